@@ -1,0 +1,43 @@
+# Everything runs in .venv, made once and again whenever pyproject.toml changes. Needed: Python 3.11 or newer, bash.
+
+SHELL := /bin/bash
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+STAMP := $(VENV)/stamp
+IN_VENV := . $(VENV)/env && $(VENV)/bin/python
+PYTEST_ARGS ?=
+BENCH_ARGS ?=
+FUZZ_EXAMPLES ?= 20000
+
+.PHONY: venv test lint demo bench fuzz wheel clean
+
+venv: $(STAMP)
+
+$(STAMP): pyproject.toml .ci/java
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install -qq --disable-pip-version-check --editable '.[dev,spark]'
+	.ci/java $(VENV)
+	touch $@
+
+test: $(STAMP)
+	$(IN_VENV) -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMP)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+
+demo: $(STAMP)
+	$(IN_VENV) examples/demo.py
+
+bench: $(STAMP)
+	$(IN_VENV) benchmarks/run.py $(BENCH_ARGS)
+
+fuzz: $(STAMP)
+	CEP_EXAMPLES=$(FUZZ_EXAMPLES) $(IN_VENV) -m pytest $(PYTEST_ARGS)
+
+wheel: $(STAMP)
+	rm -rf build dist
+	$(VENV)/bin/python -m build --wheel --outdir dist .
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

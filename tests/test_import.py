@@ -1,0 +1,35 @@
+"""`import gpu_cep` is cheap: whoever only writes a query waits for no compiler and no Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PROBE = """
+import json, sys, time
+before = time.process_time()
+import gpu_cep
+seconds = time.process_time() - before
+print(json.dumps({"seconds": seconds, "modules": sorted(sys.modules)}))
+"""
+HEAVY = {"numba", "llvmlite", "pyspark", "pandas", "cupy", "cudf", "hypothesis", "matplotlib"}
+LIMIT = 0.5  # seconds of processor time, so that a busy machine does not count
+
+
+def probe() -> dict[str, object]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "kernels", ROOT / "spark_glue")))}
+    run = subprocess.run([sys.executable, "-c", PROBE], env=environment, capture_output=True, text=True, check=True, timeout=120)
+    return json.loads(run.stdout)
+
+
+def test_import_is_quick() -> None:
+    probe()  # the first import may have to write byte code
+    assert min(probe()["seconds"] for _ in range(3)) <= LIMIT
+
+
+def test_import_loads_nothing_heavy() -> None:
+    assert HEAVY.isdisjoint(probe()["modules"])

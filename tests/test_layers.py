@@ -1,0 +1,141 @@
+"""Imports run down: spark_glue → gpu_cep.api → engine → plan → analysis → lang, and the kernels are a leaf."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = {
+    ".".join(path.relative_to(root).with_suffix("").parts): path
+    for root in (ROOT, ROOT / "kernels", ROOT / "spark_glue")
+    for package in sorted(root.glob("gpu_cep*"))
+    for path in sorted(package.rglob("*.py"))
+}
+
+# What the modules of a layer may import of the project; a layer is named by the longest prefix that fits.
+BELOW = {
+    "gpu_cep.errors": {"gpu_cep.lang.ast"},
+    "gpu_cep.lang": {"gpu_cep.errors"},
+    "gpu_cep.analysis": {"gpu_cep.errors", "gpu_cep.lang"},
+    "gpu_cep.plan": {"gpu_cep.errors", "gpu_cep.lang", "gpu_cep.analysis"},
+    "gpu_cep.engine": {"gpu_cep.errors", "gpu_cep.lang", "gpu_cep.analysis", "gpu_cep.plan", "gpu_cep_kernels"},
+    "gpu_cep.testing": {"gpu_cep.errors", "gpu_cep.lang"},
+    "gpu_cep.api": {"gpu_cep.errors", "gpu_cep.lang", "gpu_cep.analysis", "gpu_cep.plan", "gpu_cep.engine"},
+    "gpu_cep.cli": {"gpu_cep.errors", "gpu_cep.lang", "gpu_cep.analysis", "gpu_cep.plan", "gpu_cep.engine", "gpu_cep.api"},
+    "gpu_cep": {"gpu_cep.errors", "gpu_cep.lang", "gpu_cep.analysis", "gpu_cep.plan", "gpu_cep.api"},
+    "gpu_cep_kernels": set(),
+    "gpu_cep_spark": {"gpu_cep.errors", "gpu_cep.lang", "gpu_cep.analysis", "gpu_cep.plan", "gpu_cep.engine", "gpu_cep.api"},
+}
+# The ways up, allowed inside a function only.
+LAZY = {
+    "gpu_cep": {"gpu_cep_spark"},
+    "gpu_cep.api": {"gpu_cep.testing.oracle"},
+}
+# Where a third-party package may be imported; numpy may be everywhere.
+HOMES = {
+    "numba": {"gpu_cep_kernels.jit"},
+    "cupy": {"gpu_cep_kernels"},
+    "lark": {"gpu_cep.lang"},
+    "hypothesis": {"gpu_cep.testing"},
+    "pyspark": {"gpu_cep_spark"},
+    "pyarrow": {
+        "gpu_cep.api",
+        "gpu_cep.cli",
+        "gpu_cep.engine.columns",
+        "gpu_cep.engine.results",
+        "gpu_cep.engine.tables",
+        "gpu_cep.testing",
+        "gpu_cep_spark",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """`name` is the module or the module's member that is imported; `lazy` if inside a function."""
+
+    name: str
+    line: int
+    lazy: bool
+
+
+def imports(module: str, tree: ast.AST, lazy: bool = False) -> Iterator[Import]:
+    for node in ast.iter_child_nodes(tree):
+        yield from (Import(name, node.lineno, lazy) for name in imported_names(module, node))
+        yield from imports(module, node, lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
+
+
+def imported_names(module: str, node: ast.AST) -> list[str]:
+    match node:
+        case ast.Import():
+            return [alias.name for alias in node.names]
+        case ast.ImportFrom(level=0):
+            return [f"{node.module}.{alias.name}" for alias in node.names]
+        case ast.ImportFrom():
+            package = module if SOURCES[module].name == "__init__.py" else module.rpartition(".")[0]
+            base = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1])
+            return [".".join(filter(None, (base, node.module, alias.name))) for alias in node.names]
+        case ast.Call(func=ast.Attribute(attr="import_module") | ast.Name(id="import_module"), args=[ast.Constant(value=str(name)), *_]):
+            return [name]
+        case _:
+            return []
+
+
+def under(name: str, prefix: str) -> bool:
+    return name == prefix or name.startswith(prefix + ".")
+
+
+def layer_of(module: str) -> str:
+    return max((layer for layer in BELOW if under(module, layer)), key=len)
+
+
+def allowed(module: str, found: Import) -> bool:
+    package = found.name.partition(".")[0]
+    if package.startswith("gpu_cep"):
+        layer = layer_of(module)
+        targets = BELOW[layer] | (LAZY.get(layer, set()) if found.lazy else set())
+        return layer_of(found.name) == layer or any(under(found.name, target) for target in targets)
+    if package in HOMES:
+        return any(under(module, home) for home in HOMES[package])
+    return package in sys.stdlib_module_names or package == "numpy"
+
+
+def canonical(module: str) -> str:
+    return module.removesuffix(".__init__")
+
+
+@pytest.mark.parametrize("module", SOURCES)
+def test_imports_run_down(module: str) -> None:
+    path = SOURCES[module]
+    found = imports(module, ast.parse(path.read_text(encoding="utf-8")))
+    faults = [f"{path.relative_to(ROOT)}:{each.line} imports {each.name}" for each in found if not allowed(canonical(module), each)]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "fine"),
+    [
+        ("gpu_cep.lang.ast", "from gpu_cep.engine import run", False),
+        ("gpu_cep.plan", "import gpu_cep.api", False),
+        ("gpu_cep.plan", "from gpu_cep import api", False),
+        ("gpu_cep.engine", "from gpu_cep_kernels import jit", True),
+        ("gpu_cep.api", "import gpu_cep_kernels", False),
+        ("gpu_cep.api", "from gpu_cep.testing.oracle import matches", False),
+        ("gpu_cep.api", "def f():\n    from gpu_cep.testing.oracle import matches", True),
+        ("gpu_cep.testing", "from gpu_cep.plan import planner", False),
+        ("gpu_cep.plan", "import numba", False),
+        ("gpu_cep.analysis", "import pyarrow.compute", False),
+        ("gpu_cep.api", "import_module('pyspark')", False),
+        ("gpu_cep_kernels", "from gpu_cep.errors import CepError", False),
+        ("gpu_cep_spark", "from gpu_cep.api import match", True),
+        ("gpu_cep.errors", "from gpu_cep.lang import parser", False),
+    ],
+)
+def test_the_rule_itself(module: str, source: str, fine: bool) -> None:
+    assert all(allowed(module, each) for each in imports(module, ast.parse(source))) is fine
