@@ -1,0 +1,412 @@
+"""The value of an expression, written from SPEC section 2 for the oracle alone.
+
+An expression is read once into a :class:`Meaning`: its kind, and a function
+from the events that its references stand for to its value. NULL is None, and
+the logic is three-valued throughout. Dates and timestamps are nanoseconds
+since the epoch, durations are nanoseconds; a Python integer does not overflow
+there.
+
+Choices that SQL dialects differ in:
+
+* ``round`` rounds half away from zero;
+* ``least`` and ``greatest`` skip NULL and are NaN if a value is;
+* ``floor``, ``ceil``, ``round`` and ``sqrt`` compute in floats; ``sqrt`` of a negative number is NaN;
+* a number literal with a fraction is a float, unless it meets a decimal.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import reduce, singledispatch
+from typing import Any
+
+from gpu_cep.errors import EventError, PatternError, UnsupportedError
+from gpu_cep.lang import ast
+
+Value = Any  # bool, int, float, Decimal, Fraction, str or None
+Row = Mapping[str, Value]
+
+
+class Kind(enum.Enum):
+    NULL = "null"
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    FLOAT = "float"
+    DECIMAL = "decimal"
+    FRACTION = "fraction"  # a literal such as 0.5, which its partner makes a decimal or a float
+    STRING = "string"
+    TIME = "time"
+    ZONED_TIME = "time with zone"
+    DURATION = "duration"
+    OTHER = "other"
+
+
+NUMBERS = (Kind.INTEGER, Kind.FRACTION, Kind.DECIMAL, Kind.FLOAT)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The event that each variable stands for, and the one bound to it just before."""
+
+    current: Mapping[str, Row]
+    previous: Mapping[str, Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What an expression stands for."""
+
+    kind: Kind
+    value: Callable[[Assignment], Value]
+
+
+Schema = Mapping[str, Kind]
+
+
+def meaning(expression: ast.Expression, schema: Schema) -> Meaning:
+    """The meaning of `expression` over events with attributes `schema`."""
+    return _meaning(expression, schema)
+
+
+@singledispatch
+def _meaning(expression: ast.Expression, schema: Schema) -> Meaning:
+    raise UnsupportedError(f"the oracle does not evaluate {type(expression).__name__} in a condition")
+
+
+# Leaves ----------------------------------------------------------------------
+
+
+@_meaning.register
+def _(expression: ast.Literal, schema: Schema) -> Meaning:
+    kind, value = _literal(expression.value)
+    return Meaning(kind, lambda assignment: value)
+
+
+def _literal(value: Any) -> tuple[Kind, Value]:
+    if value is None:
+        return Kind.NULL, None
+    if isinstance(value, bool):
+        return Kind.BOOLEAN, value
+    if isinstance(value, datetime):
+        return (Kind.TIME if value.tzinfo is None else Kind.ZONED_TIME), _nanoseconds(value)
+    if isinstance(value, date):
+        return Kind.TIME, _nanoseconds(datetime(value.year, value.month, value.day))
+    kinds = {int: Kind.INTEGER, float: Kind.FLOAT, Decimal: Kind.FRACTION, str: Kind.STRING}
+    return kinds[type(value)], value
+
+
+def _nanoseconds(moment: datetime) -> int:
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    since = aware - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1_000
+
+
+@_meaning.register
+def _(expression: ast.DurationLiteral, schema: Schema) -> Meaning:
+    length = Fraction(expression.amount) * ast.UNITS[expression.unit]
+    return Meaning(Kind.DURATION, lambda assignment: length)
+
+
+@_meaning.register
+def _(expression: ast.Reference, schema: Schema) -> Meaning:
+    variable, attribute = expression.variable, expression.attribute
+    if variable is None or attribute is None:
+        raise PatternError("a condition reads variable.attribute")
+    kind = attribute_kind(attribute, schema)
+    if expression.index is None or isinstance(expression.index, ast.EachIndex):
+        return Meaning(kind, lambda assignment: assignment.current[variable][attribute])
+    if isinstance(expression.index, ast.PreviousIndex):
+        return Meaning(kind, lambda assignment: assignment.previous[variable][attribute])
+    raise UnsupportedError(f"the oracle does not evaluate {type(expression.index).__name__}")
+
+
+@_meaning.register
+def _(expression: ast.PrevBound, schema: Schema) -> Meaning:
+    return Meaning(
+        attribute_kind(expression.attribute, schema),
+        lambda assignment: assignment.previous[expression.variable][expression.attribute],
+    )
+
+
+def attribute_kind(name: str, schema: Schema) -> Kind:
+    """The kind of attribute `name`; PatternError if conditions cannot read it."""
+    if name not in schema:
+        raise PatternError(f"unknown attribute {name!r}")
+    if schema[name] is Kind.OTHER:
+        raise PatternError(f"attribute {name!r} has a type that conditions cannot read")
+    return schema[name]
+
+
+# Logic -----------------------------------------------------------------------
+
+
+def negation(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def conjunction(left: bool | None, right: bool | None) -> bool | None:
+    if left is False or right is False:
+        return False
+    return None if left is None or right is None else True
+
+
+def disjunction(left: bool | None, right: bool | None) -> bool | None:
+    return negation(conjunction(negation(left), negation(right)))
+
+
+CONNECTIVES = {"AND": conjunction, "OR": disjunction}
+COMPARISONS = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+@_meaning.register
+def _(expression: ast.Binary, schema: Schema) -> Meaning:
+    left, right = _meaning(expression.left, schema), _meaning(expression.right, schema)
+    if expression.operator in CONNECTIVES:
+        connective = CONNECTIVES[expression.operator]
+        _require((left, right), (Kind.BOOLEAN,), expression.operator)
+        return Meaning(Kind.BOOLEAN, lambda assignment: connective(left.value(assignment), right.value(assignment)))
+    if expression.operator in COMPARISONS:
+        return _comparison(expression.operator, left, right)
+    return _arithmetic(expression.operator, left, right)
+
+
+@_meaning.register
+def _(expression: ast.Unary, schema: Schema) -> Meaning:
+    operand = _meaning(expression.operand, schema)
+    if expression.operator == "NOT":
+        _require((operand,), (Kind.BOOLEAN,), "NOT")
+        return Meaning(Kind.BOOLEAN, lambda assignment: negation(operand.value(assignment)))
+    _require((operand,), (*NUMBERS, Kind.DURATION), "-")
+    return _strict(operand.kind, lambda value: _checked(-value), operand)
+
+
+@_meaning.register
+def _(expression: ast.IsNull, schema: Schema) -> Meaning:
+    operand, negated = _meaning(expression.operand, schema), expression.negated
+    return Meaning(Kind.BOOLEAN, lambda assignment: (operand.value(assignment) is None) != negated)
+
+
+@_meaning.register
+def _(expression: ast.Between, schema: Schema) -> Meaning:
+    operand, low, high = (_meaning(part, schema) for part in (expression.operand, expression.low, expression.high))
+    return _combined(conjunction, (_comparison(">=", operand, low), _comparison("<=", operand, high)), expression.negated)
+
+
+@_meaning.register
+def _(expression: ast.In, schema: Schema) -> Meaning:
+    operand = _meaning(expression.operand, schema)
+    equal = [_comparison("=", operand, _meaning(item, schema)) for item in expression.items]
+    return _combined(disjunction, equal, expression.negated)
+
+
+@_meaning.register
+def _(expression: ast.Like, schema: Schema) -> Meaning:
+    operand, pattern = _meaning(expression.operand, schema), _meaning(expression.pattern, schema)
+    _require((operand, pattern), (Kind.STRING,), "LIKE")
+    like = _strict(Kind.BOOLEAN, lambda text, wanted: _is_like(text, wanted), operand, pattern)
+    return _combined(conjunction, (like,), expression.negated)
+
+
+def _is_like(text: str, pattern: str) -> bool:
+    wildcards = {"%": ".*", "_": "."}
+    expression = "".join(wildcards.get(character, re.escape(character)) for character in pattern)
+    return re.fullmatch(expression, text, flags=re.DOTALL) is not None
+
+
+def _combined(connective: Callable[..., bool | None], parts: Iterable[Meaning], negated: bool) -> Meaning:
+    parts = tuple(parts)
+
+    def value(assignment: Assignment) -> bool | None:
+        result = reduce(connective, (part.value(assignment) for part in parts))
+        return negation(result) if negated else result
+
+    return Meaning(Kind.BOOLEAN, value)
+
+
+def _comparison(name: str, left: Meaning, right: Meaning) -> Meaning:
+    kind = common((left.kind, right.kind))
+    compare = COMPARISONS[name]
+    return _strict(Kind.BOOLEAN, compare, _as(kind, left), _as(kind, right))
+
+
+# Arithmetic ------------------------------------------------------------------
+
+
+def _arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
+    times = (Kind.TIME, Kind.ZONED_TIME, Kind.DURATION)
+    if left.kind in times or right.kind in times:
+        return _time_arithmetic(name, left, right)
+    _require((left, right), NUMBERS, name)
+    kind = Kind.FLOAT if name == "/" else common((left.kind, right.kind))
+    return _strict(kind, NUMBER_OPERATIONS[name], _as(kind, left), _as(kind, right))
+
+
+def _time_arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
+    kinds = (left.kind, name, right.kind)
+    for time in (Kind.TIME, Kind.ZONED_TIME):
+        results = {
+            (time, "-", time): Kind.DURATION,
+            (time, "+", Kind.DURATION): time,
+            (time, "-", Kind.DURATION): time,
+            (Kind.DURATION, "+", time): time,
+            (Kind.DURATION, "+", Kind.DURATION): Kind.DURATION,
+            (Kind.DURATION, "-", Kind.DURATION): Kind.DURATION,
+            (Kind.DURATION, "*", Kind.INTEGER): Kind.DURATION,
+            (Kind.INTEGER, "*", Kind.DURATION): Kind.DURATION,
+        }
+        if kinds in results:
+            return _strict(results[kinds], {"+": operator.add, "-": operator.sub, "*": operator.mul}[name], left, right)
+    raise PatternError(f"{left.kind.value} {name} {right.kind.value} has no meaning")
+
+
+def _checked(value: Value) -> Value:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise EventError(f"integer overflow in a condition: {value} does not fit in 64 bits")
+    return value
+
+
+def _exact(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
+    def apply(left: Value, right: Value) -> Value:
+        with localcontext() as context:
+            context.prec = 100
+            return _checked(function(left, right))
+
+    return apply
+
+
+def _quotient(left: float, right: float) -> float | None:
+    return None if right == 0 else left / right
+
+
+def _remainder(left: Value, right: Value) -> Value:
+    if right == 0:
+        return None
+    if isinstance(left, int):
+        return int(math.copysign(1, left)) * (abs(left) % abs(right))
+    if isinstance(left, float):
+        return math.nan if math.isinf(left) else math.fmod(left, right)
+    return left % right  # Decimal: the sign of the dividend
+
+
+NUMBER_OPERATIONS: Mapping[str, Callable[[Any, Any], Value]] = {
+    "+": _exact(operator.add),
+    "-": _exact(operator.sub),
+    "*": _exact(operator.mul),
+    "/": _quotient,
+    "%": _exact(_remainder),
+}
+
+
+# Functions -------------------------------------------------------------------
+
+
+@_meaning.register
+def _(expression: ast.Call, schema: Schema) -> Meaning:
+    arguments = [_meaning(argument, schema) for argument in expression.arguments]
+    name = expression.function
+    if name in CHOICES and len(arguments) >= 1 and (name != "nullif" or len(arguments) == 2):
+        kind = common(argument.kind for argument in arguments)
+        cast = [_as(kind, argument) for argument in arguments]
+        return Meaning(kind, lambda assignment: CHOICES[name]([argument.value(assignment) for argument in cast]))
+    if name in FLOAT_FUNCTIONS and len(arguments) == 1:
+        _require(arguments, NUMBERS, name)
+        return _strict(Kind.FLOAT, FLOAT_FUNCTIONS[name], _as(Kind.FLOAT, arguments[0]))
+    if name in NUMBER_FUNCTIONS and len(arguments) == 1:
+        _require(arguments, NUMBERS, name)
+        return _strict(arguments[0].kind, NUMBER_FUNCTIONS[name], arguments[0])
+    if name in STRING_FUNCTIONS and len(arguments) == 1:
+        _require(arguments, (Kind.STRING,), name)
+        kind, function = STRING_FUNCTIONS[name]
+        return _strict(kind, function, arguments[0])
+    raise PatternError(f"{name}() of {len(arguments)} arguments is not a function of conditions")
+
+
+def _on_finite(function: Callable[[float], float]) -> Callable[[float], float]:
+    return lambda value: float(function(value)) if math.isfinite(value) else value
+
+
+def _half_away_from_zero(value: float) -> float:
+    whole = math.trunc(value)
+    return whole + math.copysign(1, value) if abs(value - whole) >= 0.5 else whole
+
+
+def _sign(value: Value) -> Value:
+    if value != value:
+        return value
+    return type(value)((value > 0) - (value < 0))
+
+
+def _extreme(best: Callable[[Iterable[Any]], Value]) -> Callable[[list[Value]], Value]:
+    def choose(values: list[Value]) -> Value:
+        present = [value for value in values if value is not None]
+        unordered = [value for value in present if value != value]
+        return (unordered or [best(present)])[0] if present else None
+
+    return choose
+
+
+def _nullif(values: list[Value]) -> Value:
+    value, other = values
+    return None if value is not None and value == other else value
+
+
+CHOICES: Mapping[str, Callable[[list[Value]], Value]] = {
+    "least": _extreme(min),
+    "greatest": _extreme(max),
+    "coalesce": lambda values: next((value for value in values if value is not None), None),
+    "nullif": _nullif,
+}
+FLOAT_FUNCTIONS: Mapping[str, Callable[[float], float]] = {
+    "floor": _on_finite(math.floor),
+    "ceil": _on_finite(math.ceil),
+    "round": _on_finite(_half_away_from_zero),
+    "sqrt": lambda value: math.nan if value < 0 else math.sqrt(value),
+}
+NUMBER_FUNCTIONS: Mapping[str, Callable[[Any], Value]] = {"abs": lambda value: _checked(abs(value)), "sign": _sign}
+STRING_FUNCTIONS: Mapping[str, tuple[Kind, Callable[[str], Value]]] = {
+    "length": (Kind.INTEGER, len),
+    "lower": (Kind.STRING, str.lower),
+    "upper": (Kind.STRING, str.upper),
+}
+
+
+# Kinds -----------------------------------------------------------------------
+
+
+def common(kinds: Iterable[Kind]) -> Kind:
+    """The kind in which values of `kinds` are compared and chosen from."""
+    present = {kind for kind in kinds if kind is not Kind.NULL}
+    if len(present) <= 1:
+        return Kind.FLOAT if present == {Kind.FRACTION} else next(iter(present), Kind.NULL)
+    if not present <= set(NUMBERS):
+        raise PatternError(f"{' and '.join(sorted(kind.value for kind in present))} do not compare")
+    return Kind.FLOAT if Kind.FLOAT in present or Kind.DECIMAL not in present else Kind.DECIMAL
+
+
+def _as(kind: Kind, operand: Meaning) -> Meaning:
+    cast = {Kind.FLOAT: float, Kind.DECIMAL: Decimal}.get(kind)
+    return operand if cast is None else _strict(kind, cast, operand)
+
+
+def _strict(kind: Kind, function: Callable[..., Value], *operands: Meaning) -> Meaning:
+    """`function` of the operands' values; NULL if one of them is."""
+
+    def value(assignment: Assignment) -> Value:
+        values = [operand.value(assignment) for operand in operands]
+        return None if any(value is None for value in values) else function(*values)
+
+    return Meaning(kind, value)
+
+
+def _require(operands: Iterable[Meaning], kinds: tuple[Kind, ...], name: str) -> None:
+    for operand in operands:
+        if operand.kind is not Kind.NULL and operand.kind not in kinds:
+            raise PatternError(f"{name} does not take a {operand.kind.value}")
