@@ -1,0 +1,223 @@
+"""Properties as DataFrame filters, so that events that can be in no match are not shuffled.
+
+A filter keeps a superset of the events that some variable may bind: it may
+keep too much, never too little. Spark compares NaN and casts otherwise than
+the engine, and its Parquet reader tells 0.0 from -0.0; whatever is not surely
+implied by the property is therefore left out.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import operator
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StringType, StructType, TimestampNTZType
+
+from gpu_cep.analysis.bound import Bound, BoundQuery, ConditionKind, Constant, CountWindow, Field, Operation
+from gpu_cep.analysis.types import Kind
+
+EXACT_INTEGERS_OF_FLOAT = 2**53  # beyond, several integers have the same float
+EPOCH = dt.datetime(1970, 1, 1)
+
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+TRUE_ON_EQUALITY = {"eq", "le", "ge", "in"}
+
+
+def column(name: str) -> Column:
+    """The column called exactly `name`, dots and backquotes included."""
+    return F.col(f"`{name.replace('`', '``')}`")
+
+
+def event_filter(query: BoundQuery, schema: StructType) -> Column | None:
+    """A condition that every event of every match fulfils, or None where there is none worth a filter.
+
+    Events without a timestamp are kept, so that the engine reports them.
+
+    Parameters
+    ----------
+    query
+        Bound to the columns of `schema`.
+    schema
+        The schema of the DataFrame to filter.
+    """
+    if isinstance(query.window, CountWindow):
+        return None  # it counts the events that no variable binds, too
+    bindable = _any_variable(query, schema)
+    keyed = [column(schema.names[key]).isNotNull() for key in query.derived_keys]
+    conjuncts = keyed + ([] if bindable is None else [bindable])
+    if not conjuncts:
+        return None
+    time = column(schema.names[query.timestamp])
+    unusable = time.isNull() | F.isnan(time) if query.schema.attributes[query.timestamp].type.kind is Kind.FLOAT else time.isNull()
+    return unusable | _all(conjuncts)
+
+
+def _any_variable(query: BoundQuery, schema: StructType) -> Column | None:
+    """The disjunction, over the variables, of their properties."""
+    filters = [_properties(query, schema, variable) for variable in range(len(query.variables))]
+    known = [each for each in filters if each is not None]
+    return _any(known) if len(known) == len(filters) else None
+
+
+def _properties(query: BoundQuery, schema: StructType, variable: int) -> Column | None:
+    properties = [c.expression for c in query.conditions if c.kind is ConditionKind.PROPERTY and c.variables == (variable,)]
+    known = [each for each in (implied(expression, schema) for expression in properties) if each is not None]
+    return _all(known) if known else None
+
+
+def implied(expression: Bound, schema: StructType) -> Column | None:
+    """A filter that is true wherever `expression` is, or None where nothing simpler than `true` is sure."""
+    match expression:
+        case Operation(name="and", arguments=arguments):
+            known = [each for each in (implied(argument, schema) for argument in arguments) if each is not None]
+            return _all(known) if known else None
+        case Operation(name="or", arguments=arguments):
+            filters = [implied(argument, schema) for argument in arguments]
+            known = [each for each in filters if each is not None]
+            return _any(known) if len(known) == len(filters) else None
+        case Operation(name="not", arguments=(operand,)):
+            return None if _reads_float(operand) else _negated(operand, schema)
+        case Operation(name="ne") if _reads_float(expression):
+            return None
+        case _:
+            return _predicate(expression, schema)
+
+
+def _negated(operand: Bound, schema: StructType) -> Column | None:
+    """A filter that is true wherever `operand` is false; it reads no float."""
+    match operand:
+        case Operation(name="not", arguments=(inner,)):
+            return implied(inner, schema)
+        case Operation(name="and" | "or" as name, arguments=arguments):
+            dual = Operation("or" if name == "and" else "and", tuple(_not(argument) for argument in arguments), operand.type)
+            return implied(dual, schema)
+        case Operation(name="in", arguments=(_, *items)) if any(isinstance(item, Constant) and item.value is None for item in items):
+            return None
+        case _:
+            predicate = _predicate(operand, schema)
+            return None if predicate is None else ~predicate
+
+
+def _not(operand: Bound) -> Operation:
+    return Operation("not", (operand,), operand.type)
+
+
+def _predicate(expression: Bound, schema: StructType) -> Column | None:
+    """`expression` itself in Spark's terms, alike wherever it reads no NaN."""
+    match expression:
+        case Field():
+            return _operand(expression, schema)
+        case Operation(name="is_null", arguments=(Field() as field,)):
+            inner = _operand(field, schema)
+            return None if inner is None else inner.isNull()
+        case Operation(name="like", arguments=(operand, Constant(value=str(pattern)))) if "\\" not in pattern:
+            inner = _operand(operand, schema)
+            return None if inner is None else inner.like(pattern)
+        case Operation(name=name, arguments=(left, right)) if name in COMPARISONS:
+            sides = _operands((left, right), name, schema)
+            return None if sides is None else COMPARISONS[name](*sides)
+        case Operation(name="in", arguments=(operand, *items)):
+            given = [item for item in items if not (isinstance(item, Constant) and item.value is None)]
+            sides = _operands((operand, *given), "in", schema)
+            return None if sides is None or not given else sides[0].isin(*sides[1:])
+        case _:
+            return None
+
+
+def _operands(arguments: Sequence[Bound], name: str, schema: StructType) -> list[Column] | None:
+    if name in TRUE_ON_EQUALITY and any(_is_float_zero(argument) for argument in arguments):
+        return None  # a Parquet dictionary with -0.0 does not contain 0.0
+    operands = [_operand(argument, schema) for argument in arguments]
+    known = [each for each in operands if each is not None]
+    return known if len(known) == len(operands) and not _rounds_integers(arguments) else None
+
+
+def _is_float_zero(expression: Bound) -> bool:
+    return isinstance(expression, Constant) and expression.type.kind is Kind.FLOAT and expression.value == 0
+
+
+def _rounds_integers(arguments: Sequence[Bound]) -> bool:
+    """Whether an integer column is compared as a float with anything but a constant that both types tell exactly."""
+    casts = any(isinstance(each, Operation) and each.type.kind is Kind.FLOAT for each in arguments)
+    return casts and not any(
+        isinstance(each, Constant) and isinstance(each.value, float) and abs(each.value) < EXACT_INTEGERS_OF_FLOAT for each in arguments
+    )
+
+
+def _operand(expression: Bound, schema: StructType) -> Column | None:
+    match expression:
+        case Constant():
+            return _literal(expression)
+        case Field(column=number) if number < len(schema.fields) and _is_plain(schema, number):
+            return column(schema.names[number])
+        case Operation(name="cast", arguments=(Field() as field,), type=target):
+            # Spark widens numbers in a comparison by itself; what it does to dates depends on the session's zone.
+            widens = (field.type.kind, target.kind) in {
+                (Kind.INTEGER, Kind.FLOAT),
+                (Kind.INTEGER, Kind.DECIMAL),
+                (Kind.DECIMAL, Kind.DECIMAL),
+            }
+            return _operand(field, schema) if widens else None
+        case _:
+            return None
+
+
+def _is_plain(schema: StructType, number: int) -> bool:
+    """Whether the column's values compare as the engine compares them: no collation, no padding."""
+    data_type = schema.fields[number].dataType
+    return not isinstance(data_type, StringType) or data_type == StringType()
+
+
+def _literal(constant: Constant) -> Column | None:
+    """`constant` as Spark's, or None where Python has no such value."""
+    value, kind = constant.value, constant.type.kind
+    if isinstance(value, bool | str | float) and kind in (Kind.BOOLEAN, Kind.STRING, Kind.FLOAT):
+        return F.lit(value)
+    if not isinstance(value, int):
+        return None
+    if kind is Kind.INTEGER:
+        return F.lit(value)
+    if kind is Kind.DECIMAL:
+        return F.lit(Decimal(value).scaleb(-constant.type.scale))
+    if kind in (Kind.DATE, Kind.TIMESTAMP):
+        return _moment(constant, value)
+    return None
+
+
+def _moment(constant: Constant, value: int) -> Column | None:
+    try:
+        if constant.type.kind is Kind.DATE:
+            return F.lit((EPOCH + dt.timedelta(days=value)).date())
+        if constant.type.unit != "us":
+            return None  # Spark's own unit is the only one without a cast
+        moment = EPOCH + dt.timedelta(microseconds=value)
+    except OverflowError:
+        return None
+    return F.timestamp_micros(F.lit(value)) if constant.type.zone else F.lit(moment.isoformat()).cast(TimestampNTZType())
+
+
+def _reads_float(expression: Bound) -> bool:
+    if isinstance(expression, Operation):
+        return any(_reads_float(argument) for argument in expression.arguments) or expression.type.kind is Kind.FLOAT
+    return expression.type.kind is Kind.FLOAT
+
+
+def _all(conditions: Sequence[Column]) -> Column:
+    return reduce(operator.and_, conditions)
+
+
+def _any(conditions: Sequence[Column]) -> Column:
+    return reduce(operator.or_, conditions)

@@ -1,0 +1,36 @@
+"""One small local Spark session for all tests of the Spark road."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def worker_environment() -> None:
+    """Lets workers start with this Python and find the packages of the checkout."""
+    roots = [str(ROOT), str(ROOT / "kernels"), str(ROOT / "spark_glue")]
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join([*roots, *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+@pytest.fixture(scope="session")
+def spark(worker_environment: None) -> Iterator[SparkSession]:
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("gpu_cep tests")
+        .config("spark.ui.enabled", False)
+        .config("spark.driver.memory", "1g")
+        .config("spark.sql.shuffle.partitions", 4)
+        .config("spark.sql.session.timeZone", "Europe/Zurich")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
