@@ -1,0 +1,146 @@
+"""From an AST and a schema to a bound query; all faults are found before one error is raised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gpu_cep.analysis.bound import BoundQuery, EventVariable
+from gpu_cep.analysis.coercion import MAX_DIGITS
+from gpu_cep.analysis.conditions import bind_where, event_types
+from gpu_cep.analysis.faults import Faults
+from gpu_cep.analysis.keys import close_equalities
+from gpu_cep.analysis.normalize import Primitive, branch, primitives
+from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.returns import bind_returns
+from gpu_cep.analysis.scope import Clause, Scope
+from gpu_cep.analysis.types import Kind, Schema
+from gpu_cep.analysis.windows import bind_window
+from gpu_cep.lang.ast import STRATEGIES, Query
+
+DEFAULT_STRATEGY = "skip_till_next_match"
+RUN_STRATEGIES = (DEFAULT_STRATEGY, "skip_till_any_match")
+TIES = ("strict", "position")
+TIMESTAMP_KINDS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP})
+
+
+def bind(query: Query, schema: Schema, options: Options, text: str | None = None) -> BoundQuery:
+    """`query` over events of `schema`, with names resolved, types explicit and conditions split.
+
+    Parameters
+    ----------
+    query
+        What the parser or a builder gives.
+    schema
+        The columns of the events.
+    options
+        What the caller says beside the text; it must not contradict it.
+    text
+        The query's text, for errors to quote.
+
+    Raises
+    ------
+    PatternError
+        The query means nothing over these events; it carries all faults found.
+    UnsupportedError
+        The query is sound but uses what is not supported; it names every such construct.
+    """
+    faults = Faults()
+    found = primitives(query.pattern, faults)
+    scope = Scope(schema, _variables(found), Clause.WHERE, faults, [])
+    timestamp = _timestamp(options.timestamp, scope)
+    partition_by = _key_columns(_partition_by(query, options, faults), "partition_by", scope)
+    order_by = _key_columns(options.order_by, "order_by", scope)
+    strategy = _strategy(query, options, scope)
+    _check_ties(options.ties, faults)
+    written = (*event_types(found, options.type_column, scope), *bind_where(query.where, scope))
+    conditions, keys = close_equalities(written, partition_by, scope)
+    returns = bind_returns(query.returns, [schema.names[column] for column in partition_by], replace(scope, clause=Clause.RETURN))
+    window = None if timestamp is None else bind_window(query.within, schema.attributes[timestamp], options.time_unit, faults)
+    faults.raise_any(text)
+    assert timestamp is not None, "an unknown timestamp is a fault"
+    return BoundQuery(
+        schema=schema,
+        computed=tuple(scope.computed),
+        variables=scope.variables,
+        branches=(branch(query.pattern),),
+        conditions=conditions,
+        returns=returns,
+        window=window,
+        strategy=strategy,
+        ties=options.ties,
+        timestamp=timestamp,
+        partition_by=partition_by,
+        order_by=order_by,
+        derived_keys=keys,
+    )
+
+
+def _variables(found: Sequence[Primitive]) -> tuple[EventVariable, ...]:
+    return tuple({primitive.variable.name: primitive.variable for primitive in found}.values())
+
+
+def _timestamp(name: str, scope: Scope) -> int | None:
+    if name not in scope.schema.names:
+        scope.faults.unknown("timestamp column", name, scope.schema.names)
+        return None
+    column = scope.schema.index(name)
+    type = scope.schema.attributes[column].type
+    if type.kind is Kind.DECIMAL:
+        scope.faults.refuse(f"the timestamp {name!r} of type {type}", "a timestamp is an integer, a float, a date or a timestamp")
+    elif type.kind not in TIMESTAMP_KINDS:
+        scope.faults.error(f"the timestamp {name!r} is of type {type}; it must be an integer, a float, a date or a timestamp")
+    return column
+
+
+def _partition_by(query: Query, options: Options, faults: Faults) -> tuple[str, ...]:
+    if options.partition_by is None:
+        return query.partition_by
+    if query.partition_by and set(query.partition_by) != set(options.partition_by):
+        message = f"partition_by={list(options.partition_by)} contradicts PARTITION BY {', '.join(query.partition_by)}"
+        faults.error(message, query.span, "leave one of them out")
+    return query.partition_by or options.partition_by
+
+
+def _key_columns(names: Sequence[str], role: str, scope: Scope) -> tuple[int, ...]:
+    """The columns called `names`, each of a type that `role` can order and compare."""
+    columns: list[int] = []
+    for name in names:
+        if name not in scope.schema.names:
+            scope.faults.unknown(f"attribute in {role}", name, scope.schema.names)
+            continue
+        column = scope.schema.index(name)
+        type = scope.schema.attributes[column].type
+        if type.kind is Kind.OTHER or type.precision > MAX_DIGITS:
+            scope.faults.refuse(f"{role} by {name!r} of type {type}", "keys are numbers, texts, truth values, dates, times and durations")
+        if column in columns:
+            scope.faults.error(f"{role} names {name!r} twice")
+        columns.append(column)
+    return tuple(columns)
+
+
+def _strategy(query: Query, options: Options, scope: Scope) -> str:
+    if options.strategy is not None and options.strategy not in STRATEGIES:
+        scope.faults.unknown("strategy", options.strategy, STRATEGIES)
+        return DEFAULT_STRATEGY
+    if options.strategy is not None and query.strategy not in (None, options.strategy):
+        scope.faults.error(f"strategy={options.strategy!r} contradicts {query.strategy} in the text", query.span, "leave one of them out")
+    strategy = query.strategy or options.strategy or DEFAULT_STRATEGY
+    if strategy not in RUN_STRATEGIES:
+        scope.faults.refuse(strategy, f"supported strategies are {' and '.join(RUN_STRATEGIES)}", query.span)
+    _check_strategy_variables(query, strategy, scope)
+    return strategy
+
+
+def _check_strategy_variables(query: Query, strategy: str, scope: Scope) -> None:
+    listed = query.strategy_variables
+    known = [name for name in listed if scope.variable(name, query.span) is not None]
+    missing = [name for name in scope.names if name not in listed]
+    if listed and missing and len(known) == len(listed):
+        construct = f"{strategy}({', '.join(listed)}) without {', '.join(missing)}"
+        scope.faults.refuse(construct, "a strategy holds for all variables of the pattern", query.span)
+
+
+def _check_ties(ties: str, faults: Faults) -> None:
+    if ties not in TIES:
+        faults.unknown("value of ties", ties, TIES)

@@ -1,0 +1,122 @@
+"""Which types meet in which, and the casts that take them there.
+
+Casts are always written into the tree, never implied: what leaves this module
+has operands of equal type. Constants are converted at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
+
+from gpu_cep.analysis.bound import Bound, Constant, Operation
+from gpu_cep.analysis.literals import SECONDS_PER_DAY, approximate
+from gpu_cep.analysis.types import FLOAT, INTEGER, NULL, TICKS_PER_SECOND, DataType, Kind, decimal, duration, timestamp
+
+MAX_DIGITS = 18
+
+NUMERIC = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
+INSTANT = frozenset({Kind.DATE, Kind.TIMESTAMP})
+
+FAULTY = Constant(None, NULL)
+"""What a faulty expression is bound to: NULL meets every type, so one fault causes no others."""
+
+
+def common_type(operands: Sequence[Bound]) -> DataType | None:
+    """The type in which `operands` meet, None if there is none.
+
+    A literal with a fraction adapts: it is exact among decimals and a float
+    among other numbers. NULL meets every type.
+    """
+    known: list[DataType] = [operand.type for operand in operands if operand.type.kind is not Kind.NULL and not is_fraction(operand)]
+    fractions = [operand.type for operand in operands if is_fraction(operand)]
+    if not known:
+        return FLOAT if fractions else INTEGER
+    meeting = _join_all(known)
+    if meeting is None or not fractions:
+        return meeting
+    return _join_all([meeting, *fractions]) if meeting.kind is Kind.DECIMAL else join(meeting, FLOAT)
+
+
+def is_fraction(bound: Bound) -> bool:
+    """Whether `bound` is a literal with a fraction: no other constant is a DECIMAL before it is cast."""
+    return isinstance(bound, Constant) and bound.type.kind is Kind.DECIMAL
+
+
+def join(left: DataType, right: DataType) -> DataType | None:
+    """The type in which two types meet, None if there is none."""
+    if left == right:
+        return left
+    kinds = {left.kind, right.kind}
+    if kinds <= NUMERIC:
+        return FLOAT if Kind.FLOAT in kinds else _join_decimals(left, right)
+    if kinds <= INSTANT:
+        return _join_instants(left, right)
+    return duration(finer(left.unit, right.unit)) if kinds == {Kind.DURATION} else None
+
+
+def finer(left: str, right: str) -> str:
+    """The finer of two units of time."""
+    return max(left, right, key=TICKS_PER_SECOND.__getitem__)
+
+
+def cast(bound: Bound, target: DataType) -> Bound:
+    """`bound` as a `target`: itself, a converted constant, or a cast."""
+    if isinstance(bound, Constant):
+        return bound if bound.type == target else Constant(_convert(bound, target), target)
+    if _same_machine_type(bound.type, target):
+        return replace(bound, type=target)
+    return Operation("cast", (bound,), target)
+
+
+def cast_all(operands: Sequence[Bound], target: DataType) -> tuple[Bound, ...]:
+    return tuple(cast(operand, target) for operand in operands)
+
+
+def digits(type: DataType) -> DataType:
+    """A whole number's type as a DECIMAL, a DECIMAL as it is."""
+    return type if type.kind is Kind.DECIMAL else decimal(MAX_DIGITS, 0)
+
+
+def _join_all(types: Sequence[DataType]) -> DataType | None:
+    meeting: DataType | None = types[0]
+    for type in types[1:]:
+        meeting = None if meeting is None else join(meeting, type)
+    return meeting
+
+
+def _join_decimals(left: DataType, right: DataType) -> DataType:
+    left, right = digits(left), digits(right)
+    scale = max(left.scale, right.scale)
+    whole = max(left.precision - left.scale, right.precision - right.scale)
+    return decimal(min(MAX_DIGITS, whole + scale), scale)
+
+
+def _join_instants(left: DataType, right: DataType) -> DataType | None:
+    if (left.zone is None) != (right.zone is None):
+        return None
+    units = [each.unit for each in (left, right) if each.kind is Kind.TIMESTAMP]
+    return timestamp(reduce(finer, units), left.zone)
+
+
+def _same_machine_type(source: DataType, target: DataType) -> bool:
+    return source.kind is target.kind and source.unit == target.unit and source.scale == target.scale
+
+
+def _convert(constant: Constant, target: DataType) -> int | float | bool | str | None:
+    value, source = constant.value, constant.type
+    if not isinstance(value, int) or isinstance(value, bool):
+        return value
+    match target.kind:
+        case Kind.FLOAT:
+            return approximate(Fraction(value, 10**source.scale))
+        case Kind.DECIMAL:
+            return value * int(10 ** (target.scale - source.scale))
+        case Kind.TIMESTAMP if source.kind is Kind.DATE:
+            return value * SECONDS_PER_DAY * TICKS_PER_SECOND[target.unit]
+        case Kind.TIMESTAMP | Kind.DURATION:
+            return value * (TICKS_PER_SECOND[target.unit] // TICKS_PER_SECOND[source.unit])
+        case _:
+            return value

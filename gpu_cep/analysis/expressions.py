@@ -1,0 +1,169 @@
+"""Expressions, bound: names become numbers, types explicit, literals machine constants."""
+
+from __future__ import annotations
+
+from functools import reduce, singledispatch
+
+from gpu_cep.analysis import functions, operators, references
+from gpu_cep.analysis.bound import Bound, Constant, Operation
+from gpu_cep.analysis.coercion import FAULTY, cast, cast_all, common_type
+from gpu_cep.analysis.literals import constant, span_of_time
+from gpu_cep.analysis.scope import Scope
+from gpu_cep.analysis.types import BOOLEAN, Kind
+from gpu_cep.lang.ast import (
+    Aggregate,
+    Between,
+    Binary,
+    Call,
+    DurationLiteral,
+    Equivalence,
+    Expression,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    PrevBound,
+    Reference,
+    Unary,
+)
+
+
+@singledispatch
+def bind_expression(node: Expression, scope: Scope) -> Bound:
+    """`node` with its names and types resolved.
+
+    A fault is recorded in the scope and stands as NULL in the result, so that
+    one pass finds all faults.
+    """
+    raise TypeError(f"no rule binds {type(node).__name__}")
+
+
+def bind_operand(node: Expression, scope: Scope) -> Bound:
+    """`node`, bound, if it has a value to compare and compute with."""
+    return references.operand(bind_expression(node, scope), node, scope)
+
+
+def bind_condition(node: Expression, scope: Scope) -> Bound:
+    """`node`, bound, if it is true or false."""
+    condition = bind_operand(node, scope)
+    if condition.type.kind not in (Kind.BOOLEAN, Kind.NULL):
+        scope.faults.error(f"a condition is true or false; this one is {operators.describe(condition)}", node.span)
+        return FAULTY
+    return cast(condition, BOOLEAN)
+
+
+@bind_expression.register
+def _(node: Literal, scope: Scope) -> Bound:
+    return constant(node.value)
+
+
+@bind_expression.register
+def _(node: DurationLiteral, scope: Scope) -> Bound:
+    literal = span_of_time(node.amount, node.unit)
+    if literal is not None:
+        return literal
+    scope.faults.error(f"{node.amount} {node.unit} is no whole number of nanoseconds", node.span)
+    return FAULTY
+
+
+@bind_expression.register
+def _(node: Reference, scope: Scope) -> Bound:
+    return references.reference(node, scope)
+
+
+@bind_expression.register
+def _(node: PrevBound, scope: Scope) -> Bound:
+    return references.previous(node, scope)
+
+
+@bind_expression.register
+def _(node: Aggregate, scope: Scope) -> Bound:
+    return references.aggregate(node, scope)
+
+
+@bind_expression.register
+def _(node: Call, scope: Scope) -> Bound:
+    return functions.apply(node, tuple(bind_operand(argument, scope) for argument in node.arguments), scope)
+
+
+@bind_expression.register
+def _(node: Unary, scope: Scope) -> Bound:
+    if node.operator == "NOT":
+        return Operation("not", (bind_condition(node.operand, scope),), BOOLEAN)
+    return operators.negative(bind_operand(node.operand, scope), scope, node.span)
+
+
+@bind_expression.register
+def _(node: Binary, scope: Scope) -> Bound:
+    if node.operator in ("AND", "OR"):
+        sides = (bind_condition(node.left, scope), bind_condition(node.right, scope))
+        return Operation(node.operator.lower(), sides, BOOLEAN)
+    left, right = bind_operand(node.left, scope), bind_operand(node.right, scope)
+    if node.operator in operators.COMPARISONS:
+        return operators.compare(operators.COMPARISONS[node.operator], left, right, scope, node.span)
+    return operators.arithmetic(node.operator, left, right, scope, node.span)
+
+
+@bind_expression.register
+def _(node: Between, scope: Scope) -> Bound:
+    value, low, high = (bind_operand(each, scope) for each in (node.operand, node.low, node.high))
+    bounds = (operators.compare("ge", value, low, scope, node.span), operators.compare("le", value, high, scope, node.span))
+    return _unless(node.negated, Operation("and", bounds, BOOLEAN))
+
+
+@bind_expression.register
+def _(node: In, scope: Scope) -> Bound:
+    value = bind_operand(node.operand, scope)
+    items = tuple(bind_operand(item, scope) for item in node.items)
+    constant_items = all(isinstance(item, Constant) for item in items)
+    return _unless(node.negated, _member(node, value, items, scope) if constant_items else _equal_to_any(node, value, items, scope))
+
+
+@bind_expression.register
+def _(node: Like, scope: Scope) -> Bound:
+    value, pattern = bind_operand(node.operand, scope), bind_operand(node.pattern, scope)
+    if not isinstance(pattern, Constant):
+        scope.faults.refuse("LIKE with a pattern that is not constant", "the pattern of LIKE must be a string literal", node.span)
+        return FAULTY
+    if not {value.type.kind, pattern.type.kind} <= {Kind.STRING, Kind.NULL}:
+        scope.faults.error(f"cannot apply LIKE to {operators.describe(value)} and {operators.describe(pattern)}", node.span)
+        return FAULTY
+    if Kind.NULL in (value.type.kind, pattern.type.kind):
+        return Constant(None, BOOLEAN)
+    return _unless(node.negated, Operation("like", (value, pattern), BOOLEAN))
+
+
+@bind_expression.register
+def _(node: IsNull, scope: Scope) -> Bound:
+    value = references.single_value(bind_expression(node.operand, scope), node.operand, scope)
+    if isinstance(value, Constant):
+        return Constant((value.value is None) is not node.negated, BOOLEAN)
+    return _unless(node.negated, Operation("is_null", (value,), BOOLEAN))
+
+
+@bind_expression.register
+def _(node: Equivalence, scope: Scope) -> Bound:
+    scope.attribute(node.attribute, node.span)
+    supported = f"write [{node.attribute}] as a condition of its own, joined to the others by AND"
+    scope.faults.refuse(f"[{node.attribute}] inside another expression", supported, node.span)
+    return FAULTY
+
+
+def _unless(negated: bool, condition: Bound) -> Bound:
+    return Operation("not", (condition,), BOOLEAN) if negated else condition
+
+
+def _member(node: In, value: Bound, items: tuple[Bound, ...], scope: Scope) -> Bound:
+    """``value IN (constants)``; a NULL among them makes what is not found unknown, as in SQL."""
+    meeting = common_type((value, *items))
+    if meeting is None:
+        return _equal_to_any(node, value, items, scope)
+    operands = cast_all((value, *items), meeting)
+    known = tuple(item for item in operands[1:] if isinstance(item, Constant) and item.value is not None)
+    found = operators.operation("in", (operands[0], *known), BOOLEAN, scope, node.span) if known else Constant(None, BOOLEAN)
+    return found if len(known) in (0, len(items)) else Operation("or", (found, Constant(None, BOOLEAN)), BOOLEAN)
+
+
+def _equal_to_any(node: In, value: Bound, items: tuple[Bound, ...], scope: Scope) -> Bound:
+    tests = (operators.compare("eq", value, item, scope, node.span) for item in items)
+    return reduce(lambda found, test: Operation("or", (found, test), BOOLEAN), tests)

@@ -1,0 +1,194 @@
+"""Scalar functions: those that kernels compute, and those that the host computes once, as columns.
+
+Kernels compute IEEE-exact operations only, so that every engine gives the same
+matches; exp, log, text and calendar functions become computed columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from gpu_cep.analysis.bound import Bound, ComputedColumn, Constant, Field
+from gpu_cep.analysis.coercion import FAULTY, INSTANT, NUMERIC, cast, cast_all, common_type
+from gpu_cep.analysis.operators import arithmetic, describe, operation
+from gpu_cep.analysis.scope import Scope
+from gpu_cep.analysis.types import FLOAT, INTEGER, STRING, DataType, Kind
+from gpu_cep.lang.ast import Call
+
+Body = Callable[[Call, tuple[Bound, ...], Scope], Bound]
+
+MANY = 255
+SIGNED = NUMERIC | {Kind.DURATION}
+ORDERED = SIGNED | INSTANT | {Kind.BOOLEAN}
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFunction:
+    """A function that is an operation; it takes `minimum` to `maximum` arguments."""
+
+    body: Body
+    minimum: int = 1
+    maximum: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class HostFunction:
+    """A function of an attribute of one of `kinds`; the constants behind it are of the types `constants`."""
+
+    kinds: frozenset[Kind]
+    type: DataType
+    constants: tuple[DataType, ...] = ()
+    optional: int = 0
+
+
+def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
+    """The function of `call` over its bound arguments."""
+    name = ALIASES.get(call.function, call.function)
+    function = KERNEL_FUNCTIONS.get(name) or HOST_FUNCTIONS.get(name)
+    if function is None:
+        scope.faults.unknown("function", call.function, (*KERNEL_FUNCTIONS, *HOST_FUNCTIONS), call.span)
+        return FAULTY
+    minimum, maximum = _arity(function)
+    if not minimum <= len(arguments) <= maximum:
+        scope.faults.error(f"{call.function}() takes {_count(minimum, maximum)}, not {len(arguments)}", call.span)
+        return FAULTY
+    if isinstance(function, KernelFunction):
+        return function.body(call, arguments, scope)
+    return _computed(name, function, call, arguments, scope)
+
+
+def _arity(function: KernelFunction | HostFunction) -> tuple[int, int]:
+    if isinstance(function, KernelFunction):
+        return function.minimum, function.maximum
+    maximum = 1 + len(function.constants)
+    return maximum - function.optional, maximum
+
+
+def _count(minimum: int, maximum: int) -> str:
+    if maximum == MANY:
+        return f"at least {minimum} arguments"
+    if minimum == maximum:
+        return f"{minimum} argument{'s' if minimum > 1 else ''}"
+    return f"{minimum} or {maximum} arguments"
+
+
+def _misfit(call: Call, argument: Bound, scope: Scope) -> Bound:
+    if argument is not FAULTY:
+        scope.faults.error(f"cannot apply {call.function}() to {describe(argument)}", call.span)
+    return FAULTY
+
+
+def _settled(argument: Bound) -> Bound:
+    """A literal with a fraction, which meets no decimal here, as a float."""
+    meeting = common_type((argument,))
+    assert meeting is not None, "a type meets itself"
+    return cast(argument, meeting)
+
+
+# Operations ------------------------------------------------------------------
+
+
+def _magnitude(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
+    value = _settled(arguments[0])
+    if value.type.kind not in SIGNED:
+        return _misfit(call, value, scope)
+    result = value.type if call.function == "abs" or value.type == FLOAT else INTEGER
+    return operation(call.function, (value,), result, scope, call.span)
+
+
+def _rounded(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
+    value = _settled(arguments[0])
+    match value.type.kind:
+        case Kind.INTEGER:
+            return value
+        case Kind.FLOAT:
+            return operation(ALIASES.get(call.function, call.function), (value,), FLOAT, scope, call.span)
+        case Kind.DECIMAL:
+            scope.faults.refuse(f"{call.function}() of {describe(value)}", "supported are integer and float arguments", call.span)
+            return FAULTY
+    return _misfit(call, value, scope)
+
+
+def _root(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
+    if arguments[0].type.kind not in NUMERIC | {Kind.NULL}:
+        return _misfit(call, arguments[0], scope)
+    return operation("sqrt", (cast(arguments[0], FLOAT),), FLOAT, scope, call.span)
+
+
+def _choice(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
+    meeting = common_type(arguments)
+    if meeting is None:
+        kinds = " and ".join(describe(argument) for argument in arguments)
+        scope.faults.error(f"the arguments of {call.function}() are of no common type: {kinds}", call.span)
+        return FAULTY
+    if meeting.kind is Kind.STRING:
+        supported = "supported are numbers, truth values, dates, timestamps and durations"
+        scope.faults.refuse(f"{call.function}() of strings", supported, call.span)
+        return FAULTY
+    assert meeting.kind in ORDERED, "other types are no operands"
+    return operation(call.function, cast_all(arguments, meeting), meeting, scope, call.span)
+
+
+def _remainder(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
+    return arithmetic("%", arguments[0], arguments[1], scope, call.span)
+
+
+# Computed columns ------------------------------------------------------------
+
+
+def _computed(name: str, function: HostFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
+    subject, *parameters = arguments
+    if FAULTY in arguments:
+        return FAULTY
+    if not isinstance(subject, Field) or not all(isinstance(parameter, Constant) for parameter in parameters):
+        supported = "its first argument must be an attribute, or such a function of one, and the others constants"
+        scope.faults.refuse(f"{call.function}() of these arguments", supported, call.span)
+        return FAULTY
+    if subject.type.kind not in function.kinds:
+        return _misfit(call, subject, scope)
+    constants = tuple(_parameter(call, *pair, scope) for pair in zip(parameters, function.constants, strict=False))
+    if FAULTY in constants:
+        return FAULTY
+    column = scope.compute(ComputedColumn(name, subject.column, constants, function.type))
+    return replace(subject, column=column, type=function.type)
+
+
+def _parameter(call: Call, given: Bound, wanted: DataType, scope: Scope) -> Constant:
+    fitting = {wanted.kind, Kind.INTEGER, Kind.DECIMAL} if wanted == FLOAT else {wanted.kind}
+    parameter = cast(given, wanted)
+    if given.type.kind in fitting and isinstance(parameter, Constant):
+        return parameter
+    scope.faults.error(f"{call.function}() takes a constant of type {wanted}, not {describe(given)}", call.span)
+    return FAULTY
+
+
+ALIASES = {"ceiling": "ceil", "pow": "power", "substr": "substring"}
+
+KERNEL_FUNCTIONS = {
+    "abs": KernelFunction(_magnitude),
+    "sign": KernelFunction(_magnitude),
+    "floor": KernelFunction(_rounded),
+    "ceil": KernelFunction(_rounded),
+    "round": KernelFunction(_rounded),
+    "sqrt": KernelFunction(_root),
+    "least": KernelFunction(_choice, 2, MANY),
+    "greatest": KernelFunction(_choice, 2, MANY),
+    "coalesce": KernelFunction(_choice, 1, MANY),
+    "nullif": KernelFunction(_choice, 2, 2),
+    "mod": KernelFunction(_remainder, 2, 2),
+}
+
+_TEXT = frozenset({Kind.STRING})
+_CALENDAR = frozenset(INSTANT)
+_CLOCK = frozenset({Kind.TIMESTAMP})
+
+HOST_FUNCTIONS = {
+    **{name: HostFunction(NUMERIC, FLOAT) for name in ("exp", "ln", "log10", "log2", "sin", "cos", "tan")},
+    "power": HostFunction(NUMERIC, FLOAT, (FLOAT,)),
+    **{name: HostFunction(_TEXT, STRING) for name in ("lower", "upper", "trim")},
+    "length": HostFunction(_TEXT, INTEGER),
+    "substring": HostFunction(_TEXT, STRING, (INTEGER, INTEGER), optional=1),
+    **{name: HostFunction(_CALENDAR, INTEGER) for name in ("year", "month", "day", "dayofweek")},
+    **{name: HostFunction(_CLOCK, INTEGER) for name in ("hour", "minute", "second")},
+}

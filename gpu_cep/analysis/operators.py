@@ -1,0 +1,143 @@
+"""Arithmetic and comparison: which operands an operator takes, and what it gives.
+
+Every function takes bound operands and gives a bound result; a fault is
+recorded in the scope and stands as NULL in the tree.
+"""
+
+from __future__ import annotations
+
+from gpu_cep.analysis.bound import Bound, Constant, Operation
+from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type, digits, finer, is_fraction, join
+from gpu_cep.analysis.literals import INT64_MAX, INT64_MIN
+from gpu_cep.analysis.scope import Scope
+from gpu_cep.analysis.types import BOOLEAN, FLOAT, NULL, DataType, Kind, decimal, duration, timestamp
+from gpu_cep.lang.ast import Span
+
+COMPARISONS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
+
+
+def operation(name: str, arguments: tuple[Bound, ...], type: DataType, scope: Scope, span: Span | None) -> Bound:
+    """An operation, once its constants are known to fit their machine type."""
+    for argument in arguments:
+        if isinstance(argument, Constant) and not fits(argument):
+            scope.faults.error(f"the constant {argument.value} is out of range: {argument.type} has 64 bits", span)
+            return FAULTY
+    scales = [each.scale for each in (type, *(argument.type for argument in arguments))]
+    if max(scales) > MAX_DIGITS:
+        scope.faults.refuse(f"a decimal of scale {max(scales)}", f"decimals up to {MAX_DIGITS} digits are exact", span)
+        return FAULTY
+    return Operation(name, arguments, type)
+
+
+def fits(constant: Constant) -> bool:
+    """Whether `constant` is no whole number beyond 64 bits."""
+    return not isinstance(constant.value, int) or INT64_MIN <= constant.value <= INT64_MAX
+
+
+def compare(name: str, left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
+    """``left φ right``, both cast to the type in which they meet."""
+    meeting = common_type((left, right))
+    if meeting is None:
+        return mismatch(left, right, scope, span)
+    return operation(name, cast_all((left, right), meeting), BOOLEAN, scope, span)
+
+
+def mismatch(left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
+    """The fault of comparing what cannot be compared, with a hint where one is at hand."""
+    scope.faults.error(f"cannot compare {describe(left)} with {describe(right)}", span, _comparison_hint(left.type, right.type))
+    return FAULTY
+
+
+def negative(operand: Bound, scope: Scope, span: Span | None) -> Bound:
+    """``-operand``; the minus of a constant is folded into it."""
+    if operand.type.kind not in NUMERIC | {Kind.DURATION, Kind.NULL}:
+        scope.faults.error(f"cannot apply - to {describe(operand)}", span)
+        return FAULTY
+    if isinstance(operand, Constant):
+        return operand if operand.value is None else Constant(-operand.value, operand.type)  # type: ignore[operator]
+    return operation("neg", (operand,), operand.type, scope, span)
+
+
+def arithmetic(operator: str, left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
+    """``left operator right`` over numbers, points in time and durations."""
+    kinds = {left.type.kind, right.type.kind}
+    if kinds <= NUMERIC | {Kind.NULL}:
+        return _numbers(operator, left, right, scope, span)
+    if Kind.NULL in kinds:
+        return Constant(None, NULL)
+    return _times(operator, left, right, scope, span)
+
+
+def describe(bound: Bound) -> str:
+    """How a message calls the type of `bound`."""
+    return "number" if is_fraction(bound) else str(bound.type)
+
+
+def _numbers(operator: str, left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
+    meeting = FLOAT if operator == "/" else common_type((left, right))
+    assert meeting is not None, "all numbers meet"
+    if meeting.kind is Kind.DECIMAL and operator == "*":
+        return _decimal_product(left, right, scope, span)
+    result = meeting
+    if meeting.kind is Kind.DECIMAL and operator in "+-":
+        result = decimal(min(MAX_DIGITS, meeting.precision + 1), meeting.scale)
+    return operation(ARITHMETIC[operator], cast_all((left, right), meeting), result, scope, span)
+
+
+def _decimal_product(left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
+    factors = tuple(cast(factor, digits(factor.type)) for factor in (left, right))
+    precision, scale = (sum(values) for values in zip(*((each.type.precision, each.type.scale) for each in factors), strict=True))
+    return operation("mul", factors, decimal(min(MAX_DIGITS, precision), scale), scope, span)
+
+
+def _times(operator: str, left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
+    match operator, left.type.kind, right.type.kind:
+        case "-", (Kind.DATE | Kind.TIMESTAMP), (Kind.DATE | Kind.TIMESTAMP):
+            return _elapsed(left, right, scope, span)
+        case (("+" | "-"), (Kind.DATE | Kind.TIMESTAMP | Kind.DURATION), Kind.DURATION):
+            return _shifted(operator, left, right, scope, span)
+        case "+", Kind.DURATION, (Kind.DATE | Kind.TIMESTAMP):
+            return _shifted(operator, right, left, scope, span)
+        case ("*", Kind.DURATION, Kind.INTEGER) | ("*", Kind.INTEGER, Kind.DURATION):
+            return operation("mul", (left, right), left.type if left.type.kind is Kind.DURATION else right.type, scope, span)
+        case "/", Kind.DURATION, Kind.DURATION:
+            unit = duration(finer(left.type.unit, right.type.unit))
+            return operation("div", cast_all(cast_all((left, right), unit), FLOAT), FLOAT, scope, span)
+        case (("*" | "/"), _, _) if _scales_duration(left.type.kind, right.type.kind):
+            construct = f"{describe(left)} {operator} {describe(right)}"
+            scope.faults.refuse(construct, "supported are duration * integer and duration / duration", span)
+            return FAULTY
+    scope.faults.error(f"cannot apply {operator} to {describe(left)} and {describe(right)}", span)
+    return FAULTY
+
+
+def _scales_duration(left: Kind, right: Kind) -> bool:
+    return (left is Kind.DURATION and right in NUMERIC) or (left in NUMERIC and right is Kind.DURATION)
+
+
+def _elapsed(left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
+    meeting = join(left.type, right.type)
+    if meeting is None:
+        scope.faults.error(f"cannot subtract {describe(right)} from {describe(left)}: only one of them has a zone", span)
+        return FAULTY
+    if meeting.kind is Kind.DATE:
+        meeting = timestamp("s")
+    return operation("sub", cast_all((left, right), meeting), duration(meeting.unit), scope, span)
+
+
+def _shifted(operator: str, left: Bound, by: Bound, scope: Scope, span: Span | None) -> Bound:
+    unit = by.type.unit if left.type.kind is Kind.DATE else finer(left.type.unit, by.type.unit)
+    result = timestamp(unit, left.type.zone) if left.type.kind in INSTANT else duration(unit)
+    return operation(ARITHMETIC[operator], (cast(left, result), cast(by, duration(unit))), result, scope, span)
+
+
+def _comparison_hint(left: DataType, right: DataType) -> str | None:
+    kinds = {left.kind, right.kind}
+    if Kind.STRING in kinds and kinds & INSTANT:
+        return "write DATE '…' or TIMESTAMP '…'"
+    if kinds <= INSTANT:
+        return "only one of them has a time zone: write the literal with an offset if the attribute has a zone, without if not"
+    if Kind.DURATION in kinds and kinds & NUMERIC:
+        return "a duration compares with a duration such as 15 days; the difference of two number attributes is a number"
+    return None

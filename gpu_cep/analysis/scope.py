@@ -1,0 +1,65 @@
+"""The names that an expression may use, and what they stand for."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from gpu_cep.analysis.bound import ComputedColumn, EventVariable
+from gpu_cep.analysis.faults import Faults
+from gpu_cep.analysis.types import Attribute, Schema
+from gpu_cep.lang.ast import Span
+
+
+class Clause(enum.Enum):
+    """The clause that an expression stands in."""
+
+    WHERE = "WHERE"
+    RETURN = "RETURN"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names mean in one query.
+
+    `faults` and `computed` are the query's own collections: they grow as its
+    expressions are bound.
+    """
+
+    schema: Schema
+    variables: tuple[EventVariable, ...]
+    clause: Clause
+    faults: Faults
+    computed: list[ComputedColumn]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(variable.name for variable in self.variables)
+
+    def variable(self, name: str, span: Span | None) -> int | None:
+        """The number of variable `name`; None, and a fault, if there is none."""
+        if name in self.names:
+            return self.names.index(name)
+        self.faults.unknown("variable", name, self.names, span)
+        return None
+
+    def attribute(self, name: str, span: Span | None) -> int | None:
+        """The column of attribute `name`; None, and a fault, if there is none."""
+        if name in self.schema.names:
+            return self.schema.index(name)
+        self.faults.unknown("attribute", name, self.schema.names, span)
+        return None
+
+    def column(self, number: int) -> Attribute:
+        """Column `number` of the schema or of the computed columns behind it."""
+        schema_columns = self.schema.attributes
+        if number < len(schema_columns):
+            return schema_columns[number]
+        computed = self.computed[number - len(schema_columns)]
+        return Attribute(f"{computed.function}({self.column(computed.column).name})", computed.type)
+
+    def compute(self, column: ComputedColumn) -> int:
+        """The number of computed column `column`, which is appended unless it is there."""
+        if column not in self.computed:
+            self.computed.append(column)
+        return len(self.schema.attributes) + self.computed.index(column)

@@ -1,0 +1,95 @@
+"""The data types that conditions are checked and computed in.
+
+Machine representation, which kernels see: everything but FLOAT is int64
+(BOOLEAN 0/1; DECIMAL its unscaled value; STRING a dictionary code; DATE days;
+TIMESTAMP and DURATION ticks of their unit), FLOAT is float64.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+TICKS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+class Kind(enum.Enum):
+    NULL = "null"
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    FLOAT = "float"
+    DECIMAL = "decimal"
+    STRING = "string"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    DURATION = "duration"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """A kind with its parameters.
+
+    `scale` and `precision` belong to DECIMAL; `unit` (s, ms, us, ns) to
+    TIMESTAMP and DURATION; `zone` to TIMESTAMP (None: without zone); `name` is
+    how the type is called in messages (the Arrow name for OTHER).
+    """
+
+    kind: Kind
+    precision: int = 0
+    scale: int = 0
+    unit: str = ""
+    zone: str | None = None
+    name: str = ""
+
+    def __str__(self) -> str:
+        if self.kind is Kind.DECIMAL:
+            return f"decimal({self.precision}, {self.scale})"
+        if self.kind is Kind.TIMESTAMP:
+            return f"timestamp[{self.unit}{', ' + self.zone if self.zone else ''}]"
+        if self.kind is Kind.DURATION:
+            return f"duration[{self.unit}]"
+        return self.name or self.kind.value
+
+
+NULL = DataType(Kind.NULL)
+BOOLEAN = DataType(Kind.BOOLEAN)
+INTEGER = DataType(Kind.INTEGER)
+FLOAT = DataType(Kind.FLOAT)
+STRING = DataType(Kind.STRING)
+DATE = DataType(Kind.DATE)
+
+
+def decimal(precision: int, scale: int) -> DataType:
+    return DataType(Kind.DECIMAL, precision=precision, scale=scale)
+
+
+def timestamp(unit: str, zone: str | None = None) -> DataType:
+    return DataType(Kind.TIMESTAMP, unit=unit, zone=zone)
+
+
+def duration(unit: str) -> DataType:
+    return DataType(Kind.DURATION, unit=unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A column of the event relation."""
+
+    name: str
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of an event relation, in order."""
+
+    attributes: tuple[Attribute, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(attribute.name for attribute in self.attributes)
+
+    def index(self, name: str) -> int:
+        """The position of column `name`; ValueError if there is none."""
+        return self.names.index(name)
