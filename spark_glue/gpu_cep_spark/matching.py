@@ -1,0 +1,160 @@
+"""The engine under Spark: push-down, one shuffle by stream key, one Python stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from gpu_cep.analysis.bind import bind
+from gpu_cep.analysis.bound import BoundQuery
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.run import result_schema
+from gpu_cep.engine.tables import schema_of
+from gpu_cep.errors import UnsupportedError
+from gpu_cep.lang.ast import Query
+from gpu_cep.lang.parser import parse
+from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.planner import plan
+from gpu_cep.plan.settings import Settings, pruning_steps
+from gpu_cep_spark.columns import columns_read, tie_breakers
+from gpu_cep_spark.pushdown import column, event_filter
+from gpu_cep_spark.schemas import arrow_schema, spark_schema
+from gpu_cep_spark.worker import match_partition
+
+OUTPUTS = ("matches", "events", "count")
+OVERFLOW = "a stream has more than 2**63 - 1 matches"
+
+
+def gpu_match(
+    df: DataFrame,
+    pattern: str | Query,
+    *,
+    timestamp: str = "ts",
+    partition_by: str | Sequence[str] | None = None,
+    order_by: str | Sequence[str] | None = None,
+    type_column: str = "type",
+    strategy: str | None = None,
+    ties: str = "strict",
+    time_unit: str | None = None,
+    after_match: str = "all",
+    engine: str = "auto",
+    algorithm: str = "auto",
+    output: str = "matches",
+    max_matches: int | None = None,
+    columns: Sequence[str] | None = None,
+    prune: bool | Iterable[str] = True,
+) -> DataFrame:
+    """The matches of `pattern` among the events of a Spark DataFrame.
+
+    Nothing runs until the result is asked for; faults of the query are raised
+    at once. The events are filtered by the pattern's properties, shuffled by
+    the keys of their streams and matched by the engine of
+    :func:`gpu_cep.match`, once per Spark partition. Without any key all
+    events meet in one partition.
+
+    Parameters
+    ----------
+    df
+        The events; a classic or a Spark Connect DataFrame.
+    pattern, timestamp, partition_by, type_column, strategy, ties, time_unit, after_match, engine, algorithm, columns, prune
+        As in :func:`gpu_cep.match`.
+    order_by
+        Columns that order events of one time. Rows of a DataFrame have no
+        position: ties that `order_by` leaves are broken by the other columns
+        that the query reads, in order.
+    output
+        "matches", "events" or "count".
+    max_matches
+        How many matches one Spark partition may hold.
+
+    Returns
+    -------
+    DataFrame
+        With the columns of :func:`gpu_cep.match`, in no particular order.
+
+    Raises
+    ------
+    PatternSyntaxError, PatternError
+        The query is at fault.
+    UnsupportedError
+        `df` is streaming, or the query uses what is not supported yet.
+    """
+    settings = Settings(
+        output=output,
+        engine=engine,
+        algorithm=algorithm,
+        after_match=after_match,
+        max_matches=max_matches,
+        prune=pruning_steps(prune),
+        columns=None if columns is None else tuple(columns),
+    )
+    options = Options(
+        timestamp=timestamp,
+        partition_by=None if partition_by is None else _names(partition_by),
+        order_by=_names(order_by),
+        type_column=type_column,
+        strategy=strategy,
+        ties=ties,
+        time_unit=time_unit,
+    )
+    _check(df, output)
+    zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
+    planned, events = _planned(pattern, arrow_schema(df.schema, str(zone)), options, settings)
+    returned = spark_schema(result_schema(planned, events))
+    work = partial(match_partition, planned, events, arrow_schema(returned, str(zone)))
+    found = _shuffled(_narrowed(df, planned, events), planned).mapInArrow(work, returned)
+    return _total(found, planned.query) if output == "count" else found
+
+
+def _check(df: DataFrame, output: str) -> None:
+    if df.isStreaming:
+        raise UnsupportedError("a streaming DataFrame is not supported yet; supported: batch DataFrames")
+    if output not in OUTPUTS:
+        raise UnsupportedError(f"output={output!r} is not supported under Spark; supported: {', '.join(OUTPUTS)}")
+
+
+def _planned(pattern: str | Query, events: pa.Schema, options: Options, settings: Settings) -> tuple[Plan, pa.Schema]:
+    """The plan over the columns that the query reads, and these."""
+    text = pattern if isinstance(pattern, str) else None
+    query = parse(pattern) if isinstance(pattern, str) else pattern
+    whole = bind(query, schema_of(events), options, text)
+    read = columns_read(whole, settings)
+    narrow = pa.schema([events.field(number) for number in read])
+    order = tuple(events.names[number] for number in tie_breakers(whole, read))
+    return plan(bind(query, schema_of(narrow), replace(options, order_by=order), text), settings), narrow
+
+
+def _narrowed(df: DataFrame, planned: Plan, events: pa.Schema) -> DataFrame:
+    """The events that some variable may bind, in the columns that the query reads, called c0, c1, …
+
+    (`mapInArrow` looks columns up by name and stumbles over dots and case.)
+    """
+    read = df.select(*map(column, events.names))
+    condition = event_filter(planned.query, read.schema) if "filter" in planned.steps else None
+    bindable = read if condition is None else read.filter(condition)
+    return bindable.select(*(column(name).alias(f"c{number}") for number, name in enumerate(events.names)))
+
+
+def _shuffled(df: DataFrame, planned: Plan) -> DataFrame:
+    """Every stream whole in one partition."""
+    keys = [F.col(f"c{number}") for number in planned.stream_keys]
+    return df.repartition(*keys) if keys else df.repartition(1)
+
+
+def _total(counts: DataFrame, query: BoundQuery) -> DataFrame:
+    """One count per `partition_by` stream: derived keys may have spread its parts over several partitions."""
+    *keys, name = counts.columns
+    number = column(name)
+    total: Column = F.when(F.count(number) == 0, F.lit(0)).otherwise(F.coalesce(F.try_sum(number), F.raise_error(F.lit(OVERFLOW))))
+    return counts.groupBy(*map(column, keys)).agg(total.cast("long").alias(name))
+
+
+def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(names)

@@ -1,0 +1,32 @@
+"""What runs on an executor: the events of one Spark partition as one table through the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from gpu_cep.engine.run import execute
+from gpu_cep.plan.plan import Plan
+
+RESULT_ROWS = 65_536
+
+
+def match_partition(plan: Plan, events: pa.Schema, result: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The matches among the events of one partition, which holds whole streams.
+
+    Parameters
+    ----------
+    plan
+        Made for the columns of `events`.
+    events
+        The columns of `batches` under their own names; Spark gives them others on the way.
+    result
+        What Spark was told to expect.
+    """
+    gathered = list(batches)
+    if not gathered:
+        return
+    table = pa.Table.from_batches(gathered).rename_columns(events.names).cast(events)
+    del gathered
+    yield from execute(plan, table).cast(result).to_batches(max_chunksize=RESULT_ROWS)

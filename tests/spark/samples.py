@@ -1,0 +1,42 @@
+"""Event streams and queries that the Spark tests share, and results in a form that knows no order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+QUERIES = {
+    "derived key": "PATTERN SEQ(AND(A a, B+ b), C c) WHERE [key] AND prev(b.x) < b.x WITHIN 20",
+    "partition by": "PARTITION BY key PATTERN SEQ(A a, B+ b) WHERE b.x > a.x WITHIN 10 RETURN a.n AS n, count(b) AS many, max(b.x) AS most",
+    "both": "PARTITION BY user PATTERN SEQ(A a, B b) WHERE a.key = b.key AND a.n <> b.n WITHIN 15",
+    "any match": "PATTERN SEQ(A a, B+ b, C c) WHERE skip_till_any_match { [key] AND [user] } WITHIN 12",
+    "no key": "PATTERN SEQ(A a, C c) WHERE a.x < c.x - 60 WITHIN 4",
+    "count window": "PARTITION BY user PATTERN SEQ(A a, B b) WHERE [key] WITHIN 3 EVENTS",
+    "count window, no key": "PATTERN SEQ(A a, B b, C c) WHERE a.key = b.key WITHIN 4 EVENTS",
+    "a variable without properties": "PARTITION BY key PATTERN SEQ(A a, any, C c) WHERE any.n > a.n WITHIN 6",
+}
+
+
+def streams(rows: int, seed: int, distinct_times: bool = True) -> pa.Table:
+    """Events of a few streams with NULL and NaN attributes and NULL keys, in no order."""
+    rng = np.random.default_rng(seed)
+    times = rng.permutation(rows) if distinct_times else rng.integers(0, rows // 2, rows)
+    x = rng.integers(0, 100, rows).astype(float)
+    x[rng.random(rows) < 0.05] = np.nan
+    keys = np.array(["k1", "k2", "k3", "k4"])
+    return pa.table(
+        {
+            "unread": pa.nulls(rows, pa.string()),
+            "ts": pa.array(times, pa.int64()),
+            "type": pa.array(rng.choice(list("ABCD"), rows)),
+            "key": pa.array(rng.choice(keys, rows), mask=rng.random(rows) < 0.15),
+            "user": pa.array(rng.integers(0, 3, rows), pa.int32(), mask=rng.random(rows) < 0.1),
+            "x": pa.array(x, mask=rng.random(rows) < 0.05),
+            "n": pa.array(rng.integers(0, 9, rows), pa.int64()),
+        }
+    )
+
+
+def as_set(table: pa.Table) -> list[str]:
+    """The rows of a result as texts in order, in which NaN equals itself."""
+    return sorted(map(repr, table.to_pylist()))

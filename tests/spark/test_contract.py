@@ -1,0 +1,115 @@
+"""What gpu_match promises beside its matches: laziness, push-down, pruned columns, early errors."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+import gpu_cep as cep
+from gpu_cep.errors import PatternError, PatternSyntaxError, UnsupportedError
+from tests.spark.samples import QUERIES, streams
+
+
+def explode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        raise RuntimeError("a job ran")
+    yield from ()
+
+
+def physical_plan(frame: DataFrame) -> str:
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        frame.explain("formatted")
+    return shown.getvalue()
+
+
+@pytest.fixture
+def source(spark: SparkSession) -> DataFrame:
+    """Events that cannot be read."""
+    schema = spark.createDataFrame(streams(1, seed=0)).schema
+    return spark.range(1).mapInArrow(explode, schema)
+
+
+@pytest.fixture
+def parquet(spark: SparkSession, tmp_path: Path) -> DataFrame:
+    pq.write_table(streams(100, seed=1), tmp_path / "events.parquet")
+    return spark.read.parquet(str(tmp_path / "events.parquet"))
+
+
+def test_the_schema_is_known_without_a_job(source: DataFrame) -> None:
+    frame = cep.gpu_match(source, QUERIES["partition by"])
+    assert frame.columns == ["key", "match_start", "match_end", "n", "many", "most"]
+    assert dict(frame.dtypes)["most"] == "double"
+    with pytest.raises(PySparkException, match="a job ran"):
+        frame.collect()
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "error", "message"),
+    [
+        ("PATTERN SEQ(A a B b)", {}, PatternSyntaxError, "line 1"),
+        ("PATTERN SEQ(A a, B b) WHERE a.pricee > 1", {}, PatternError, "pricee"),
+        ("PATTERN SEQ(A a, B b)", {"timestamp": "when"}, PatternError, "when"),
+        ("PATTERN SEQ(A a, B b)", {"partition_by": "nokey"}, PatternError, "nokey"),
+        ("PATTERN SEQ(A a, B b)", {"output": "indices"}, UnsupportedError, "matches, events, count"),
+        ("PATTERN SEQ(A a, B b)", {"columns": ["nothing"]}, PatternError, "nothing"),
+        ("PATTERN SEQ(A a, NOT(C c), B b) WITHIN 3", {}, UnsupportedError, "NOT"),
+    ],
+)
+def test_faults_are_raised_on_the_driver(
+    source: DataFrame, query: str, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        cep.gpu_match(source, query, **options)
+
+
+def test_a_stream_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(UnsupportedError, match="streaming"):
+        cep.gpu_match(spark.readStream.format("rate").load(), "PATTERN SEQ(a, b)", timestamp="timestamp")
+
+
+def test_null_timestamps_are_reported_although_no_variable_binds_them(spark: SparkSession) -> None:
+    table = pa.table({"ts": [1, None, None], "type": ["A", "X", "X"], "key": ["k", "k", "k"]})
+    frame = cep.gpu_match(spark.createDataFrame(table), "PARTITION BY key PATTERN SEQ(A a, B b)")
+    with pytest.raises(PySparkException, match=r"EventError.*'ts'.*2"):
+        frame.collect()
+
+
+def test_properties_reach_the_parquet_reader(parquet: DataFrame) -> None:
+    plan = physical_plan(cep.gpu_match(parquet, QUERIES["derived key"]))
+    pushed = next(line for line in plan.splitlines() if "PushedFilters" in line)
+    for part in ("EqualTo(type,A)", "EqualTo(type,B)", "EqualTo(type,C)", "IsNull(ts)", "IsNotNull(key)"):
+        assert part in pushed
+    assert plan.count("MapInArrow") == plan.count("Exchange") > 0
+
+
+def test_only_the_columns_that_are_read_leave_the_file(parquet: DataFrame) -> None:
+    plan = physical_plan(cep.gpu_match(parquet, QUERIES["partition by"]))
+    schema = next(line for line in plan.splitlines() if "ReadSchema" in line)
+    assert "unread" not in schema
+    assert "user" not in schema
+    assert "key" in schema
+
+
+@pytest.mark.parametrize("query", [QUERIES["count window"], QUERIES["a variable without properties"]])
+def test_nothing_is_pushed_where_every_event_counts(parquet: DataFrame, query: str) -> None:
+    assert "PushedFilters" not in physical_plan(cep.gpu_match(parquet, query))
+
+
+def test_prune_false_pushes_nothing(parquet: DataFrame) -> None:
+    assert "PushedFilters" not in physical_plan(cep.gpu_match(parquet, QUERIES["derived key"], prune=False))
+
+
+def test_a_count_window_shuffles_by_the_streams_own_keys(parquet: DataFrame) -> None:
+    plan = physical_plan(cep.gpu_match(parquet, QUERIES["count window"]))
+    arguments = next(line for line in plan.splitlines() if "hashpartitioning" in line)
+    assert arguments.count("#") == 1
