@@ -1,0 +1,49 @@
+"""What no engine on this machine gets below: copying the columns, ordering by a library sort, encoding the text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from workloads import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The seconds of one elementary operation on a workload's columns."""
+
+    workload: str
+    operation: str
+    seconds: float
+
+
+def best_seconds(action: Callable[[], object], repeats: int) -> float:
+    """The shortest of `repeats` runs of `action`."""
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        action()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def measure_floors(workload: Workload, events: pa.Table, repeats: int) -> list[Floor]:
+    buffers = [np.frombuffer(buffer, dtype=np.uint8) for column in events.columns for buffer in column.chunk(0).buffers() if buffer]
+    text = events["type"].cast(pa.string())
+    floors = [
+        Floor(workload.name, "copy of the columns", best_seconds(lambda: [buffer.copy() for buffer in buffers], repeats)),
+        Floor(workload.name, "dictionary_encode of the types as text", best_seconds(text.dictionary_encode, repeats)),
+    ]
+    if workload.key is not None:
+        packed = _packed_keys(events[workload.key], events["ts"])
+        floors.append(Floor(workload.name, "argsort of packed (key, ts)", best_seconds(lambda: np.argsort(packed), repeats)))
+    return floors
+
+
+def _packed_keys(key: pa.ChunkedArray, ts: pa.ChunkedArray) -> np.ndarray:
+    chunk = key.chunk(0)
+    codes = chunk.indices if isinstance(chunk, pa.DictionaryArray) else chunk
+    return (codes.to_numpy().astype(np.int64) << 32) | ts.to_numpy()

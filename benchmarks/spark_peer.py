@@ -1,0 +1,140 @@
+"""The medical question on Spark: gpu_match, the best window-function formulations, and Spark's bare road to Python.
+
+All contestants count the matches in (or, for the bare road, the relevant rows
+of) the same Parquet file in one local[2] session, warm.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from floors import best_seconds
+from measure import Case, events_of
+from peers import peer_matches
+from pyspark.sql import DataFrame, SparkSession
+from workloads import query_text, window_ticks
+
+import gpu_cep
+
+PARTITIONS = 4
+BARE_ROAD = "repartition + mapInArrow(count)"
+
+# Runs from the end of each stream backwards, so that every frame is a running one: `b` is the next B, and the smallest
+# `b` over the following C (P, D) events belongs to the next of them. A start matches if all three lie in the window.
+RUNNING_FRAMES = """
+WITH relevant AS (
+  SELECT patient, ts, CASE type WHEN 'C' THEN 1 WHEN 'P' THEN 2 WHEN 'D' THEN 3 ELSE 4 END AS kind
+  FROM events WHERE type IN ('C', 'P', 'D', 'B')),
+closed AS (
+  SELECT patient, ts, kind, min(IF(kind = 4, ts, NULL)) OVER following AS b FROM relevant
+  WINDOW following AS (PARTITION BY patient ORDER BY ts DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)),
+ends AS (
+  SELECT ts, kind,
+    min(IF(kind = 1, b, NULL)) OVER following AS c,
+    min(IF(kind = 2, b, NULL)) OVER following AS p,
+    min(IF(kind = 3, b, NULL)) OVER following AS d
+  FROM closed
+  WINDOW following AS (PARTITION BY patient ORDER BY ts DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW))
+SELECT count_if(kind <> 4 AND c - ts <= {window} AND p - ts <= {window} AND d - ts <= {window}) AS matches FROM ends
+"""
+
+# A start matches if the last B of its window is later than the first C, P and D of it.
+SLIDING_FRAMES = """
+WITH relevant AS (
+  SELECT patient, ts, CASE type WHEN 'C' THEN 1 WHEN 'P' THEN 2 WHEN 'D' THEN 3 ELSE 4 END AS kind
+  FROM events WHERE type IN ('C', 'P', 'D', 'B')),
+firsts AS (
+  SELECT kind,
+    min(IF(kind = 1, ts, NULL)) OVER span AS c,
+    min(IF(kind = 2, ts, NULL)) OVER span AS p,
+    min(IF(kind = 3, ts, NULL)) OVER span AS d,
+    max(IF(kind = 4, ts, NULL)) OVER span AS b
+  FROM relevant
+  WINDOW span AS (PARTITION BY patient ORDER BY ts RANGE BETWEEN CURRENT ROW AND {window} FOLLOWING))
+SELECT count_if(kind <> 4 AND c < b AND p < b AND d < b) AS matches FROM firsts
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkTiming:
+    """The best warm wall time of one contestant; `answer` is what it counted."""
+
+    contestant: str
+    events: int
+    seconds: float
+    answer: int
+
+    @property
+    def events_per_second(self) -> float:
+        return self.events / self.seconds
+
+
+def measure_spark(case: Case, folder: Path, repeats: int) -> list[SparkTiming]:
+    """All contestants on `case` (the medical workload), written to `folder` as Parquet; their counts are checked."""
+    path = folder / "events.parquet"
+    table = events_of(case)
+    pq.write_table(table, path)
+    expected = peer_matches(case.workload, table, case.streams, rows=False).count
+    session = _session()
+    try:
+        timings = [_timing(name, count, case.events, repeats) for name, count in _contestants(session, case, path).items()]
+    finally:
+        session.stop()
+    wrong = [timing for timing in timings if timing.contestant != BARE_ROAD and timing.answer != expected]
+    if wrong:
+        raise ValueError(f"expected {expected} matches: {wrong}")
+    return timings
+
+
+def _session() -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[2]").appName("gpu_cep benchmarks")
+    settings = {
+        "spark.driver.memory": "6g",
+        "spark.sql.shuffle.partitions": str(PARTITIONS),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _contestants(session: SparkSession, case: Case, path: Path) -> dict[str, Callable[[], int]]:
+    events = session.read.parquet(str(path))
+    events.createOrReplaceTempView("events")
+    window = window_ticks(case.workload, case.streams, case.window_factor)
+    query = query_text(case.workload, case.streams, case.window_factor)
+    return {
+        "gpu_match": lambda: _total(gpu_cep.gpu_match(events, query, partition_by="patient", output="count"), "count"),
+        "Spark SQL, running frames": lambda: _total(session.sql(RUNNING_FRAMES.format(window=window)), "matches"),
+        "Spark SQL, sliding frames": lambda: _total(session.sql(SLIDING_FRAMES.format(window=window)), "matches"),
+        BARE_ROAD: lambda: _total(_bare_road(events), "rows"),
+    }
+
+
+def _bare_road(events: DataFrame) -> DataFrame:
+    def row_counts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # local, so that it travels by value
+        yield pa.record_batch({"rows": [sum(batch.num_rows for batch in batches)]})
+
+    relevant = events.where("type IN ('C', 'P', 'D', 'B')").select("patient", "ts", "type")
+    return relevant.repartition(PARTITIONS, "patient").mapInArrow(row_counts, "rows long")
+
+
+def _total(counts: DataFrame, column: str) -> int:
+    row = counts.groupBy().sum(column).first()
+    return int(row[0]) if row is not None and row[0] is not None else 0
+
+
+def _timing(name: str, count: Callable[[], int], events: int, repeats: int) -> SparkTiming:
+    answer = count()
+    return SparkTiming(name, events, best_seconds(count, repeats), answer)

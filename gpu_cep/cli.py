@@ -1,0 +1,144 @@
+"""The command ``gpu-cep``: match a pattern file against an events file, or explain how it will be answered.
+
+Exit codes: 0 done, 2 the pattern is at fault, 3 the events are, 1 anything else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+
+from gpu_cep import api
+from gpu_cep.errors import CepError, DiagnosedError, EventError
+from gpu_cep.lang.ast import STRATEGIES
+
+PATTERN_FAULT = 2
+EVENT_FAULT = 3
+OTHER_FAULT = 1
+
+OPTIONS = ("timestamp", "partition_by", "order_by", "type_column", "time_unit", "strategy", "ties")
+MATCH_OPTIONS = (*OPTIONS, "output", "max_matches")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with `argv` (default: the process's own arguments) and return its exit code."""
+    arguments = _parser().parse_args(argv)
+    try:
+        text = arguments.pattern.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return _failed(f"cannot read the pattern: {error}", OTHER_FAULT)
+    try:
+        run: Callable[[str, argparse.Namespace], None] = arguments.run
+        run(text, arguments)
+    except DiagnosedError as error:
+        return _failed("\n".join(each.render(text) for each in error.diagnostics), PATTERN_FAULT)
+    except EventError as error:
+        return _failed(str(error), EVENT_FAULT)
+    except (CepError, OSError, pa.ArrowException) as error:
+        return _failed(str(error), OTHER_FAULT)
+    return 0
+
+
+def _failed(message: str, code: int) -> int:
+    print(f"gpu-cep: {message}", file=sys.stderr)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="gpu-cep", description="Complex event processing over columnar files.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    match = commands.add_parser("match", help="write the matches of a pattern")
+    match.add_argument("pattern", type=Path, help="file with the query's text")
+    match.add_argument("events", type=Path, help="events: .parquet, .csv, .arrow or .feather")
+    match.add_argument("-o", dest="target", type=Path, required=True, metavar="OUT", help="result, in the format of its suffix")
+    _add_options(match)
+    match.add_argument("--output", choices=("matches", "events", "indices", "count"), help="what the result holds")
+    match.add_argument("--max-matches", type=int, metavar="N", help="fail rather than find more than N matches")
+    match.set_defaults(run=_match)
+
+    explain = commands.add_parser("explain", help="print how a pattern will be answered")
+    explain.add_argument("pattern", type=Path, help="file with the query's text")
+    explain.add_argument("events", type=Path, nargs="?", help="events whose columns the pattern is bound to")
+    _add_options(explain)
+    explain.set_defaults(run=_explain)
+    return parser
+
+
+def _add_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--timestamp", metavar="COLUMN", help="the timestamp (default: ts)")
+    command.add_argument("--partition-by", action="append", metavar="COLUMN", help="a stream key; repeat for several")
+    command.add_argument("--order-by", action="append", metavar="COLUMN", help="what breaks ties in time; repeat for several")
+    command.add_argument("--type-column", metavar="COLUMN", help="the event type (default: type)")
+    command.add_argument("--time-unit", choices=("s", "ms", "us", "ns"), help="the unit of a timestamp that is a bare number")
+    command.add_argument("--strategy", choices=STRATEGIES, help="the event selection strategy")
+    command.add_argument("--ties", choices=("strict", "position"), help="whether events of equal time are ordered")
+
+
+def _given(arguments: argparse.Namespace, names: Sequence[str]) -> dict[str, object]:
+    """The options that were written on the command line; the rest keep the API's defaults."""
+    values = {name: getattr(arguments, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _match(text: str, arguments: argparse.Namespace) -> None:
+    events = _read(arguments.events)
+    matches = api.match(events, text, **_given(arguments, MATCH_OPTIONS))
+    _write(matches, arguments.target)
+    print(f"{arguments.target}: {matches.num_rows:,} rows")
+
+
+def _explain(text: str, arguments: argparse.Namespace) -> None:
+    events = None if arguments.events is None else _read(arguments.events)
+    print(api.explain(text, events, **_given(arguments, OPTIONS)))
+
+
+def _read(path: Path) -> pa.Table:
+    reader = READERS.get(path.suffix)
+    if reader is None:
+        raise EventError(f"cannot tell the format of {path} from its suffix: it must be one of {', '.join(READERS)}")
+    try:
+        return reader(path)
+    except (OSError, pa.ArrowException) as error:
+        raise EventError(f"cannot read {path}: {error}") from error
+
+
+def _read_ipc(path: Path) -> pa.Table:
+    with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as reader:
+        return reader.read_all()
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    writer = WRITERS.get(path.suffix)
+    if writer is None:
+        raise CepError(f"cannot tell the format of {path} from its suffix: it must be one of {', '.join(WRITERS)}")
+    writer(table, path)
+
+
+def _write_ipc(table: pa.Table, path: Path) -> None:
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table)
+
+
+READERS: dict[str, Callable[[Path], pa.Table]] = {
+    ".parquet": pa.parquet.read_table,
+    ".csv": pa.csv.read_csv,
+    ".arrow": _read_ipc,
+    ".feather": _read_ipc,
+}
+WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
+    ".parquet": pa.parquet.write_table,
+    ".csv": pa.csv.write_csv,
+    ".arrow": _write_ipc,
+    ".feather": _write_ipc,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""The command line: files in, files out, exit codes and what stderr says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+
+from gpu_cep.cli import main
+
+EVENTS = pa.table(
+    {
+        "time": [1, 2, 3, 4, 5, 6],
+        "line": ["x", "x", "y", "x", "y", "y"],
+        "kind": ["A", "B", "A", "C", "C", "B"],
+        "v": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+    }
+)
+QUERY = "PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.v AS low, b.v AS high"
+OPTIONS = ["--timestamp", "time", "--partition-by", "line", "--type-column", "kind"]
+EXPECTED = [
+    {"line": "x", "match_start": 1, "match_end": 2, "low": 1.0, "high": 2.0},
+    {"line": "y", "match_start": 3, "match_end": 6, "low": 3.0, "high": 6.0},
+]
+
+
+@pytest.fixture
+def pattern(tmp_path: Path) -> Path:
+    path = tmp_path / "pattern.cep"
+    path.write_text(QUERY)
+    return path
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Path:
+    path = tmp_path / "events.parquet"
+    pa.parquet.write_table(EVENTS, path)
+    return path
+
+
+def read_ipc(path: Path) -> pa.Table:
+    with pa.ipc.open_file(str(path)) as reader:
+        return reader.read_all()
+
+
+def write_ipc(table: pa.Table, path: Path) -> None:
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "write", "read"),
+    [
+        (".parquet", pa.parquet.write_table, pa.parquet.read_table),
+        (".csv", pa.csv.write_csv, pa.csv.read_csv),
+        (".arrow", write_ipc, read_ipc),
+    ],
+)
+def test_match_reads_and_writes_by_suffix(tmp_path, pattern, capsys, suffix, write, read):
+    events, target = tmp_path / f"events{suffix}", tmp_path / f"matches{suffix}"
+    write(EVENTS, events)
+    assert main(["match", str(pattern), str(events), "-o", str(target), *OPTIONS]) == 0
+    assert read(target).to_pylist() == EXPECTED
+    assert "2 rows" in capsys.readouterr().out
+
+
+def test_match_passes_its_options_on(tmp_path, pattern, events):
+    target = tmp_path / "count.parquet"
+    assert main(["match", str(pattern), str(events), "-o", str(target), *OPTIONS, "--output", "count"]) == 0
+    counts = pa.parquet.read_table(target).to_pylist()
+    assert sum(row["count"] for row in counts) == 2
+
+
+def test_max_matches_is_an_error_of_its_own(tmp_path, pattern, events, capsys):
+    target = tmp_path / "matches.parquet"
+    assert main(["match", str(pattern), str(events), "-o", str(target), *OPTIONS, "--max-matches", "1"]) == 1
+    assert "1" in capsys.readouterr().err
+    assert not target.exists()
+
+
+def test_a_syntax_error_is_shown_with_a_caret(tmp_path, pattern, events, capsys):
+    pattern.write_text("PATTERN SEQ(A a, B b\nWITHIN 5")
+    assert main(["match", str(pattern), str(events), "-o", str(tmp_path / "out.parquet")]) == 2
+    message = capsys.readouterr().err
+    assert "line 2, column 1" in message
+    assert "  WITHIN 5\n  ^" in message
+
+
+def test_an_unknown_attribute_is_a_pattern_error_with_a_suggestion(tmp_path, pattern, events, capsys):
+    pattern.write_text("PATTERN SEQ(A a, B b) WHERE a.vv > 1 WITHIN 5")
+    assert main(["match", str(pattern), str(events), "-o", str(tmp_path / "out.parquet"), *OPTIONS]) == 2
+    message = capsys.readouterr().err
+    assert "^^^^" in message
+    assert "did you mean 'v'?" in message
+
+
+def test_null_timestamps_are_an_event_error(tmp_path, pattern, capsys):
+    events = tmp_path / "events.parquet"
+    pa.parquet.write_table(EVENTS.set_column(0, "time", pa.array([1, None, 3, 4, 5, 6])), events)
+    assert main(["match", str(pattern), str(events), "-o", str(tmp_path / "out.parquet"), *OPTIONS]) == 3
+    assert "time" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["events.xlsx", "missing.parquet"])
+def test_unreadable_events_are_an_event_error_that_names_the_file(tmp_path, pattern, capsys, name):
+    assert main(["match", str(pattern), str(tmp_path / name), "-o", str(tmp_path / "out.parquet")]) == 3
+    assert name in capsys.readouterr().err
+
+
+def test_a_missing_pattern_file_is_another_error(tmp_path, events, capsys):
+    assert main(["match", str(tmp_path / "none.cep"), str(events), "-o", str(tmp_path / "out.parquet")]) == 1
+    assert "none.cep" in capsys.readouterr().err
+
+
+def test_an_unknown_target_format_is_another_error(tmp_path, pattern, events, capsys):
+    assert main(["match", str(pattern), str(events), "-o", str(tmp_path / "out.xlsx"), *OPTIONS]) == 1
+    assert "out.xlsx" in capsys.readouterr().err
+
+
+def test_explain_prints_the_plan(pattern, events, capsys):
+    assert main(["explain", str(pattern), str(events), *OPTIONS]) == 0
+    assert "skip_till_next_match" in capsys.readouterr().out
+
+
+def test_explain_needs_no_events(pattern, capsys):
+    assert main(["explain", str(pattern)]) == 0
+    assert "SEQ" in capsys.readouterr().out
