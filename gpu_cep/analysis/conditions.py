@@ -16,10 +16,10 @@ from gpu_cep.analysis.expressions import bind_condition
 from gpu_cep.analysis.literals import INT64_MAX
 from gpu_cep.analysis.normalize import Primitive
 from gpu_cep.analysis.references import operand
-from gpu_cep.analysis.render import render
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, INTEGER, STRING, Kind
-from gpu_cep.lang.ast import Binary, Equivalence, Expression, Span
+from gpu_cep.lang.ast import Binary, Equivalence, Expression, Literal, Reference, Span
+from gpu_cep.lang.format import format_expression
 
 
 def bind_where(where: Expression | None, scope: Scope) -> Iterator[Condition]:
@@ -46,19 +46,19 @@ def event_types(primitives: Sequence[Primitive], type_column: str, scope: Scope)
         if literal is not None:
             variable = scope.names.index(primitive.variable.name)
             field = Field(variable, column, scope.column(column).type)
-            yield _conclude(Operation("eq", (field, literal), BOOLEAN), ConditionKind.PROPERTY, (variable,), primitive.span, scope)
+            text = format_expression(Binary("=", Reference(primitive.variable.name, type_column), Literal(literal.value)))
+            yield Condition(Operation("eq", (field, literal), BOOLEAN), ConditionKind.PROPERTY, (variable,), text, span=primitive.span)
 
 
 def equality(column: int, left: int, right: int, span: Span | None, scope: Scope) -> Condition:
     """``v.A = w.A``: every two events of two variables agree on a column; of one variable, if `left` is `right`."""
-    type = scope.column(column).type
-    within = left == right
-    sides = (Field(left, column, type), Field(right, column, type, Place.PREVIOUS if within else Place.EACH))
-    expression = Operation("eq", sides, BOOLEAN)
-    if not within:
-        return _conclude(expression, ConditionKind.PAIR, (left, right), span, scope)
-    name, attribute = scope.names[left], scope.column(column).name
-    return Condition(expression, ConditionKind.WITHIN, (left,), f"{name}[i].{attribute} = {name}[j].{attribute}", span=span)
+    attribute = scope.column(column)
+    first, second = (format_expression(Reference(scope.names[variable], attribute.name)) for variable in (left, right))
+    if left == right:
+        sides = (Field(left, column, attribute.type), Field(left, column, attribute.type, Place.PREVIOUS))
+        return Condition(Operation("eq", sides, BOOLEAN), ConditionKind.WITHIN, (left,), f"every {first} equal", span=span)
+    sides = (Field(left, column, attribute.type), Field(right, column, attribute.type))
+    return Condition(Operation("eq", sides, BOOLEAN), ConditionKind.PAIR, (left, right), f"{first} = {second}", span=span)
 
 
 def equalities(column: int, span: Span | None, scope: Scope) -> Iterator[Condition]:
@@ -99,17 +99,14 @@ def _condition(conjunct: Expression, scope: Scope) -> Iterator[Condition]:
         scope.faults.refuse(construct, "a condition reads the previous event of one variable", conjunct.span)
         return
     variables = tuple(sorted({field.variable for field in read}))
-    yield _conclude(expression, _kind(len(variables), bool(previous)), variables, conjunct.span, scope)
+    kind = _kind(len(variables), bool(previous))
+    yield Condition(expression, kind, variables, format_expression(conjunct), span=conjunct.span)
 
 
 def _kind(variables: int, previous: bool) -> ConditionKind:
     if previous:
         return ConditionKind.CONSECUTIVE
     return ConditionKind.PAIR if variables > 1 else ConditionKind.PROPERTY
-
-
-def _conclude(expression: Bound, kind: ConditionKind, variables: tuple[int, ...], span: Span | None, scope: Scope) -> Condition:
-    return Condition(expression, kind, variables, render(expression, scope), span=span)
 
 
 def _equivalence(node: Equivalence, scope: Scope) -> Iterator[Condition]:

@@ -155,8 +155,9 @@ def _unless(negated: bool, condition: Bound) -> Bound:
 
 def _member(node: In, value: Bound, items: tuple[Bound, ...], scope: Scope) -> Bound:
     """``value IN (constants)``; a NULL among them makes what is not found unknown, as in SQL."""
-    meeting = common_type((value, *items))
-    if meeting is None:
+    meetings = {common_type((value, item)) for item in items}
+    meeting = meetings.pop()
+    if meeting is None or meetings:
         return _equal_to_any(node, value, items, scope)
     operands = cast_all((value, *items), meeting)
     known = tuple(item for item in operands[1:] if isinstance(item, Constant) and item.value is not None)

@@ -39,14 +39,9 @@ def compare(name: str, left: Bound, right: Bound, scope: Scope, span: Span | Non
     """``left φ right``, both cast to the type in which they meet."""
     meeting = common_type((left, right))
     if meeting is None:
-        return mismatch(left, right, scope, span)
+        scope.faults.error(f"cannot compare {describe(left)} with {describe(right)}", span, _comparison_hint(left.type, right.type))
+        return FAULTY
     return operation(name, cast_all((left, right), meeting), BOOLEAN, scope, span)
-
-
-def mismatch(left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
-    """The fault of comparing what cannot be compared, with a hint where one is at hand."""
-    scope.faults.error(f"cannot compare {describe(left)} with {describe(right)}", span, _comparison_hint(left.type, right.type))
-    return FAULTY
 
 
 def negative(operand: Bound, scope: Scope, span: Span | None) -> Bound:

@@ -6,19 +6,8 @@ from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Field, Place
 from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind, decimal
-from gpu_cep.lang.ast import (
-    Aggregate,
-    EachIndex,
-    Equivalence,
-    Expression,
-    Index,
-    LastIndex,
-    NumberIndex,
-    PrevBound,
-    PreviousIndex,
-    Reference,
-    Span,
-)
+from gpu_cep.lang.ast import Aggregate, EachIndex, Expression, LastIndex, NumberIndex, PrevBound, PreviousIndex, Reference, Span
+from gpu_cep.lang.format import format_expression
 
 EVENT = DataType(Kind.OTHER, name="event")
 
@@ -33,24 +22,22 @@ def reference(node: Reference, scope: Scope) -> Bound:
         case None:
             return _attribute(node.variable, node.attribute, scope, node.span)
         case EachIndex() | PreviousIndex() if scope.clause is Clause.RETURN:
-            scope.faults.error(f"{spelling(node)} has no place in RETURN", node.span, "return the whole binding or an aggregate of it")
-            return FAULTY
+            return _misplaced(node, scope)
         case EachIndex():
             return _field(node.variable, node.attribute, Place.EACH, scope, node.span)
         case PreviousIndex():
             return _previous(node, node.variable, node.attribute, scope)
         case NumberIndex(number=1):
-            return aggregate(Aggregate("first", node.variable, node.attribute, span=node.span), scope, spelling(node))
+            return aggregate(Aggregate("first", node.variable, node.attribute, span=node.span), scope, format_expression(node))
         case LastIndex():
-            return aggregate(Aggregate("last", node.variable, node.attribute, span=node.span), scope, spelling(node))
+            return aggregate(Aggregate("last", node.variable, node.attribute, span=node.span), scope, format_expression(node))
     return _unsupported_index(node, node.variable, node.attribute, scope)
 
 
 def previous(node: PrevBound, scope: Scope) -> Bound:
     """``prev(v.attr)``: the event bound to v just before the current one."""
     if scope.clause is Clause.RETURN:
-        scope.faults.error(f"{spelling(node)} has no place in RETURN", node.span, "return the whole binding or an aggregate of it")
-        return FAULTY
+        return _misplaced(node, scope)
     return _previous(node, node.variable, node.attribute, scope)
 
 
@@ -61,12 +48,10 @@ def aggregate(node: Aggregate, scope: Scope, written: str | None = None) -> Boun
     if variable is None or (column is None and node.attribute is not None):
         return FAULTY
     if scope.clause is Clause.WHERE:
-        scope.faults.refuse(f"{written or spelling(node)} in WHERE", IN_WHERE, node.span)
+        scope.faults.refuse(f"{written or format_expression(node)} in WHERE", IN_WHERE, node.span)
         return FAULTY
     if node.running:
-        hint = f"write {node.function}({node.variable}.{node.attribute})"
-        scope.faults.error(f"{spelling(node)} has no place in RETURN", node.span, hint)
-        return FAULTY
+        return _misplaced(node, scope)
     result = INTEGER if column is None else _aggregate_type(node, scope.column(column).type, scope)
     return FAULTY if result is None else Aggregation(node.function, variable, column, result)
 
@@ -79,8 +64,8 @@ def single_value(bound: Bound, node: Expression, scope: Scope) -> Bound:
     if bound.column is None:
         scope.faults.error(f"{name} is an event, not a value", node.span, f"write {name}.attribute")
     else:
-        hint = f"write first({spelling(node)}), last({spelling(node)}) or another aggregate"
-        scope.faults.error(f"{spelling(node)} is a list: {name} is bound to several events", node.span, hint)
+        hint = f"write first({format_expression(node)}), last({format_expression(node)}) or another aggregate"
+        scope.faults.error(f"{format_expression(node)} is a list: {name} is bound to several events", node.span, hint)
     return FAULTY
 
 
@@ -88,42 +73,18 @@ def operand(bound: Bound, node: Expression, scope: Scope) -> Bound:
     """`bound`, if it is one value of a type to compare and compute with."""
     bound = single_value(bound, node, scope)
     if bound.type.kind is Kind.OTHER:
-        scope.faults.error(f"{spelling(node)} is of type {bound.type}, which cannot be compared or computed with", node.span)
+        scope.faults.error(f"{format_expression(node)} is of type {bound.type}, which cannot be compared or computed with", node.span)
         return FAULTY
     if isinstance(bound, Field | Aggregation) and bound.type.precision > MAX_DIGITS:
-        construct = f"{spelling(node)}, a column of type {bound.type},"
+        construct = f"{format_expression(node)}, a column of type {bound.type},"
         scope.faults.refuse(construct, f"decimals up to {MAX_DIGITS} digits are exact", node.span)
         return FAULTY
     return bound
 
 
-def spelling(node: Expression) -> str:
-    """A reference as a user writes it."""
-    match node:
-        case Reference(variable, attribute, index):
-            name = f"{variable or ''}{_brackets(index, variable)}"
-            return ".".join(part for part in (name, attribute) if part)
-        case PrevBound(variable, attribute):
-            return f"prev({variable}.{attribute})"
-        case Aggregate(function, variable, attribute, running):
-            name = f"{variable}[..i-1]" if running else variable
-            return f"{function}({name}.{attribute})" if attribute else f"{function}({name})"
-        case Equivalence(attribute):
-            return f"[{attribute}]"
-    return "the operand"
-
-
-def _brackets(index: Index | None, variable: str | None) -> str:
-    match index:
-        case EachIndex():
-            return "[i]"
-        case PreviousIndex():
-            return "[i-1]"
-        case NumberIndex(number=number):
-            return f"[{number}]"
-        case LastIndex():
-            return f"[{variable}.LEN]"
-    return ""
+def _misplaced(node: Expression, scope: Scope) -> Bound:
+    scope.faults.error(f"{format_expression(node)} has no place in RETURN", node.span, "return the whole binding or an aggregate of it")
+    return FAULTY
 
 
 def _bare(node: Reference, scope: Scope) -> Bound:
@@ -157,7 +118,7 @@ def _field(variable_name: str, attribute: str, place: Place, scope: Scope, span:
 def _previous(node: Expression, variable: str, attribute: str, scope: Scope) -> Bound:
     field = _field(variable, attribute, Place.PREVIOUS, scope, node.span)
     if isinstance(field, Field) and not scope.variables[field.variable].quantified:
-        message = f"{spelling(node)}: {variable} is bound to one event, which has none before it"
+        message = f"{format_expression(node)}: {variable} is bound to one event, which has none before it"
         scope.faults.error(message, node.span, f"{variable}+ is bound to several")
         return FAULTY
     return field
@@ -166,7 +127,7 @@ def _previous(node: Expression, variable: str, attribute: str, scope: Scope) -> 
 def _unsupported_index(node: Reference, variable: str, attribute: str, scope: Scope) -> Bound:
     if isinstance(_field(variable, attribute, Place.EACH, scope, node.span), Field):
         supported = IN_WHERE if scope.clause is Clause.WHERE else "RETURN reads v.attr, v[1].attr, v[v.LEN].attr and aggregates"
-        scope.faults.refuse(f"{spelling(node)} in {scope.clause.value}", supported, node.span)
+        scope.faults.refuse(f"{format_expression(node)} in {scope.clause.value}", supported, node.span)
     return FAULTY
 
 
@@ -177,7 +138,8 @@ def _aggregate_type(node: Aggregate, type: DataType, scope: Scope) -> DataType |
     if node.function in ("first", "last"):
         return type
     if type.kind is Kind.DECIMAL and type.precision > MAX_DIGITS:
-        scope.faults.refuse(f"{spelling(node)} over a column of type {type}", f"decimals up to {MAX_DIGITS} digits are exact", node.span)
+        construct = f"{format_expression(node)} over a column of type {type}"
+        scope.faults.refuse(construct, f"decimals up to {MAX_DIGITS} digits are exact", node.span)
         return None
     if node.function in ("min", "max") and type.kind is not Kind.OTHER:
         return type
@@ -186,7 +148,7 @@ def _aggregate_type(node: Aggregate, type: DataType, scope: Scope) -> DataType |
     if node.function == "avg" and type.kind in NUMERIC:
         return FLOAT
     if node.function == "avg" and type.kind is Kind.DURATION:
-        scope.faults.refuse(spelling(node), "avg takes numbers; sum and count take durations", node.span)
+        scope.faults.refuse(format_expression(node), "avg takes numbers; sum and count take durations", node.span)
         return None
     scope.faults.error(f"cannot apply {node.function}() to {type}", node.span)
     return None
