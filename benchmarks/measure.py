@@ -12,6 +12,7 @@ from peers import peer_matches
 from workloads import Workload, generate, query_text
 
 import gpu_cep
+from gpu_cep.engine.profile import Profile
 
 OUTPUTS = {"count": "count", "rows": "indices"}  # what a benchmark asks for -> match()'s output=
 
@@ -46,15 +47,13 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """One stage of the engine in one run: how long it took and what it let through."""
+class Stages:
+    """What the engine did in one run: the events that each stage let through, and its seconds."""
 
     workload: str
     output: str
-    stage: str
-    seconds: float
-    events_in: int
-    events_out: int
+    counts: dict[str, int]
+    seconds: dict[str, float]
 
 
 class Disagreement(Exception):
@@ -75,6 +74,12 @@ def measure_match(case: Case, events: pa.Table, output: str, threads: int, repea
     answer = run_match(case, events, output, threads)
     seconds = best_seconds(partial(run_match, case, events, output, threads), repeats)
     return _timing(case, output, "gpu_cep", threads, seconds, match_count(answer, output))
+
+
+def measure_stages(case: Case, events: pa.Table, output: str) -> Stages:
+    profile = Profile()
+    run_match(case, events, output, 1, profile=profile)
+    return Stages(case.workload.name, output, profile.counts, profile.seconds)
 
 
 def measure_peer(case: Case, events: pa.Table, output: str, repeats: int) -> Timing:

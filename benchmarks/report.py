@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from floors import Floor
-from measure import Stage, Timing
+from measure import Stages, Timing
 from memory import MemoryUse
 from peers import FLAGS, compiler_version
 from spark_peer import SparkTiming
@@ -42,7 +42,7 @@ class Report:
     environment: Environment
     timings: list[Timing] = field(default_factory=list)
     floors: list[Floor] = field(default_factory=list)
-    stages: list[Stage] = field(default_factory=list)
+    stages: list[Stages] = field(default_factory=list)
     curves: dict[str, list[Timing]] = field(default_factory=dict)
     memory: list[MemoryUse] = field(default_factory=list)
     startup: list[StartUp] = field(default_factory=list)
@@ -140,10 +140,12 @@ def _multiple(floor: Floor, timings: Sequence[Timing], output: str) -> str:
     return f"{found[0] / floor.seconds:.1f} ×" if found else ""
 
 
-def _stage_rows(stages: Iterable[Stage]) -> list[list[str]]:
-    rows = [["workload", "output", "stage", "seconds", "in", "out"]]
+def _stage_rows(stages: Iterable[Stages]) -> list[list[str]]:
+    rows = [["workload", "output", "events left", "seconds"]]
     for s in stages:
-        rows.append([s.workload, s.output, s.stage, f"{s.seconds:.4f}", f"{s.events_in:,}", f"{s.events_out:,}"])
+        counts = " → ".join(f"{name} {count:,}" for name, count in s.counts.items())
+        seconds = ", ".join(f"{name} {value:.4f}" for name, value in s.seconds.items())
+        rows.append([s.workload, s.output, counts, seconds])
     return rows
 
 

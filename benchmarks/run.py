@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from floors import Floor, measure_floors
-from measure import OUTPUTS, Case, Stage, Timing, check_agreement, events_of, measure_match, measure_peer, measure_stages
+from measure import OUTPUTS, Case, Stages, Timing, check_agreement, events_of, measure_match, measure_peer, measure_stages
 from memory import MemoryUse, measure_memory
 from report import Report, environment, markdown, write
 from spark_peer import SparkTiming, measure_spark
@@ -30,7 +30,7 @@ WINDOW_CURVE = (1, 10, 100, 1_000)
 WINDOW_CURVE_STREAMS = 100  # long streams, so that the longest window still fits into one
 
 
-def measured_case(case: Case, repeats: int) -> tuple[list[Timing], list[Floor], list[Stage]]:
+def measured_case(case: Case, repeats: int) -> tuple[list[Timing], list[Floor], list[Stages]]:
     """Everything that is timed on one table of events."""
     events = events_of(case)
     check_agreement(case, events)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import pyarrow as pa
@@ -25,6 +25,14 @@ def matches_text(matches: pa.Table, limit: int) -> str:
     rows = [matches.column_names, *([_cell(value) for value in row.values()] for row in shown.to_pylist())]
     more = matches.num_rows - shown.num_rows
     return table_text(rows) + (f"\n  … and {more:,} more" if more else "")
+
+
+def waterfall_text(counts: Mapping[str, int], seconds: Mapping[str, float]) -> str:
+    """How the events grew fewer from step to step, and where the time went."""
+    most = max(counts.values(), default=0) or 1
+    steps = [["step", "left", ""], *([name, f"{count:,}", "█" * -(-40 * count // most)] for name, count in counts.items())]
+    times = [["stage", "ms"], *([name, f"{1000 * value:.1f}"] for name, value in seconds.items())]
+    return f"{table_text(steps)}\n\n{table_text(times)}"
 
 
 def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
