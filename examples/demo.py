@@ -1,50 +1,145 @@
-"""The thesis' running example, in the process and under Spark.
+"""Three questions over real events, answered in the process and under Spark; ``make demo`` runs it.
 
-Run with ``make demo``.
+Every answer is computed twice, by gpu_cep.match() and by gpu_cep.gpu_match() on a
+local Spark session; the exit code is 1 if the two disagree anywhere.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
+from dataclasses import dataclass
+from textwrap import dedent, indent
 
-import gpu_cep as cep
+import pyarrow as pa
+from display import matches_text, waterfall_text
+from flights import Flights, flights
+from pyspark.sql import SparkSession
+
+import gpu_cep
+from gpu_cep.engine.profile import Profile
 from gpu_cep.testing.chemo import chemo
 
-QUERY = """
-PATTERN SEQ(AND(C c, P+ p, D d), B b)
-WHERE skip_till_next_match { [PID] AND prev(p.V) < p.V }
-WITHIN 15 days
-RETURN c.PID AS patient, count(p) AS doses, last(p.V) AS highest, b.V AS blood_count
+SHOWN = 5
+
+GROWING_DELAYS = """
+    PATTERN SEQ(late{3,}, recovered)
+    WHERE late.dep_delay >= 15 AND late[i].dep_delay > late[i-1].dep_delay
+      AND late[i].leg = late[i-1].leg + 1 AND recovered.dep_delay <= 0
+    WITHIN 1 day
+    RETURN first(late.carrier) AS carrier, count(late) AS late_flights, first(late.dep_delay) AS first_delay,
+           last(late.dep_delay) AS last_delay, recovered.dep_delay AS recovered
 """
-COLUMNS = {"timestamp": "T", "type_column": "L"}
+
+THREE_AIRPORTS = """
+    PATTERN SEQ(AND(detroit, raleigh, cleveland), late)
+    WHERE detroit.dest = 'DTW' AND raleigh.dest = 'RDU' AND cleveland.dest = 'CLE' AND late.dep_delay >= 60
+    WITHIN 2 days
+    RETURN detroit.flight AS detroit, raleigh.flight AS raleigh, cleveland.flight AS cleveland,
+           late.dest AS late_to, late.dep_delay AS delay
+"""
+
+TREATMENT = """
+    PATTERN SEQ(AND(C c, P+ p, D d), B b)
+    WHERE [PID] AND prev(p.V) < p.V
+    WITHIN 15 days
+    RETURN c.PID AS patient, c.V AS dose_c, count(p) AS doses_p, last(p.V) AS highest_p, d.V AS dose_d, b.V AS blood_count
+"""
 
 
-def main() -> None:
-    events = chemo()
-    print(QUERY)
-    print("In the process:\n")
-    show(cep.match(events, QUERY, **COLUMNS).to_pylist())
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A pattern and the events it is asked of; `options` are match()'s keywords."""
 
+    title: str
+    pattern: str
+    events: pa.Table
+    options: dict[str, str]
+
+
+def questions(departures: Flights) -> list[Question]:
+    """The demo's questions."""
+    per_aircraft = {"timestamp": "departure", "partition_by": "tailnum"}
+    return [
+        Question(
+            "Three or more departures in a row, each later than the one before; then one on time, within a day",
+            GROWING_DELAYS,
+            departures.events,
+            per_aircraft,
+        ),
+        Question(
+            "One aircraft to Detroit, Raleigh and Cleveland in any order, then an hour late, within two days",
+            THREE_AIRPORTS,
+            departures.events,
+            per_aircraft,
+        ),
+        Question(
+            "The SES thesis: doses of C, D and growing P in any order, then a blood count, within 15 days",
+            TREATMENT,
+            chemo(),
+            {"timestamp": "T", "type_column": "L"},
+        ),
+    ]
+
+
+def answer(question: Question, session: SparkSession) -> bool:
+    """Ask `question` both ways, show what was found, and say whether the two answers agree."""
+    print(f"\n{question.title}\n\n{indent(dedent(question.pattern).strip(), '    ')}\n")
+    start = time.perf_counter()
+    profile = Profile()
+    matches = gpu_cep.match(question.events, question.pattern, profile=profile, **question.options)
+    local_seconds = time.perf_counter() - start
+
+    start = time.perf_counter()
+    frame = session.createDataFrame(question.events)
+    from_spark = gpu_cep.gpu_match(frame, question.pattern, **question.options).toArrow()
+    spark_seconds = time.perf_counter() - start
+
+    print(matches_text(matches, SHOWN))
+    agreed = as_set(matches) == as_set(from_spark)
+    verdict = "the same matches" if agreed else f"DISAGREEMENT: {from_spark.num_rows:,} matches under Spark"
+    print(f"\n  {matches.num_rows:,} matches; match() {local_seconds:.2f} s, gpu_match() {spark_seconds:.2f} s: {verdict}")
+    print(f"\n{waterfall_text(profile.counts, profile.seconds)}")
+    return agreed
+
+
+def as_set(matches: pa.Table) -> list[str]:
+    """The rows in an order that does not depend on where they were found."""
+    return sorted(repr(sorted(row.items())) for row in matches.to_pylist())
+
+
+def local_session() -> SparkSession:
+    """A Spark session on this machine's processors."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    from pyspark.sql import SparkSession
+    builder = SparkSession.builder.master("local[2]").appName("gpu_cep demo")
+    settings = {
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
 
-    spark = (
-        SparkSession.builder.master("local[2]").config("spark.ui.enabled", False).config("spark.sql.shuffle.partitions", 2).getOrCreate()
+
+def main() -> int:
+    """Run the demo; 0 if both engines agree on every question."""
+    departures = flights()
+    print(
+        f"{departures.total:,} flights left New York City in 2013; {departures.dropped:,} are dropped:\n"
+        f"{departures.without_departure:,} have no departure, {departures.without_tailnum:,} no tail number.\n"
+        f"The other {departures.events.num_rows:,} are events, one stream per aircraft."
     )
-    spark.sparkContext.setLogLevel("ERROR")
-    found = cep.gpu_match(spark.createDataFrame(events), QUERY, **COLUMNS)
-    print("\nUnder Spark:\n")
-    show(found.orderBy("match_start").toArrow().to_pylist())
-    print("\nSpark's plan:\n")
-    found.explain()
-    spark.stop()
-
-
-def show(rows: list[dict[str, object]]) -> None:
-    for row in rows:
-        print("  " + "  ".join(f"{name}={value}" for name, value in row.items()))
+    session = local_session()
+    try:
+        agreed = [answer(question, session) for question in questions(departures)]
+    finally:
+        session.stop()
+    return 0 if all(agreed) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
