@@ -10,28 +10,39 @@ Choices that SQL dialects differ in:
 
 * ``round`` rounds half away from zero;
 * ``least`` and ``greatest`` skip NULL and are NaN if a value is;
-* ``floor``, ``ceil``, ``round`` and ``sqrt`` compute in floats; ``sqrt`` of a negative number is NaN;
+* ``floor``, ``ceil`` and ``round`` leave integers alone and otherwise compute in floats, as ``sqrt`` always does; ``sqrt`` of a
+  negative number is NaN;
 * a number literal with a fraction is a float, unless it meets a decimal.
 """
 
 from __future__ import annotations
 
 import enum
-import math
 import operator
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from functools import reduce, singledispatch
 from typing import Any
 
-from gpu_cep.errors import EventError, PatternError, UnsupportedError
+from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang import ast
+from gpu_cep.testing.values import (
+    ARITHMETIC,
+    CHOICES,
+    FLOAT_FUNCTIONS,
+    NUMBER_FUNCTIONS,
+    STRING_FUNCTIONS,
+    Value,
+    checked,
+    conjunction,
+    disjunction,
+    is_like,
+    negation,
+)
 
-Value = Any  # bool, int, float, Decimal, Fraction, str or None
 Row = Mapping[str, Value]
 
 
@@ -148,20 +159,6 @@ def attribute_kind(name: str, schema: Schema) -> Kind:
 # Logic -----------------------------------------------------------------------
 
 
-def negation(value: bool | None) -> bool | None:
-    return None if value is None else not value
-
-
-def conjunction(left: bool | None, right: bool | None) -> bool | None:
-    if left is False or right is False:
-        return False
-    return None if left is None or right is None else True
-
-
-def disjunction(left: bool | None, right: bool | None) -> bool | None:
-    return negation(conjunction(negation(left), negation(right)))
-
-
 CONNECTIVES = {"AND": conjunction, "OR": disjunction}
 COMPARISONS = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
@@ -185,7 +182,7 @@ def _(expression: ast.Unary, schema: Schema) -> Meaning:
         _require((operand,), (Kind.BOOLEAN,), "NOT")
         return Meaning(Kind.BOOLEAN, lambda assignment: negation(operand.value(assignment)))
     _require((operand,), (*NUMBERS, Kind.DURATION), "-")
-    return _strict(operand.kind, lambda value: _checked(-value), operand)
+    return _strict(operand.kind, lambda value: checked(-value), operand)
 
 
 @_meaning.register
@@ -211,14 +208,8 @@ def _(expression: ast.In, schema: Schema) -> Meaning:
 def _(expression: ast.Like, schema: Schema) -> Meaning:
     operand, pattern = _meaning(expression.operand, schema), _meaning(expression.pattern, schema)
     _require((operand, pattern), (Kind.STRING,), "LIKE")
-    like = _strict(Kind.BOOLEAN, lambda text, wanted: _is_like(text, wanted), operand, pattern)
+    like = _strict(Kind.BOOLEAN, is_like, operand, pattern)
     return _combined(conjunction, (like,), expression.negated)
-
-
-def _is_like(text: str, pattern: str) -> bool:
-    wildcards = {"%": ".*", "_": "."}
-    expression = "".join(wildcards.get(character, re.escape(character)) for character in pattern)
-    return re.fullmatch(expression, text, flags=re.DOTALL) is not None
 
 
 def _combined(connective: Callable[..., bool | None], parts: Iterable[Meaning], negated: bool) -> Meaning:
@@ -246,7 +237,7 @@ def _arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
         return _time_arithmetic(name, left, right)
     _require((left, right), NUMBERS, name)
     kind = Kind.FLOAT if name == "/" else common((left.kind, right.kind))
-    return _strict(kind, NUMBER_OPERATIONS[name], _as(kind, left), _as(kind, right))
+    return _strict(kind, ARITHMETIC[name], _as(kind, left), _as(kind, right))
 
 
 def _time_arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
@@ -267,44 +258,6 @@ def _time_arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
     raise PatternError(f"{left.kind.value} {name} {right.kind.value} has no meaning")
 
 
-def _checked(value: Value) -> Value:
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise EventError(f"integer overflow in a condition: {value} does not fit in 64 bits")
-    return value
-
-
-def _exact(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
-    def apply(left: Value, right: Value) -> Value:
-        with localcontext() as context:
-            context.prec = 100
-            return _checked(function(left, right))
-
-    return apply
-
-
-def _quotient(left: float, right: float) -> float | None:
-    return None if right == 0 else left / right
-
-
-def _remainder(left: Value, right: Value) -> Value:
-    if right == 0:
-        return None
-    if isinstance(left, int):
-        return int(math.copysign(1, left)) * (abs(left) % abs(right))
-    if isinstance(left, float):
-        return math.nan if math.isinf(left) else math.fmod(left, right)
-    return left % right  # Decimal: the sign of the dividend
-
-
-NUMBER_OPERATIONS: Mapping[str, Callable[[Any, Any], Value]] = {
-    "+": _exact(operator.add),
-    "-": _exact(operator.sub),
-    "*": _exact(operator.mul),
-    "/": _quotient,
-    "%": _exact(_remainder),
-}
-
-
 # Functions -------------------------------------------------------------------
 
 
@@ -318,64 +271,17 @@ def _(expression: ast.Call, schema: Schema) -> Meaning:
         return Meaning(kind, lambda assignment: CHOICES[name]([argument.value(assignment) for argument in cast]))
     if name in FLOAT_FUNCTIONS and len(arguments) == 1:
         _require(arguments, NUMBERS, name)
+        if arguments[0].kind is Kind.INTEGER and name != "sqrt":
+            return arguments[0]
         return _strict(Kind.FLOAT, FLOAT_FUNCTIONS[name], _as(Kind.FLOAT, arguments[0]))
     if name in NUMBER_FUNCTIONS and len(arguments) == 1:
-        _require(arguments, NUMBERS, name)
+        _require(arguments, (*NUMBERS, Kind.DURATION), name)
         return _strict(arguments[0].kind, NUMBER_FUNCTIONS[name], arguments[0])
     if name in STRING_FUNCTIONS and len(arguments) == 1:
         _require(arguments, (Kind.STRING,), name)
-        kind, function = STRING_FUNCTIONS[name]
-        return _strict(kind, function, arguments[0])
-    raise PatternError(f"{name}() of {len(arguments)} arguments is not a function of conditions")
-
-
-def _on_finite(function: Callable[[float], float]) -> Callable[[float], float]:
-    return lambda value: float(function(value)) if math.isfinite(value) else value
-
-
-def _half_away_from_zero(value: float) -> float:
-    whole = math.trunc(value)
-    return whole + math.copysign(1, value) if abs(value - whole) >= 0.5 else whole
-
-
-def _sign(value: Value) -> Value:
-    if value != value:
-        return value
-    return type(value)((value > 0) - (value < 0))
-
-
-def _extreme(best: Callable[[Iterable[Any]], Value]) -> Callable[[list[Value]], Value]:
-    def choose(values: list[Value]) -> Value:
-        present = [value for value in values if value is not None]
-        unordered = [value for value in present if value != value]
-        return (unordered or [best(present)])[0] if present else None
-
-    return choose
-
-
-def _nullif(values: list[Value]) -> Value:
-    value, other = values
-    return None if value is not None and value == other else value
-
-
-CHOICES: Mapping[str, Callable[[list[Value]], Value]] = {
-    "least": _extreme(min),
-    "greatest": _extreme(max),
-    "coalesce": lambda values: next((value for value in values if value is not None), None),
-    "nullif": _nullif,
-}
-FLOAT_FUNCTIONS: Mapping[str, Callable[[float], float]] = {
-    "floor": _on_finite(math.floor),
-    "ceil": _on_finite(math.ceil),
-    "round": _on_finite(_half_away_from_zero),
-    "sqrt": lambda value: math.nan if value < 0 else math.sqrt(value),
-}
-NUMBER_FUNCTIONS: Mapping[str, Callable[[Any], Value]] = {"abs": lambda value: _checked(abs(value)), "sign": _sign}
-STRING_FUNCTIONS: Mapping[str, tuple[Kind, Callable[[str], Value]]] = {
-    "length": (Kind.INTEGER, len),
-    "lower": (Kind.STRING, str.lower),
-    "upper": (Kind.STRING, str.upper),
-}
+        kind = Kind.INTEGER if name == "length" else Kind.STRING
+        return _strict(kind, STRING_FUNCTIONS[name], arguments[0])
+    raise UnsupportedError(f"the oracle does not compute {name}() of {len(arguments)} arguments")
 
 
 # Kinds -----------------------------------------------------------------------

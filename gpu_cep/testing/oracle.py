@@ -73,9 +73,8 @@ def matches(
     events, timestamp, partition_by, order_by, type_column, strategy, ties, time_unit
         As in :func:`gpu_cep.match`.
     limit
-        How many substitutions (for skip_till_next_match: pairs of a first
-        event and an event of its window) may be tried per stream; a larger
-        stream is an UnsupportedError.
+        How many substitutions (for skip_till_next_match: partial matches)
+        may be tried per stream; a stream with more is an UnsupportedError.
 
     Returns
     -------
@@ -117,7 +116,7 @@ def all_matches(problem: Problem, limit: int) -> Iterator[Substitution]:
     """Γ: every substitution that is a match (thesis Def. 3.2)."""
     size = number_of_substitutions(problem)
     if size > limit:
-        raise UnsupportedError(f"brute force would try {size} substitutions in one stream; its limit is {limit}")
+        raise UnsupportedError(f"brute force tries {limit} substitutions per stream; one of {len(problem.positions)} events has {size}")
     return (substitution for substitution in substitutions(problem) if is_match(problem, substitution))
 
 
@@ -226,45 +225,46 @@ def _decided(pattern: Pattern, partial: Substitution) -> list[Condition]:
     return [condition for condition in (*pattern.conditions, *pattern.closure) if all(name in partial for name in condition.variables)]
 
 
+Rule = Callable[[Problem, Substitution], tuple[list[Substitution], bool]]
+
+
 def skip_till_next_match(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """The first event that extends a partial match must be taken (thesis Def. 6.1), and maximal."""
-    for partial in _starts(problem, limit):
-        yield from _greedy(problem, partial)
+    """The first event that extends a partial match must be taken (thesis Def. 6.1), up to a maximal match."""
+    return _explored(problem, _greedy, limit)
 
 
 def skip_till_any_match(problem: Problem, limit: int) -> Iterator[Substitution]:
     """The process that may take or pass over any event; it finds Γ."""
-    for partial in _starts(problem, limit):
-        yield from _free(problem, partial)
+    return _explored(problem, _free, limit)
 
 
-def _starts(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """The partial matches of one event."""
-    size = sum(len(_window(problem, first)) for first in problem.positions)
-    if size > limit:
-        raise UnsupportedError(f"brute force would walk over {size} events in the windows of one stream; its limit is {limit}")
-    for position in problem.positions:
-        for name in extensions(problem, {}, position):
-            yield _bind({}, name, position)
+def _explored(problem: Problem, rule: Rule, limit: int) -> Iterator[Substitution]:
+    """The complete matches among all partial matches that `rule` leads to and lets end."""
+    waiting = [_bind({}, name, position) for position in problem.positions for name in extensions(problem, {}, position)]
+    tried = 0
+    while waiting:
+        tried += 1
+        if tried > limit:
+            raise UnsupportedError(f"brute force tries {limit} partial matches per stream; one of {len(problem.positions)} events has more")
+        partial = waiting.pop()
+        extended, may_end = rule(problem, partial)
+        waiting += extended
+        if may_end and _fills(problem.pattern.variables, partial):
+            yield partial
 
 
-def _greedy(problem: Problem, partial: Substitution) -> Iterator[Substitution]:
+def _greedy(problem: Problem, partial: Substitution) -> tuple[list[Substitution], bool]:
+    """What becomes of `partial`: one extension per variable that may bind the first event that any may, or it ends."""
     for position in _later(problem, partial):
-        names = extensions(problem, partial, position)
-        if names:
-            for name in names:
-                yield from _greedy(problem, _bind(partial, name, position))
-            return
-    if _fills(problem.pattern.variables, partial):
-        yield partial
+        if names := extensions(problem, partial, position):
+            return [_bind(partial, name, position) for name in names], False
+    return [], True
 
 
-def _free(problem: Problem, partial: Substitution) -> Iterator[Substitution]:
-    if _fills(problem.pattern.variables, partial):
-        yield partial
-    for position in _later(problem, partial):
-        for name in extensions(problem, partial, position):
-            yield from _free(problem, _bind(partial, name, position))
+def _free(problem: Problem, partial: Substitution) -> tuple[list[Substitution], bool]:
+    """What becomes of `partial`: every extension, and it ends as well."""
+    later = [(name, position) for position in _later(problem, partial) for name in extensions(problem, partial, position)]
+    return [_bind(partial, name, position) for name, position in later], True
 
 
 def _later(problem: Problem, partial: Substitution) -> list[int]:
@@ -342,4 +342,3 @@ def _agreed(clause: str, written: T | None, given: T | None) -> T | None:
     if written and given and written != given:
         raise PatternError(f"the query says {clause} {written!r}, the call {given!r}")
     return written or given
-

@@ -1,0 +1,117 @@
+"""Operations on plain values: three-valued logic, exact integers and decimals, IEEE floats (SPEC section 2)."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from decimal import localcontext
+from typing import Any
+
+from gpu_cep.errors import EventError
+
+Value = Any  # bool, int, float, Decimal, Fraction, str or None
+
+
+def negation(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def conjunction(left: bool | None, right: bool | None) -> bool | None:
+    if left is False or right is False:
+        return False
+    return None if left is None or right is None else True
+
+
+def disjunction(left: bool | None, right: bool | None) -> bool | None:
+    return negation(conjunction(negation(left), negation(right)))
+
+
+def is_like(text: str, pattern: str) -> bool:
+    wildcards = {"%": ".*", "_": "."}
+    expression = "".join(wildcards.get(character, re.escape(character)) for character in pattern)
+    return re.fullmatch(expression, text, flags=re.DOTALL) is not None
+
+
+def checked(value: Value) -> Value:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise EventError(f"integer overflow in a condition: {value} does not fit in 64 bits")
+    return value
+
+
+def _exact(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
+    def apply(left: Value, right: Value) -> Value:
+        with localcontext() as context:
+            context.prec = 100
+            return checked(function(left, right))
+
+    return apply
+
+
+def _quotient(left: float, right: float) -> float | None:
+    return None if right == 0 else left / right
+
+
+def _remainder(left: Value, right: Value) -> Value:
+    if right == 0:
+        return None
+    if isinstance(left, int):
+        return int(math.copysign(1, left)) * (abs(left) % abs(right))
+    if isinstance(left, float):
+        return math.nan if math.isinf(left) else math.fmod(left, right)
+    return left % right  # Decimal: the sign of the dividend
+
+
+ARITHMETIC: Mapping[str, Callable[[Any, Any], Value]] = {
+    "+": _exact(operator.add),
+    "-": _exact(operator.sub),
+    "*": _exact(operator.mul),
+    "/": _quotient,
+    "%": _exact(_remainder),
+}
+
+
+def _on_finite(function: Callable[[float], float]) -> Callable[[float], float]:
+    return lambda value: float(function(value)) if math.isfinite(value) else value
+
+
+def _half_away_from_zero(value: float) -> float:
+    whole = math.trunc(value)
+    return whole + math.copysign(1, value) if abs(value - whole) >= 0.5 else whole
+
+
+def _sign(value: Value) -> Value:
+    if value != value:
+        return value
+    return type(value)((value > 0) - (value < 0))
+
+
+def _extreme(best: Callable[[Iterable[Any]], Value]) -> Callable[[list[Value]], Value]:
+    def choose(values: list[Value]) -> Value:
+        present = [value for value in values if value is not None]
+        unordered = [value for value in present if value != value]
+        return (unordered or [best(present)])[0] if present else None
+
+    return choose
+
+
+def _nullif(values: list[Value]) -> Value:
+    value, other = values
+    return None if value is not None and value == other else value
+
+
+CHOICES: Mapping[str, Callable[[list[Value]], Value]] = {
+    "least": _extreme(min),
+    "greatest": _extreme(max),
+    "coalesce": lambda values: next((value for value in values if value is not None), None),
+    "nullif": _nullif,
+}
+FLOAT_FUNCTIONS: Mapping[str, Callable[[float], float]] = {
+    "floor": _on_finite(math.floor),
+    "ceil": _on_finite(math.ceil),
+    "round": _on_finite(_half_away_from_zero),
+    "sqrt": lambda value: math.nan if value < 0 else math.sqrt(value),
+}
+NUMBER_FUNCTIONS: Mapping[str, Callable[[Any], Value]] = {"abs": lambda value: checked(abs(value)), "sign": _sign}
+STRING_FUNCTIONS: Mapping[str, Callable[[str], Value]] = {"length": len, "lower": str.lower, "upper": str.upper}

@@ -1,0 +1,73 @@
+"""The engine against the oracle: random queries over random tables."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from gpu_cep.errors import UnsupportedError
+from gpu_cep.lang.parser import parse
+from gpu_cep.testing import oracle
+from gpu_cep.testing.oracle import Match
+from gpu_cep.testing.results import matches_of
+from gpu_cep.testing.strategies import Case, cases
+
+LIMIT = 2_000
+
+
+def expected(case: Case) -> list[Match]:
+    """The oracle's matches; cases that are too much work for it are left out."""
+    try:
+        return oracle.matches(parse(case.text), case.events, **case.options, limit=LIMIT)
+    except UnsupportedError:
+        assume(False)
+        raise
+
+
+def found(case: Case, **options: Any) -> pa.Table:
+    import gpu_cep
+
+    return gpu_cep.match(case.events, case.text, **case.options, **options)
+
+
+@given(cases())
+def test_same_matches_in_the_same_order(case):
+    wanted = expected(case)
+    assert matches_of(found(case, output="indices")) == wanted
+
+
+@given(cases(), st.data())
+def test_pruning_changes_nothing(case, data):
+    from gpu_cep.plan.settings import PRUNING_STEPS
+
+    wanted = expected(case)
+    prune = data.draw(st.one_of(st.booleans(), st.sets(st.sampled_from(PRUNING_STEPS)).map(sorted)))
+    assert matches_of(found(case, output="indices", prune=prune)) == wanted
+
+
+@given(cases(tied=False), st.data())
+def test_the_order_of_rows_means_nothing_without_ties(case, data):
+    order = data.draw(st.permutations(range(case.events.num_rows)))
+    shuffled = Case(case.text, case.events.take(pa.array(order, pa.int64())), case.options)
+    matches = matches_of(found(shuffled, output="indices"))
+    renumbered = [{name: tuple(order[row] for row in rows) for name, rows in match.items()} for match in matches]
+    assert renumbered == matches_of(found(case, output="indices"))
+
+
+@given(cases())
+def test_count_counts_the_matches_of_each_stream(case):
+    keys = case.options.get("partition_by", [])
+    rows = case.events.to_pylist()
+    wanted = Counter(key_of(rows[min(match.values())[0]], keys) for match in expected(case))
+    counts = found(case, output="count").to_pylist()
+    assert {key_of(row, keys): row["count"] for row in counts if row["count"]} == dict(wanted)
+
+
+def key_of(row: dict[str, Any], keys: list[str]) -> tuple[Any, ...]:
+    """The stream key of a row; NaN stands for itself."""
+    return tuple("NaN" if isinstance(row[key], float) and math.isnan(row[key]) else row[key] for key in keys)
