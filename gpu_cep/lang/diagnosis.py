@@ -1,0 +1,201 @@
+"""Syntax faults in the user's words: what was found, what was expected, what may have been meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError, UnsupportedError, nearest
+from gpu_cep.lang.ast import STRATEGIES, Span
+
+if TYPE_CHECKING:
+    from lark import Token
+
+_CLAUSES = {
+    "_FROM": "FROM",
+    "_PARTITION": "PARTITION BY",
+    "_PATTERN": "PATTERN",
+    "_WHERE": "WHERE",
+    "_WITHIN": "WITHIN",
+    "_RETURN": "RETURN",
+}
+_OTHER_KEYWORDS = "SEQ AND OR NOT _AS _BY _BETWEEN _IN _IS _LIKE TRUE FALSE NULL"
+_KEYWORDS = {name: name.lstrip("_") for name in _OTHER_KEYWORDS.split()} | _CLAUSES
+
+_SYMBOLS = {
+    "_COMMA": "','",
+    "_DOT": "'.'",
+    "_DOTS": "'..'",
+    "_LPAR": "'('",
+    "_RPAR": "')'",
+    "_LBRACKET": "'['",
+    "_RBRACKET": "']'",
+    "_LBRACE": "'{'",
+    "_RBRACE": "'}'",
+    "PLUS": "'+'",
+    "MINUS": "'-'",
+    "STRATEGY": "a strategy",
+    "$END": "the end of the query",
+}
+
+_SILENT = frozenset({"_SEMICOLON", "DEFINE"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Terminals that go by one name where all of `signature` are expected."""
+
+    name: str
+    signature: frozenset[str]
+    others: frozenset[str] = frozenset()
+
+
+def _group(name: str, signature: str, others: str = "") -> _Group:
+    return _Group(name, frozenset(signature.split()), frozenset(others.split()))
+
+
+_GROUPS = (
+    _group("a pattern", "NAME SEQ AND", "OR NOT _TILDE QUOTED"),
+    _group(
+        "an expression",
+        "NAME INT TEXT",
+        "NOT QUOTED DECIMAL FLOAT PERCENT TRUE FALSE NULL MINUS _LPAR _LBRACKET _DATE _TIMESTAMP _INTERVAL",
+    ),
+    _group("a value", "INT TEXT"),
+    _group("a quantifier", "QUESTION", "PLUS STAR _LBRACE"),
+    _group("an operator", "PLUS MINUS", "STAR SLASH MODULO COMPARISON _BETWEEN _IN _LIKE _IS NOT"),
+    _group("an index", "NAME INT _DOTS", "QUOTED"),
+    _group("an index", "NAME INT", "QUOTED"),
+    _group("a name", "NAME", "QUOTED"),
+    _group("an attribute", "WORD", "QUOTED"),
+    _group("a number", "INT", "DECIMAL FLOAT PERCENT _INTERVAL"),
+    _group("a unit of time", "UNIT"),
+    _group("a text in single quotes", "TEXT"),
+)
+
+_STRAY = {
+    "&": "write AND",
+    "|": "write OR",
+    "!": "write NOT",
+    "≤": "write <=",
+    "≥": "write >=",
+    "≠": "write <>",
+    "−": "write -",
+    "×": "write *",
+    "“": 'names are quoted as "…"',
+    "”": 'names are quoted as "…"',
+    "‘": "texts are quoted as '…'",
+    "’": "texts are quoted as '…'",
+}
+
+_UNCLOSED = {"'": "a text that is not closed", '"': "a quoted name that is not closed", "`": "a quoted name that is not closed"}
+
+
+def span_of(place: Any) -> Span:
+    """Where one of lark's tokens stands, or a subtree (given as its `meta`)."""
+    return Span(place.line, place.column, place.end_line, place.end_column)
+
+
+def unexpected_token(found: Token, expected: frozenset[str], read: Sequence[Token], opened: Sequence[Token]) -> DiagnosedError:
+    """The error for a token that fits nowhere: `read` are those before it, `opened` the brackets still open."""
+    span = _end_of(read[-1]) if found.type == "$END" else span_of(found)
+    if found.type == "DEFINE":
+        return interval_pattern(span)
+    misplaced = _misplaced_clause(found, expected, read)
+    if misplaced is not None:
+        return PatternSyntaxError([Diagnostic(misplaced, span)])
+    what = "the query ends too early:" if found.type == "$END" else f"found {_shown(found)},"
+    message = f"{what} expected {_listed(_words(expected))}"
+    return PatternSyntaxError([Diagnostic(message, span, _hint(found, expected, read, opened))])
+
+
+def unexpected_character(text: str, position: int, span: Span) -> PatternSyntaxError:
+    """The error for text that is no token at all."""
+    return PatternSyntaxError([Diagnostic(*_stray(text, position, span))])
+
+
+def _stray(text: str, position: int, span: Span) -> tuple[str, Span, str | None]:
+    character = text[position]
+    if text.startswith("/*", position):
+        return "found a comment that is not closed", span, "comments end with */"
+    if text.startswith(('""', "``"), position):
+        return "a name cannot be empty", span, None
+    if character in _UNCLOSED:
+        return f"found {_UNCLOSED[character]}", span, f"a {character} inside is written twice"
+    return f"found {character!r}, which has no meaning here", span, _STRAY.get(character)
+
+
+def interval_pattern(span: Span) -> UnsupportedError:
+    """The error for a DEFINE clause."""
+    message = "interval patterns (DEFINE … PATTERN A before B) cannot be run yet; event patterns (PATTERN SEQ(a, b)) can"
+    return UnsupportedError([Diagnostic(message, span)])
+
+
+def _end_of(last: Token) -> Span:
+    end = span_of(last)
+    return Span(end.end_line, end.end_column, end.end_line, end.end_column + 1)
+
+
+def _misplaced_clause(found: Token, expected: frozenset[str], read: Sequence[Token]) -> str | None:
+    order = list(_CLAUSES)
+    if found.type not in order or not expected & {"$END", "_PATTERN"}:
+        return None
+    seen = [token.type for token in read if token.type in order]
+    name = _CLAUSES[found.type]
+    if found.type in seen:
+        return f"a second {name}: each clause stands once"
+    later = [clause for clause in seen if order.index(clause) > order.index(found.type)]
+    return f"{name} must stand before {_CLAUSES[later[0]]}" if later else None
+
+
+def _words(expected: frozenset[str]) -> list[str]:
+    left = set(expected - _SILENT)
+    words = []
+    for group in _GROUPS:
+        if group.signature <= left:
+            words.append(group.name)
+            left -= group.signature | group.others
+    return (
+        words
+        + [_SYMBOLS[name] for name in _SYMBOLS if name in left - {"$END"}]
+        + _keywords(left)
+        + ["the end of the query"] * ("$END" in left)
+    )
+
+
+def _keywords(terminals: Set[str]) -> list[str]:
+    """Keywords among `terminals`, those of clauses last and in their order."""
+    return [name for terminal, name in _KEYWORDS.items() if terminal in terminals]
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _shown(text: str) -> str:
+    return repr(str(text) if len(text) <= 40 else text[:37] + "...")
+
+
+def _hint(found: Token, expected: frozenset[str], read: Sequence[Token], opened: Sequence[Token]) -> str | None:
+    if found.type == "$END" and opened:
+        return f"{_shown(opened[-1])} in line {opened[-1].line}, column {opened[-1].column} is not closed"
+    if found.type == "COMPARISON" and "MINUS" in expected and "INT" not in expected:
+        return "comparisons do not chain: join them with AND"
+    if found.type == "_LBRACE":
+        return _strategy_hint(read)
+    if found.type == "_LBRACKET" and read[-1].type in ("NAME", "QUOTED") and not any(token.type == "_WHERE" for token in read):
+        return "several events are bound by a quantifier: Stock+ a[] or a+"
+    if found.type in _KEYWORDS and "NAME" in expected:
+        return f'{found} is a keyword: as a name it is quoted, "{found}"'
+    return _typo(found, expected) or (_typo(read[-1], expected) if read else None)
+
+
+def _typo(token: Token, expected: frozenset[str]) -> str | None:
+    return nearest(token, _keywords(expected)) if token.type in ("NAME", "UNIT", "WORD") and len(token) > 2 else None
+
+
+def _strategy_hint(read: Sequence[Token]) -> str | None:
+    after = [token for before, token in pairwise(read) if before.type == "_WHERE"]
+    return nearest(after[0], STRATEGIES) if after and after[0].type == "NAME" else None

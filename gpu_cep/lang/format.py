@@ -1,0 +1,244 @@
+"""Canonical text of a query or an expression: what :func:`gpu_cep.lang.parser.parse` turns into the same tree again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import singledispatch
+
+from gpu_cep.errors import PatternError
+from gpu_cep.lang import ast, literals
+from gpu_cep.lang.ast import Expression, Index, Node, PatternNode, Query
+from gpu_cep.lang.literals import write_attribute, write_name
+
+# How tightly operators bind; an operand that binds less tightly than its place asks for goes into parentheses.
+_OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _SIGN, _ATOM = range(8)
+_LEVELS = {"OR": _OR, "AND": _AND, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
+_PLAIN_QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
+
+
+def format_query(query: Query) -> str:
+    """Write `query` in canonical form, one clause to a line.
+
+    Raises
+    ------
+    PatternError
+        If the tree holds what no text can say: an infinite number, an empty name, a quantifier on a composite.
+    """
+    try:
+        return "\n".join(_clauses(query))
+    except ValueError as error:
+        raise PatternError(str(error)) from None
+
+
+def format_expression(expression: Expression) -> str:
+    """Write `expression` in canonical form, with no more parentheses than needed; raises as :func:`format_query`."""
+    try:
+        return _text(expression)
+    except ValueError as error:
+        raise PatternError(str(error)) from None
+
+
+def _clauses(query: Query) -> Iterable[str]:
+    if query.source is not None:
+        yield "FROM " + " ".join(write_name(name) for name in (query.source.name, query.source.alias) if name is not None)
+    if query.partition_by:
+        yield f"PARTITION BY {_joined(write_name(name) for name in query.partition_by)}"
+    yield f"PATTERN {_pattern(query.pattern)}"
+    if query.strategy is not None:
+        yield _braced_where(query)
+    elif query.where is not None:
+        yield f"WHERE {_text(query.where)}"
+    if query.within is not None:
+        unit = "" if query.within.unit is None else f" {query.within.unit.upper()}"
+        yield f"WITHIN {literals.write_number(query.within.amount)}{unit}"
+    if query.returns:
+        yield f"RETURN {_joined(_item(item) for item in query.returns)}"
+
+
+def _braced_where(query: Query) -> str:
+    variables = f"({_joined(write_name(name) for name in query.strategy_variables)})" if query.strategy_variables else ""
+    condition = "" if query.where is None else f" {_text(query.where)} "
+    return f"WHERE {query.strategy}{variables} {{{condition}}}"
+
+
+def _item(item: ast.ReturnItem) -> str:
+    text = _text(item.expression)
+    return text if item.name is None else f"{text} AS {write_name(item.name)}"
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return ", ".join(texts)
+
+
+@singledispatch
+def _pattern(node: PatternNode) -> str:
+    raise TypeError(f"no text for {type(node).__name__}")
+
+
+@_pattern.register
+def _(node: ast.Variable) -> str:
+    name = write_name(node.name)
+    return name if node.event_type is None else f"{write_name(node.event_type)} {name}"
+
+
+@_pattern.register
+def _(node: ast.Repeat) -> str:
+    if not isinstance(node.element, ast.Variable) or not node.greedy:
+        raise ValueError("a quantifier is written on a variable, and is greedy")
+    return _pattern(node.element) + _quantifier(node.minimum, node.maximum)
+
+
+def _quantifier(minimum: int, maximum: int | None) -> str:
+    plain = _PLAIN_QUANTIFIERS.get((minimum, maximum))
+    if plain is not None:
+        return plain
+    if minimum == maximum:
+        return f"{{{minimum}}}"
+    return f"{{{minimum},{'' if maximum is None else maximum}}}"
+
+
+@_pattern.register
+def _(node: ast.Seq) -> str:
+    return f"SEQ({_joined(map(_pattern, node.elements))})"
+
+
+@_pattern.register
+def _(node: ast.And) -> str:
+    return f"AND({_joined(map(_pattern, node.elements))})"
+
+
+@_pattern.register
+def _(node: ast.Or) -> str:
+    return f"OR({_joined(map(_pattern, node.elements))})"
+
+
+@_pattern.register
+def _(node: ast.Not) -> str:
+    return f"NOT({_pattern(node.element)})"
+
+
+def _within(node: Expression, level: int) -> str:
+    """`node` as an operand that must bind at least as tightly as `level`."""
+    text = _text(node)
+    return text if _level(node, text) >= level else f"({text})"
+
+
+def _level(node: Expression, text: str) -> int:
+    match node:
+        case ast.Binary():
+            return _LEVELS.get(node.operator, _PREDICATE)
+        case ast.Unary(operator="NOT"):
+            return _NOT
+        case ast.Unary():
+            return _SIGN
+        case ast.Between() | ast.In() | ast.Like() | ast.IsNull():
+            return _PREDICATE
+        case ast.Literal():
+            return _SIGN if text.startswith("-") else _ATOM
+    return _ATOM
+
+
+@singledispatch
+def _text(node: Node) -> str:
+    raise TypeError(f"no text for {type(node).__name__}")
+
+
+@_text.register
+def _(node: ast.Literal) -> str:
+    return literals.write_literal(node)
+
+
+@_text.register
+def _(node: ast.DurationLiteral) -> str:
+    return literals.write_duration(node)
+
+
+@_text.register
+def _(node: ast.Reference) -> str:
+    if node.variable is None:
+        assert node.attribute is not None
+        return write_name(node.attribute)
+    return _attribute_of(node.variable, node.index, node.attribute)
+
+
+def _attribute_of(variable: str, index: Index | None, attribute: str | None) -> str:
+    name = write_name(variable)
+    place = "" if index is None else f"[{_index(index, name)}]"
+    return name + place + ("" if attribute is None else f".{write_attribute(attribute)}")
+
+
+def _index(index: Index, variable: str) -> str:
+    match index:
+        case ast.EachIndex():
+            return "i"
+        case ast.PreviousIndex():
+            return "i-1"
+        case ast.NumberIndex():
+            return str(index.number)
+        case ast.LastIndex():
+            return f"{variable}.LEN"
+    raise TypeError(f"no text for {type(index).__name__}")
+
+
+@_text.register
+def _(node: ast.Equivalence) -> str:
+    return f"[{write_attribute(node.attribute)}]"
+
+
+@_text.register
+def _(node: ast.PrevBound) -> str:
+    return f"prev({_attribute_of(node.variable, None, node.attribute)})"
+
+
+@_text.register
+def _(node: ast.Aggregate) -> str:
+    place = "[..i-1]" if node.running else ""
+    attribute = "" if node.attribute is None else f".{write_attribute(node.attribute)}"
+    return f"{node.function}({write_name(node.variable)}{place}{attribute})"
+
+
+@_text.register
+def _(node: ast.Call) -> str:
+    name = write_name(node.function)
+    if node.function in (*ast.AGGREGATES, "prev"):
+        name = literals.write_text(node.function, '"')
+    return f"{name}({_joined(map(_text, node.arguments))})"
+
+
+@_text.register
+def _(node: ast.Unary) -> str:
+    if node.operator == "NOT":
+        return f"NOT {_within(node.operand, _NOT)}"
+    number = isinstance(node.operand, ast.Literal) and not isinstance(node.operand.value, str)
+    return f"-({_text(node.operand)})" if number else f"-{_within(node.operand, _ATOM)}"
+
+
+@_text.register
+def _(node: ast.Binary) -> str:
+    level = _LEVELS.get(node.operator, _PREDICATE)
+    left = _SUM if level == _PREDICATE else level
+    return f"{_within(node.left, left)} {node.operator} {_within(node.right, level + 1)}"
+
+
+@_text.register
+def _(node: ast.Between) -> str:
+    return f"{_within(node.operand, _SUM)}{_not(node.negated)} BETWEEN {_within(node.low, _SUM)} AND {_within(node.high, _SUM)}"
+
+
+@_text.register
+def _(node: ast.In) -> str:
+    return f"{_within(node.operand, _SUM)}{_not(node.negated)} IN ({_joined(map(_text, node.items))})"
+
+
+@_text.register
+def _(node: ast.Like) -> str:
+    return f"{_within(node.operand, _SUM)}{_not(node.negated)} LIKE {_within(node.pattern, _SUM)}"
+
+
+@_text.register
+def _(node: ast.IsNull) -> str:
+    return f"{_within(node.operand, _SUM)} IS{_not(node.negated)} NULL"
+
+
+def _not(negated: bool) -> str:
+    return " NOT" if negated else ""

@@ -1,0 +1,159 @@
+"""Literals and names: from their text to their value, and back.
+
+Every reader raises ValueError with a message for the user; every writer gives
+text that its reader turns into the same value again.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import date, datetime
+from decimal import Decimal
+
+from gpu_cep.lang.ast import STRATEGIES, UNITS, DurationLiteral, Literal
+
+MAX_DIGITS = 1000
+
+_SPELLINGS = {
+    "ns": "nanosecond nanoseconds",
+    "us": "µs μs microsecond microseconds",
+    "ms": "millisecond milliseconds",
+    "seconds": "s sec secs second",
+    "minutes": "m min mins minute",
+    "hours": "h hr hrs hour",
+    "days": "d day",
+    "weeks": "w week",
+}
+UNIT_SPELLINGS = {name: unit for unit in UNITS for name in (unit, *_SPELLINGS[unit].split())}
+
+_NAME = re.compile(r"[^\W\d]\w*")
+# The grammar's NOT_RESERVED, letter for letter: a case-insensitive match is not a comparison of lower case ("ſeq" is SEQ).
+_RESERVED = re.compile(
+    "from|partition|define|pattern|where|within|return|seq|and|or|not|as|between|in|is|like|true|false|null|" + "|".join(STRATEGIES),
+    re.IGNORECASE,
+)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?)? ?(Z|[+-]\d\d:\d\d)?", re.ASCII | re.IGNORECASE)
+_AMOUNT = re.compile(r"\s*(-?)\s*(\d+|\d+\.\d*|\.\d+)\s*", re.ASCII)
+
+
+def read_number(text: str) -> int | Decimal | float:
+    """An int, a Decimal for a fraction or a percentage, a float for an exponent."""
+    _check_length(text)
+    if text.endswith("%"):
+        return Decimal(f"{text[:-1]}e-2")
+    return _read_float(text) if "e" in text.lower() else _read_exact(text)
+
+
+def _check_length(text: str) -> None:
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(text)} characters is too long: {MAX_DIGITS} are the most")
+
+
+def _read_exact(text: str) -> int | Decimal:
+    return Decimal(text) if "." in text else int(text)
+
+
+def _read_float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text} is larger than any floating point number")
+    if value == 0.0 and re.match(r"[0.]*[1-9]", text):
+        raise ValueError(f"{text} is nearer to zero than any floating point number")
+    return value
+
+
+def write_number(value: int | Decimal | float) -> str:
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
+        raise ValueError(f"{value} cannot be written as a literal")
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, Decimal):
+        text = f"{value:f}"
+        return text if "." in text else f"{text}.0"
+    text = repr(value)
+    return text if "e" in text else f"{text}e0"
+
+
+def read_text(text: str) -> str:
+    """The content of a quoted text or name: its quote, doubled, stands for itself."""
+    quote = text[0]
+    return text[1:-1].replace(quote * 2, quote)
+
+
+def write_text(value: str, quote: str = "'") -> str:
+    return quote + value.replace(quote, quote * 2) + quote
+
+
+def write_name(name: str) -> str:
+    """`name` as an identifier, quoted where it must be."""
+    return write_text(name, '"') if _RESERVED.fullmatch(name) else write_attribute(name)
+
+
+def write_attribute(name: str) -> str:
+    """`name` as it may stand behind a dot, where no word is reserved."""
+    if not name:
+        raise ValueError("a name cannot be empty")
+    return name if _NAME.fullmatch(name) else write_text(name, '"')
+
+
+def read_date(text: str) -> date:
+    if not _DATE.fullmatch(text):
+        raise ValueError("a date is written DATE '2020-01-31'")
+    return date.fromisoformat(text)
+
+
+def read_timestamp(text: str) -> datetime:
+    found = _TIMESTAMP.fullmatch(text)
+    if not found:
+        raise ValueError(
+            "a timestamp is written TIMESTAMP '2020-01-31 10:00:00', with up to six digits of a second and a zone such as +02:00 or Z"
+        )
+    day, clock, fraction, zone = found.groups()
+    zone = "+00:00" if zone in ("Z", "z") else zone or ""
+    return datetime.fromisoformat(f"{day} {clock or '00:00:00'}.{(fraction or '').ljust(6, '0')}{zone}")
+
+
+def read_unit(text: str) -> str:
+    unit = UNIT_SPELLINGS.get(text.lower())
+    if unit is not None:
+        return unit
+    if re.fullmatch("(month|year)s?", text.lower()):
+        raise ValueError(f"a {text.lower().rstrip('s')} has no fixed length: say it in days")
+    raise ValueError(f"{text!r} is no unit of time")
+
+
+def read_amount(text: str) -> int | Decimal:
+    """The number of a duration; inside ``INTERVAL '…'`` it may be negative."""
+    found = _AMOUNT.fullmatch(text)
+    if not found:
+        raise ValueError("the amount of a duration is a whole number or a decimal: 15 days, INTERVAL '1.5' HOUR")
+    _check_length(text)
+    return _read_exact(found[1] + found[2])
+
+
+def negative(value: int | Decimal | float) -> int | Decimal | float:
+    """`value` with its sign turned, exactly: Decimal's own minus rounds."""
+    return value.copy_negate() if isinstance(value, Decimal) else -value
+
+
+def write_duration(literal: DurationLiteral) -> str:
+    amount = write_number(literal.amount)
+    return f"INTERVAL '{amount}' {literal.unit}" if amount.startswith("-") else f"{amount} {literal.unit}"
+
+
+def write_literal(literal: Literal) -> str:
+    match literal.value:
+        case None:
+            return "NULL"
+        case bool(value):
+            return "TRUE" if value else "FALSE"
+        case str(value):
+            return write_text(value)
+        case datetime() as value:
+            return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+        case date() as value:
+            return f"DATE '{value.isoformat()}'"
+        case value:
+            return write_number(value)

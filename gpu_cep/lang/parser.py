@@ -1,0 +1,108 @@
+"""The text front end: a query's text to its AST (SPEC section 2)."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError
+from gpu_cep.lang.ast import Query, Span
+from gpu_cep.lang.diagnosis import interval_pattern, span_of, unexpected_character, unexpected_token
+from gpu_cep.lang.translation import translate
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+MAX_DEPTH = 200
+"""How deep brackets and operators may nest, so that no pass over the tree meets Python's recursion limit."""
+
+_OPENING = frozenset({"_LPAR", "_LBRACKET", "_LBRACE"})
+_CLOSING = frozenset({"_RPAR", "_RBRACKET", "_RBRACE"})
+
+
+def parse(text: str) -> Query:
+    """Read a query over events.
+
+    Parameters
+    ----------
+    text
+        ``[FROM …] [PARTITION BY …] PATTERN … [WHERE …] [WITHIN …] [RETURN …]``. Keywords are case-insensitive, identifiers are not.
+
+    Returns
+    -------
+    Query
+        The syntax tree; every node knows its place in the text.
+
+    Raises
+    ------
+    PatternSyntaxError
+        If the text is no query; the error shows the place and what was expected there.
+    PatternError
+        If PARTITION BY names a relation that FROM does not.
+    UnsupportedError
+        If the text is an interval pattern (DEFINE).
+    """
+    if not isinstance(text, str):
+        raise PatternSyntaxError(f"a query is text, not {type(text).__name__}")
+    try:
+        tree = _parse_tree(text)
+        _check_depth(tree)
+        return translate(tree)
+    except DiagnosedError as error:
+        raise type(error)(error.diagnostics, text) from None
+
+
+@cache
+def _grammar() -> Lark:
+    from lark import Lark
+
+    source = Path(__file__).with_name("grammar.lark").read_text("utf-8")
+    return Lark(source, parser="lalr", lexer="contextual", propagate_positions=True, maybe_placeholders=True)
+
+
+def _parse_tree(text: str) -> Tree[Token]:
+    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+
+    parser: Any = _grammar().parse_interactive(text)
+    read: list[Token] = []
+    opened: list[Token] = []
+    try:
+        for token in parser.iter_parse():
+            _track(token, opened)
+            read.append(token)
+        if not read:
+            raise PatternSyntaxError("the query is empty: it needs at least a PATTERN clause")
+        tree: Tree[Token] = parser.feed_eof(read[-1])
+    except UnexpectedToken as error:
+        before = [token for token in read if token is not error.token]
+        raise unexpected_token(error.token, frozenset(parser.accepts()), before, opened) from None
+    except UnexpectedCharacters as error:
+        raise unexpected_character(text, error.pos_in_stream or 0, Span(error.line, error.column, error.line, error.column + 1)) from None
+    return tree
+
+
+def _track(token: Token, opened: list[Token]) -> None:
+    if token.type == "DEFINE":
+        raise interval_pattern(span_of(token))
+    if token.type in _CLOSING and opened:
+        opened.pop()
+    if token.type not in _OPENING:
+        return
+    opened.append(token)
+    if len(opened) > MAX_DEPTH:
+        raise _too_deep(span_of(token))
+
+
+def _check_depth(tree: Tree[Token]) -> None:
+    pending: list[tuple[Any, int]] = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise _too_deep(span_of(node.meta))
+        pending += [(child, depth + 1) for child in node.children if hasattr(child, "children")]
+
+
+def _too_deep(span: Span) -> PatternSyntaxError:
+    message = f"brackets and operators nest more than {MAX_DEPTH} levels deep; each operator of a chain is a level"
+    return PatternSyntaxError([Diagnostic(message, span)])
