@@ -46,4 +46,5 @@ def measure_floors(workload: Workload, events: pa.Table, repeats: int) -> list[F
 def _packed_keys(key: pa.ChunkedArray, ts: pa.ChunkedArray) -> np.ndarray:
     chunk = key.chunk(0)
     codes = chunk.indices if isinstance(chunk, pa.DictionaryArray) else chunk
-    return (codes.to_numpy().astype(np.int64) << 32) | ts.to_numpy()
+    packed: np.ndarray = (codes.to_numpy().astype(np.int64) << 32) | ts.to_numpy()
+    return packed

@@ -35,7 +35,7 @@ def measured_case(case: Case, repeats: int) -> tuple[list[Timing], list[Floor], 
     events = events_of(case)
     check_agreement(case, events)
     timings = [timing for output in OUTPUTS for timing in _contestants(case, events, output, repeats)]
-    stages = [stage for output in OUTPUTS for stage in measure_stages(case, events, output)]
+    stages = [measure_stages(case, events, output) for output in OUTPUTS]
     return timings, measure_floors(case.workload, events, repeats), stages
 
 

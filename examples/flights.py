@@ -22,7 +22,7 @@ class Flights:
 
     @property
     def dropped(self) -> int:
-        return self.total - self.events.num_rows
+        return self.total - len(self.events)
 
 
 def flights() -> Flights:
