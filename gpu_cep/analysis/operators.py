@@ -6,6 +6,8 @@ recorded in the scope and stands as NULL in the tree.
 
 from __future__ import annotations
 
+import operator as python_operator
+
 from gpu_cep.analysis.bound import Bound, Constant, Operation
 from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type, digits, finer, is_fraction, join
 from gpu_cep.analysis.literals import INT64_MAX, INT64_MIN
@@ -41,6 +43,8 @@ def compare(name: str, left: Bound, right: Bound, scope: Scope, span: Span | Non
     if meeting is None:
         scope.faults.error(f"cannot compare {describe(left)} with {describe(right)}", span, _comparison_hint(left.type, right.type))
         return FAULTY
+    if meeting.kind is Kind.STRING and isinstance(left, Constant) and isinstance(right, Constant):
+        return _compare_texts(name, left, right)
     return operation(name, cast_all((left, right), meeting), BOOLEAN, scope, span)
 
 
@@ -67,6 +71,13 @@ def arithmetic(operator: str, left: Bound, right: Bound, scope: Scope, span: Spa
 def describe(bound: Bound) -> str:
     """How a message calls the type of `bound`."""
     return "number" if is_fraction(bound) else str(bound.type)
+
+
+def _compare_texts(name: str, left: Constant, right: Constant) -> Constant:
+    """Two text constants, compared at once: kernels know the texts of columns only."""
+    if left.value is None or right.value is None:
+        return Constant(None, BOOLEAN)
+    return Constant(bool(getattr(python_operator, name)(left.value, right.value)), BOOLEAN)
 
 
 def _numbers(operator: str, left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:

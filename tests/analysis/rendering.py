@@ -1,0 +1,147 @@
+"""Bound expressions as readable text, for explain and for errors. Casts are written out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Protocol
+
+from gpu_cep.analysis.bound import Aggregation, Binding, Bound, ComputedColumn, Constant, EventVariable, Field, Operation, Place
+from gpu_cep.analysis.literals import SECONDS_PER_DAY
+from gpu_cep.analysis.types import TICKS_PER_SECOND, DataType, Kind, Schema
+
+# operation -> its symbol and how tightly it binds
+INFIX = {
+    "or": ("OR", 1),
+    "and": ("AND", 2),
+    "eq": ("=", 4),
+    "ne": ("<>", 4),
+    "lt": ("<", 4),
+    "le": ("<=", 4),
+    "gt": (">", 4),
+    "ge": (">=", 4),
+    "add": ("+", 5),
+    "sub": ("-", 5),
+    "mul": ("*", 6),
+    "div": ("/", 6),
+    "mod": ("%", 6),
+}
+_NOT = 3
+_POSTFIX = 4
+_TIGHTEST = 7
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+class Naming(Protocol):
+    """What gives numbers their names back: a scope or a bound query."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def variables(self) -> tuple[EventVariable, ...]: ...
+
+    @property
+    def computed(self) -> Sequence[ComputedColumn]: ...
+
+
+def render(bound: Bound, naming: Naming) -> str:
+    """`bound` as text in the query language."""
+    match bound:
+        case Constant(value, type):
+            return _constant(value, type)
+        case Field(variable, column, _, place):
+            name = naming.variables[variable].name
+            return _column(column, name, naming) if place is Place.EACH else _column(column, name, naming, "prev({})")
+        case Aggregation(function, variable, column):
+            return f"{function}({_member(variable, column, naming)})"
+        case Binding(variable, column):
+            return _member(variable, column, naming)
+        case Operation():
+            return _operation(bound, naming)
+    raise TypeError(f"no rule renders {type(bound).__name__}")
+
+
+def _member(variable: int, column: int | None, naming: Naming) -> str:
+    name = naming.variables[variable].name
+    return name if column is None else _column(column, name, naming)
+
+
+def _column(column: int, variable: str, naming: Naming, form: str = "{}") -> str:
+    width = len(naming.schema.attributes)
+    if column < width:
+        return form.format(f"{variable}.{naming.schema.names[column]}")
+    computed = naming.computed[column - width]
+    arguments = (_column(computed.column, variable, naming, form), *(render(constant, naming) for constant in computed.constants))
+    return f"{computed.function}({', '.join(arguments)})"
+
+
+def _operation(bound: Operation, naming: Naming) -> str:
+    if bound.name in INFIX:
+        symbol, strength = INFIX[bound.name]
+        left, right = bound.arguments
+        return f"{_enclosed(left, strength, naming)} {symbol} {_enclosed(right, strength + 1, naming)}"
+    first = bound.arguments[0]
+    rest = [render(argument, naming) for argument in bound.arguments[1:]]
+    match bound.name:
+        case "not":
+            return f"NOT {_enclosed(first, _NOT, naming)}"
+        case "neg":
+            return f"-{_enclosed(first, _TIGHTEST, naming)}"
+        case "is_null":
+            return f"{_enclosed(first, _POSTFIX + 1, naming)} IS NULL"
+        case "like":
+            return f"{_enclosed(first, _POSTFIX + 1, naming)} LIKE {rest[0]}"
+        case "in":
+            return f"{_enclosed(first, _POSTFIX + 1, naming)} IN ({', '.join(rest)})"
+        case "cast":
+            return f"CAST({render(first, naming)} AS {bound.type})"
+    return f"{bound.name}({', '.join([render(first, naming), *rest])})"
+
+
+def _enclosed(bound: Bound, strength: int, naming: Naming) -> str:
+    text = render(bound, naming)
+    return text if _strength(bound) >= strength else f"({text})"
+
+
+def _strength(bound: Bound) -> int:
+    if not isinstance(bound, Operation):
+        return _TIGHTEST
+    if bound.name in INFIX:
+        return INFIX[bound.name][1]
+    return {"not": _NOT, "is_null": _POSTFIX, "like": _POSTFIX, "in": _POSTFIX}.get(bound.name, _TIGHTEST)
+
+
+def _constant(value: int | float | bool | str | None, type: DataType) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case float():
+            return repr(value)
+    match type.kind:
+        case Kind.DECIMAL:
+            return str(Decimal(value).scaleb(-type.scale))
+        case Kind.DURATION:
+            return f"{value} {'seconds' if type.unit == 's' else type.unit}"
+        case Kind.DATE:
+            return _instant(value, SECONDS_PER_DAY, 1, "DATE '%Y-%m-%d'")
+        case Kind.TIMESTAMP:
+            return _instant(value, 1, TICKS_PER_SECOND[type.unit], f"TIMESTAMP '%Y-%m-%d %H:%M:%S{{}}{'Z' if type.zone else ''}'")
+    return str(value)
+
+
+def _instant(ticks: int, seconds_per_tick: int, ticks_per_second: int, form: str) -> str:
+    seconds, rest = divmod(ticks * seconds_per_tick, ticks_per_second)
+    width = len(str(ticks_per_second)) - 1
+    fraction = f".{rest:0{width}}".rstrip("0") if rest else ""
+    try:
+        moment = _EPOCH + timedelta(seconds=seconds)
+    except OverflowError:
+        return str(ticks)
+    return moment.strftime(form).format(fraction)

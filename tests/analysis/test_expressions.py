@@ -1,0 +1,232 @@
+"""Expressions as they are bound: text → the bound tree, written out with its casts."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu_cep.analysis.bound import Operation
+from gpu_cep.analysis.types import DataType, decimal, duration
+from tests.analysis.queries import bound, errors, refusals
+from tests.analysis.rendering import render
+
+ZONES = "only one of them has a time zone: write the literal with an offset if the attribute has a zone, without if not"
+DURATIONS = "a duration compares with a duration such as 15 days; the difference of two number attributes is a number"
+
+CONDITIONS = [
+    # literals meet attributes
+    ("a.n > 3", "a.n > 3"),
+    ("a.x > 3", "a.x > 3.0"),
+    ("a.x > 80%", "a.x > 0.8"),
+    ("a.n > 0.5", "CAST(a.n AS float) > 0.5"),
+    ("a.n > 1e3", "CAST(a.n AS float) > 1000.0"),
+    ("a.d2 = 0.5", "a.d2 = 0.50"),
+    ("a.d2 = 0.125", "CAST(a.d2 AS decimal(11, 3)) = 0.125"),
+    ("a.d2 = 7", "a.d2 = 7.00"),
+    ("a.n = -3", "a.n = -3"),
+    ("a.n = NULL", "a.n = NULL"),
+    ("a.s = 'it''s'", "a.s = 'it''s'"),
+    ("a.n == 3", "a.n = 3"),
+    ("a.n != 3", "a.n <> 3"),
+    ("TRUE", "TRUE"),
+    ("1 = 1", "1 = 1"),
+    ("0.5 < 1", "0.5 < 1.0"),
+    ("'a' < 'b'", "TRUE"),
+    ("a.x < 1000000000000000000000", "a.x < 1e+21"),
+    # attributes meet attributes
+    ("a.n < b.x", "CAST(a.n AS float) < b.x"),
+    ("a.d2 < b.x", "CAST(a.d2 AS float) < b.x"),
+    ("a.d2 < b.n", "a.d2 < CAST(b.n AS decimal(18, 2))"),
+    ("a.d2 < b.d4", "CAST(a.d2 AS decimal(12, 4)) < b.d4"),
+    ("a.s <= b.s", "a.s <= b.s"),
+    ("a.at < b.ts", "CAST(a.at AS timestamp[us]) < b.ts"),
+    ("a.day < b.at", "CAST(a.day AS timestamp[ms]) < b.at"),
+    ("a.flag", "a.flag"),
+    ("a.flag = a.flag", "a.flag = a.flag"),
+    # arithmetic
+    ("a.n + b.n = 3", "a.n + b.n = 3"),
+    ("a.n - (b.n - 1) = 3", "a.n - (b.n - 1) = 3"),
+    ("a.n * 0.5 > b.n", "CAST(a.n AS float) * 0.5 > CAST(b.n AS float)"),
+    ("a.n / 2 = b.n", "CAST(a.n AS float) / 2.0 = CAST(b.n AS float)"),
+    ("a.n % 2 = 0", "a.n % 2 = 0"),
+    ("mod(a.n, 2) = 0", "a.n % 2 = 0"),
+    ("-a.n < 3", "-a.n < 3"),
+    ("a.d2 + a.d4 > 1", "CAST(a.d2 AS decimal(12, 4)) + a.d4 > 1.0000"),
+    ("a.d2 * a.d4 > 0", "a.d2 * a.d4 > 0.000000"),
+    ("a.d2 * 0.8 > b.d2", "a.d2 * 0.8 > CAST(b.d2 AS decimal(11, 3))"),
+    ("a.d2 * b.n > 0", "a.d2 * CAST(b.n AS decimal(18, 0)) > 0.00"),
+    ("a.d2 % 2 = 0", "a.d2 % 2.00 = 0.00"),
+    ("a.d2 / 2 > 1", "CAST(a.d2 AS float) / 2.0 > 1.0"),
+    ("a.n + NULL > 1", "a.n + NULL > 1"),
+    # time
+    ("b.ts - a.ts < 15 days", "b.ts - a.ts < 1296000000000 us"),
+    ("b.ts - a.at < 1 ms", "b.ts - CAST(a.at AS timestamp[us]) < 1000 us"),
+    ("b.day - a.day > INTERVAL '2' DAY", "CAST(b.day AS timestamp[s]) - CAST(a.day AS timestamp[s]) > 172800 seconds"),
+    ("b.at - a.at < 5 us", "CAST(b.at - a.at AS duration[us]) < 5 us"),
+    ("a.took < 1.5 seconds", "a.took < 1500 ms"),
+    ("a.at + 1 hour < b.at", "a.at + 3600000 ms < b.at"),
+    ("1 hour + a.at < b.at", "a.at + 3600000 ms < b.at"),
+    ("a.at - a.took < b.at", "a.at - a.took < b.at"),
+    ("a.day + 12 hours < b.at", "CAST(CAST(a.day AS timestamp[s]) + 43200 seconds AS timestamp[ms]) < b.at"),
+    ("a.took + 1 minute > 3 * b.took", "a.took + 60000 ms > 3 * b.took"),
+    ("a.took / b.took > 0.5", "CAST(a.took AS float) / CAST(b.took AS float) > 0.5"),
+    ("a.day = DATE '2020-01-31'", "a.day = DATE '2020-01-31'"),
+    ("a.day < TIMESTAMP '2020-01-31 10:00:00'", "CAST(a.day AS timestamp[s]) < TIMESTAMP '2020-01-31 10:00:00'"),
+    ("a.at > DATE '2020-01-31'", "a.at > TIMESTAMP '2020-01-31 00:00:00'"),
+    ("a.ts > TIMESTAMP '2020-01-31 10:00:00.25'", "a.ts > TIMESTAMP '2020-01-31 10:00:00.25'"),
+    ("a.at > TIMESTAMP '1969-12-31 23:59:59.000001'", "CAST(a.at AS timestamp[us]) > TIMESTAMP '1969-12-31 23:59:59.000001'"),
+    ("a.zoned > TIMESTAMP '2020-01-31 10:00:00+02:00'", "a.zoned > TIMESTAMP '2020-01-31 08:00:00Z'"),
+    # predicates
+    ("a.n BETWEEN 1 AND b.x", "a.n >= 1 AND CAST(a.n AS float) <= b.x"),
+    ("a.n NOT BETWEEN 1 AND 3", "NOT (a.n >= 1 AND a.n <= 3)"),
+    ("a.n IN (1, -2)", "a.n IN (1, -2)"),
+    ("a.n NOT IN (1, 2)", "NOT a.n IN (1, 2)"),
+    ("a.n IN (1, NULL)", "a.n IN (1) OR NULL"),
+    ("a.n IN (NULL)", "NULL"),
+    ("a.n IN (1, 0.5)", "a.n = 1 OR CAST(a.n AS float) = 0.5"),
+    ("a.x IN (1, 0.5)", "a.x IN (1.0, 0.5)"),
+    ("a.n IN (1, b.n)", "a.n = 1 OR a.n = b.n"),
+    ("a.n NOT IN (1, b.n)", "NOT (a.n = 1 OR a.n = b.n)"),
+    ("a.s LIKE 'A%'", "a.s LIKE 'A%'"),
+    ("a.s NOT LIKE 'A%'", "NOT a.s LIKE 'A%'"),
+    ("a.s LIKE NULL", "NULL"),
+    ("a.blob IS NULL", "a.blob IS NULL"),
+    ("a.wide IS NOT NULL", "NOT a.wide IS NULL"),
+    ("a.n + 1 IS NULL", "a.n + 1 IS NULL"),
+    ("NULL IS NULL", "TRUE"),
+    ("NOT (a.flag OR a.n = 1)", "NOT (a.flag OR a.n = 1)"),
+    ("NULL OR a.flag", "NULL OR a.flag"),
+    # places
+    ("b.x > prev(b.x)", "b.x > prev(b.x)"),
+    ("b[i].x > b[i-1].x + a.x", "b.x > prev(b.x) + a.x"),
+    ("a[i].x > 0", "a.x > 0.0"),
+    # functions
+    ("abs(a.n - b.n) < 2", "abs(a.n - b.n) < 2"),
+    ("sign(a.d2) = 1", "sign(a.d2) = 1"),
+    ("floor(a.x) = a.n", "floor(a.x) = CAST(a.n AS float)"),
+    ("ceiling(a.x) > 0.5", "ceil(a.x) > 0.5"),
+    ("round(a.n) = 1", "a.n = 1"),
+    ("sqrt(a.n) < 2", "sqrt(CAST(a.n AS float)) < 2.0"),
+    ("least(a.n, b.x, 0.5) > 0", "least(CAST(a.n AS float), b.x, 0.5) > 0.0"),
+    ("coalesce(a.d2, 0.5) > 0", "coalesce(a.d2, 0.50) > 0.00"),
+    ("nullif(a.n, 0) > 0", "nullif(a.n, 0) > 0"),
+    ("greatest(a.ts, b.at) = a.ts", "greatest(a.ts, CAST(b.at AS timestamp[us])) = a.ts"),
+    ("lower(a.s) = 'x'", "lower(a.s) = 'x'"),
+    ("lower(trim(a.s)) = 'x'", "lower(trim(a.s)) = 'x'"),
+    ("upper(b.s) = upper(prev(b.s))", "upper(b.s) = upper(prev(b.s))"),
+    ("substring(a.s, 2, 3) = 'x'", "substring(a.s, 2, 3) = 'x'"),
+    ("substring(a.s, 2) = 'x'", "substring(a.s, 2) = 'x'"),
+    ("power(a.n, 2) < 9", "power(a.n, 2.0) < 9.0"),
+    ("exp(a.x) < 9", "exp(a.x) < 9.0"),
+    ("year(a.day) = 2020 OR hour(a.at) < 3", "year(a.day) = 2020 OR hour(a.at) < 3"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CONDITIONS)
+def test_conditions(text: str, expected: str) -> None:
+    query = bound(f"PATTERN SEQ(a, b+) WHERE {text}")
+    assert [render(condition.expression, query) for condition in query.conditions] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a.d2 + b.d4 > 0.0", decimal(13, 4)),
+        ("a.d2 * b.d4 > 0.0", decimal(18, 6)),
+        ("a.d2 - 0.125 > 0.0", decimal(12, 3)),
+        ("b.at - a.ts > 1 day", duration("us")),
+        ("b.day - a.day > 1 day", duration("s")),
+    ],
+)
+def test_types_of_results(text: str, expected: DataType) -> None:
+    comparison = bound(f"PATTERN SEQ(a, b) WHERE {text}").conditions[0].expression
+    assert isinstance(comparison, Operation)
+    assert comparison.arguments[0].type == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a.idd = 1", "unknown attribute 'idd'; did you mean 'id'?"),
+        ("c.id = 1", "unknown variable 'c'; there are a, b"),
+        ("id = 1", "'id' stands alone: an attribute belongs to a variable; write a.id"),
+        ("prev(a.x) > 1", "prev(a.x): a is bound to one event, which has none before it; a+ is bound to several"),
+        ("a[i-1].x > 1", "a[i-1].x: a is bound to one event, which has none before it; a+ is bound to several"),
+        ("a.n", "a condition is true or false; this one is integer"),
+        ("a.n OR a.flag", "a condition is true or false; this one is integer"),
+        ("a.s = 1", "cannot compare string with integer"),
+        ("a.s > 0.5", "cannot compare string with number"),
+        ("a.day = '2020-01-31'", "cannot compare date with string; write DATE '…' or TIMESTAMP '…'"),
+        ("a.took < 3", f"cannot compare duration[ms] with integer; {DURATIONS}"),
+        ("a.zoned > TIMESTAMP '2020-01-31 10:00:00'", f"cannot compare timestamp[us, UTC] with timestamp[s]; {ZONES}"),
+        ("a.at > TIMESTAMP '2020-01-31 10:00:00Z'", f"cannot compare timestamp[ms] with timestamp[s, UTC]; {ZONES}"),
+        ("a.zoned > DATE '2020-01-31'", f"cannot compare timestamp[us, UTC] with date; {ZONES}"),
+        ("a.zoned - a.at > 1 day", "cannot subtract timestamp[ms] from timestamp[us, UTC]: only one of them has a zone"),
+        ("a.s + 1 > 2", "cannot apply + to string and integer"),
+        ("-a.s > 2", "cannot apply - to string"),
+        ("a.ts + b.ts > a.ts", "cannot apply + to timestamp[us] and timestamp[us]"),
+        ("a.n LIKE 'x'", "cannot apply LIKE to integer and string"),
+        ("a.blob = b.n", "a.blob is of type binary, which cannot be compared or computed with"),
+        ("[blob]", "[blob] is of type binary, which cannot be compared or computed with"),
+        ("a.n > 9223372036854775808", "the constant 9223372036854775808 is out of range: integer has 64 bits"),
+        ("a.d2 > 1000000000000000000", "the constant 100000000000000000000 is out of range: decimal(18, 2) has 64 bits"),
+        ("a.n IN (1, 9223372036854775808)", "the constant 9223372036854775808 is out of range: integer has 64 bits"),
+        ("a.took > 0.1 ns", "0.1 ns is no whole number of nanoseconds"),
+        ("sine(a.x) > 0", "unknown function 'sine'; did you mean 'sin'?"),
+        ("abs(a.n, 1) > 0", "abs() takes 1 argument, not 2"),
+        ("least(a.n) > 0", "least() takes at least 2 arguments, not 1"),
+        ("substring(a.s) = 'x'", "substring() takes 2 or 3 arguments, not 1"),
+        ("abs(a.s) > 0", "cannot apply abs() to string"),
+        ("sqrt(a.day) > 0", "cannot apply sqrt() to date"),
+        ("floor(a.took) > 0", "cannot apply floor() to duration[ms]"),
+        ("lower(a.n) = 'x'", "cannot apply lower() to integer"),
+        ("hour(a.day) = 3", "cannot apply hour() to date"),
+        ("substring(a.s, 'x') = 'x'", "substring() takes a constant of type integer, not string"),
+        ("least(a.n, a.s) > 0", "the arguments of least() are of no common type: integer and string"),
+    ],
+)
+def test_errors(text: str, expected: str) -> None:
+    assert errors(f"PATTERN SEQ(a, b+) WHERE {text}") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "construct"),
+    [
+        ("avg(b.x) > 1", "avg(b.x) in WHERE"),
+        ("avg(b[..i-1].x) > 1", "avg(b[..i-1].x) in WHERE"),
+        ("count(b) > 1", "count(b) in WHERE"),
+        ("b[1].x > 1", "b[1].x in WHERE"),
+        ("b[3].x > 1", "b[3].x in WHERE"),
+        ("b[b.LEN].x > 1", "b[b.LEN].x in WHERE"),
+        ("first(b.x) > 1", "first(b.x) in WHERE"),
+        ("NOT [id]", "[id] inside another expression"),
+        ("a.wide > 1", "a.wide, a column of type decimal(38, 2),"),
+        ("a.took * 0.5 > 1 day", "duration[ms] * number"),
+        ("a.took / 2 > 1 day", "duration[ms] / integer"),
+        ("a.s LIKE b.s", "LIKE with a pattern that is not constant"),
+        ("coalesce(a.s, 'x') = 'x'", "coalesce() of strings"),
+        ("exp(a.x + 1) > 1", "exp() of these arguments"),
+        ("power(a.x, b.x) > 1", "power() of these arguments"),
+        ("a.d4 * b.d4 * a.d4 * b.d4 * a.d4 > 1", "a decimal of scale 20"),
+        ("a.d2 > 0.1234567890123456789", "a decimal of scale 19"),
+    ],
+)
+def test_refusals(text: str, construct: str) -> None:
+    (refusal,) = refusals(f"PATTERN SEQ(a, b+) WHERE {text}")
+    message, supported = refusal.split("; ", 1)
+    assert message == f"{construct} is not supported"
+    assert supported
+
+
+def test_one_fault_causes_no_others() -> None:
+    assert errors("PATTERN SEQ(a, b) WHERE abs(a.qq + 1) BETWEEN b.y AND 3 AND lower(a.zz) = 's'") == [
+        "unknown attribute 'qq'; there are ts, type, id, n, x, d2, d4, s, flag, day, at, zoned, took, wide, blob",
+        "unknown attribute 'y'; did you mean 'day'?",
+        "unknown attribute 'zz'; there are ts, type, id, n, x, d2, d4, s, flag, day, at, zoned, took, wide, blob",
+    ]
+
+
+def test_computed_columns_are_shared_and_follow_the_schema() -> None:
+    query = bound("PATTERN SEQ(a, b) WHERE lower(a.s) = lower(b.s) AND lower(trim(a.s)) = 'x' RETURN upper(a.s) AS u")
+    width = len(query.schema.attributes)
+    assert [(each.function, each.column) for each in query.computed] == [("lower", 7), ("trim", 7), ("lower", width + 1), ("upper", 7)]
+    assert query.derived_keys == ()
