@@ -1,0 +1,207 @@
+"""The public calls: arguments → plan → result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gpu_cep.analysis.bind import bind
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.profile import Profile
+from gpu_cep.errors import Diagnostic, EngineUnavailable, PatternError
+from gpu_cep.lang.ast import Query
+from gpu_cep.lang.parser import parse
+from gpu_cep.plan.explain import Explanation
+from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.planner import plan
+from gpu_cep.plan.settings import Settings, pruning_steps
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Profile", "explain", "make_plan", "match", "parse"]
+
+Names = str | Sequence[str] | None
+
+
+def match(
+    events: Any,
+    pattern: str | Query,
+    *,
+    timestamp: str = "ts",
+    partition_by: Names = None,
+    order_by: Names = None,
+    type_column: str = "type",
+    strategy: str | None = None,
+    ties: str = "strict",
+    time_unit: str | None = None,
+    after_match: str = "all",
+    engine: str = "auto",
+    algorithm: str = "auto",
+    output: str = "matches",
+    columns: Names = None,
+    max_matches: int | None = None,
+    max_steps: int | None = None,
+    prune: bool | Iterable[str] = True,
+    threads: int | None = None,
+    profile: Profile | None = None,
+) -> pa.Table:
+    """The matches of `pattern` in `events`.
+
+    Parameters
+    ----------
+    events
+        A table: anything with the Arrow C stream interface (pyarrow, pandas,
+        polars, duckdb …) or a path to Parquet, CSV or Arrow IPC. It need not
+        be sorted.
+    pattern
+        A query's text, or what :func:`parse` made of it.
+    timestamp
+        The column of occurrence times: an integer, float, date or timestamp.
+    partition_by
+        The columns whose values split the events into independent streams;
+        NULL is a value like any other here.
+    order_by
+        The columns that order events of equal time; what they leave is
+        ordered by input position.
+    type_column
+        The column that an event type before a variable stands for.
+    strategy
+        The event selection strategy, where the text leaves it out:
+        ``skip_till_next_match`` (default) or ``skip_till_any_match``.
+    ties
+        ``strict``: an event is before another if its time is less.
+        ``position``: if it precedes it in the stream's order.
+    time_unit
+        The length of one tick of a bare number timestamp (s, ms, us, ns), for
+        windows with a unit.
+    after_match
+        ``all``: every match.
+    engine
+        ``auto`` or ``cpu``; ``gpu`` is an error until the GPU engine is there.
+    algorithm
+        ``auto``, ``ses_automaton``, or ``brute_force`` (small input only).
+    output
+        ``matches``: a row per match; ``events``: a row per matched event;
+        ``indices``: input row numbers per variable; ``count``: the number of
+        matches per stream that has any.
+    columns
+        The input columns that whole events carry in the output (default: all).
+    max_matches, max_steps
+        Bounds on the matches, and on the automaton's steps.
+    prune
+        Which pruning steps may be used: True (all), False (none) or some of
+        ``filter``, ``partition``, ``summary``, ``chain``. The matches are the
+        same either way.
+    threads
+        How many threads to use (default: all cores of the process).
+    profile
+        Receives what each stage did.
+
+    Returns
+    -------
+    pyarrow.Table
+        Ordered by stream key, first event, last event and bindings.
+
+    Raises
+    ------
+    PatternSyntaxError, PatternError, UnsupportedError
+        The query is at fault, or more than this release runs.
+    EventError
+        The events are at fault.
+    EngineUnavailable
+        `engine` cannot run here.
+    MatchLimitExceeded
+        A bound was reached; nothing is truncated.
+    """
+    from gpu_cep.engine.run import execute
+    from gpu_cep.engine.tables import read_events
+
+    table = read_events(events)
+    settings = Settings(
+        output=output,
+        engine=engine,
+        algorithm=algorithm,
+        after_match=after_match,
+        max_matches=max_matches,
+        max_steps=max_steps,
+        prune=pruning_steps(prune),
+        columns=None if columns is None else name_tuple(columns),
+    )
+    options = _options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
+    planned = make_plan(pattern, table.schema, options, settings)
+    if planned.algorithm == "brute_force":
+        from gpu_cep.engine.brute_force import enumerate_by_definition
+
+        return enumerate_by_definition(planned, parse(pattern) if isinstance(pattern, str) else pattern, options, table)
+    return execute(planned, table, threads=threads, profile=profile)
+
+
+def make_plan(pattern: str | Query, schema: pa.Schema, options: Options, settings: Settings) -> Plan:
+    """The plan of a query over events of `schema`; all faults of query and settings are raised here, before any event is read."""
+    from gpu_cep.engine.results import result_schema
+    from gpu_cep.engine.tables import schema_of
+
+    text = pattern if isinstance(pattern, str) else None
+    query = pattern if isinstance(pattern, Query) else parse(pattern)
+    _check_names(schema.names)
+    planned = plan(bind(query, schema_of(schema), options, text), settings)
+    if settings.engine == "gpu":
+        raise EngineUnavailable("engine='gpu' is not available: this release runs on the CPU only; use engine='auto' or engine='cpu'")
+    result_schema(planned, schema)
+    return planned
+
+
+def explain(
+    pattern: str | Query,
+    events: Any = None,
+    *,
+    timestamp: str = "ts",
+    partition_by: Names = None,
+    order_by: Names = None,
+    type_column: str = "type",
+    strategy: str | None = None,
+    ties: str = "strict",
+    time_unit: str | None = None,
+    prune: bool | Iterable[str] = True,
+) -> Explanation:
+    """How a query will be answered, as an object that prints itself.
+
+    Without `events` (a table, or a schema's table without rows) there is no
+    schema to bind to, and only the query itself is explained.
+    """
+    query = parse(pattern) if isinstance(pattern, str) else pattern
+    if events is None:
+        return Explanation(query, None)
+    from gpu_cep.engine.tables import read_events
+
+    options = _options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
+    planned = make_plan(pattern, read_events(events).schema, options, Settings(prune=pruning_steps(prune)))
+    return Explanation(query, planned)
+
+
+def name_tuple(names: Names) -> tuple[str, ...]:
+    """One name or several, as a tuple."""
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _options(
+    timestamp: str, partition_by: Names, order_by: Names, type_column: str, strategy: str | None, ties: str, time_unit: str | None
+) -> Options:
+    return Options(
+        timestamp=timestamp,
+        partition_by=None if partition_by is None else name_tuple(partition_by),
+        order_by=name_tuple(order_by),
+        type_column=type_column,
+        strategy=strategy,
+        ties=ties,
+        time_unit=time_unit,
+    )
+
+
+def _check_names(names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise PatternError([Diagnostic(f"the events have more than one column {name!r}") for name in twice])

@@ -1,0 +1,56 @@
+"""Machine arrays → Arrow arrays, and the Arrow types of data types."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.analysis.types import DataType, Kind
+from gpu_cep.engine.columns import Array
+
+_PLAIN = {
+    Kind.NULL: pa.null(),
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.INTEGER: pa.int64(),
+    Kind.FLOAT: pa.float64(),
+    Kind.STRING: pa.string(),
+    Kind.DATE: pa.date32(),
+}
+
+
+def arrow_type(data_type: DataType) -> pa.DataType:
+    """The Arrow type in which values of a data type leave."""
+    match data_type.kind:
+        case Kind.DECIMAL:
+            return pa.decimal128(data_type.precision, data_type.scale)
+        case Kind.TIMESTAMP:
+            return pa.timestamp(data_type.unit, data_type.zone)
+        case Kind.DURATION:
+            return pa.duration(data_type.unit)
+    return _PLAIN[data_type.kind]
+
+
+def arrow_array(values: Array, nulls: npt.NDArray[np.bool_], data_type: DataType) -> pa.Array:
+    """Machine values as an Arrow array of their data type."""
+    mask = nulls if nulls.any() else None
+    match data_type.kind:
+        case Kind.DECIMAL:
+            return _decimals(values, mask, arrow_type(data_type))
+        case Kind.BOOLEAN:
+            return pa.array(values.astype(np.bool_), mask=mask)
+        case Kind.DATE:
+            return pa.array(values.astype(np.int32), mask=mask).view(pa.date32())
+        case Kind.NULL:
+            return pa.nulls(len(values))
+    plain = pa.array(values, mask=mask)
+    return plain.view(arrow_type(data_type)) if data_type.kind in (Kind.TIMESTAMP, Kind.DURATION) else plain
+
+
+def _decimals(values: Array, mask: npt.NDArray[np.bool_] | None, target: pa.DataType) -> pa.Array:
+    """128-bit decimals of int64 unscaled values: the high word repeats the sign."""
+    words = np.empty((len(values), 2), np.int64)
+    words[:, 0] = values
+    words[:, 1] = values >> 63
+    validity = None if mask is None else pa.array(~mask).buffers()[1]
+    return pa.Array.from_buffers(target, len(values), [validity, pa.py_buffer(words)])

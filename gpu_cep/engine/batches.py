@@ -1,0 +1,72 @@
+"""The engine's unit of work: a range of ordered events, matched on its own.
+
+Streams are cut into batches that fit the cache; a stream longer than that is
+cut by its events into slices, each with the events that its last windows
+still reach. A batch reports the matches that start in its own events, so that
+chunks, time slices and, later, streaming state all use one seam.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_cep.analysis.bound import CountWindow, TimeWindow
+from gpu_cep.engine.streams import OrderedEvents
+from gpu_cep.plan.plan import Plan
+from gpu_cep_kernels.windows import window_end
+
+# Events per batch: labels, times, next occurrences and window ends of one batch stay near the cache.
+BATCH = 1 << 17
+# A slice may carry this many times its own events for its last windows.
+LONGEST_REACH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Match starts in the events [low, own); [low, high) also holds all that their windows reach."""
+
+    low: int
+    own: int
+    high: int
+
+
+def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH) -> list[Batch]:
+    """Cut the ordered events into batches of about `size` own events."""
+    offsets = ordered.offsets
+    total = int(offsets[-1])
+    batches: list[Batch] = []
+    low = 0
+    while low < total:
+        stream = int(np.searchsorted(offsets, low, side="right")) - 1
+        stream_end = int(offsets[stream + 1])
+        whole = int(offsets[np.searchsorted(offsets, low + size, side="right") - 1])
+        if whole > low:
+            batches.append(Batch(low, whole, whole))
+        else:
+            batches.append(_cut_stream(plan, ordered, low, stream_end, size))
+        low = batches[-1].own
+    return batches
+
+
+def _cut_stream(plan: Plan, ordered: OrderedEvents, low: int, stream_end: int, size: int) -> Batch:
+    """The next slice of a long stream; the rest of it where its windows reach so far that slices would repeat too much."""
+    own = min(low + size, stream_end)
+    reach = _reach(plan, ordered, own - 1, stream_end)
+    return Batch(low, own, reach) if reach - own <= LONGEST_REACH * size else Batch(low, stream_end, stream_end)
+
+
+def _reach(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> int:
+    """Where the window of event `last` ends."""
+    match plan.query.window:
+        case CountWindow(events=events):
+            return min(last + events, stream_end)
+        case TimeWindow(length=length):
+            return window_end(ordered.times, last, stream_end, window_length(ordered, length))
+    return stream_end
+
+
+def window_length(ordered: OrderedEvents, length: int | float) -> np.uint64 | np.float64:
+    """A time window's length in the type of the times."""
+    return np.float64(length) if ordered.times.dtype.kind == "f" else np.uint64(length)

@@ -1,0 +1,193 @@
+"""Columns of an event table as machine arrays, each converted once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.analysis.bound import BoundQuery
+from gpu_cep.analysis.types import DataType, Kind
+from gpu_cep.engine.host_functions import compute_column
+from gpu_cep.errors import EventError
+
+Array = npt.NDArray[Any]
+
+# Arrow types whose buffers kernels read as they are.
+_NATIVE = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float32(): np.float32, pa.float64(): np.float64}
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """A text column as dictionary codes; NULL has the code ``len(values)``."""
+
+    codes: npt.NDArray[np.int32]
+    values: pa.Array
+
+
+@dataclass
+class EventColumns:
+    """The columns that a query reads, by number, converted on first use.
+
+    `dictionaries` are the groups of text columns that share an ordered dictionary.
+    """
+
+    table: pa.Table
+    query: BoundQuery
+    dictionaries: tuple[tuple[int, ...], ...] = ()
+    _arrow: dict[int, pa.Array] = field(default_factory=dict)
+    _values: dict[int, Array] = field(default_factory=dict)
+    _codes: dict[int, Codes] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def name(self, column: int) -> str:
+        """How the column is called in messages."""
+        width = len(self.query.schema.attributes)
+        if column < width:
+            return self.query.schema.attributes[column].name
+        computed = self.query.computed[column - width]
+        return f"{computed.function}({self.name(computed.column)})"
+
+    def type(self, column: int) -> DataType:
+        """The column's data type."""
+        return self._types[column]
+
+    def arrow(self, column: int) -> pa.Array:
+        """The column as one Arrow array."""
+        if column not in self._arrow:
+            width = len(self.query.schema.attributes)
+            if column < width:
+                chunked = self.table.column(column)
+                self._arrow[column] = chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
+                if isinstance(self._arrow[column], pa.ChunkedArray):
+                    self._arrow[column] = pa.concat_arrays(self._arrow[column].chunks)
+                if pa.types.is_dictionary(self._arrow[column].type):
+                    self._arrow[column] = _null_free_dictionary(self._arrow[column])
+            else:
+                computed = self.query.computed[column - width]
+                self._arrow[column] = compute_column(computed, self.arrow(computed.column))
+        return self._arrow[column]
+
+    def values(self, column: int) -> Array:
+        """The column in its machine representation (int32 and float32 as they are); what stands at NULLs is arbitrary."""
+        if column not in self._values:
+            self._values[column] = self.text(column).codes if self._is_text(column) else machine_values(self.arrow(column), self.name(column))
+        return self._values[column]
+
+    def null_mask(self, column: int) -> npt.NDArray[np.bool_] | None:
+        """True where the column is NULL, or None where it never is."""
+        array = self.arrow(column)
+        return None if array.null_count == 0 else array.is_null().to_numpy(zero_copy_only=False)
+
+    def comparable_mask(self, column: int) -> npt.NDArray[np.bool_]:
+        """True where the column equals itself: it is neither NULL nor NaN."""
+        array = self.arrow(column)
+        equal = pc.fill_null(pc.equal(array, array), False) if pa.types.is_floating(array.type) else pc.is_valid(array)
+        return equal.to_numpy(zero_copy_only=False)
+
+    def text(self, column: int) -> Codes:
+        """A text column's codes."""
+        if column not in self._codes:
+            group = next((group for group in self.dictionaries if column in group), None)
+            if group is None:
+                self._codes[column] = _encode(self.arrow(column))
+            else:
+                self._codes.update(zip(group, _encode_together([self.arrow(member) for member in group]), strict=True))
+        return self._codes[column]
+
+    def key_values(self, column: int) -> Array:
+        """The column as values that are equal where keys are: text as codes, -0.0 as 0.0."""
+        values = self.values(column)
+        return values + values.dtype.type(0) if values.dtype.kind == "f" else values
+
+    def orders_codes(self, column: int) -> bool:
+        """Whether ascending machine values are ascending values of the column."""
+        return not self._is_text(column)
+
+    def distinct_codes(self, column: int) -> tuple[npt.NDArray[np.int32], int]:
+        """A code for each distinct value, NULL and NaN being one value each, and how many there are."""
+        array = self.arrow(column)
+        source = pa.array(self.key_values(column)) if array.null_count == 0 else pa.array(self.key_values(column), mask=self.null_mask(column))
+        encoded = source.dictionary_encode(null_encoding="encode")
+        return encoded.indices.to_numpy(), len(encoded.dictionary)
+
+    def dense_rank(self, column: int) -> npt.NDArray[np.int64]:
+        """The place of each row's value among the distinct values, from 0, NULLs first."""
+        array = self.arrow(column)
+        source = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+        ranks = pc.rank(source, sort_keys="ascending", null_placement="at_start", tiebreaker="dense")
+        return ranks.to_numpy().astype(np.int64) - 1
+
+    def _is_text(self, column: int) -> bool:
+        return self._types[column].kind is Kind.STRING
+
+    @cached_property
+    def _types(self) -> tuple[DataType, ...]:
+        return tuple(attribute.type for attribute in self.query.schema.attributes) + tuple(c.type for c in self.query.computed)
+
+
+def _null_free_dictionary(array: pa.Array) -> pa.Array:
+    """A dictionary array whose NULLs all stand in its indices."""
+    return array.dictionary_decode().dictionary_encode() if array.dictionary.null_count else array
+
+
+def machine_values(array: pa.Array, name: str) -> Array:
+    """An Arrow array that is not text as int32, int64, float32 or float64 values."""
+    arrow = array.type
+    if pa.types.is_decimal(arrow):
+        return _unscaled(array, name)
+    if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):
+        array = array.view(pa.int64())
+    elif pa.types.is_date32(arrow):
+        array = array.view(pa.int32())
+    elif pa.types.is_boolean(arrow):
+        array = array.cast(pa.int32())
+    elif pa.types.is_null(arrow):
+        return np.zeros(len(array), np.int64)
+    if array.type not in _NATIVE:
+        target = pa.float64() if pa.types.is_floating(array.type) else pa.int64()
+        try:
+            array = array.cast(target)
+        except pa.ArrowInvalid as fault:
+            raise EventError(f"column {name!r}: {fault}") from fault
+    return np.frombuffer(array.buffers()[1], _NATIVE[array.type])[array.offset : array.offset + len(array)] if len(array) else np.empty(0, _NATIVE[array.type])
+
+
+def _unscaled(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
+    """The unscaled values of decimals of at most 18 digits."""
+    if array.type.precision > 18:
+        raise EventError(f"column {name!r}: {array.type} is wider than 18 digits")
+    wide = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    if not len(wide):
+        return np.empty(0, np.int64)
+    # the low word of a two's complement 128-bit number that fits 64 bits is the number
+    words = np.frombuffer(wide.buffers()[1], np.int64).reshape(-1, 2)
+    return np.ascontiguousarray(words[wide.offset : wide.offset + len(wide), 0])
+
+
+def _encode(array: pa.Array) -> Codes:
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    values = encoded.dictionary
+    indices = pc.fill_null(encoded.indices.cast(pa.int32()), len(values))
+    return Codes(machine_values(indices, ""), values)
+
+
+def _encode_together(arrays: list[pa.Array]) -> list[Codes]:
+    """Several text columns over one dictionary in ascending order."""
+    plain = [array.dictionary_decode() if pa.types.is_dictionary(array.type) else array for array in arrays]
+    encoded = pa.concat_arrays([array.cast(pa.large_string()) for array in plain]).dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    ranks = np.empty(len(order) + 1, np.int32)
+    ranks[order] = np.arange(len(order), dtype=np.int32)
+    ranks[len(order)] = len(order)
+    indices = pc.fill_null(encoded.indices, len(order)).to_numpy()
+    values = encoded.dictionary.take(pa.array(order))
+    ends = np.cumsum([len(array) for array in plain])
+    return [Codes(ranks[indices[end - len(array) : end]], values) for array, end in zip(plain, ends, strict=True)]

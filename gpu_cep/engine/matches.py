@@ -1,0 +1,80 @@
+"""Matches in flat arrays, and their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep_kernels.matches import gather_matches, last_events, order_matches, split_binding
+
+Indices = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The bindings of M matches of V variables.
+
+    ``first[m]`` is the first event of match m, ``counts[m, v]`` how many
+    events v binds, ``events`` all of them, match after match, variable after
+    variable, in stream order. Events are numbers of ordered events.
+    """
+
+    first: Indices
+    counts: Counts
+    events: Indices
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def offsets(self) -> Indices:
+        """Where each match's events begin in `events`, and their end."""
+        return np.concatenate([[0], np.cumsum(self.counts.sum(axis=1, dtype=np.int64))]).astype(np.int64)
+
+    @cached_property
+    def last(self) -> Indices:
+        """The last event of each match."""
+        lasts = np.empty(len(self), np.int64)
+        last_events(0, len(self), self.offsets, self.events, lasts)
+        return lasts
+
+    def binding(self, v: int) -> tuple[Indices, Indices]:
+        """The events bound to variable v, match after match, and where each match's begin (with the end)."""
+        places = np.concatenate([[0], np.cumsum(self.counts[:, v], dtype=np.int64)]).astype(np.int64)
+        bound = np.empty(int(places[-1]), np.int64)
+        split_binding(0, len(self), v, self.offsets, self.counts, self.events, places, bound)
+        return bound, places
+
+    def reordered(self, order: Indices) -> Matches:
+        """The matches in another order."""
+        counts, events = np.empty_like(self.counts), np.empty_like(self.events)
+        sizes = np.diff(self.offsets)[order]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        gather_matches(0, len(order), order, self.offsets, self.counts, self.events, offsets, counts, events)
+        return Matches(self.first[order], counts, events)
+
+    def sorted_within_starts(self) -> Matches:
+        """Matches that are grouped by first event, each group by last event, then bindings (SPEC section 3)."""
+        borders = np.flatnonzero(np.diff(self.first)) + 1
+        if len(borders) + 1 >= len(self):
+            return self
+        groups = np.concatenate([[0], borders, [len(self)]]).astype(np.int64)
+        order = np.empty(len(self), np.int64)
+        order_matches(0, len(groups) - 1, groups, self.offsets, self.counts, self.events, self.last, order)
+        return self.reordered(order)
+
+
+def concatenated(parts: Sequence[Matches], variables: int) -> Matches:
+    """All matches of the parts, one part after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Matches(
+        np.concatenate([np.empty(0, np.int64), *(part.first for part in parts)]),
+        np.concatenate([np.empty((0, variables), np.int32), *(part.counts for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(part.events for part in parts)]),
+    )

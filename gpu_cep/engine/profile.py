@@ -1,0 +1,45 @@
+"""What a run did: events and seconds of each stage, and the pruning waterfall."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+
+
+@dataclass
+class Profile:
+    """Counts and seconds of one run; safe to add to from several threads.
+
+    `counts` holds, in the order of the road, ``events`` (read), ``filtered``
+    (left after filtering), ``windows`` (events a match can start with),
+    ``summarised`` and ``candidates`` (windows left after the necessary match
+    conditions), ``matches``. `seconds` are summed over threads.
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def add(self, name: str, count: int) -> None:
+        """Raise a count."""
+        with self._lock:
+            self.counts[name] = self.counts.get(name, 0) + count
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = time.perf_counter() - begin
+            with self._lock:
+                self.seconds[name] = self.seconds.get(name, 0.0) + spent
+
+    def __str__(self) -> str:
+        counts = " → ".join(f"{name} {count:,}" for name, count in self.counts.items())
+        times = ", ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in self.seconds.items())
+        return f"{counts}\n{times}"

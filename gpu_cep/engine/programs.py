@@ -1,0 +1,107 @@
+"""Planned programs → the arrays that the interpreter reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.analysis.bound import Bound
+from gpu_cep.engine.columns import Array, EventColumns
+from gpu_cep.engine.text import truth_table
+from gpu_cep.plan.plan import BankLayout
+from gpu_cep.plan.programs import Program, string_predicate_column
+from gpu_cep_kernels.expressions import CODE, evaluate_rows
+from gpu_cep_kernels.tables import ColumnBank, ProgramTable
+
+Tabulate = Callable[[Bound], npt.NDArray[np.uint8]]
+
+
+def tabulator(columns: EventColumns) -> Tabulate:
+    """The truth table of a text predicate over the dictionary of its column in `columns`."""
+
+    def tabulate(predicate: Bound) -> npt.NDArray[np.uint8]:
+        column = string_predicate_column(predicate)
+        assert column is not None
+        return truth_table(predicate, columns.text(column).values)
+
+    return tabulate
+
+
+def assemble(programs: Sequence[Program], tabulate: Tabulate) -> tuple[ProgramTable, list[tuple[int, int]]]:
+    """All programs in one table, and where the instructions of each stand in it."""
+    code: list[tuple[int, int, int, int]] = []
+    ints: list[int] = []
+    floats: list[float] = []
+    lookups: list[npt.NDArray[np.uint8]] = []
+    spans = []
+    filled = 0
+    for program in programs:
+        offsets = []
+        for predicate in program.lookups:
+            lookups.append(tabulate(predicate))
+            offsets.append(filled)
+            filled += len(lookups[-1])
+        base = {"const_int": len(ints), "const_float": len(floats)}
+        first = len(code)
+        for operation, target, left, right in program.code:
+            right = offsets[right] if operation == "lookup" else right
+            code.append((CODE[operation], target, left + base.get(operation, 0), right))
+        spans.append((first, len(code)))
+        ints += program.int_constants
+        floats += program.float_constants
+    table = ProgramTable(
+        code=np.array(code, np.int64).reshape(-1, 4),
+        int_constants=np.array(ints, np.int64),
+        float_constants=np.array(floats, np.float64),
+        lookups=np.concatenate(lookups) if lookups else np.empty(0, np.uint8),
+        registers=max((program.registers for program in programs), default=1),
+    )
+    return table, spans
+
+
+def null_words(masks: Sequence[npt.NDArray[np.bool_] | None], length: int) -> npt.NDArray[np.uint64]:
+    """A word per row with bit c set where ``masks[c]`` is True; empty if there is no mask."""
+    if all(mask is None for mask in masks):
+        return np.empty(0, np.uint64)
+    words = np.zeros(length, np.uint64)
+    for column, mask in enumerate(masks):
+        if mask is not None:
+            words |= mask.astype(np.uint64) << np.uint64(column)
+    return words
+
+
+def stacked(arrays: Sequence[Array], length: int, dtype: type) -> Array:
+    """Columns as one matrix [column, row]."""
+    matrix = np.empty((len(arrays), length), dtype)
+    for row, array in zip(matrix, arrays, strict=True):
+        row[:] = array
+    return matrix
+
+
+def load_bank(columns: EventColumns, layout: BankLayout, rows: slice | Array) -> ColumnBank:
+    """The columns of `layout` at the given rows of the input."""
+    ints = [columns.values(column)[rows] for column in layout.ints]
+    floats = [columns.values(column)[rows] for column in layout.floats]
+    length = len(range(*rows.indices(len(columns)))) if isinstance(rows, slice) else len(rows)
+    masks = {column: columns.null_mask(column) for column in layout.columns}
+    picked = {column: None if mask is None else mask[rows] for column, mask in masks.items()}
+    return ColumnBank(
+        ints=stacked(ints, length, np.int64),
+        floats=stacked(floats, length, np.float64),
+        int_nulls=null_words([picked[column] for column in layout.ints], length),
+        float_nulls=null_words([picked[column] for column in layout.floats], length),
+    )
+
+
+def evaluate(program: Program, bank: ColumnBank, tabulate: Tabulate) -> tuple[Array, npt.NDArray[np.bool_], int]:
+    """A program of one role over all rows of `bank`: values, where they are NULL, and the first row with an overflow (−1: none)."""
+    table, _ = assemble([program], tabulate)
+    length = max(bank.ints.shape[1], bank.floats.shape[1])
+    ints, floats, nulls = np.empty(length, np.int64), np.empty(length, np.float64), np.empty(length, np.bool_)
+    failed = evaluate_rows(
+        0, length, table.code, program.result, table.int_constants, table.float_constants, table.lookups,
+        bank.ints, bank.floats, bank.int_nulls, bank.float_nulls, table.registers, ints, floats, nulls,
+    )  # fmt: skip
+    return floats if program.is_float else ints, nulls, failed

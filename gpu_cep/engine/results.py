@@ -1,0 +1,140 @@
+"""Where tables go out: matches as Arrow tables, in each form of `output`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.matches import Indices, Matches
+from gpu_cep.engine.returns import BoundEvents, return_array, return_type
+from gpu_cep.errors import Diagnostic, PatternError
+from gpu_cep.plan.plan import Plan
+
+MATCH_START, MATCH_END = "match_start", "match_end"
+_EVENT_COLUMNS = (("match_id", pa.int64()), ("variable", pa.string()), ("event_index", pa.int64()))
+
+
+def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
+    """The schema of the result over events of `schema`, known without any event.
+
+    Raises
+    ------
+    PatternError
+        Two columns of the result would have one name, or `columns=` names one that is not there.
+    """
+    carried = carried_columns(plan, schema)
+    fields = _SCHEMAS[plan.settings.output](plan, schema, carried)
+    names = [field.name for field in fields]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise PatternError([Diagnostic(f"the result would have two columns {name!r}", hint="rename one with AS") for name in twice])
+    return pa.schema(fields)
+
+
+def carried_columns(plan: Plan, schema: pa.Schema) -> tuple[str, ...]:
+    """The input columns that whole events carry: all, or those of `columns=`."""
+    chosen = plan.settings.columns
+    if chosen is None:
+        return tuple(schema.names)
+    missing = [name for name in chosen if name not in schema.names]
+    if missing:
+        raise PatternError([Diagnostic(f"columns: there is no column {name!r}; there are {', '.join(schema.names)}") for name in missing])
+    return chosen
+
+
+def _match_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+    query = plan.query
+    time = schema.field(query.timestamp).type
+    fields = [*_key_fields(plan, schema), pa.field(MATCH_START, time), pa.field(MATCH_END, time)]
+    if query.returns:
+        return fields + [pa.field(item.name, return_type(item.expression, schema, carried)) for item in query.returns]
+    event = pa.struct([schema.field(name) for name in carried])
+    return fields + [pa.field(v.name, pa.list_(event) if v.quantified else event) for v in query.variables]
+
+
+def _event_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+    return [pa.field(name, kind) for name, kind in _EVENT_COLUMNS] + [schema.field(name) for name in carried]
+
+
+def _index_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+    return [pa.field(v.name, pa.list_(pa.int64()) if v.quantified else pa.int64()) for v in plan.query.variables]
+
+
+def _count_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+    return [*_key_fields(plan, schema), pa.field("count", pa.int64())]
+
+
+def _key_fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
+    return [schema.field(column) for column in plan.query.partition_by]
+
+
+_SCHEMAS: dict[str, Callable[[Plan, pa.Schema, tuple[str, ...]], list[pa.Field]]] = {
+    "matches": _match_fields,
+    "events": _event_fields,
+    "indices": _index_fields,
+    "count": _count_fields,
+}
+
+
+def match_table(plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: Matches) -> pa.Table:
+    """The matches as `output` asks; `rows` are the input rows of ordered events, `streams` the stream number of each match (ascending)."""
+    schema = result_schema(plan, columns.table.schema)
+    events = BoundEvents(columns, rows, matches)
+    carried = carried_columns(plan, columns.table.schema)
+    arrays = _TABLES[plan.settings.output](plan, events, streams, carried)
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _match_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[pa.Array]:
+    query, rows = plan.query, events.rows
+    first, last = rows[events.matches.first], rows[events.matches.last]
+    arrays = [events.take(column, first) for column in query.partition_by]
+    arrays += [events.take(query.timestamp, first), events.take(query.timestamp, last)]
+    if query.returns:
+        return arrays + [return_array(item.expression, events, carried) for item in query.returns]
+    return arrays + [_whole_binding(plan, events, v, carried) for v in range(len(query.variables))]
+
+
+def _whole_binding(plan: Plan, events: BoundEvents, v: int, carried: tuple[str, ...]) -> pa.Array:
+    rows, places = events.binding(v)
+    structs = events.structs(rows, carried)
+    return pa.ListArray.from_arrays(events.list_offsets(places), structs) if plan.query.variables[v].quantified else structs
+
+
+def _event_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[pa.Array]:
+    matches = events.matches
+    identifiers = np.arange(len(matches)) - np.searchsorted(streams, streams)
+    sizes = matches.counts.sum(axis=1)
+    parts = matches.counts.ravel()
+    variables = np.repeat(np.tile(np.arange(matches.counts.shape[1]), len(matches)), parts)
+    begins = np.concatenate([[0], np.cumsum(parts)[:-1]]) if len(parts) else parts
+    index = np.arange(len(matches.events)) - np.repeat(begins, parts) + 1
+    names = pa.DictionaryArray.from_arrays(variables.astype(np.int32), pa.array([v.name for v in plan.query.variables]))
+    rows = events.rows[matches.events]
+    arrays = [pa.array(np.repeat(identifiers, sizes)), names.dictionary_decode(), pa.array(index.astype(np.int64))]
+    return arrays + [events.take(plan.query.schema.index(name), rows) for name in carried]
+
+
+def _index_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[pa.Array]:
+    arrays = []
+    for v, variable in enumerate(plan.query.variables):
+        rows, places = events.binding(v)
+        numbers = pa.array(rows)
+        arrays.append(pa.ListArray.from_arrays(events.list_offsets(places), numbers) if variable.quantified else numbers)
+    return arrays
+
+
+_TABLES: dict[str, Callable[[Plan, BoundEvents, Indices, tuple[str, ...]], list[pa.Array]]] = {
+    "matches": _match_arrays,
+    "events": _event_arrays,
+    "indices": _index_arrays,
+}
+
+
+def count_table(plan: Plan, columns: EventColumns, stream_rows: Indices, counts: Indices) -> pa.Table:
+    """Matches per stream: `stream_rows` holds one input row of each stream that is reported."""
+    keys = [columns.arrow(column).take(pa.array(stream_rows)) for column in plan.query.partition_by]
+    return pa.Table.from_arrays([*keys, pa.array(counts)], schema=result_schema(plan, columns.table.schema))

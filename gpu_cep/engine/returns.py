@@ -1,0 +1,199 @@
+"""RETURN: the values of its items, one per match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Field, Operation
+from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
+from gpu_cep.engine.arrow import arrow_array, arrow_type
+from gpu_cep.engine.columns import Array, EventColumns, machine_values
+from gpu_cep.engine.matches import Indices, Matches
+from gpu_cep.engine.programs import evaluate, null_words, stacked, tabulator
+from gpu_cep.errors import EventError
+from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves
+from gpu_cep_kernels.aggregates import count_present, extreme_places, sum_floats, sum_ints
+from gpu_cep_kernels.tables import ColumnBank
+
+
+@dataclass
+class BoundEvents:
+    """The matches' bindings as input row numbers, variable by variable, split once."""
+
+    columns: EventColumns
+    rows: Indices
+    matches: Matches
+    _bindings: dict[int, tuple[Indices, Indices]] = field(default_factory=dict)
+
+    def binding(self, v: int) -> tuple[Indices, Indices]:
+        """Input rows bound to v, match after match, and where each match's begin (with the end)."""
+        if v not in self._bindings:
+            events, places = self.matches.binding(v)
+            self._bindings[v] = (self.rows[events], places)
+        return self._bindings[v]
+
+    def take(self, column: int, rows: Indices) -> pa.Array:
+        """A column's values at input rows."""
+        return self.columns.arrow(column).take(pa.array(rows))
+
+    def list_offsets(self, places: Indices) -> pa.Array:
+        """Places as the offsets of a list array."""
+        if places[-1] > np.iinfo(np.int32).max:
+            raise EventError(f"the matches bind {places[-1]:,} events to one variable; a list column holds at most {np.iinfo(np.int32).max:,}")
+        return pa.array(places.astype(np.int32))
+
+    def structs(self, rows: Indices, names: tuple[str, ...]) -> pa.Array:
+        """Whole events, with the named columns, as structs."""
+        table = self.columns.table
+        picked = [self.take(self.columns.query.schema.index(name), rows) for name in names]
+        return pa.StructArray.from_arrays(picked, fields=[pa.field(name, table.schema.field(name).type) for name in names])
+
+
+def return_array(expression: Bound, events: BoundEvents, carried: tuple[str, ...]) -> pa.Array:
+    """The values of one RETURN item; `carried` are the columns of a whole event."""
+    match expression:
+        case Binding(variable=v, column=None):
+            rows, places = events.binding(v)
+            return pa.ListArray.from_arrays(events.list_offsets(places), events.structs(rows, carried))
+        case Binding(variable=v, column=int() as column):
+            rows, places = events.binding(v)
+            return pa.ListArray.from_arrays(events.list_offsets(places), events.take(column, rows))
+        case Field() | Aggregation():
+            return _leaf_array(expression, events)
+        case Constant() | Operation():
+            return _computed(expression, events)
+    raise TypeError(f"no RETURN value for {type(expression).__name__}")
+
+
+def return_type(expression: Bound, schema: pa.Schema, carried: tuple[str, ...]) -> pa.DataType:
+    """The Arrow type of a RETURN item over events of `schema`."""
+    match expression:
+        case Binding(column=None):
+            return pa.list_(pa.struct([schema.field(name) for name in carried]))
+        case Binding(column=int() as column):
+            return pa.list_(_column_type(column, expression.type, schema))
+        case Field(column=column) | Aggregation(function="first" | "last" | "min" | "max", column=int() as column):
+            return _column_type(column, expression.type, schema)
+    return arrow_type(expression.type)
+
+
+def _column_type(column: int, data_type: DataType, schema: pa.Schema) -> pa.DataType:
+    return schema.field(column).type if column < len(schema) else arrow_type(data_type)
+
+
+def _leaf_array(leaf: Leaf, events: BoundEvents) -> pa.Array:
+    match leaf:
+        case Field(variable=v, column=column):
+            return events.take(column, events.binding(v)[0])
+        case Aggregation(function=function, variable=v, column=column):
+            rows, places = events.binding(v)
+            if column is None:
+                return pa.array(np.diff(places))
+            return _AGGREGATES[function](events, column, rows, places, leaf.type)
+    raise TypeError(f"no value for {type(leaf).__name__} inside an expression")
+
+
+def _first(events: BoundEvents, column: int, rows: Indices, places: Indices, result: DataType) -> pa.Array:
+    return events.take(column, rows[places[:-1]])
+
+
+def _last(events: BoundEvents, column: int, rows: Indices, places: Indices, result: DataType) -> pa.Array:
+    return events.take(column, rows[places[1:] - 1])
+
+
+def _extreme(sign: int) -> Any:
+    def pick(events: BoundEvents, column: int, rows: Indices, places: Indices, result: DataType) -> pa.Array:
+        values, nulls = _bound_values(events, column, rows)
+        found = np.empty(len(places) - 1, np.int64)
+        extreme_places(0, len(found), places, values, nulls, sign, found)
+        chosen = pa.array(rows[np.maximum(found, 0)] if len(rows) else found, mask=found < 0)
+        return events.columns.arrow(column).take(chosen)
+
+    return pick
+
+
+def _count(events: BoundEvents, column: int, rows: Indices, places: Indices, result: DataType) -> pa.Array:
+    return pa.array(_present(events, column, rows, places))
+
+
+def _sum(events: BoundEvents, column: int, rows: Indices, places: Indices, result: DataType) -> pa.Array:
+    sums, present = _sums(events, column, rows, places)
+    return arrow_array(sums, present == 0, result)
+
+
+def _avg(events: BoundEvents, column: int, rows: Indices, places: Indices, result: DataType) -> pa.Array:
+    sums, present = _sums(events, column, rows, places)
+    source = events.columns.type(column)
+    unit = 10.0**source.scale if source.kind is Kind.DECIMAL else 1.0
+    return arrow_array(sums / np.maximum(present, 1) / unit, present == 0, FLOAT)
+
+
+_AGGREGATES = {"first": _first, "last": _last, "min": _extreme(1), "max": _extreme(-1), "count": _count, "sum": _sum, "avg": _avg}
+
+
+def _bound_values(events: BoundEvents, column: int, rows: Indices) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Machine values at rows, text as its rank, and where they are NULL."""
+    picked = events.take(column, rows)
+    nulls = picked.is_null().to_numpy(zero_copy_only=False)
+    if events.columns.type(column).kind is not Kind.STRING:
+        return machine_values(picked, events.columns.name(column)), nulls
+    plain = picked.dictionary_decode() if pa.types.is_dictionary(picked.type) else picked
+    return pc.rank(plain, tiebreaker="dense").to_numpy().astype(np.int64), nulls
+
+
+def _present(events: BoundEvents, column: int, rows: Indices, places: Indices) -> Indices:
+    counts = np.empty(len(places) - 1, np.int64)
+    count_present(0, len(counts), places, events.take(column, rows).is_null().to_numpy(zero_copy_only=False), counts)
+    return counts
+
+
+def _sums(events: BoundEvents, column: int, rows: Indices, places: Indices) -> tuple[Array, Indices]:
+    values, nulls = _bound_values(events, column, rows)
+    length = len(places) - 1
+    present = np.empty(length, np.int64)
+    count_present(0, length, places, nulls, present)
+    if values.dtype.kind == "f":
+        sums = np.empty(length, np.float64)
+        sum_floats(0, length, places, values.astype(np.float64, copy=False), nulls, sums)
+        return sums, present
+    totals = np.empty(length, np.int64)
+    if sum_ints(0, length, places, values.astype(np.int64, copy=False), nulls, totals) >= 0:
+        raise EventError(f"integer overflow in the sum of {events.columns.name(column)!r} over a binding")
+    return totals, present
+
+
+def _computed(expression: Bound, events: BoundEvents) -> pa.Array:
+    """An item that is computed: its leaves become columns of a bank with one row per match."""
+    found = leaves(expression)
+    if not found and isinstance(expression, Constant) and isinstance(expression.value, str):
+        return pa.array([expression.value] * len(events.matches), pa.string())
+    arrays = {leaf: _machine_leaf(leaf, events) for leaf in found}
+    ints = [leaf for leaf in found if not is_float(leaf.type)]
+    floats = [leaf for leaf in found if is_float(leaf.type)]
+    length = len(events.matches)
+    bank = ColumnBank(
+        stacked([arrays[leaf][0] for leaf in ints], length, np.int64),
+        stacked([arrays[leaf][0] for leaf in floats], length, np.float64),
+        null_words([arrays[leaf][1] for leaf in ints], length),
+        null_words([arrays[leaf][1] for leaf in floats], length),
+    )
+    program = compile_program(expression, lambda leaf: Slot(is_float(leaf.type), (floats if is_float(leaf.type) else ints).index(leaf), 0))
+    values, nulls, failed = evaluate(program, bank, tabulator(events.columns))
+    if failed >= 0:
+        raise EventError("integer overflow in a RETURN item")
+    return arrow_array(values, nulls, expression.type)
+
+
+def _machine_leaf(leaf: Leaf, events: BoundEvents) -> tuple[Array, npt.NDArray[np.bool_]]:
+    if leaf.type.kind is Kind.STRING and isinstance(leaf, Field):
+        codes = events.columns.text(leaf.column)
+        rows = events.binding(leaf.variable)[0]
+        return codes.codes[rows], codes.codes[rows] == len(codes.values)
+    array = _leaf_array(leaf, events)
+    return machine_values(array, leaf.type.name or str(INTEGER)), array.is_null().to_numpy(zero_copy_only=False)

@@ -1,0 +1,119 @@
+"""Phase 2: the SES automaton over the candidate windows of a batch (thesis Alg. 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.batches import Batch
+from gpu_cep.engine.budget import Budget
+from gpu_cep.engine.candidates import Windows
+from gpu_cep.engine.matches import Matches, concatenated
+from gpu_cep.engine.patterns import MatcherTables
+from gpu_cep.engine.streams import OrderedEvents
+from gpu_cep_kernels.automaton import FINISHED, OUTPUT_FULL, OVERFLOWED, PATH_FULL, enumerate_matches
+from gpu_cep_kernels.tables import CANDIDATE, ERROR_CONDITION, EVENTS, MATCHES, STEPS, Run, deepened, new_run
+
+Indices = npt.NDArray[np.int64]
+
+# Steps between two returns to Python, so that a long enumeration can be interrupted and its budget checked.
+_STEPS_PER_CALL = 1 << 24
+_PATH = 64
+_LARGEST_BUFFER = 1 << 22
+
+
+class ConditionOverflow(Exception):
+    """An int64 overflow in a condition: its number and the event at which the window starts."""
+
+    def __init__(self, condition: int, start: int) -> None:
+        super().__init__(condition, start)
+        self.condition = condition
+        self.start = start
+
+
+@dataclass
+class _Output:
+    starts: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int32]
+    events: npt.NDArray[np.int64]
+
+
+def _output(matches: int, events: int, variables: int) -> _Output:
+    return _Output(np.empty(matches, np.int64), np.empty((matches, variables), np.int32), np.empty(events, np.int64))
+
+
+@dataclass(frozen=True)
+class SesAutomaton:
+    """Runs the automaton; one object serves all batches and threads."""
+
+    tables: MatcherTables
+    passes_over: bool
+    budget: Budget
+
+    def find(self, ordered: OrderedEvents, batch: Batch, windows: Windows, candidates: Indices) -> Matches:
+        """The matches that start at the candidates, in order of first event, last event and bindings."""
+        found: list[Matches] = []
+        variables = len(self.tables.pattern.order)
+        capacity = len(candidates) + 16
+        output = _output(capacity, capacity * (self.tables.fewest + 2), variables)
+        run = new_run(_PATH, variables, self.tables.conditions, self.tables.programs)
+        status = OUTPUT_FULL
+        while status != FINISHED:
+            status = self._advance(ordered, batch, windows, candidates, run, output, counting=False)
+            taken, filled = int(run.state[MATCHES]), int(run.state[EVENTS])
+            if taken:
+                matches = Matches(candidates[output.starts[:taken]] + batch.low, output.counts[:taken], output.events[:filled] + batch.low)
+                found.append(matches)
+            self._spend(run, batch, candidates, taken, 8 * filled + (8 + 4 * variables) * taken)
+            run.state[MATCHES] = run.state[EVENTS] = 0
+            if status == PATH_FULL:
+                run = deepened(run)
+            if status == OUTPUT_FULL:
+                capacity = min(2 * capacity, _LARGEST_BUFFER)
+                output = _output(capacity, capacity * (self.tables.fewest + 2) + len(run.event), variables)
+        return concatenated(found, variables).sorted_within_starts()
+
+    def count(self, ordered: OrderedEvents, batch: Batch, windows: Windows, candidates: Indices) -> Indices:
+        """The number of matches that start at each candidate."""
+        variables = len(self.tables.pattern.order)
+        run = new_run(_PATH, variables, self.tables.conditions, self.tables.programs)
+        totals = np.zeros(len(candidates), np.int64)
+        output = _output(0, 0, variables)
+        status = PATH_FULL
+        while status != FINISHED:
+            status = self._advance(ordered, batch, windows, candidates, run, output, counting=True, totals=totals)
+            self._spend(run, batch, candidates, 0, 0)
+            if status == PATH_FULL:
+                run = deepened(run)
+        return totals
+
+    def _advance(
+        self,
+        ordered: OrderedEvents,
+        batch: Batch,
+        windows: Windows,
+        candidates: Indices,
+        run: Run,
+        output: _Output,
+        *,
+        counting: bool,
+        totals: Indices | None = None,
+    ) -> int:
+        status = enumerate_matches(
+            candidates, windows.ends, windows.labels, windows.after, windows.occurrence,
+            self.tables.pattern, self.tables.conditions, self.tables.programs, ordered.bank, batch.low,
+            self.passes_over, counting, _STEPS_PER_CALL, run,
+            output.starts, output.counts, output.events, np.empty(0, np.int64) if totals is None else totals,
+        )  # fmt: skip
+        if status == OVERFLOWED:
+            raise ConditionOverflow(int(run.state[ERROR_CONDITION]) - 1, int(candidates[run.state[CANDIDATE]]) + batch.low)
+        return int(status)
+
+    def _spend(self, run: Run, batch: Batch, candidates: Indices, matches: int, size: int) -> None:
+        current = min(int(run.state[CANDIDATE]), len(candidates) - 1)
+        start = int(candidates[current]) + batch.low if len(candidates) else batch.low
+        self.budget.spend(start, matches, size, int(run.state[STEPS]))
+        run.state[STEPS] = 0
+

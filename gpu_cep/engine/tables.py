@@ -1,0 +1,100 @@
+"""Where tables come in: Arrow types → data types, anything tabular → one Arrow table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_cep.analysis.types import BOOLEAN, DATE, FLOAT, INTEGER, NULL, STRING, Attribute, DataType, Kind, Schema, decimal, duration, timestamp
+from gpu_cep.errors import EventError
+
+
+def schema_of(schema: pa.Schema) -> Schema:
+    """The event relation's schema; types that conditions cannot read are OTHER."""
+    return Schema(tuple(Attribute(field.name, type_of(field.type)) for field in schema))
+
+
+def type_of(arrow: pa.DataType) -> DataType:
+    """The data type of an Arrow type."""
+    if pa.types.is_dictionary(arrow):
+        inner = type_of(arrow.value_type)
+        return inner if inner.kind is Kind.STRING else DataType(Kind.OTHER, name=str(arrow))
+    for test, data_type in _PLAIN:
+        if test(arrow):
+            return data_type
+    if pa.types.is_decimal(arrow):
+        return decimal(arrow.precision, arrow.scale)
+    if pa.types.is_timestamp(arrow):
+        return timestamp(arrow.unit, arrow.tz)
+    if pa.types.is_duration(arrow):
+        return duration(arrow.unit)
+    return DataType(Kind.OTHER, name=str(arrow))
+
+
+_PLAIN = (
+    (pa.types.is_null, NULL),
+    (pa.types.is_boolean, BOOLEAN),
+    (pa.types.is_integer, INTEGER),
+    (pa.types.is_floating, FLOAT),
+    (pa.types.is_string, STRING),
+    (pa.types.is_large_string, STRING),
+    (pa.types.is_string_view, STRING),
+    (pa.types.is_date32, DATE),
+)
+
+
+def read_events(events: Any) -> pa.Table:
+    """`events` as a table: an Arrow table or batch, anything with the Arrow C stream interface, or a path to Parquet, CSV or Arrow IPC.
+
+    Raises
+    ------
+    EventError
+        The file cannot be read, or `events` is none of these.
+    """
+    if isinstance(events, pa.Table):
+        return events
+    if isinstance(events, (str, Path)):
+        return _read_file(Path(events))
+    if isinstance(events, pa.RecordBatch):
+        return pa.Table.from_batches([events])
+    if hasattr(events, "__arrow_c_stream__"):
+        return pa.table(events)
+    if hasattr(events, "to_arrow"):
+        return pa.table(events.to_arrow())
+    raise EventError(
+        f"events: cannot read {type(events).__name__}; expected a table with the Arrow C stream interface (pyarrow, pandas, polars, duckdb …) "
+        "or a path to a .parquet, .csv or .arrow file"
+    )
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    from pyarrow import parquet
+
+    return parquet.read_table(path)
+
+
+def _read_csv(path: Path) -> pa.Table:
+    from pyarrow import csv
+
+    return csv.read_csv(path)
+
+
+def _read_ipc(path: Path) -> pa.Table:
+    with pa.memory_map(str(path)) as source:
+        return pa.ipc.open_file(source).read_all()
+
+
+_READERS = {".parquet": _read_parquet, ".pq": _read_parquet, ".csv": _read_csv, ".arrow": _read_ipc, ".feather": _read_ipc}
+
+
+def _read_file(path: Path) -> pa.Table:
+    # a folder is a partitioned Parquet data set
+    reader = _read_parquet if path.is_dir() else _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise EventError(f"events: {path} has no known suffix; expected one of {', '.join(_READERS)}")
+    try:
+        return reader(path)
+    except (OSError, pa.ArrowInvalid) as fault:
+        raise EventError(f"events: cannot read {path}: {fault}") from fault

@@ -1,0 +1,112 @@
+"""Predicates on text, decided once per distinct value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.analysis.bound import Bound, Constant, Field, Operation
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "eq": pc.equal,
+    "ne": pc.not_equal,
+    "lt": pc.less,
+    "le": pc.less_equal,
+    "gt": pc.greater,
+    "ge": pc.greater_equal,
+    "and": pc.and_kleene,
+    "or": pc.or_kleene,
+    "not": pc.invert,
+    "is_null": pc.is_null,
+    "coalesce": pc.coalesce,
+    "least": lambda *arguments: pc.min_element_wise(*arguments, skip_nulls=True),
+    "greatest": lambda *arguments: pc.max_element_wise(*arguments, skip_nulls=True),
+    "nullif": lambda left, right: pc.if_else(pc.fill_null(pc.equal(left, right), False), pa.scalar(None, pa.large_string()), left),
+}
+_BINARY = ("and", "or")
+
+Values = pa.Array
+
+FALSE, TRUE, UNKNOWN = 0, 1, 2
+
+
+def truth_table(predicate: Bound, values: pa.Array) -> npt.NDArray[np.uint8]:
+    """The truth of `predicate` for each of `values` and, last, for NULL: Values = pa.Array
+
+FALSE, TRUE or UNKNOWN."""
+    domain = pa.concat_arrays([values.cast(pa.large_string()), pa.nulls(1, pa.large_string())])
+    truth = _evaluate(predicate, domain)
+    if not isinstance(truth, (pa.Array, pa.ChunkedArray)):
+        truth = pa.array([truth.as_py()] * len(domain), pa.bool_())
+    return pc.fill_null(truth.cast(pa.uint8()), UNKNOWN).to_numpy(zero_copy_only=False)
+
+
+def _evaluate(expression: Bound, domain: pa.Array) -> Any:
+    match expression:
+        case Field():
+            return domain
+        case Constant(value=value):
+            return pa.scalar(value, pa.large_string() if value is None or isinstance(value, str) else None)
+        case Operation(name="like", arguments=(subject, Constant(value=pattern))):
+            return pc.match_like(_evaluate(subject, domain), pattern)
+        case Operation(name="in", arguments=(subject, *items)):
+            return _member(_evaluate(subject, domain), [item.value for item in items if isinstance(item, Constant)])
+        case Operation(name=name, arguments=arguments):
+            evaluated = [_evaluate(argument, domain) for argument in arguments]
+            while name in _BINARY and len(evaluated) > 2:
+                evaluated[:2] = [_FUNCTIONS[name](*evaluated[:2])]
+            return _FUNCTIONS[name](*evaluated)
+    raise TypeError(f"no text predicate for {type(expression).__name__}")
+
+
+def _member(subject: pa.Array, items: list[Any]) -> pa.Array:
+    """SQL's IN: NULL where the subject is NULL, and where it is not found among items that include NULL."""
+    known = [item for item in items if item is not None]
+    found = pc.is_in(subject, pa.array(known, pa.large_string()))
+    unknown = pc.or_(pc.is_null(subject), pc.and_(pc.invert(found), len(known) < len(items)))
+    return pc.if_else(unknown, pa.scalar(None, pa.bool_()), found)
+
+
+def constant_codes(
+    array: pa.Array, predicates: Sequence[Bound]
+) -> tuple[Callable[[int, int], npt.NDArray[np.int32]], Values] | None:
+    """Codes for predicates that only test a plain text column for equality with constants, or None if they do more.
+
+    The constants are the dictionary then, followed by one value that stands
+    for all others; none has to be made of the column. Returns a function from
+    a block of rows to its codes, and the values that the codes stand for.
+    """
+    tested = [constant for predicate in predicates for constant in _tested(predicate)]
+    if pa.types.is_dictionary(array.type) or None in tested:
+        return None
+    constants = list(dict.fromkeys(constant for constant in tested if constant is not None))
+    known, absent = pa.array(constants, array.type), pa.array([None], array.type)
+
+    def of_block(low: int, high: int) -> npt.NDArray[np.int32]:
+        block = array.slice(low, high - low)
+        codes = pc.fill_null(pc.index_in(block, known), len(constants))
+        if block.null_count:
+            codes = pc.if_else(pc.is_in(block, absent), pa.scalar(len(constants) + 1, pa.int32()), codes)
+        return codes.to_numpy()  # type: ignore[no-any-return]
+
+    return of_block, pa.array([*constants, "".join(constants) + "."], pa.large_string())
+
+
+def _tested(expression: Bound) -> Iterator[str | None]:
+    match expression:
+        case Operation(name="eq" | "ne" | "in", arguments=(Field(), *items)) if all(isinstance(item, Constant) for item in items):
+            yield from (item.value for item in items if isinstance(item, Constant) and isinstance(item.value, str))
+        case Operation(name="eq" | "ne", arguments=(Constant(value=str() as value), Field())):
+            yield value
+        case Operation(name="and" | "or" | "not", arguments=arguments):
+            for argument in arguments:
+                yield from _tested(argument)
+        case Operation(name="is_null", arguments=(Field(),)):
+            return
+        case _:
+            yield None

@@ -1,0 +1,98 @@
+"""A plan in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpu_cep.analysis.bound import BoundQuery, CountWindow, TimeWindow
+from gpu_cep.lang.ast import Query
+from gpu_cep.lang.format import format_query
+from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty
+
+_STEPS = {
+    "filter": "drop events that satisfy no variable's properties",
+    "partition": "split streams by derived keys",
+    "summary": "windows whose summary statistics rule a match out",
+    "chain": "windows in which the earliest possible ends of the variables do not fit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a query will be answered; print it. `plan` is None where there was no schema to bind to."""
+
+    query: Query
+    plan: Plan | None
+
+    def __str__(self) -> str:
+        lines = [format_query(self.query)]
+        if self.plan is not None:
+            lines += ["", *_plan_lines(self.plan)]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _plan_lines(plan: Plan) -> Iterator[str]:
+    query, names = plan.query, [variable.name for variable in plan.query.variables]
+    yield f"order      {_order(query, names)}"
+    yield f"strategy   {query.strategy}, ties {query.ties}, window {_window(query)}"
+    yield f"streams    {_columns(query, query.partition_by) or 'one'}" + (f", derived keys {_columns(query, plan.derived)}" if plan.derived else "")
+    yield "properties (phase 1, in bulk)"
+    for planned in plan.properties:
+        yield f"  {_property(query, planned)}"
+    yield "conditions between bindings (phase 2)"
+    dropped = [c.text for c in query.conditions if c.key is not None and c.key in plan.derived]
+    for condition in plan.conditions:
+        yield f"  {condition.text}"
+    if dropped:
+        yield f"  implied by the derived keys: {', '.join(dict.fromkeys(dropped))}"
+    yield "pruning"
+    for step in plan.steps:
+        yield f"  {step:<10} {_STEPS[step]}"
+    yield f"algorithm  {plan.algorithm}, engine cpu"
+
+
+def _order(query: BoundQuery, names: list[str]) -> str:
+    (branch,) = query.branches
+    parts = []
+    for v, mask in enumerate(branch.before):
+        preceding = [names[u] for u in range(len(names)) if mask >> u & 1]
+        parts.append(f"{names[v]} after {{{', '.join(preceding)}}}" if preceding else f"{names[v]} first")
+    return "; ".join(parts)
+
+
+def _window(query: BoundQuery) -> str:
+    match query.window:
+        case TimeWindow(length=length):
+            return f"{length:,} ticks of {query.schema.attributes[query.timestamp].name}"
+        case CountWindow(events=events):
+            return f"{events:,} events"
+    return "none"
+
+
+def _columns(query: BoundQuery, columns: tuple[int, ...]) -> str:
+    return ", ".join(_name(query, column) for column in columns)
+
+
+def _name(query: BoundQuery, column: int) -> str:
+    width = len(query.schema.attributes)
+    return query.schema.attributes[column].name if column < width else query.computed[column - width].function
+
+
+def _variables(query: BoundQuery, bits: int) -> str:
+    return ", ".join(variable.name for v, variable in enumerate(query.variables) if bits >> v & 1)
+
+
+def _property(query: BoundQuery, planned: CodeProperty | ComparisonProperty | ProgramProperty) -> str:
+    match planned:
+        case CodeProperty(column=column, predicates=predicates):
+            bits = 0
+            for _, own in predicates:
+                bits |= own
+            return f"{_variables(query, bits)}: {len(predicates)} test(s) of {_name(query, column)}, once per distinct value"
+        case ComparisonProperty(column=column, comparison=comparison, constant=constant, bits=bits):
+            return f"{_variables(query, bits)}: {_name(query, column)} {comparison} {constant}"
+        case ProgramProperty(text=text, bits=bits):
+            return f"{_variables(query, bits)}: {text}, by a program"

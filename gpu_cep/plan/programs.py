@@ -1,0 +1,224 @@
+"""Bound expressions → programs for the kernels' interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Field, Operation
+from gpu_cep.analysis.types import TICKS_PER_SECOND, DataType, Kind
+from gpu_cep.errors import UnsupportedError
+
+Instruction = tuple[str, int, int, int]
+
+_INT_OR_FLOAT = frozenset(
+    "add sub mul mod neg abs sign least greatest coalesce nullif eq ne lt le gt ge is_null".split()
+)  # fmt: skip
+_FLOAT_ONLY = frozenset("div floor ceil round sqrt".split())
+_LOGIC = frozenset("and or not".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Instructions ``(operation, target, first, second)`` with the operation by name.
+
+    `lookups` are the string predicates that ``lookup`` instructions refer to
+    by number; the engine tabulates them over the dictionary of their column.
+    `is_float` tells in which register file `result` is.
+    """
+
+    code: tuple[Instruction, ...]
+    int_constants: tuple[int, ...]
+    float_constants: tuple[float, ...]
+    lookups: tuple[Bound, ...]
+    registers: int
+    result: int
+    is_float: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where a field's values stand: a column of the int or the float bank, and the role whose row is read."""
+
+    is_float: bool
+    column: int
+    role: int
+
+
+Leaf = Field | Aggregation | Binding
+Placement = Callable[[Leaf], Slot]
+
+
+@dataclass(slots=True)
+class _Emitter:
+    place: Placement
+    code: list[Instruction] = field(default_factory=list)
+    ints: dict[int, int] = field(default_factory=dict)
+    floats: dict[str, tuple[int, float]] = field(default_factory=dict)
+    lookups: list[Bound] = field(default_factory=list)
+    registers: int = 0
+
+    def emit(self, operation: str, first: int = 0, second: int = 0) -> int:
+        self.code.append((operation, self.registers, first, second))
+        self.registers += 1
+        return self.registers - 1
+
+
+def is_float(data_type: DataType) -> bool:
+    """Whether values of this type are float64 in the machine; all others are int64."""
+    return data_type.kind is Kind.FLOAT
+
+
+def compile_program(expression: Bound, place: Placement) -> Program:
+    """The program of a bound expression; `place` says where each field's values stand."""
+    emitter = _Emitter(place)
+    result = _compile(expression, emitter)
+    return Program(
+        code=tuple(emitter.code),
+        int_constants=tuple(emitter.ints),
+        float_constants=tuple(value for _, value in emitter.floats.values()),
+        lookups=tuple(emitter.lookups),
+        registers=emitter.registers,
+        result=result,
+        is_float=is_float(expression.type),
+    )
+
+
+def _compile(expression: Bound, emitter: _Emitter) -> int:
+    match expression:
+        case Constant():
+            return _compile_constant(expression, emitter)
+        case Operation() if string_predicate_column(expression) is not None:
+            return _compile_lookup(expression, emitter)
+        case Operation():
+            return _compile_operation(expression, emitter)
+        case Field() | Aggregation() | Binding():
+            slot = emitter.place(expression)
+            return emitter.emit("load_float" if slot.is_float else "load_int", slot.column, slot.role)
+    raise TypeError(f"no program for {type(expression).__name__}")
+
+
+def _compile_constant(constant: Constant, emitter: _Emitter) -> int:
+    if constant.value is None:
+        return emitter.emit("null")
+    if isinstance(constant.value, str):
+        raise UnsupportedError(
+            f"text {constant.value!r} is combined with more than one text attribute; supported: text attributes compared with each other, "
+            "or one of them with constants"
+        )
+    if is_float(constant.type):
+        value = float(constant.value)
+        # repr tells -0.0 from 0.0 and lets NaN equal itself
+        index, _ = emitter.floats.setdefault(repr(value), (len(emitter.floats), value))
+        return emitter.emit("const_float", index)
+    return emitter.emit("const_int", emitter.ints.setdefault(int(constant.value), len(emitter.ints)))
+
+
+def _compile_lookup(predicate: Operation, emitter: _Emitter) -> int:
+    leaf = next(_fields(predicate))
+    code = _compile(leaf, emitter)
+    if predicate not in emitter.lookups:
+        emitter.lookups.append(predicate)
+    return emitter.emit("lookup", code, emitter.lookups.index(predicate))
+
+
+def _compile_operation(operation: Operation, emitter: _Emitter) -> int:
+    name, arguments = operation.name, operation.arguments
+    if name == "in":
+        equalities = tuple(Operation("eq", (arguments[0], item), operation.type) for item in arguments[1:])
+        return _compile_chain("or", equalities, emitter)
+    if name == "cast":
+        return _compile_cast(operation, emitter)
+    if name in _LOGIC or name in ("least", "greatest", "coalesce"):
+        suffix = "" if name in _LOGIC else _suffix(operation.type)
+        return _compile_chain(name + suffix, arguments, emitter)
+    registers = [_compile(argument, emitter) for argument in arguments]
+    suffix = _suffix(arguments[0].type) if name in _INT_OR_FLOAT else "_float" if name in _FLOAT_ONLY else None
+    if suffix is None:
+        raise TypeError(f"no instruction for operation {name!r}")
+    return emitter.emit(name + suffix, registers[0], registers[-1])
+
+
+def _suffix(data_type: DataType) -> str:
+    return "_float" if is_float(data_type) else "_int"
+
+
+def _compile_chain(instruction: str, arguments: tuple[Bound, ...], emitter: _Emitter) -> int:
+    """A left-deep chain of a two-place instruction (or one application of a one-place one)."""
+    result = _compile(arguments[0], emitter)
+    if len(arguments) == 1:
+        return emitter.emit(instruction, result, result) if instruction == "not" else result
+    for argument in arguments[1:]:
+        result = emitter.emit(instruction, result, _compile(argument, emitter))
+    return result
+
+
+def scale_factor(source: DataType, target: DataType) -> int:
+    """By what a machine value of `source` is multiplied to be one of `target` (both int64)."""
+    if target.kind is Kind.DECIMAL:
+        return 10 ** (target.scale - (source.scale if source.kind is Kind.DECIMAL else 0))
+    if source.kind is Kind.DATE:
+        return 86_400 * TICKS_PER_SECOND[target.unit]
+    return TICKS_PER_SECOND[target.unit] // TICKS_PER_SECOND[source.unit]
+
+
+def _compile_cast(cast: Operation, emitter: _Emitter) -> int:
+    (source,) = cast.arguments
+    register = _compile(source, emitter)
+    if is_float(source.type) == is_float(cast.type) and is_float(cast.type):
+        return register
+    if is_float(cast.type):
+        converted = emitter.emit("float_of_int", register)
+        if source.type.kind is not Kind.DECIMAL or source.type.scale == 0:
+            return converted
+        divisor = _compile_constant(Constant(float(10**source.type.scale), cast.type), emitter)
+        return emitter.emit("div_float", converted, divisor)
+    factor = scale_factor(source.type, cast.type) if source.type != cast.type else 1
+    if factor == 1:
+        return register
+    return emitter.emit("mul_int", register, emitter.emit("const_int", emitter.ints.setdefault(factor, len(emitter.ints))))
+
+
+def _fields(expression: Bound) -> Iterator[Leaf]:
+    match expression:
+        case Operation():
+            for argument in expression.arguments:
+                yield from _fields(argument)
+        case Field() | Aggregation() | Binding():
+            yield expression
+
+
+def leaves(expression: Bound) -> tuple[Leaf, ...]:
+    """The fields, aggregates and bindings that the expression reads, in order, each once."""
+    return tuple(dict.fromkeys(_fields(expression)))
+
+
+def string_predicate_column(expression: Bound) -> int | None:
+    """The column of the one STRING field that a truth value depends on through string operations alone, or None.
+
+    Such a predicate is decided once per distinct value.
+    """
+    if not isinstance(expression, Operation) or expression.type.kind is not Kind.BOOLEAN:
+        return None
+    found = leaves(expression)
+    if len(found) != 1 or not isinstance(found[0], Field) or found[0].type.kind is not Kind.STRING:
+        return None
+    return found[0].column
+
+
+def string_comparisons(expression: Bound) -> tuple[tuple[int, ...], ...]:
+    """The groups of STRING columns that the expression compares with each other, and so need one dictionary."""
+    match expression:
+        case Operation() if string_predicate_column(expression) is None:
+            own = tuple(
+                leaf.column for argument in expression.arguments if argument.type.kind is Kind.STRING
+                for leaf in leaves(argument) if isinstance(leaf, Field)
+            )  # fmt: skip
+            nested = tuple(group for argument in expression.arguments for group in string_comparisons(argument))
+            return ((own,) if len(own) > 1 else ()) + nested
+    return ()
+
+
+def mapped(slots: Mapping[Leaf, Slot]) -> Placement:
+    """A placement that reads a table."""
+    return slots.__getitem__

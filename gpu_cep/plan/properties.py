@@ -1,0 +1,102 @@
+"""Rule: properties become label tables, comparisons and programs.
+
+Precondition: a condition of one variable and one event. Rewrite: top-level
+ANDs are split; what depends on one text column is decided per distinct value;
+a column compared with a constant is a vectorised pass; the rest is a program.
+Equal tests of several variables are one test with several label bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpu_cep.analysis.bound import Bound, BoundQuery, Condition, ConditionKind, Constant, Field, Operation
+from gpu_cep.analysis.types import Kind
+from gpu_cep.plan.plan import BankLayout, CodeProperty, ComparisonProperty, ProgramProperty, Property
+from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, mapped, string_predicate_column
+
+_MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+
+
+def plan_properties(query: BoundQuery) -> tuple[Property, ...]:
+    """The label tests of all variables, cheap ones first."""
+    predicates: dict[int, dict[Bound, int]] = {}
+    comparisons: dict[tuple[int, str, int | float], int] = {}
+    programs: dict[Bound, tuple[int, str]] = {}
+    for condition, conjunct, bits in _conjuncts(query):
+        column = string_predicate_column(conjunct)
+        comparison = _comparison(conjunct)
+        anonymous = _anonymous(conjunct)
+        if column is not None:
+            group = predicates.setdefault(column, {})
+            group[anonymous] = group.get(anonymous, 0) | bits
+        elif comparison is not None:
+            comparisons[comparison] = comparisons.get(comparison, 0) | bits
+        else:
+            programs[anonymous] = (programs.get(anonymous, (0, ""))[0] | bits, condition.text)
+    return (
+        *(CodeProperty(column, tuple(group.items())) for column, group in predicates.items()),
+        *(ComparisonProperty(*comparison, bits) for comparison, bits in comparisons.items()),
+        *(_program(expression, bits, text) for expression, (bits, text) in programs.items()),
+    )
+
+
+def _conjuncts(query: BoundQuery) -> Iterator[tuple[Condition, Bound, int]]:
+    everyone = (1 << len(query.variables)) - 1
+    for condition in query.conditions:
+        if condition.kind is ConditionKind.PROPERTY:
+            bits = 1 << condition.variables[0] if condition.variables else everyone
+            for conjunct in _split(condition.expression):
+                yield condition, conjunct, bits
+
+
+def _split(expression: Bound) -> Iterator[Bound]:
+    if isinstance(expression, Operation) and expression.name == "and":
+        for argument in expression.arguments:
+            yield from _split(argument)
+    else:
+        yield expression
+
+
+def _anonymous(expression: Bound) -> Bound:
+    """The property with its variable taken out, so that equal tests of two variables are equal."""
+    match expression:
+        case Operation():
+            return Operation(expression.name, tuple(_anonymous(argument) for argument in expression.arguments), expression.type)
+        case Field():
+            return Field(0, expression.column, expression.type)
+    return expression
+
+
+def _comparison(expression: Bound) -> tuple[int, str, int | float] | None:
+    """``column φ constant`` as (column, φ, constant), or None."""
+    match expression:
+        case Operation(name=name, arguments=(Field() as attribute, Constant() as constant)) if name in _MIRRORED:
+            comparison = name
+        case Operation(name=name, arguments=(Constant() as constant, Field() as attribute)) if name in _MIRRORED:
+            comparison = _MIRRORED[name]
+        case _:
+            return None
+    if constant.value is None or attribute.type.kind is Kind.STRING:
+        return None
+    value = constant.value
+    return attribute.column, comparison, float(value) if is_float(attribute.type) else int(value)
+
+
+def _program(expression: Bound, bits: int, text: str) -> ProgramProperty:
+    layout, slots = place_leaves(leaves(expression))
+    return ProgramProperty(compile_program(expression, mapped(slots)), layout, bits, text)
+
+
+def place_leaves(found: tuple[Leaf, ...]) -> tuple[BankLayout, dict[Leaf, Slot]]:
+    """A bank for the fields of one event, all at role 0."""
+    ints = tuple(dict.fromkeys(leaf.column for leaf in found if isinstance(leaf, Field) and not is_float(leaf.type)))
+    floats = tuple(dict.fromkeys(leaf.column for leaf in found if isinstance(leaf, Field) and is_float(leaf.type)))
+    layout = BankLayout(ints, floats)
+    return layout, {leaf: slot_of(leaf, layout, 0) for leaf in found if isinstance(leaf, Field)}
+
+
+def slot_of(leaf: Field, layout: BankLayout, role: int) -> Slot:
+    """Where a field stands in a bank of that layout."""
+    floating = is_float(leaf.type)
+    return Slot(floating, (layout.floats if floating else layout.ints).index(leaf.column), role)

@@ -1,0 +1,75 @@
+"""What the caller chose, apart from the query itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
+
+PRUNING_STEPS = ("filter", "partition", "summary", "chain")
+OUTPUTS = ("matches", "events", "indices", "count")
+ALGORITHMS = ("auto", "ses_automaton", "brute_force")
+ENGINES = ("auto", "cpu", "gpu")
+
+# Names of the contract that this release does not run yet, and what it runs instead.
+_LATER = {
+    "output": ("compressed",),
+    "algorithm": ("backtracking", "nfab", "lazy_chain", "lazy_tree", "join_tree"),
+    "after_match": ("skip_past_last", "skip_to_next"),
+}
+_NOW = {"output": OUTPUTS, "algorithm": ALGORITHMS, "engine": ENGINES, "after_match": ("all",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a query is to be answered.
+
+    `prune` names the pruning steps that may be used (see
+    :data:`PRUNING_STEPS`; none changes the matches), `columns` the input
+    columns that the output carries (None: all), `max_matches` bounds the
+    output, `max_steps` the work (automaton steps of one batch of windows).
+    """
+
+    output: str = "matches"
+    engine: str = "auto"
+    algorithm: str = "auto"
+    after_match: str = "all"
+    max_matches: int | None = None
+    max_steps: int | None = None
+    prune: tuple[str, ...] = PRUNING_STEPS
+    columns: tuple[str, ...] | None = None
+
+
+def pruning_steps(prune: bool | Iterable[str]) -> tuple[str, ...]:
+    """The steps that `prune=` means: all, none, or those named."""
+    if isinstance(prune, bool):
+        return PRUNING_STEPS if prune else ()
+    chosen = (prune,) if isinstance(prune, str) else tuple(prune)
+    faults = [
+        Diagnostic(f"prune: unknown step {step!r}; the steps are {', '.join(PRUNING_STEPS)}", hint=nearest(str(step), PRUNING_STEPS))
+        for step in chosen
+        if step not in PRUNING_STEPS
+    ]
+    if faults:
+        raise PatternError(faults)
+    return tuple(step for step in PRUNING_STEPS if step in chosen)
+
+
+def check_settings(settings: Settings) -> None:
+    """Refuse unknown choices (PatternError) and those that come later (UnsupportedError), all at once."""
+    unknown, later = [], []
+    for argument, known in _NOW.items():
+        value = getattr(settings, argument)
+        if value in _LATER.get(argument, ()):
+            later.append(Diagnostic(f"{argument}={value!r} is not supported yet; supported: {', '.join(known)}"))
+        elif value not in known:
+            unknown.append(Diagnostic(f"{argument}={value!r} is unknown; expected one of {', '.join(known)}", hint=nearest(str(value), known)))
+    for argument in ("max_matches", "max_steps"):
+        limit = getattr(settings, argument)
+        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+            unknown.append(Diagnostic(f"{argument} must be a whole number of at least 0, not {limit!r}"))
+    if unknown:
+        raise PatternError(unknown)
+    if later:
+        raise UnsupportedError(later)

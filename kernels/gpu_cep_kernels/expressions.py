@@ -1,0 +1,341 @@
+"""The interpreter of expression programs: one generic body for properties, relationships and RETURN items.
+
+A program is a table of instructions ``(opcode, target, first, second)`` over
+three register files: int64, float64 and a NULL flag for each. Every value is
+loaded from a bank of columns at the row of a *role*: the event, its
+predecessor in the binding, the event bound to another variable, or a match.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.jit import kernel, routine, rule
+from gpu_cep_kernels.rules import compare
+
+OPCODES = (
+    "load_int",  # target ← ints[first, rows[second]]
+    "load_float",
+    "const_int",  # target ← int_constants[first]
+    "const_float",
+    "null",
+    "add_int",
+    "sub_int",
+    "mul_int",
+    "mod_int",
+    "neg_int",
+    "abs_int",
+    "sign_int",
+    "least_int",
+    "greatest_int",
+    "coalesce_int",
+    "nullif_int",
+    "add_float",
+    "sub_float",
+    "mul_float",
+    "div_float",
+    "mod_float",
+    "neg_float",
+    "abs_float",
+    "sign_float",
+    "least_float",
+    "greatest_float",
+    "coalesce_float",
+    "nullif_float",
+    "floor_float",
+    "ceil_float",
+    "round_float",
+    "sqrt_float",
+    "eq_int",
+    "ne_int",
+    "lt_int",
+    "le_int",
+    "gt_int",
+    "ge_int",
+    "eq_float",
+    "ne_float",
+    "lt_float",
+    "le_float",
+    "gt_float",
+    "ge_float",
+    "and",
+    "or",
+    "not",
+    "is_null_int",
+    "is_null_float",
+    "float_of_int",
+    "lookup",  # target ← table[second + register first]: 0, 1, or 2 for NULL
+)
+CODE = {name: code for code, name in enumerate(OPCODES)}
+
+(
+    LOAD_INT, LOAD_FLOAT, CONST_INT, CONST_FLOAT, NULL,
+    ADD_INT, SUB_INT, MUL_INT, MOD_INT, NEG_INT, ABS_INT, SIGN_INT, LEAST_INT, GREATEST_INT, COALESCE_INT, NULLIF_INT,
+    ADD_FLOAT, SUB_FLOAT, MUL_FLOAT, DIV_FLOAT, MOD_FLOAT, NEG_FLOAT, ABS_FLOAT, SIGN_FLOAT, LEAST_FLOAT, GREATEST_FLOAT, COALESCE_FLOAT, NULLIF_FLOAT,
+    FLOOR_FLOAT, CEIL_FLOAT, ROUND_FLOAT, SQRT_FLOAT,
+    EQ_INT, NE_INT, LT_INT, LE_INT, GT_INT, GE_INT, EQ_FLOAT, NE_FLOAT, LT_FLOAT, LE_FLOAT, GT_FLOAT, GE_FLOAT,
+    AND, OR, NOT, IS_NULL_INT, IS_NULL_FLOAT, FLOAT_OF_INT, LOOKUP,
+) = range(len(OPCODES))  # fmt: skip
+
+OVERFLOW = 1
+MINIMUM_INT = np.iinfo(np.int64).min
+
+
+@rule
+def _added(left: int, right: int) -> tuple[int, bool]:
+    total = left + right
+    return total, ((left ^ total) & (right ^ total)) < 0
+
+
+@rule
+def _multiplied(left: int, right: int) -> tuple[int, bool]:
+    product = left * right
+    wrapped = (left == -1 and right == MINIMUM_INT) or (left != 0 and left != -1 and product // left != right)
+    return product, wrapped
+
+
+@rule
+def _remainder_int(left: int, right: int) -> int:
+    """Remainder with the sign of the dividend; `right` is not 0."""
+    if right == -1:
+        return 0
+    remainder = left % right
+    if remainder != 0 and (remainder < 0) != (left < 0):
+        remainder -= right
+    return remainder
+
+
+@rule
+def _rounded(value: float) -> float:
+    """Half away from zero, as SQL rounds."""
+    whole = np.trunc(value)
+    return whole + np.copysign(1.0, value) if abs(value - whole) >= 0.5 else whole
+
+
+@rule
+def _smaller(left: Any, right: Any) -> Any:
+    """The lesser of two; NaN is the greatest of all, as in Spark."""
+    return left if left <= right or right != right else right
+
+
+@rule
+def _larger(left: Any, right: Any) -> Any:
+    return left if left >= right or left != left else right
+
+
+@rule
+def _int_result(code: int, left: int, right: int) -> tuple[int, bool, bool]:
+    """An int64 operation of one or two operands that are not NULL: (value, is NULL, overflowed)."""
+    value, null, wrapped = left, False, False
+    if code == ADD_INT:
+        value, wrapped = _added(left, right)
+    elif code == SUB_INT:
+        value = left - right
+        wrapped = ((left ^ right) & (left ^ value)) < 0
+    elif code == MUL_INT:
+        value, wrapped = _multiplied(left, right)
+    elif code == MOD_INT:
+        null = right == 0
+        value = _remainder_int(left, right) if right != 0 else 0
+    elif code == NEG_INT:
+        value, wrapped = -left, left == MINIMUM_INT
+    elif code == ABS_INT:
+        value, wrapped = abs(left), left == MINIMUM_INT
+    elif code == SIGN_INT:
+        value = (left > 0) - (left < 0)
+    return value, null, wrapped
+
+
+@rule
+def _float_result(code: int, left: float, right: float) -> tuple[float, bool]:
+    """A float64 operation of one or two operands that are not NULL: (value, is NULL)."""
+    value, null = left, False
+    if code == ADD_FLOAT:
+        value = left + right
+    elif code == SUB_FLOAT:
+        value = left - right
+    elif code == MUL_FLOAT:
+        value = left * right
+    elif code == DIV_FLOAT:
+        null = right == 0.0
+        value = left / right if right != 0.0 else 0.0
+    elif code == MOD_FLOAT:
+        null = right == 0.0
+        value = np.fmod(left, right) if right != 0.0 else 0.0
+    elif code == NEG_FLOAT:
+        value = -left
+    elif code == ABS_FLOAT:
+        value = abs(left)
+    elif code == SIGN_FLOAT:
+        value = np.sign(left)
+    elif code == FLOOR_FLOAT:
+        value = np.floor(left)
+    elif code == CEIL_FLOAT:
+        value = np.ceil(left)
+    elif code == ROUND_FLOAT:
+        value = _rounded(left)
+    elif code == SQRT_FLOAT:
+        value = np.sqrt(left)
+    return value, null
+
+
+@rule
+def _chosen(code: int, base: int, left: Any, right: Any, left_null: bool, right_null: bool) -> tuple[Any, bool]:
+    """least, greatest, coalesce, nullif (in this order from opcode `base`): (value, is NULL); the first three pass over NULLs."""
+    value, null = left, left_null
+    if code == base + 3:
+        null = left_null or (not right_null and left == right)
+    elif left_null:
+        value, null = right, right_null
+    elif code == base and not right_null:
+        value = _smaller(left, right)
+    elif code == base + 1 and not right_null:
+        value = _larger(left, right)
+    return value, null
+
+
+@rule
+def _connected(code: int, left: int, right: int, left_null: bool, right_null: bool) -> tuple[int, bool]:
+    """Three-valued AND and OR: (truth, is NULL)."""
+    decisive = 0 if code == AND else 1
+    decided = (not left_null and left == decisive) or (not right_null and right == decisive)
+    value = decisive if decided else 1 - decisive
+    return value, not decided and (left_null or right_null)
+
+
+@routine
+def run_program(
+    code: Any,
+    first: int,
+    last: int,
+    int_constants: Any,
+    float_constants: Any,
+    tables: Any,
+    ints: Any,
+    floats: Any,
+    int_nulls: Any,
+    float_nulls: Any,
+    rows: Any,
+    int_registers: Any,
+    float_registers: Any,
+    null_registers: Any,
+) -> int:
+    """Run the instructions [first, last) of `code`; returns 0 or OVERFLOW.
+
+    `rows` holds the row of each role, the banks are [column, row], the null
+    words have bit c set where column c of their bank is NULL (they may be
+    empty: no NULLs).
+    """
+    error = 0
+    for k in range(first, last):
+        op, target, a, b = code[k, 0], code[k, 1], code[k, 2], code[k, 3]
+        if op == LOAD_INT:
+            row = rows[b]
+            int_registers[target] = ints[a, row]
+            null_registers[target] = int_nulls.size > 0 and ((int_nulls[row] >> np.uint64(a)) & np.uint64(1)) != 0
+        elif op == LOAD_FLOAT:
+            row = rows[b]
+            float_registers[target] = floats[a, row]
+            null_registers[target] = float_nulls.size > 0 and ((float_nulls[row] >> np.uint64(a)) & np.uint64(1)) != 0
+        elif op == CONST_INT:
+            int_registers[target] = int_constants[a]
+            null_registers[target] = False
+        elif op == CONST_FLOAT:
+            float_registers[target] = float_constants[a]
+            null_registers[target] = False
+        elif op == NULL:
+            int_registers[target] = 0
+            float_registers[target] = 0.0
+            null_registers[target] = True
+        elif op <= SIGN_INT:
+            value, null, wrapped = _int_result(op, int_registers[a], int_registers[b])
+            missing = null_registers[a] or null_registers[b]
+            int_registers[target] = value
+            null_registers[target] = missing or null
+            error |= wrapped and not missing
+        elif op <= NULLIF_INT:
+            chosen, null = _chosen(op, LEAST_INT, int_registers[a], int_registers[b], null_registers[a], null_registers[b])
+            int_registers[target] = chosen
+            null_registers[target] = null
+        elif op <= SIGN_FLOAT or FLOOR_FLOAT <= op <= SQRT_FLOAT:
+            result, null = _float_result(op, float_registers[a], float_registers[b])
+            float_registers[target] = result
+            null_registers[target] = null_registers[a] or null_registers[b] or null
+        elif op <= NULLIF_FLOAT:
+            picked, null = _chosen(op, LEAST_FLOAT, float_registers[a], float_registers[b], null_registers[a], null_registers[b])
+            float_registers[target] = picked
+            null_registers[target] = null
+        elif op <= GE_INT:
+            int_registers[target] = compare(op - EQ_INT, int_registers[a], int_registers[b])
+            null_registers[target] = null_registers[a] or null_registers[b]
+        elif op <= GE_FLOAT:
+            int_registers[target] = compare(op - EQ_FLOAT, float_registers[a], float_registers[b])
+            null_registers[target] = null_registers[a] or null_registers[b]
+        elif op <= OR:
+            truth, null = _connected(op, int_registers[a], int_registers[b], null_registers[a], null_registers[b])
+            int_registers[target] = truth
+            null_registers[target] = null
+        elif op == NOT:
+            int_registers[target] = 1 - int_registers[a]
+            null_registers[target] = null_registers[a]
+        elif op <= IS_NULL_FLOAT:
+            int_registers[target] = null_registers[a]
+            null_registers[target] = False
+        elif op == FLOAT_OF_INT:
+            float_registers[target] = np.float64(int_registers[a])
+            null_registers[target] = null_registers[a]
+        else:
+            found = tables[b + int_registers[a]]
+            int_registers[target] = found == 1
+            null_registers[target] = found == 2
+    return error
+
+
+@kernel
+def evaluate_rows(
+    low: int,
+    high: int,
+    code: Any,
+    result: int,
+    int_constants: Any,
+    float_constants: Any,
+    tables: Any,
+    ints: Any,
+    floats: Any,
+    int_nulls: Any,
+    float_nulls: Any,
+    registers: int,
+    int_values: Any,
+    float_values: Any,
+    nulls: Any,
+) -> int:
+    """Run a program of one role for each of the rows [low, high); returns the first row with an overflow, or -1.
+
+    Register `result` goes to ``int_values``, ``float_values`` (the one of the
+    program's type counts) and ``nulls``, row for row.
+    """
+    int_registers = np.zeros(registers, np.int64)
+    float_registers = np.zeros(registers, np.float64)
+    null_registers = np.zeros(registers, np.bool_)
+    rows = np.zeros(1, np.int64)
+    failed = -1
+    for r in range(low, high):
+        rows[0] = r
+        error = run_program(
+            code, 0, code.shape[0], int_constants, float_constants, tables, ints, floats, int_nulls, float_nulls,
+            rows, int_registers, float_registers, null_registers,
+        )  # fmt: skip
+        if error != 0 and failed < 0:
+            failed = r
+        int_values[r] = int_registers[result]
+        float_values[r] = float_registers[result]
+        nulls[r] = null_registers[result]
+    return failed
+
+
+@rule
+def holds(int_registers: Any, null_registers: Any, result: int) -> bool:
+    """Whether a condition's result is TRUE; NULL is not."""
+    return int_registers[result] != 0 and not null_registers[result]

@@ -1,0 +1,40 @@
+"""The CPU driver: kernels over slices of their index range, in threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def available_threads() -> int:
+    """The number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _executor(threads: int, process: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix=f"gpu_cep-{process}")
+
+
+def spread(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:
+    """`function` of each item, in `threads` threads; the results stand in the items' order."""
+    if threads == 1 or len(items) <= 1:
+        return [function(item) for item in items]
+    return list(_executor(threads, os.getpid()).map(function, items))
+
+
+def slices(length: int, parts: int) -> list[tuple[int, int]]:
+    """``[0, length)`` cut into at most `parts` slices of nearly equal length, none of them empty."""
+    parts = max(1, min(parts, length))
+    return [(length * part // parts, length * (part + 1) // parts) for part in range(parts)] if length else []
+
+
+def blocks(low: int, high: int, size: int) -> Iterable[tuple[int, int]]:
+    """``[low, high)`` cut into blocks of `size`."""
+    return ((start, min(start + size, high)) for start in range(low, high, size))

@@ -1,0 +1,52 @@
+"""Property bit masks: one label word per event, bit v set where the event satisfies all properties of variable v.
+
+Each kernel clears the bits that one table of properties denies; the caller
+runs them block by block, so that a block's labels stay in cache.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_cep_kernels.jit import kernel
+from gpu_cep_kernels.rules import compare
+
+
+@kernel
+def mask_by_code(low: int, high: int, codes: Any, table: Any, labels: Any) -> None:
+    """Properties of a coded column: ``labels[e] &= table[codes[e]]``; the table holds a label word for each code."""
+    for e in range(high - low):
+        labels[e] &= table[codes[low + e]]
+
+
+@kernel
+def mask_by_comparison(low: int, high: int, column: Any, comparison: int, constant: Any, denied: Any, labels: Any) -> None:
+    """The property ``column φ constant``: where it fails, the `denied` bits are cleared."""
+    values = column[low:high]
+    for e in range(values.size):
+        if not compare(comparison, values[e], constant):
+            labels[e] &= ~denied
+
+
+@kernel
+def mask_by_truth(low: int, high: int, truth: Any, denied: Any, labels: Any) -> None:
+    """A property decided elsewhere: where `truth` (uint8) is 0, the `denied` bits are cleared."""
+    values = truth[low:high]
+    for e in range(values.size):
+        if values[e] == 0:
+            labels[e] &= ~denied
+
+
+@kernel
+def compact(low: int, labels: Any, rows: Any, kept: Any) -> int:
+    """Write row numbers and labels of the block's events whose label is not empty; returns how many.
+
+    `rows` and `kept` need one slot more than they may receive: every event is
+    written, and only those that are kept move the end.
+    """
+    count = 0
+    for e in range(labels.size):
+        rows[count] = low + e
+        kept[count] = labels[e]
+        count += labels[e] != 0
+    return count
