@@ -18,6 +18,7 @@ from gpu_cep.analysis.normalize import Primitive
 from gpu_cep.analysis.references import operand
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, INTEGER, STRING, Kind
+from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import Binary, Equivalence, Expression, Literal, Reference, Span
 from gpu_cep.lang.format import format_expression
 
@@ -37,8 +38,8 @@ def event_types(primitives: Sequence[Primitive], type_column: str, scope: Scope)
     if not typed:
         return
     if type_column not in scope.schema.names:
-        scope.faults.unknown("attribute", type_column, scope.schema.names, typed[0].span)
-        scope.faults.error("event types are read from the column that type_column= names", typed[0].span)
+        message = f"event types are read from the column that type_column= names, and there is no {type_column!r}"
+        scope.faults.error(message, typed[0].span, nearest(type_column, scope.schema.names))
         return
     column = scope.schema.index(type_column)
     for primitive in typed:

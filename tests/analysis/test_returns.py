@@ -1,0 +1,109 @@
+"""RETURN: the names and types of its columns."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu_cep.analysis.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, DataType, Kind, decimal, duration, timestamp
+from tests.analysis.queries import bound, errors, refusals
+from tests.analysis.rendering import render
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ("a.id", ["id: a.id"]),
+        ("a.id, b.id", ["a_id: a.id", "b_id: b.id"]),
+        ("a.id, b.n", ["id: a.id", "n: b.n"]),
+        ("a.id, b.n AS id", ["a_id: a.id", "id: b.n"]),
+        ("a[1].id", ["first_a_id: first(a.id)"]),
+        ("b[b.LEN].id", ["last_b_id: last(b.id)"]),
+        ("avg(b.n), count(b), count(b.n)", ["avg_b_n: avg(b.n)", "count_b: count(b)", "count_b_n: count(b.n)"]),
+        ("first(a.id)", ["first_a_id: first(a.id)"]),
+        ("a, b", ["a: a", "b: b"]),
+        ("a.n + 1, max(b.n) - min(b.n) AS spread", ["column_1: a.n + 1", "spread: max(b.n) - min(b.n)"]),
+        ("avg(b.x) > a.x AS above", ["above: avg(b.x) > a.x"]),
+        ("lower(a.s)", ["column_1: lower(a.s)"]),
+        ("0.5, NULL", ["column_1: 0.5", "column_2: NULL"]),
+        ("a.blob, a.wide, last(b.blob)", ["blob: a.blob", "wide: a.wide", "last_b_blob: last(b.blob)"]),
+    ],
+)
+def test_columns(items: str, expected: list[str]) -> None:
+    query = bound(f"PATTERN SEQ(a, b+) RETURN {items}")
+    assert [f"{column.name}: {render(column.expression, query)}" for column in query.returns] == expected
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("a.id", INTEGER),
+        ("b.day", DATE),
+        ("b", DataType(Kind.OTHER, name="event")),
+        ("avg(b.n)", FLOAT),
+        ("avg(b.d2)", FLOAT),
+        ("sum(b.n)", INTEGER),
+        ("sum(b.x)", FLOAT),
+        ("sum(b.d2)", decimal(18, 2)),
+        ("sum(b.took)", duration("ms")),
+        ("count(b.blob)", INTEGER),
+        ("count(b)", INTEGER),
+        ("min(b.s)", STRING),
+        ("max(b.at)", timestamp("ms")),
+        ("min(b.flag)", BOOLEAN),
+        ("first(b.d2)", decimal(10, 2)),
+        ("max(b.at) - min(b.at)", duration("ms")),
+        ("0.5", FLOAT),
+        ("1", INTEGER),
+        ("a.n = 1", BOOLEAN),
+    ],
+)
+def test_types(item: str, expected: DataType) -> None:
+    (column,) = bound(f"PATTERN SEQ(a, b+) RETURN {item}").returns
+    assert column.expression.type == expected
+
+
+def test_a_name_that_the_result_has_already() -> None:
+    query = bound("PATTERN SEQ(a, b) RETURN a.id, b.n", partition_by=("id",))
+    assert [column.name for column in query.returns] == ["a_id", "n"]
+    hint = "name one of them with AS"
+    assert errors("PATTERN SEQ(a, b) RETURN a.n AS id", partition_by=("id",)) == [f"two columns of the result are called 'id'; {hint}"]
+    assert errors("PATTERN SEQ(a, b) RETURN a.n AS match_start") == [f"two columns of the result are called 'match_start'; {hint}"]
+    assert errors("PATTERN SEQ(a, b) RETURN a.n, a.n") == [f"two columns of the result are called 'a_n'; {hint}"]
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("b[i].n", "b[i].n has no place in RETURN; return the whole binding or an aggregate of it"),
+        ("b[i-1].n", "b[i-1].n has no place in RETURN; return the whole binding or an aggregate of it"),
+        ("prev(b.n)", "prev(b.n) has no place in RETURN; return the whole binding or an aggregate of it"),
+        ("avg(b[..i-1].n)", "avg(b[..i-1].n) has no place in RETURN; return the whole binding or an aggregate of it"),
+        ("b.n + 1", "b.n is a list: b is bound to several events; write first(b.n), last(b.n) or another aggregate"),
+        ("a + 1", "a is an event, not a value; write a.attribute"),
+        ("lower(b.s)", "b.s is a list: b is bound to several events; write first(b.s), last(b.s) or another aggregate"),
+        ("zz", "'zz' stands alone: an attribute belongs to a variable"),
+        ("id", "'id' stands alone: an attribute belongs to a variable; write a.id"),
+        ("avg(b.s)", "cannot apply avg() to string"),
+        ("sum(b.day)", "cannot apply sum() to date"),
+        ("min(b.blob)", "cannot apply min() to binary"),
+        ("avg(c.n)", "unknown variable 'c'; there are a, b"),
+        ("9223372036854775808", "the constant 9223372036854775808 is out of range: integer has 64 bits"),
+    ],
+)
+def test_errors(item: str, expected: str) -> None:
+    assert errors(f"PATTERN SEQ(a, b+) RETURN {item}") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("item", "construct"),
+    [
+        ("avg(b.took)", "avg(b.took)"),
+        ("b[3].n", "b[3].n in RETURN"),
+        ("sum(b.wide)", "sum(b.wide) over a column of type decimal(38, 2)"),
+        ("last(b.wide) + 1", "last(b.wide), a column of type decimal(38, 2),"),
+        ("exp(first(b.x))", "exp() of these arguments"),
+    ],
+)
+def test_refusals(item: str, construct: str) -> None:
+    (refusal,) = refusals(f"PATTERN SEQ(a, b+) RETURN {item}")
+    assert refusal.startswith(f"{construct} is not supported; ")
