@@ -12,7 +12,6 @@ from peers import peer_matches
 from workloads import Workload, generate, query_text
 
 import gpu_cep
-from gpu_cep.engine.profile import Profile
 
 OUTPUTS = {"count": "count", "rows": "indices"}  # what a benchmark asks for -> match()'s output=
 
@@ -77,7 +76,7 @@ def measure_match(case: Case, events: pa.Table, output: str, threads: int, repea
 
 
 def measure_stages(case: Case, events: pa.Table, output: str) -> Stages:
-    profile = Profile()
+    profile = gpu_cep.Profile()
     run_match(case, events, output, 1, profile=profile)
     return Stages(case.workload.name, output, profile.counts, profile.seconds)
 

@@ -27,8 +27,8 @@ for pattern in json.loads(sys.argv[1]):
     assert rows == 1, (pattern, rows)
 print(json.dumps(seconds))
 """
-KNOWN = "PATTERN SEQ(A a, B+ b, C c) WHERE prev(b.v) < b.v AND a.v < c.v WITHIN 10"
-NEW = "PATTERN SEQ(A x, AND(B{1,9} y, C z)) WHERE x.v <= y.v AND z.v > 2 * x.v WITHIN 20"
+KNOWN = "PATTERN SEQ(A a, B b+, C c) WHERE prev(b.v) < b.v AND a.v < c.v WITHIN 10"
+NEW = "PATTERN SEQ(A x, AND(B y{1,9}, C z)) WHERE x.v <= y.v AND z.v > 2 * x.v WITHIN 20"
 
 
 @dataclass(frozen=True, slots=True)

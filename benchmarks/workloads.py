@@ -91,8 +91,8 @@ _TREATMENT = {"C": 0.04, "P": 0.08, "D": 0.04, "B": 0.04, "L": 0.3, "M": 0.3, "R
 _TICKS = {"A": 0.05, "B": 0.15, "C": 0.05, "Q": 0.75}
 _ORDERS = {"Quote": 0.2, "Trade": 0.01, "Halt": 0.001, "Order": 0.5, "Cancel": 0.289}
 
-_MEDICAL = "PATTERN SEQ(AND(C c, P+ p, D d), B b)"
-_STOCKS = "PATTERN SEQ(A a, B+ b, C c)"
+_MEDICAL = "PATTERN SEQ(AND(C c, P p+, D d), B b)"
+_STOCKS = "PATTERN SEQ(A a, B b+, C c)"
 _SELECTIVE = "PATTERN SEQ(Quote q, Trade t, Halt h) WHERE skip_till_any_match { q.price < t.price AND t.price < h.price }"
 
 WORKLOADS = {

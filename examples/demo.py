@@ -18,7 +18,6 @@ from flights import Flights, flights
 from pyspark.sql import SparkSession
 
 import gpu_cep
-from gpu_cep.engine.profile import Profile
 from gpu_cep.testing.chemo import chemo
 
 SHOWN = 5
@@ -41,7 +40,7 @@ THREE_AIRPORTS = """
 """
 
 TREATMENT = """
-    PATTERN SEQ(AND(C c, P+ p, D d), B b)
+    PATTERN SEQ(AND(C c, P p+, D d), B b)
     WHERE [PID] AND prev(p.V) < p.V
     WITHIN 15 days
     RETURN c.PID AS patient, c.V AS dose_c, count(p) AS doses_p, last(p.V) AS highest_p, d.V AS dose_d, b.V AS blood_count
@@ -87,7 +86,7 @@ def answer(question: Question, session: SparkSession) -> bool:
     """Ask `question` both ways, show what was found, and say whether the two answers agree."""
     print(f"\n{question.title}\n\n{indent(dedent(question.pattern).strip(), '    ')}\n")
     start = time.perf_counter()
-    profile = Profile()
+    profile = gpu_cep.Profile()
     matches = gpu_cep.match(question.events, question.pattern, profile=profile, **question.options)
     local_seconds = time.perf_counter() - start
 

@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -82,44 +83,27 @@ def _add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--ties", choices=("strict", "position"), help="whether events of equal time are ordered")
 
 
-def _given(arguments: argparse.Namespace, names: Sequence[str]) -> dict[str, object]:
+def _given(arguments: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
     """The options that were written on the command line; the rest keep the API's defaults."""
     values = {name: getattr(arguments, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _match(text: str, arguments: argparse.Namespace) -> None:
-    events = _read(arguments.events)
-    matches = api.match(events, text, **_given(arguments, MATCH_OPTIONS))
-    _write(matches, arguments.target)
+    write = _writer(arguments.target)
+    matches = api.match(arguments.events, text, **_given(arguments, MATCH_OPTIONS))
+    write(matches, arguments.target)
     print(f"{arguments.target}: {matches.num_rows:,} rows")
 
 
 def _explain(text: str, arguments: argparse.Namespace) -> None:
-    events = None if arguments.events is None else _read(arguments.events)
-    print(api.explain(text, events, **_given(arguments, OPTIONS)))
+    print(api.explain(text, arguments.events, **_given(arguments, OPTIONS)))
 
 
-def _read(path: Path) -> pa.Table:
-    reader = READERS.get(path.suffix)
-    if reader is None:
-        raise EventError(f"cannot tell the format of {path} from its suffix: it must be one of {', '.join(READERS)}")
-    try:
-        return reader(path)
-    except (OSError, pa.ArrowException) as error:
-        raise EventError(f"cannot read {path}: {error}") from error
-
-
-def _read_ipc(path: Path) -> pa.Table:
-    with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as reader:
-        return reader.read_all()
-
-
-def _write(table: pa.Table, path: Path) -> None:
-    writer = WRITERS.get(path.suffix)
-    if writer is None:
-        raise CepError(f"cannot tell the format of {path} from its suffix: it must be one of {', '.join(WRITERS)}")
-    writer(table, path)
+def _writer(path: Path) -> Callable[[pa.Table, Path], None]:
+    if path.suffix not in WRITERS:
+        raise CepError(f"cannot tell the format of {path} from its suffix; expected one of {', '.join(WRITERS)}")
+    return WRITERS[path.suffix]
 
 
 def _write_ipc(table: pa.Table, path: Path) -> None:
@@ -127,14 +111,9 @@ def _write_ipc(table: pa.Table, path: Path) -> None:
         writer.write_table(table)
 
 
-READERS: dict[str, Callable[[Path], pa.Table]] = {
-    ".parquet": pa.parquet.read_table,
-    ".csv": pa.csv.read_csv,
-    ".arrow": _read_ipc,
-    ".feather": _read_ipc,
-}
 WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
     ".parquet": pa.parquet.write_table,
+    ".pq": pa.parquet.write_table,
     ".csv": pa.csv.write_csv,
     ".arrow": _write_ipc,
     ".feather": _write_ipc,

@@ -1,4 +1,4 @@
-// SEQ(AND(C c, P+ p, D d), B b) under skip-till-next-match, strict ties; one run per C, P or D event.
+// SEQ(AND(C c, P p+, D d), B b) under skip-till-next-match, strict ties; one run per C, P or D event.
 #include "stream.hpp"
 
 #include <algorithm>

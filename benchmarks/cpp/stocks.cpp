@@ -1,4 +1,4 @@
-// SEQ(A a, B+ b, C c) under skip-till-next-match, strict ties; one run per A event.
+// SEQ(A a, B b+, C c) under skip-till-next-match, strict ties; one run per A event.
 #include "stream.hpp"
 
 namespace {
