@@ -119,11 +119,8 @@ class EventColumns:
         return encoded.indices.to_numpy(), len(encoded.dictionary)
 
     def dense_rank(self, column: int) -> npt.NDArray[np.int64]:
-        """The place of each row's value among the distinct values, from 0, NULLs first."""
-        array = self.arrow(column)
-        source = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-        ranks = pc.rank(source, sort_keys="ascending", null_placement="at_start", tiebreaker="dense")
-        return ranks.to_numpy().astype(np.int64) - 1
+        """The place of each row's value among the distinct values: NULL first, NaN last."""
+        return dense_rank(self.arrow(column))
 
     def _is_text(self, column: int) -> bool:
         return self._types[column].kind is Kind.STRING
@@ -131,6 +128,15 @@ class EventColumns:
     @cached_property
     def _types(self) -> tuple[DataType, ...]:
         return tuple(attribute.type for attribute in self.query.schema.attributes) + tuple(c.type for c in self.query.computed)
+
+
+def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:
+    """The place of each value among the distinct values, from 0: NULL first, NaN last."""
+    source = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    ranks = pc.rank(source, sort_keys=[("", "ascending", "at_start")], tiebreaker="dense").to_numpy().astype(np.int64)
+    if pa.types.is_floating(source.type):
+        ranks[pc.fill_null(pc.is_nan(source), False).to_numpy(zero_copy_only=False)] = len(ranks) + 1
+    return ranks - 1
 
 
 def _null_free_dictionary(array: pa.Array) -> pa.Array:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.columns import EventColumns, dense_rank
 from gpu_cep.engine.keys import encode_keys
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.streams import OrderedEvents
@@ -48,13 +47,7 @@ def _stream_ranks(plan: Plan, columns: EventColumns, ordered: OrderedEvents, fir
     if not plan.query.partition_by or not len(distinct):
         return np.zeros(len(streams), np.int64)
     rows = pa.array(ordered.rows[first[representatives]])
-    names = [f"key{place}" for place in range(len(plan.query.partition_by))]
-    keys = pa.table([_sortable(columns.arrow(column).take(rows)) for column in plan.query.partition_by], names=names)
-    order = pc.sort_indices(keys, sort_keys=[(name, "ascending", "at_start") for name in names]).to_numpy()
+    by_key = [dense_rank(columns.arrow(column).take(rows)) for column in plan.query.partition_by]
     ranks = np.empty(len(distinct), np.int64)
-    ranks[order] = np.arange(len(distinct))
+    ranks[np.lexsort(by_key[::-1])] = np.arange(len(distinct))
     return ranks[inverse]
-
-
-def _sortable(array: pa.Array) -> pa.Array:
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
