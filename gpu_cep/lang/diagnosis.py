@@ -189,11 +189,16 @@ def _hint(found: Token, expected: frozenset[str], read: Sequence[Token], opened:
         return "several events are bound by a quantifier: Stock+ a[] or a+"
     if found.type in _KEYWORDS and "NAME" in expected:
         return f'{found} is a keyword: as a name it is quoted, "{found}"'
-    return _typo(found, expected) or (_typo(read[-1], expected) if read else None)
+    return _typo(found, expected) or (_earlier_typo(read[-1], expected) if read else None)
 
 
 def _typo(token: Token, expected: frozenset[str]) -> str | None:
     return nearest(token, _keywords(expected)) if token.type in ("NAME", "UNIT", "WORD") and len(token) > 2 else None
+
+
+def _earlier_typo(token: Token, expected: frozenset[str]) -> str | None:
+    typo = _typo(token, expected)
+    return typo and typo.replace("?", f" where {_shown(token)} stands?")
 
 
 def _strategy_hint(read: Sequence[Token]) -> str | None:

@@ -115,15 +115,6 @@ def read_timestamp(text: str) -> datetime:
     return datetime.fromisoformat(f"{day} {clock or '00:00:00'}.{(fraction or '').ljust(6, '0')}{zone}")
 
 
-def read_unit(text: str) -> str:
-    unit = UNIT_SPELLINGS.get(text.lower())
-    if unit is not None:
-        return unit
-    if re.fullmatch("(month|year)s?", text.lower()):
-        raise ValueError(f"a {text.lower().rstrip('s')} has no fixed length: say it in days")
-    raise ValueError(f"{text!r} is no unit of time")
-
-
 def read_amount(text: str) -> int | Decimal:
     """The number of a duration; inside ``INTERVAL '…'`` it may be negative."""
     found = _AMOUNT.fullmatch(text)

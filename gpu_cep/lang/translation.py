@@ -93,11 +93,11 @@ def _fault(message: str, span: Span, hint: str | None = None) -> PatternSyntaxEr
     return PatternSyntaxError([Diagnostic(message, span, hint)])
 
 
-def _read(reader: Callable[[str], T], text: str, span: Span, choices: tuple[str, ...] = ()) -> T:
+def _read(reader: Callable[[str], T], text: str, span: Span) -> T:
     try:
         return reader(str(text))
     except ValueError as error:
-        raise _fault(str(error), span, nearest(text, choices)) from None
+        raise _fault(str(error), span) from None
 
 
 def _word(span: Span, children: list[Any]) -> Word:
@@ -298,7 +298,13 @@ def _amount(token: Token) -> int | Decimal:
 
 
 def _unit(token: Token, keywords: tuple[str, ...]) -> str:
-    return _read(literals.read_unit, token, span_of(token), (*literals.UNIT_SPELLINGS, *keywords))
+    name = token.lower()
+    if name in literals.UNIT_SPELLINGS:
+        return literals.UNIT_SPELLINGS[name]
+    if name.rstrip("s") in ("month", "year"):
+        raise _fault(f"a {name.rstrip('s')} has no fixed length: say it in days", span_of(token))
+    hint = nearest(token, (*literals.UNIT_SPELLINGS, *keywords))
+    raise _fault(f"'{token}' is no unit of time", span_of(token), hint)
 
 
 def _equivalence(span: Span, children: list[Any]) -> ast.Equivalence:

@@ -1,0 +1,293 @@
+"""What users get wrong, and what they are told: message, caret, hint."""
+
+import pickle
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from gpu_cep.errors import CepError, DiagnosedError, PatternError, PatternSyntaxError, UnsupportedError
+from gpu_cep.lang.parser import MAX_DEPTH, parse
+
+
+def failure(text: Any) -> DiagnosedError:
+    with pytest.raises(DiagnosedError) as caught:
+        parse(text)
+    return caught.value
+
+
+MISTAKES = """
+line 1, column 1: found 'PATERN', expected FROM, PARTITION BY or PATTERN
+  PATERN SEQ(a, b)
+  ^^^^^^
+  hint: did you mean 'PATTERN'?
+
+line 1, column 15: found 'SEQ', expected PARTITION BY or PATTERN
+  FROM s PATERN SEQ(a, b)
+                ^^^
+  hint: did you mean 'PATTERN' where 'PATERN' stands?
+
+line 1, column 17: the query ends too early: expected ',' or ')'
+  PATTERN SEQ(a, b
+                  ^
+  hint: '(' in line 1, column 12 is not closed
+
+line 1, column 18: found ')', expected WHERE, WITHIN, RETURN or the end of the query
+  PATTERN SEQ(a, b))
+                   ^
+
+line 1, column 15: found ',', expected a pattern
+  PATTERN SEQ(a,, b)
+                ^
+
+line 1, column 20: found '[', expected a quantifier, ',' or ')'
+  PATTERN SEQ(Stock a[], b)
+                     ^
+  hint: several events are bound by a quantifier: Stock+ a[] or a+
+
+line 1, column 10: the quantifier's maximum 2 is below its minimum 3
+  PATTERN a{3,2}
+           ^^^^^
+
+line 1, column 10: a quantifier must allow at least one event
+  PATTERN a{0}
+           ^^^
+
+line 1, column 16: found 'where', expected a pattern
+  PATTERN SEQ(a, where)
+                 ^^^^^
+  hint: where is a keyword: as a name it is quoted, "where"
+
+line 1, column 27: found 'adn', expected an operator, AND, OR, WITHIN, RETURN or the end of the query
+  PATTERN a WHERE a.x = y.z adn b.y = 3
+                            ^^^
+  hint: did you mean 'AND'?
+
+line 1, column 23: 'adn' is no unit of time
+  PATTERN a WHERE a.x=5 adn
+                        ^^^
+  hint: did you mean 'AND'?
+
+line 1, column 27: found '<', expected an operator, AND, OR, WITHIN, RETURN or the end of the query
+  PATTERN a WHERE a.x < b.y < 3
+                            ^
+  hint: comparisons do not chain: join them with AND
+
+line 1, column 40: found '{', expected an operator, AND, OR, WITHIN, RETURN or the end of the query
+  PATTERN a WHERE skip_till_nxt_match(a) { a.x = 1 }
+                                         ^
+  hint: did you mean 'skip_till_next_match'?
+
+line 1, column 26: WHERE must stand before WITHIN
+  PATTERN a WITHIN 5 hours WHERE a.x = 1
+                           ^^^^^
+
+line 1, column 11: PARTITION BY must stand before PATTERN
+  PATTERN a PARTITION BY k
+            ^^^^^^^^^
+
+line 1, column 25: a second WHERE: each clause stands once
+  PATTERN a WHERE a.x = 1 WHERE a.y = 2
+                          ^^^^^
+
+line 1, column 23: found a text that is not closed
+  PATTERN a WHERE a.x = 'abc
+                        ^
+  hint: a ' inside is written twice
+
+line 1, column 9: found a quoted name that is not closed
+  PATTERN "abc
+          ^
+  hint: a " inside is written twice
+
+line 1, column 9: a name cannot be empty
+  PATTERN ""
+          ^
+
+line 1, column 11: found a comment that is not closed
+  PATTERN a /* abc
+            ^
+  hint: comments end with */
+
+line 1, column 21: found '&', which has no meaning here
+  PATTERN a WHERE a.x && b.y
+                      ^
+  hint: write AND
+
+line 1, column 21: found '≤', which has no meaning here
+  PATTERN a WHERE a.x ≤ 5
+                      ^
+  hint: write <=
+
+line 1, column 20: 'dys' is no unit of time
+  PATTERN a WITHIN 5 dys
+                     ^^^
+  hint: did you mean 'days'?
+
+line 1, column 20: a month has no fixed length: say it in days
+  PATTERN a WITHIN 2 months
+                     ^^^^^^
+
+line 1, column 18: a window of events takes a whole number
+  PATTERN a WITHIN 1.5 events
+                   ^^^
+
+line 1, column 18: the amount of a duration is a whole number or a decimal: 15 days, INTERVAL '1.5' HOUR
+  PATTERN a WITHIN 1e3 ms
+                   ^^^
+
+line 1, column 19: the query ends too early: expected an attribute
+  PATTERN a WHERE a.
+                    ^
+
+line 1, column 16: the query ends too early: expected an expression, '{' or a strategy
+  PATTERN a WHERE
+                 ^
+
+line 1, column 19: found 'j', expected the index i, i-1, a number or v.LEN
+  PATTERN a WHERE a[j].x = 1
+                    ^
+
+line 1, column 19: only the event bound just before can be read: v[i-1]
+  PATTERN a WHERE a[i-2].x = 1
+                    ^^^
+
+line 1, column 19: the events of a binding are counted from 1
+  PATTERN a WHERE a[0].x = 1
+                    ^
+
+line 1, column 19: the last event of a is a[a.LEN]
+  PATTERN a WHERE a[b.LEN].x = 1
+                    ^^^^^
+
+line 1, column 21: found 'SIZE', expected LEN, as in v[v.LEN]
+  PATTERN a WHERE a[a.SIZE].x = 1
+                      ^^^^
+
+line 1, column 17: avg takes one attribute of a variable: avg(v.attr)
+  PATTERN a WHERE avg(a.x + 1) > 2
+                  ^^^^^^^^^^^^
+
+line 1, column 17: min takes one attribute of a variable: min(v.attr)
+  PATTERN a WHERE min(a.x, 2) > 1
+                  ^^^^^^^^^^^
+  hint: least(…) compares several values
+
+line 1, column 17: count takes a variable or one of its attributes: count(v), count(v.attr)
+  PATTERN a WHERE count(b) > 1
+                  ^^^^^^^^
+
+line 1, column 17: prev takes one attribute of a variable: prev(v.attr)
+  PATTERN a WHERE prev(a) > 1
+                  ^^^^^^^
+
+line 1, column 17: 'awg' is no aggregate
+  PATTERN a WHERE awg(a[..i-1].x) > 1
+                  ^^^
+  hint: did you mean 'avg'?
+
+line 1, column 17: avg takes one attribute of a variable: avg(v[..i-1].attr)
+  PATTERN a WHERE avg(a[..i-1]) > 1
+                  ^^^^^^^^^^^^^
+
+line 1, column 17: a date is written DATE '2020-01-31'
+  PATTERN a WHERE DATE '31.1.2020' < a.x
+                  ^^^^^^^^^^^^^^^^
+
+line 1, column 17: month must be in 1..12
+  PATTERN a WHERE DATE '2020-13-01' < a.x
+                  ^^^^^^^^^^^^^^^^^
+
+line 1, column 23: 1e999 is larger than any floating point number
+  PATTERN a WHERE a.x = 1e999
+                        ^^^^^
+
+line 1, column 23: 1e-999 is nearer to zero than any floating point number
+  PATTERN a WHERE a.x = 1e-999
+                        ^^^^^^
+
+line 1, column 27: found 'RETRUN', expected an operator, AND, OR, WITHIN, RETURN or the end of the query
+  PATTERN a WHERE a.x = 'y' RETRUN a.x
+                            ^^^^^^
+  hint: did you mean 'RETURN'?
+"""
+
+
+@pytest.mark.parametrize("report", dedent(MISTAKES).strip().split("\n\n"))
+def test_typical_mistakes(report: str) -> None:
+    text = report.split("\n")[1].removeprefix("  ")
+    error = failure(text)
+    assert isinstance(error, PatternSyntaxError)
+    assert str(error) == report
+
+
+def test_place_in_a_longer_query() -> None:
+    text = "PATTERN SEQ(a, b)\nWHERE a.x = 1\n\tAND b.y = = 2\nWITHIN 1 hour"
+    assert str(failure(text)) == "line 3, column 12: found '=', expected an expression\n   AND b.y = = 2\n             ^"
+
+
+def test_qualifier_that_from_does_not_name() -> None:
+    error = failure("FROM CarStream CS PARTITION BY SC.car_id PATTERN a")
+    assert isinstance(error, PatternError)
+    assert error.diagnostics[0].message == "'SC' is neither FROM's name nor its alias"
+    assert error.diagnostics[0].hint == "did you mean 'CS'?"
+    assert isinstance(failure("PARTITION BY CS.car_id PATTERN a"), PatternError)
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("DEFINE A AS x > 1, B AS x < 1 PATTERN A before B", 1),
+        ("FROM s PARTITION BY k define A AS x > 1 PATTERN A before B", 23),
+        ("PATTERN a WITHIN 1 hour DEFINE a AS x > 1", 25),
+    ],
+)
+def test_interval_patterns_are_refused_by_name(text: str, column: int) -> None:
+    error = failure(text)
+    assert isinstance(error, UnsupportedError)
+    diagnostic = error.diagnostics[0]
+    assert diagnostic.message.startswith("interval patterns (DEFINE")
+    assert diagnostic.span is not None
+    assert diagnostic.span.column == column
+
+
+@pytest.mark.parametrize("text", ["", "  \n\t", "-- nothing but a comment", "/* nor here */"])
+def test_empty_text(text: str) -> None:
+    assert str(failure(text)) == "the query is empty: it needs at least a PATTERN clause"
+
+
+@pytest.mark.parametrize(("value", "name"), [(None, "NoneType"), (b"PATTERN a", "bytes"), (3, "int")])
+def test_what_is_no_text(value: object, name: str) -> None:
+    error = failure(value)
+    assert isinstance(error, PatternSyntaxError)
+    assert str(error) == f"a query is text, not {name}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PATTERN a WHERE " + "(" * 10_000 + "1" + ")" * 10_000,
+        "PATTERN " + "SEQ(" * 10_000 + "a" + ")" * 10_000,
+        "PATTERN " + "NOT " * 10_000 + "a",
+        "PATTERN a WHERE " + "NOT " * 10_000 + "TRUE",
+        "PATTERN a WHERE a.x = " + "-" + " -" * 10_000 + "1",
+        "PATTERN a WHERE a.x = 1" + " + 1" * 10_000,
+    ],
+)
+def test_absurd_nesting(text: str) -> None:
+    error = failure(text)
+    assert isinstance(error, PatternSyntaxError)
+    assert error.diagnostics[0].message.startswith(f"brackets and operators nest more than {MAX_DEPTH} levels deep")
+    assert len(str(error)) < 500
+
+
+@pytest.mark.parametrize("digits", ["9" * 1001, "0." + "3" * 5000, "1e" + "9" * 5000])
+def test_absurd_numbers(digits: str) -> None:
+    for text in (f"PATTERN a WHERE a.x = {digits}", f"PATTERN a WITHIN {digits}", f"PATTERN a WHERE a.x < INTERVAL '{digits}' DAY"):
+        assert isinstance(failure(text), PatternSyntaxError)
+
+
+def test_errors_survive_pickling() -> None:
+    error = failure("PATTERN SEQ(a,, b)")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert isinstance(error, CepError)
