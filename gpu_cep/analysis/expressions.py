@@ -157,7 +157,7 @@ def _member(node: In, value: Bound, items: tuple[Bound, ...], scope: Scope) -> B
     """``value IN (constants)``; a NULL among them makes what is not found unknown, as in SQL."""
     meetings = {common_type((value, item)) for item in items}
     meeting = meetings.pop()
-    if meeting is None or meetings:
+    if meeting is None or meetings or isinstance(value, Constant):
         return _equal_to_any(node, value, items, scope)
     operands = cast_all((value, *items), meeting)
     known = tuple(item for item in operands[1:] if isinstance(item, Constant) and item.value is not None)

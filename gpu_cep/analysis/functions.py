@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gpu_cep.analysis.bound import Bound, ComputedColumn, Constant, Field
+from gpu_cep.analysis.bound import Bound, ComputedColumn, Constant, Field, Operation
 from gpu_cep.analysis.coercion import FAULTY, INSTANT, NUMERIC, cast, cast_all, common_type
 from gpu_cep.analysis.operators import arithmetic, describe, operation
 from gpu_cep.analysis.scope import Scope
-from gpu_cep.analysis.types import FLOAT, INTEGER, STRING, DataType, Kind
+from gpu_cep.analysis.types import FLOAT, INTEGER, STRING, DataType, Kind, decimal
 from gpu_cep.lang.ast import Call
 
 Body = Callable[[Call, tuple[Bound, ...], Scope], Bound]
@@ -105,9 +105,32 @@ def _rounded(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
         case Kind.FLOAT:
             return operation(ALIASES.get(call.function, call.function), (value,), FLOAT, scope, call.span)
         case Kind.DECIMAL:
-            scope.faults.refuse(f"{call.function}() of {describe(value)}", "supported are integer and float arguments", call.span)
-            return FAULTY
+            return _DECIMAL_ROUNDING[ALIASES.get(call.function, call.function)](value) if value.type.scale else value
     return _misfit(call, value, scope)
+
+
+def _decimal_floor(value: Bound) -> Bound:
+    """``x - ((x % 1 + 1) % 1)``: exact, where floats hold 15 digits only."""
+    type = value.type
+    one = Constant(10**type.scale, type)
+    above = Operation("add", (Operation("mod", (value, one), type), one), type)
+    return Operation("sub", (value, Operation("mod", (above, one), type)), type)
+
+
+def _decimal_ceil(value: Bound) -> Bound:
+    """``-floor(-x)``"""
+    return Operation("neg", (_decimal_floor(Operation("neg", (value,), value.type)),), value.type)
+
+
+def _decimal_round(value: Bound) -> Bound:
+    """Half away from zero: ``y - y % 1`` with ``y = x + sign(x) * 0.5``."""
+    type = value.type
+    half = Operation("mul", (Operation("sign", (value,), decimal(1, 0)), Constant(10**type.scale // 2, type)), type)
+    shifted = Operation("add", (value, half), type)
+    return Operation("sub", (shifted, Operation("mod", (shifted, Constant(10**type.scale, type)), type)), type)
+
+
+_DECIMAL_ROUNDING = {"floor": _decimal_floor, "ceil": _decimal_ceil, "round": _decimal_round}
 
 
 def _root(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:

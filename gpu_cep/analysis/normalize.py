@@ -120,41 +120,38 @@ def _check_quantifier(node: Repeat, name: str, faults: Faults) -> None:
 
 
 def _check_names(found: tuple[Primitive, ...], pattern: PatternNode, faults: Faults) -> None:
-    counts = Counter(primitive.variable.name for primitive in found)
-    shared = _shared_by_and(pattern)
-    reported: set[str] = set()
+    """Each variable once; between elements of AND or OR the language allows more, but it is not run."""
+    ordered_after_itself = _twice_in_seq(pattern)
+    seen: set[str] = set()
     for primitive in found:
         name = primitive.variable.name
-        repeated = counts[name] > 1 and name in reported
-        reported.add(name)
-        if repeated and name in shared:
-            faults.refuse(f"variable {name!r} in several elements of AND or OR", "each variable stands in the pattern once", primitive.span)
-        elif repeated:
+        if name in seen and name in ordered_after_itself:
             faults.error(f"variable {name!r} stands in the pattern twice", primitive.span)
+        elif name in seen:
+            faults.refuse(f"variable {name!r} in several elements of AND or OR", "each variable stands in the pattern once", primitive.span)
+        seen.add(name)
 
 
-def _shared_by_and(node: PatternNode) -> frozenset[str]:
-    """The variables whose repeated occurrences the language allows: those in different elements of an AND or OR."""
-    match node:
-        case And(elements) | Or(elements):
-            counts = Counter(name for element in elements for name in _names(element))
-            return frozenset(name for name, count in counts.items() if count > 1).union(*map(_shared_by_and, elements))
-        case Seq(elements):
-            counts = Counter(name for element in elements for name in _names(element))
-            return frozenset().union(*map(_shared_by_and, elements)) - {name for name, count in counts.items() if count > 1}
-        case Repeat(element) | Not(element):
-            return _shared_by_and(element)
-    return frozenset()
+def _twice_in_seq(node: PatternNode) -> frozenset[str]:
+    """The variables that stand in two elements of one SEQ."""
+    elements = _elements(node)
+    counts = Counter(name for element in elements for name in _names(element)) if isinstance(node, Seq) else Counter[str]()
+    return frozenset(name for name, count in counts.items() if count > 1).union(*map(_twice_in_seq, elements))
 
 
 def _names(node: PatternNode) -> frozenset[str]:
+    own = frozenset({node.name} if isinstance(node, Variable) else ())
+    return own.union(*map(_names, _elements(node)))
+
+
+def _elements(node: PatternNode) -> tuple[PatternNode, ...]:
     match node:
-        case Variable(name):
-            return frozenset({name})
+        case Variable():
+            return ()
         case Repeat(element) | Not(element):
-            return _names(element)
+            return (element,)
         case Seq(elements) | And(elements) | Or(elements):
-            return frozenset().union(*map(_names, elements))
+            return elements
     raise TypeError(f"no rule reads {type(node).__name__}")
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+import math
+import operator
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
-from gpu_cep.analysis.bound import Operation
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep.analysis.bound import Bound, Constant, Field, Operation
 from gpu_cep.analysis.types import DataType, decimal, duration
 from tests.analysis.queries import bound, errors, refusals
 from tests.analysis.rendering import render
@@ -93,6 +100,7 @@ CONDITIONS = [
     ("a.wide IS NOT NULL", "NOT a.wide IS NULL"),
     ("a.n + 1 IS NULL", "a.n + 1 IS NULL"),
     ("NULL IS NULL", "TRUE"),
+    ("'a' IN ('a', 'b')", "TRUE OR FALSE"),
     ("NOT (a.flag OR a.n = 1)", "NOT (a.flag OR a.n = 1)"),
     ("NULL OR a.flag", "NULL OR a.flag"),
     # places
@@ -105,6 +113,9 @@ CONDITIONS = [
     ("floor(a.x) = a.n", "floor(a.x) = CAST(a.n AS float)"),
     ("ceiling(a.x) > 0.5", "ceil(a.x) > 0.5"),
     ("round(a.n) = 1", "a.n = 1"),
+    ("floor(a.d2) = 1", "a.d2 - (a.d2 % 1.00 + 1.00) % 1.00 = 1.00"),
+    ("ceil(a.d2) = 1", "-(-a.d2 - (-a.d2 % 1.00 + 1.00) % 1.00) = 1.00"),
+    ("round(a.d2) = 1", "a.d2 + sign(a.d2) * 0.50 - (a.d2 + sign(a.d2) * 0.50) % 1.00 = 1.00"),
     ("sqrt(a.n) < 2", "sqrt(CAST(a.n AS float)) < 2.0"),
     ("least(a.n, b.x, 0.5) > 0", "least(CAST(a.n AS float), b.x, 0.5) > 0.0"),
     ("coalesce(a.d2, 0.5) > 0", "coalesce(a.d2, 0.50) > 0.00"),
@@ -215,6 +226,37 @@ def test_refusals(text: str, construct: str) -> None:
     message, supported = refusal.split("; ", 1)
     assert message == f"{construct} is not supported"
     assert supported
+
+
+def machine_value(expression: Bound, value: int) -> int:
+    """A tree of decimal operations over one field whose unscaled value is `value`."""
+    match expression:
+        case Constant(value=int(constant)):
+            return constant
+        case Field():
+            return value
+        case Operation(name, arguments):
+            return MACHINE[name](*(machine_value(argument, value) for argument in arguments))
+    raise TypeError(expression)
+
+
+MACHINE: dict[str, Callable[..., int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "neg": operator.neg,
+    "sign": lambda value: (value > 0) - (value < 0),
+    "mod": lambda dividend, divisor: int(math.copysign(abs(dividend) % divisor, dividend)),
+}
+
+
+@given(st.integers(-(10**10), 10**10))
+@pytest.mark.parametrize(("function", "rounding"), [("floor", ROUND_FLOOR), ("ceil", ROUND_CEILING), ("round", ROUND_HALF_UP)])
+def test_decimals_are_rounded_exactly(function: str, rounding: str, unscaled: int) -> None:
+    comparison = bound(f"PATTERN a WHERE {function}(a.d2) > 0.0").conditions[0].expression
+    assert isinstance(comparison, Operation)
+    expected = (Decimal(unscaled) / 100).quantize(Decimal(1), rounding)
+    assert machine_value(comparison.arguments[0], unscaled) == expected * 100
 
 
 def test_one_fault_causes_no_others() -> None:

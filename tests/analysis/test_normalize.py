@@ -120,6 +120,7 @@ def test_reluctant_and_composite_quantifiers_are_refused() -> None:
     ("pattern", "expected"),
     [
         ("SEQ(a, b, a)", ["variable 'a' stands in the pattern twice"]),
+        ("AND(SEQ(a, a), b)", ["variable 'a' stands in the pattern twice"]),
         ("SEQ(a, AND(b, a), a)", ["variable 'a' stands in the pattern twice"] * 2),
     ],
 )
