@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from gpu_cep.lang.ast import Span
 
-
 _EXCERPT = 120  # characters of a line that a message shows
 
 

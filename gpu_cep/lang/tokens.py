@@ -1,0 +1,65 @@
+"""What single tokens say: names, numbers, amounts and units, and the fault where they say nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gpu_cep.errors import Diagnostic, PatternSyntaxError, nearest
+from gpu_cep.lang import literals
+from gpu_cep.lang.ast import Span
+from gpu_cep.lang.diagnosis import span_of
+
+if TYPE_CHECKING:
+    from lark import Token
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A name as it stands in the text."""
+
+    text: str
+    span: Span
+    quoted: bool
+
+
+def fault(message: str, span: Span, hint: str | None = None) -> PatternSyntaxError:
+    return PatternSyntaxError([Diagnostic(message, span, hint)])
+
+
+def read(reader: Callable[[str], T], text: str, span: Span) -> T:
+    try:
+        return reader(str(text))
+    except ValueError as error:
+        raise fault(str(error), span) from None
+
+
+def word(span: Span, children: list[Any]) -> Word:
+    token = children[0]
+    quoted = token.type == "QUOTED"
+    return Word(literals.read_text(token) if quoted else str(token), span, quoted)
+
+
+def integer(token: Token) -> int:
+    value = read(literals.read_number, token, span_of(token))
+    assert isinstance(value, int)
+    return value
+
+
+def amount(token: Token) -> int | Decimal:
+    text = literals.read_text(token) if token.type == "TEXT" else str(token)
+    return read(literals.read_amount, text, span_of(token))
+
+
+def unit(token: Token, keywords: tuple[str, ...]) -> str:
+    name = token.lower()
+    if name in literals.UNIT_SPELLINGS:
+        return literals.UNIT_SPELLINGS[name]
+    if name.rstrip("s") in ("month", "year"):
+        raise fault(f"a {name.rstrip('s')} has no fixed length: say it in days", span_of(token))
+    hint = nearest(token, (*literals.UNIT_SPELLINGS, *keywords))
+    raise fault(f"'{token}' is no unit of time", span_of(token), hint)
