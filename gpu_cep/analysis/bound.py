@@ -53,7 +53,7 @@ class Operation:
     * ``mod`` — sign of the dividend, x % 0 is NULL; ``div`` — FLOAT only, x / 0 is NULL
     * ``floor ceil round sqrt`` — FLOAT only
     * ``eq ne lt le gt ge`` — operands of equal type (two STRING operands included)
-    * ``in`` — first argument against constants of its type; ``like`` — STRING against a STRING constant
+    * ``in`` — first argument against constants of its type (a NULL among them as in SQL); ``like`` — STRING against a STRING constant
     * ``is_null`` — any operand, never NULL itself
     * ``and or not`` — BOOLEAN, three-valued
     * ``cast`` — to `type`: INTEGER→FLOAT, INTEGER→DECIMAL, DECIMAL→FLOAT, DECIMAL→wider scale, DATE→TIMESTAMP,

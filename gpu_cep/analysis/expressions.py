@@ -154,15 +154,11 @@ def _unless(negated: bool, condition: Bound) -> Bound:
 
 
 def _member(node: In, value: Bound, items: tuple[Bound, ...], scope: Scope) -> Bound:
-    """``value IN (constants)``; a NULL among them makes what is not found unknown, as in SQL."""
-    meetings = {common_type((value, item)) for item in items}
-    meeting = meetings.pop()
-    if meeting is None or meetings or isinstance(value, Constant):
+    """``value IN (constants)``, as one operation if all items meet the value in one type."""
+    meeting, *others = {common_type((value, item)) for item in items}
+    if meeting is None or others or isinstance(value, Constant):
         return _equal_to_any(node, value, items, scope)
-    operands = cast_all((value, *items), meeting)
-    known = tuple(item for item in operands[1:] if isinstance(item, Constant) and item.value is not None)
-    found = operators.operation("in", (operands[0], *known), BOOLEAN, scope, node.span) if known else Constant(None, BOOLEAN)
-    return found if len(known) in (0, len(items)) else Operation("or", (found, Constant(None, BOOLEAN)), BOOLEAN)
+    return operators.operation("in", cast_all((value, *items), meeting), BOOLEAN, scope, node.span)
 
 
 def _equal_to_any(node: In, value: Bound, items: tuple[Bound, ...], scope: Scope) -> Bound:
