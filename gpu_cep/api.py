@@ -19,7 +19,7 @@ from gpu_cep.plan.settings import Settings, pruning_steps
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Profile", "explain", "make_plan", "match", "parse"]
+__all__ = ["Profile", "explain", "make_options", "make_plan", "match", "name_tuple", "parse"]
 
 Names = str | Sequence[str] | None
 
@@ -128,7 +128,7 @@ def match(
         prune=pruning_steps(prune),
         columns=None if columns is None else name_tuple(columns),
     )
-    options = _options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
     planned = make_plan(pattern, table.schema, options, settings)
     if planned.algorithm == "brute_force":
         from gpu_cep.engine.brute_force import enumerate_by_definition
@@ -175,7 +175,7 @@ def explain(
         return Explanation(query, None)
     from gpu_cep.engine.tables import read_events
 
-    options = _options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
     planned = make_plan(pattern, read_events(events).schema, options, Settings(prune=pruning_steps(prune)))
     return Explanation(query, planned)
 
@@ -187,9 +187,10 @@ def name_tuple(names: Names) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _options(
+def make_options(
     timestamp: str, partition_by: Names, order_by: Names, type_column: str, strategy: str | None, ties: str, time_unit: str | None
 ) -> Options:
+    """The keywords of a call as options, a single name as a tuple of one."""
     return Options(
         timestamp=timestamp,
         partition_by=None if partition_by is None else name_tuple(partition_by),

@@ -32,7 +32,7 @@ BELOW = {
     "gpu_cep_kernels": set(),
     "gpu_cep_spark": {"gpu_cep.errors", "gpu_cep.lang", "gpu_cep.analysis", "gpu_cep.plan", "gpu_cep.engine", "gpu_cep.api"},
 }
-# The ways up, allowed inside a function only.
+# The ways up, allowed inside a function or for type checkers only.
 LAZY = {
     "gpu_cep": {"gpu_cep_spark"},
     "gpu_cep.api": {"gpu_cep.testing.oracle"},
@@ -58,7 +58,7 @@ HOMES = {
 
 @dataclass(frozen=True)
 class Import:
-    """`name` is the module or the module's member that is imported; `lazy` if inside a function."""
+    """`name` is the module or the module's member that is imported; `lazy` if not at import time."""
 
     name: str
     line: int
@@ -68,7 +68,14 @@ class Import:
 def imports(module: str, tree: ast.AST, lazy: bool = False) -> Iterator[Import]:
     for node in ast.iter_child_nodes(tree):
         yield from (Import(name, node.lineno, lazy) for name in imported_names(module, node))
-        yield from imports(module, node, lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
+        yield from imports(module, node, lazy or is_lazy(node))
+
+
+def is_lazy(node: ast.AST) -> bool:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            return True
+    return False
 
 
 def imported_names(module: str, node: ast.AST) -> list[str]:

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from gpu_cep.analysis.bind import bind
-from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.run import result_schema
-from gpu_cep.engine.tables import schema_of
-from gpu_cep.errors import UnsupportedError
+from gpu_cep.api import Names, make_options, make_plan, name_tuple
+from gpu_cep.engine.results import result_schema
+from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.ast import Query
-from gpu_cep.lang.parser import parse
 from gpu_cep.plan.plan import Plan
-from gpu_cep.plan.planner import plan
 from gpu_cep.plan.settings import Settings, pruning_steps
 from gpu_cep_spark.columns import columns_read, tie_breakers
 from gpu_cep_spark.pushdown import column, event_filter
 from gpu_cep_spark.schemas import arrow_schema, spark_schema
 from gpu_cep_spark.worker import match_partition
 
-OUTPUTS = ("matches", "events", "count")
 OVERFLOW = "a stream has more than 2**63 - 1 matches"
 
 
@@ -35,8 +30,8 @@ def gpu_match(
     pattern: str | Query,
     *,
     timestamp: str = "ts",
-    partition_by: str | Sequence[str] | None = None,
-    order_by: str | Sequence[str] | None = None,
+    partition_by: Names = None,
+    order_by: Names = None,
     type_column: str = "type",
     strategy: str | None = None,
     ties: str = "strict",
@@ -45,8 +40,9 @@ def gpu_match(
     engine: str = "auto",
     algorithm: str = "auto",
     output: str = "matches",
+    columns: Names = None,
     max_matches: int | None = None,
-    columns: Sequence[str] | None = None,
+    max_steps: int | None = None,
     prune: bool | Iterable[str] = True,
 ) -> DataFrame:
     """The matches of `pattern` among the events of a Spark DataFrame.
@@ -69,8 +65,8 @@ def gpu_match(
         that the query reads, in order.
     output
         "matches", "events" or "count".
-    max_matches
-        How many matches one Spark partition may hold.
+    max_matches, max_steps
+        Bounds on the matches, and on the automaton's steps, of one Spark partition.
 
     Returns
     -------
@@ -90,43 +86,39 @@ def gpu_match(
         algorithm=algorithm,
         after_match=after_match,
         max_matches=max_matches,
+        max_steps=max_steps,
         prune=pruning_steps(prune),
-        columns=None if columns is None else tuple(columns),
+        columns=None if columns is None else name_tuple(columns),
     )
-    options = Options(
-        timestamp=timestamp,
-        partition_by=None if partition_by is None else _names(partition_by),
-        order_by=_names(order_by),
-        type_column=type_column,
-        strategy=strategy,
-        ties=ties,
-        time_unit=time_unit,
-    )
-    _check(df, output)
-    zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
-    planned, events = _planned(pattern, arrow_schema(df.schema, str(zone)), options, settings)
+    _check(df, settings)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
+    zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
+    planned, events = _planned(pattern, arrow_schema(df.schema, zone), options, settings)
     returned = spark_schema(result_schema(planned, events))
-    work = partial(match_partition, planned, events, arrow_schema(returned, str(zone)))
+    work = partial(match_partition, planned, events, arrow_schema(returned, zone))
     found = _shuffled(_narrowed(df, planned, events), planned).mapInArrow(work, returned)
-    return _total(found, planned.query) if output == "count" else found
+    return _total(found, planned) if output == "count" else found
 
 
-def _check(df: DataFrame, output: str) -> None:
+def _check(df: DataFrame, settings: Settings) -> None:
+    faults = []
     if df.isStreaming:
-        raise UnsupportedError("a streaming DataFrame is not supported yet; supported: batch DataFrames")
-    if output not in OUTPUTS:
-        raise UnsupportedError(f"output={output!r} is not supported under Spark; supported: {', '.join(OUTPUTS)}")
+        faults.append("a streaming DataFrame is not supported yet; supported: batch DataFrames")
+    if settings.output == "indices":
+        faults.append("output='indices' numbers the rows of a table, and a DataFrame's have no numbers; supported: matches, events, count")
+    if settings.algorithm == "brute_force":
+        faults.append("algorithm='brute_force' is not supported under Spark; supported: auto, ses_automaton")
+    if faults:
+        raise UnsupportedError([Diagnostic(fault) for fault in faults])
 
 
 def _planned(pattern: str | Query, events: pa.Schema, options: Options, settings: Settings) -> tuple[Plan, pa.Schema]:
     """The plan over the columns that the query reads, and these."""
-    text = pattern if isinstance(pattern, str) else None
-    query = parse(pattern) if isinstance(pattern, str) else pattern
-    whole = bind(query, schema_of(events), options, text)
-    read = columns_read(whole, settings)
+    query = make_plan(pattern, events, options, settings).query
+    read = columns_read(query, settings)
     narrow = pa.schema([events.field(number) for number in read])
-    order = tuple(events.names[number] for number in tie_breakers(whole, read))
-    return plan(bind(query, schema_of(narrow), replace(options, order_by=order), text), settings), narrow
+    order = tuple(events.names[number] for number in tie_breakers(query, read))
+    return make_plan(pattern, narrow, replace(options, order_by=order), settings), narrow
 
 
 def _narrowed(df: DataFrame, planned: Plan, events: pa.Schema) -> DataFrame:
@@ -142,19 +134,17 @@ def _narrowed(df: DataFrame, planned: Plan, events: pa.Schema) -> DataFrame:
 
 def _shuffled(df: DataFrame, planned: Plan) -> DataFrame:
     """Every stream whole in one partition."""
-    keys = [F.col(f"c{number}") for number in planned.stream_keys]
+    # match_id counts the matches of a partition_by stream, wherever derived keys would send them
+    numbers = planned.query.partition_by if planned.settings.output == "events" else planned.stream_keys
+    keys = [F.col(f"c{number}") for number in numbers]
     return df.repartition(*keys) if keys else df.repartition(1)
 
 
-def _total(counts: DataFrame, query: BoundQuery) -> DataFrame:
+def _total(counts: DataFrame, planned: Plan) -> DataFrame:
     """One count per `partition_by` stream: derived keys may have spread its parts over several partitions."""
+    if planned.query.partition_by and not planned.derived:
+        return counts
     *keys, name = counts.columns
-    number = column(name)
-    total: Column = F.when(F.count(number) == 0, F.lit(0)).otherwise(F.coalesce(F.try_sum(number), F.raise_error(F.lit(OVERFLOW))))
+    parts = column(name)
+    total = F.when(F.count(parts) == 0, F.lit(0)).otherwise(F.coalesce(F.try_sum(parts), F.raise_error(F.lit(OVERFLOW))))
     return counts.groupBy(*map(column, keys)).agg(total.cast("long").alias(name))
-
-
-def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:
-    if names is None:
-        return ()
-    return (names,) if isinstance(names, str) else tuple(names)

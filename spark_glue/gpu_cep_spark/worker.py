@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
+from pyspark import TaskContext
 
 from gpu_cep.engine.run import execute
 from gpu_cep.plan.plan import Plan
@@ -29,4 +30,6 @@ def match_partition(plan: Plan, events: pa.Schema, result: pa.Schema, batches: I
         return
     table = pa.Table.from_batches(gathered).rename_columns(events.names).cast(events)
     del gathered
-    yield from execute(plan, table).cast(result).to_batches(max_chunksize=RESULT_ROWS)
+    context = TaskContext.get()
+    matches = execute(plan, table, threads=1 if context is None else context.cpus())
+    yield from matches.cast(result).to_batches(max_chunksize=RESULT_ROWS)

@@ -6,14 +6,14 @@ import numpy as np
 import pyarrow as pa
 
 QUERIES = {
-    "derived key": "PATTERN SEQ(AND(A a, B+ b), C c) WHERE [key] AND prev(b.x) < b.x WITHIN 20",
-    "partition by": "PARTITION BY key PATTERN SEQ(A a, B+ b) WHERE b.x > a.x WITHIN 10 RETURN a.n AS n, count(b) AS many, max(b.x) AS most",
+    "derived key": "PATTERN SEQ(AND(A a, B b+), C c) WHERE [key] AND prev(b.x) < b.x WITHIN 20",
+    "partition by": "PARTITION BY key PATTERN SEQ(A a, B b+) WHERE b.x > a.x WITHIN 10 RETURN a.n AS n, count(b) AS many, max(b.x) AS most",
     "both": "PARTITION BY user PATTERN SEQ(A a, B b) WHERE a.key = b.key AND a.n <> b.n WITHIN 15",
-    "any match": "PATTERN SEQ(A a, B+ b, C c) WHERE skip_till_any_match { [key] AND [user] } WITHIN 12",
+    "any match": "PATTERN SEQ(A a, B b+, C c) WHERE skip_till_any_match { [key] AND [user] } WITHIN 60",
     "no key": "PATTERN SEQ(A a, C c) WHERE a.x < c.x - 60 WITHIN 4",
     "count window": "PARTITION BY user PATTERN SEQ(A a, B b) WHERE [key] WITHIN 3 EVENTS",
-    "count window, no key": "PATTERN SEQ(A a, B b, C c) WHERE a.key = b.key WITHIN 4 EVENTS",
-    "a variable without properties": "PARTITION BY key PATTERN SEQ(A a, any, C c) WHERE any.n > a.n WITHIN 6",
+    "count window, no key": "PATTERN SEQ(A a, B b, C c) WHERE a.key = b.key WITHIN 8 EVENTS",
+    "a variable without properties": "PARTITION BY key PATTERN SEQ(A a, any, C c) WHERE any.n > a.n WITHIN 20",
 }
 
 

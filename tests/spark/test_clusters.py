@@ -21,8 +21,9 @@ from gpu_cep.testing.chemo import P1, chemo
 from tests.spark.samples import QUERIES, as_set, streams
 
 session = {session}.config("spark.sql.shuffle.partitions", 3).getOrCreate()
-found = cep.gpu_match(session.createDataFrame(chemo()), P1, timestamp="T")
-assert as_set(found.toArrow()) == as_set(cep.match(chemo(), P1, timestamp="T"))
+frame = session.createDataFrame(chemo())
+found = cep.gpu_match(frame, P1, timestamp="T")
+assert as_set(found.toArrow()) == as_set(cep.match(frame.toArrow(), P1, timestamp="T"))
 events = streams(200, seed=1)
 for output in ("matches", "count"):
     found = cep.gpu_match(session.createDataFrame(events), QUERIES["both"], output=output)
