@@ -185,7 +185,7 @@ def _hint(found: Token, expected: frozenset[str], read: Sequence[Token], opened:
         return "comparisons do not chain: join them with AND"
     if found.type == "_LBRACE":
         return _strategy_hint(read)
-    if found.type == "_LBRACKET" and read[-1].type in ("NAME", "QUOTED") and not any(token.type == "_WHERE" for token in read):
+    if found.type == "_LBRACKET" and "QUESTION" in expected:
         return "several events are bound by a quantifier: Stock+ a[] or a+"
     if found.type in _KEYWORDS and "NAME" in expected:
         return f'{found} is a keyword: as a name it is quoted, "{found}"'

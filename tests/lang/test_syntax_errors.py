@@ -5,8 +5,11 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from gpu_cep.errors import CepError, DiagnosedError, PatternError, PatternSyntaxError, UnsupportedError
+from gpu_cep.errors import CepError, DiagnosedError, Diagnostic, PatternError, PatternSyntaxError, UnsupportedError
+from gpu_cep.lang.ast import Query
 from gpu_cep.lang.parser import MAX_DEPTH, parse
 
 
@@ -291,3 +294,40 @@ def test_errors_survive_pickling() -> None:
     error = failure("PATTERN SEQ(a,, b)")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     assert isinstance(error, CepError)
+
+
+QUERY = """
+FROM s c PARTITION BY c.k PATTERN SEQ ( A a , B+ b[] , NOT ( c ) )
+WHERE skip_till_any_match ( a , b[] ) { a.x + 1 < 2 * b[i].x AND b[b.LEN].y IN ( 1 , 2 ) OR NOT [id] }
+WITHIN 5 hours RETURN count(b) AS n , prev(b.x)
+"""
+FRAGMENTS = r"""
+FROM s PARTITION BY k PATTERN SEQ AND OR NOT ~ ( a , B+ b[] {2,3} ? ) WHERE skip_till_any_match { } a . x = 1 - * 80% 'text' "name" [
+] [id] b[i] avg ( b[..i-1] . y ) BETWEEN IS NULL IN LIKE WITHIN 5 hours events RETURN AS y ; DEFINE @ ' " /* -- é
+"""
+
+
+def outcome(text: str) -> Query | Diagnostic:
+    try:
+        return parse(text)
+    except DiagnosedError as error:
+        return error.diagnostics[0]
+
+
+fragments = st.sampled_from(FRAGMENTS.split())
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(fragments, max_size=30).map(" ".join) | st.text(max_size=30).map("PATTERN a WHERE {}".format))
+def test_any_text_is_a_query_or_a_diagnosed_error(text: str) -> None:
+    found = outcome(text)
+    assert isinstance(found, Query) or found.message
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, len(QUERY.split()) - 1), st.lists(fragments, max_size=2))
+def test_a_damaged_query_is_a_query_or_a_diagnosed_error(place: int, inserted: list[str]) -> None:
+    words = QUERY.split()
+    words[place : place + 1] = inserted
+    found = outcome(" ".join(words))
+    assert isinstance(found, Query) or found.span is not None
