@@ -37,7 +37,6 @@ _SYMBOLS = {
     "PLUS": "'+'",
     "MINUS": "'-'",
     "STRATEGY": "a strategy",
-    "$END": "the end of the query",
 }
 
 _SILENT = frozenset({"_SEMICOLON", "DEFINE"})
@@ -157,12 +156,9 @@ def _words(expected: frozenset[str]) -> list[str]:
         if group.signature <= left:
             words.append(group.name)
             left -= group.signature | group.others
-    return (
-        words
-        + [_SYMBOLS[name] for name in _SYMBOLS if name in left - {"$END"}]
-        + _keywords(left)
-        + ["the end of the query"] * ("$END" in left)
-    )
+    symbols = [name for terminal, name in _SYMBOLS.items() if terminal in left]
+    end = ["the end of the query"] if "$END" in left else []
+    return words + symbols + _keywords(left) + end
 
 
 def _keywords(terminals: Set[str]) -> list[str]:
