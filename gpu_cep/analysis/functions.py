@@ -74,8 +74,7 @@ def _count(minimum: int, maximum: int) -> str:
 
 
 def _misfit(call: Call, argument: Bound, scope: Scope) -> Bound:
-    if argument is not FAULTY:
-        scope.faults.error(f"cannot apply {call.function}() to {describe(argument)}", call.span)
+    scope.faults.error(f"cannot apply {call.function}() to {describe(argument)}", call.span)
     return FAULTY
 
 
