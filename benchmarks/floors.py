@@ -11,6 +11,9 @@ import pyarrow as pa
 from workloads import Workload
 
 
+PATIENCE = 10.0  # seconds
+
+
 @dataclass(frozen=True, slots=True)
 class Floor:
     """The seconds of one elementary operation on a workload's columns."""
@@ -21,9 +24,9 @@ class Floor:
 
 
 def best_seconds(action: Callable[[], object], repeats: int) -> float:
-    """The shortest of `repeats` runs of `action`."""
-    seconds = []
-    for _ in range(repeats):
+    """The shortest of `repeats` runs of `action`, or of as many as fit into `PATIENCE`."""
+    seconds: list[float] = []
+    while len(seconds) < repeats and sum(seconds) < PATIENCE:
         start = time.perf_counter()
         action()
         seconds.append(time.perf_counter() - start)

@@ -27,8 +27,8 @@ GROWING_DELAYS = """
     WHERE late.dep_delay >= 15 AND late[i].dep_delay > late[i-1].dep_delay
       AND late[i].leg = late[i-1].leg + 1 AND recovered.dep_delay <= 0
     WITHIN 1 day
-    RETURN first(late.carrier) AS carrier, count(late) AS late_flights, first(late.dep_delay) AS first_delay,
-           last(late.dep_delay) AS last_delay, recovered.dep_delay AS recovered
+    RETURN first(late.carrier) AS carrier, count(late) AS flights, first(late.dep_delay) AS from_delay,
+           last(late.dep_delay) AS to_delay, recovered.dep_delay AS then
 """
 
 THREE_AIRPORTS = """
@@ -115,6 +115,7 @@ def local_session() -> SparkSession:
     settings = {
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.timestampType": "TIMESTAMP_NTZ",  # a timestamp without zone stays one
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
