@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from workloads import Workload
 
-
 PATIENCE = 10.0  # seconds
 
 
