@@ -18,6 +18,9 @@ from gpu_cep.errors import EventError
 
 Array = npt.NDArray[Any]
 
+# Decimals of so many digits are exact in an int64.
+EXACT_DIGITS = 18
+
 # Arrow types whose buffers kernels read as they are.
 _NATIVE = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float32(): np.float32, pa.float64(): np.float64}
 
@@ -78,8 +81,17 @@ class EventColumns:
     def values(self, column: int) -> Array:
         """The column in its machine representation (int32 and float32 as they are); what stands at NULLs is arbitrary."""
         if column not in self._values:
-            self._values[column] = self.text(column).codes if self._is_text(column) else machine_values(self.arrow(column), self.name(column))
+            self._values[column] = self._convert(column)
         return self._values[column]
+
+    def _convert(self, column: int) -> Array:
+        data_type = self.type(column)
+        if data_type.kind is Kind.STRING:
+            return self.text(column).codes
+        if data_type.kind is Kind.OTHER or data_type.precision > EXACT_DIGITS:
+            # conditions may only ask whether it is NULL
+            return np.zeros(len(self), np.int64)
+        return machine_values(self.arrow(column), self.name(column))
 
     def null_mask(self, column: int) -> npt.NDArray[np.bool_] | None:
         """True where the column is NULL, or None where it never is."""
@@ -168,8 +180,8 @@ def machine_values(array: pa.Array, name: str) -> Array:
 
 def _unscaled(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
     """The unscaled values of decimals of at most 18 digits."""
-    if array.type.precision > 18:
-        raise EventError(f"column {name!r}: {array.type} is wider than 18 digits")
+    if array.type.precision > EXACT_DIGITS:
+        raise EventError(f"column {name!r}: {array.type} is wider than {EXACT_DIGITS} digits")
     wide = array.cast(pa.decimal128(array.type.precision, array.type.scale))
     if not len(wide):
         return np.empty(0, np.int64)

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.programs import assemble, load_bank, tabulator
+from gpu_cep.engine.programs import assemble, evaluate, load_bank, tabulator
 from gpu_cep.engine.text import TRUE, Values, constant_codes, truth_table
 from gpu_cep.errors import EventError
 from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
-from gpu_cep_kernels.expressions import evaluate_rows
 from gpu_cep_kernels.launch import blocks, slices, spread
 from gpu_cep_kernels.masks import compact, mask_by_code, mask_by_comparison, mask_by_truth
 from gpu_cep_kernels.rules import COMPARISONS
@@ -125,11 +124,7 @@ def _program_step(planned: ProgramProperty, columns: EventColumns) -> Step:
     def step(low: int, high: int, labels: Words) -> None:
         wanted = np.flatnonzero(labels & bits)
         bank = load_bank(columns, planned.layout, wanted + low)
-        truth, nulls = np.empty(len(wanted), np.int64), np.empty(len(wanted), np.bool_)
-        failed = evaluate_rows(
-            0, len(wanted), table.code, planned.program.result, table.int_constants, table.float_constants, table.lookups,
-            bank.ints, bank.floats, bank.int_nulls, bank.float_nulls, table.registers, truth, np.empty(len(wanted)), nulls,
-        )  # fmt: skip
+        truth, nulls, failed = evaluate(planned.program, table, bank)
         if failed >= 0:
             raise EventError(f"integer overflow in {planned.text} at input row {low + int(wanted[failed])}")
         labels[wanted[(truth == 0) | nulls]] &= ~bits

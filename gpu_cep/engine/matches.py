@@ -65,7 +65,7 @@ class Matches:
             return self
         groups = np.concatenate([[0], borders, [len(self)]]).astype(np.int64)
         order = np.empty(len(self), np.int64)
-        order_matches(0, len(groups) - 1, groups, self.offsets, self.counts, self.events, self.last, order)
+        order_matches(0, len(groups) - 1, groups, self.offsets, self.counts, self.events, self.last, order, np.empty_like(order))
         return self.reordered(order)
 
 

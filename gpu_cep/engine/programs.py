@@ -95,13 +95,16 @@ def load_bank(columns: EventColumns, layout: BankLayout, rows: slice | Array) ->
     )
 
 
-def evaluate(program: Program, bank: ColumnBank, tabulate: Tabulate) -> tuple[Array, npt.NDArray[np.bool_], int]:
-    """A program of one role over all rows of `bank`: values, where they are NULL, and the first row with an overflow (−1: none)."""
-    table, _ = assemble([program], tabulate)
-    length = max(bank.ints.shape[1], bank.floats.shape[1])
+def evaluate(program: Program, table: ProgramTable, bank: ColumnBank) -> tuple[Array, npt.NDArray[np.bool_], int]:
+    """A program of one role over all rows of `bank`: values, where they are NULL, and the first row with an overflow (−1: none).
+
+    `table` holds that program alone.
+    """
+    length = bank.ints.shape[1]
     ints, floats, nulls = np.empty(length, np.int64), np.empty(length, np.float64), np.empty(length, np.bool_)
+    scratch = np.empty(1, np.int64), np.empty(table.registers, np.int64), np.empty(table.registers), np.empty(table.registers, np.bool_)
     failed = evaluate_rows(
         0, length, table.code, program.result, table.int_constants, table.float_constants, table.lookups,
-        bank.ints, bank.floats, bank.int_nulls, bank.float_nulls, table.registers, ints, floats, nulls,
+        bank.ints, bank.floats, bank.int_nulls, bank.float_nulls, *scratch, ints, floats, nulls,
     )  # fmt: skip
     return floats if program.is_float else ints, nulls, failed

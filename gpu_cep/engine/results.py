@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.matches import Indices, Matches
-from gpu_cep.engine.returns import BoundEvents, return_array, return_type
+from gpu_cep.engine.returns import BoundEvents, return_array, return_type, whole_type
 from gpu_cep.errors import Diagnostic, PatternError
 from gpu_cep.plan.plan import Plan
 
@@ -50,9 +50,8 @@ def _match_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> li
     time = schema.field(query.timestamp).type
     fields = [*_key_fields(plan, schema), pa.field(MATCH_START, time), pa.field(MATCH_END, time)]
     if query.returns:
-        return fields + [pa.field(item.name, return_type(item.expression, schema, carried)) for item in query.returns]
-    event = pa.struct([schema.field(name) for name in carried])
-    return fields + [pa.field(v.name, pa.list_(event) if v.quantified else event) for v in query.variables]
+        return fields + [pa.field(item.name, return_type(item.expression, query, schema, carried)) for item in query.returns]
+    return fields + [pa.field(variable.name, whole_type(query, v, schema, carried)) for v, variable in enumerate(query.variables)]
 
 
 def _event_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
@@ -95,13 +94,7 @@ def _match_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tu
     arrays += [events.take(query.timestamp, first), events.take(query.timestamp, last)]
     if query.returns:
         return arrays + [return_array(item.expression, events, carried) for item in query.returns]
-    return arrays + [_whole_binding(plan, events, v, carried) for v in range(len(query.variables))]
-
-
-def _whole_binding(plan: Plan, events: BoundEvents, v: int, carried: tuple[str, ...]) -> pa.Array:
-    rows, places = events.binding(v)
-    structs = events.structs(rows, carried)
-    return pa.ListArray.from_arrays(events.list_offsets(places), structs) if plan.query.variables[v].quantified else structs
+    return arrays + [events.whole(v, carried) for v in range(len(query.variables))]
 
 
 def _event_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[pa.Array]:

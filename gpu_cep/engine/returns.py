@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Field, Operation
+from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Constant, Field, Operation
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
 from gpu_cep.engine.arrow import arrow_array, arrow_type
 from gpu_cep.engine.columns import Array, EventColumns, machine_values
 from gpu_cep.engine.matches import Indices, Matches
-from gpu_cep.engine.programs import evaluate, null_words, stacked, tabulator
+from gpu_cep.engine.programs import assemble, evaluate, null_words, stacked, tabulator
 from gpu_cep.errors import EventError
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves
 from gpu_cep_kernels.aggregates import count_present, extreme_places, sum_floats, sum_ints
@@ -48,6 +48,13 @@ class BoundEvents:
             raise EventError(f"the matches bind {places[-1]:,} events to one variable; a list column holds at most {np.iinfo(np.int32).max:,}")
         return pa.array(places.astype(np.int32))
 
+    def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:
+        """The events bound to v, with the named columns: a struct, or a list of structs if v is quantified."""
+        rows, places = self.binding(v)
+        structs = self.structs(rows, names)
+        quantified = self.columns.query.variables[v].quantified
+        return pa.ListArray.from_arrays(self.list_offsets(places), structs) if quantified else structs
+
     def structs(self, rows: Indices, names: tuple[str, ...]) -> pa.Array:
         """Whole events, with the named columns, as structs."""
         table = self.columns.table
@@ -59,8 +66,7 @@ def return_array(expression: Bound, events: BoundEvents, carried: tuple[str, ...
     """The values of one RETURN item; `carried` are the columns of a whole event."""
     match expression:
         case Binding(variable=v, column=None):
-            rows, places = events.binding(v)
-            return pa.ListArray.from_arrays(events.list_offsets(places), events.structs(rows, carried))
+            return events.whole(v, carried)
         case Binding(variable=v, column=int() as column):
             rows, places = events.binding(v)
             return pa.ListArray.from_arrays(events.list_offsets(places), events.take(column, rows))
@@ -71,16 +77,22 @@ def return_array(expression: Bound, events: BoundEvents, carried: tuple[str, ...
     raise TypeError(f"no RETURN value for {type(expression).__name__}")
 
 
-def return_type(expression: Bound, schema: pa.Schema, carried: tuple[str, ...]) -> pa.DataType:
+def return_type(expression: Bound, query: BoundQuery, schema: pa.Schema, carried: tuple[str, ...]) -> pa.DataType:
     """The Arrow type of a RETURN item over events of `schema`."""
     match expression:
-        case Binding(column=None):
-            return pa.list_(pa.struct([schema.field(name) for name in carried]))
+        case Binding(variable=v, column=None):
+            return whole_type(query, v, schema, carried)
         case Binding(column=int() as column):
             return pa.list_(_column_type(column, expression.type, schema))
         case Field(column=column) | Aggregation(function="first" | "last" | "min" | "max", column=int() as column):
             return _column_type(column, expression.type, schema)
     return arrow_type(expression.type)
+
+
+def whole_type(query: BoundQuery, v: int, schema: pa.Schema, carried: tuple[str, ...]) -> pa.DataType:
+    """The Arrow type of the events bound to v."""
+    event = pa.struct([schema.field(name) for name in carried])
+    return pa.list_(event) if query.variables[v].quantified else event
 
 
 def _column_type(column: int, data_type: DataType, schema: pa.Schema) -> pa.DataType:
@@ -184,7 +196,8 @@ def _computed(expression: Bound, events: BoundEvents) -> pa.Array:
         null_words([arrays[leaf][1] for leaf in floats], length),
     )
     program = compile_program(expression, lambda leaf: Slot(is_float(leaf.type), (floats if is_float(leaf.type) else ints).index(leaf), 0))
-    values, nulls, failed = evaluate(program, bank, tabulator(events.columns))
+    table, _ = assemble([program], tabulator(events.columns))
+    values, nulls, failed = evaluate(program, table, bank)
     if failed >= 0:
         raise EventError("integer overflow in a RETURN item")
     return arrow_array(values, nulls, expression.type)

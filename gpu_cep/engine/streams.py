@@ -155,8 +155,8 @@ def _in_time_order(ordered: OrderedEvents, threads: int) -> OrderedEvents:
     disorder = spread(lambda span: count_disorder(*span, ordered.offsets, ordered.times, ordered.ranks), parts, threads)
     if not sum(disorder):
         return ordered
-    permutation = np.empty(len(ordered.rows), np.int64)
-    spread(lambda span: sort_streams(*span, ordered.offsets, ordered.times, ordered.ranks, permutation), parts, threads)
+    permutation, scratch = np.empty(len(ordered.rows), np.int64), np.empty(len(ordered.rows), np.int64)
+    spread(lambda span: sort_streams(*span, ordered.offsets, ordered.times, ordered.ranks, permutation, scratch), parts, threads)
     bank = ordered.bank
     return OrderedEvents(
         offsets=ordered.offsets,

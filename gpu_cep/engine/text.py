@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound import Bound, Constant, Field, Operation
+from gpu_cep.analysis.types import Kind
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "eq": pc.equal,
@@ -50,8 +51,8 @@ def _evaluate(expression: Bound, domain: pa.Array) -> Any:
     match expression:
         case Field():
             return domain
-        case Constant(value=value):
-            return pa.scalar(value, pa.large_string() if value is None or isinstance(value, str) else None)
+        case Constant(value=value, type=data_type):
+            return pa.scalar(value, pa.bool_() if data_type.kind is Kind.BOOLEAN else pa.large_string())
         case Operation(name="like", arguments=(subject, Constant(value=pattern))):
             return pc.match_like(_evaluate(subject, domain), pattern)
         case Operation(name="in", arguments=(subject, *items)):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.jit import kernel, routine, rule
+from gpu_cep_kernels.jit import kernel, rule
 from gpu_cep_kernels.rules import compare
 
 OPCODES = (
@@ -205,7 +205,7 @@ def _connected(code: int, left: int, right: int, left_null: bool, right_null: bo
     return value, not decided and (left_null or right_null)
 
 
-@routine
+@rule
 def run_program(
     code: Any,
     first: int,
@@ -306,7 +306,10 @@ def evaluate_rows(
     floats: Any,
     int_nulls: Any,
     float_nulls: Any,
-    registers: int,
+    rows: Any,
+    int_registers: Any,
+    float_registers: Any,
+    null_registers: Any,
     int_values: Any,
     float_values: Any,
     nulls: Any,
@@ -314,12 +317,9 @@ def evaluate_rows(
     """Run a program of one role for each of the rows [low, high); returns the first row with an overflow, or -1.
 
     Register `result` goes to ``int_values``, ``float_values`` (the one of the
-    program's type counts) and ``nulls``, row for row.
+    program's type counts) and ``nulls``, row for row; `rows` (one role) and
+    the registers are scratch.
     """
-    int_registers = np.zeros(registers, np.int64)
-    float_registers = np.zeros(registers, np.float64)
-    null_registers = np.zeros(registers, np.bool_)
-    rows = np.zeros(1, np.int64)
     failed = -1
     for r in range(low, high):
         rows[0] = r

@@ -9,7 +9,6 @@ in threads, a CUDA thread is a slice of one.
 from __future__ import annotations
 
 import hashlib
-import os
 import types
 from collections.abc import Callable
 from functools import cache
@@ -20,8 +19,9 @@ import numba
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-COMPILED = not numba.config.DISABLE_JIT
+
+# Kernels allocate nothing, as on CUDA: without numba's run time there is no reference counting in hot loops either.
+_OPTIONS = {"error_model": "numpy", "_nrt": False}
 
 
 @cache
@@ -50,14 +50,9 @@ def _keyed(function: Any) -> Any:
 
 def rule(function: Function) -> Function:
     """A scalar rule: inlined into the kernels that call it."""
-    return numba.njit(forceinline=True, error_model="numpy")(function)  # type: ignore[no-any-return]
-
-
-def routine(function: Function) -> Function:
-    """A function that kernels call and that is too large to inline."""
-    return numba.njit(nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+    return numba.njit(forceinline=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
 
 
 def kernel(function: Function) -> Function:
     """A kernel: compiled on first use for each set of array types, then kept on disk."""
-    return numba.njit(nogil=True, cache=True, error_model="numpy")(_keyed(function))  # type: ignore[no-any-return]
+    return numba.njit(nogil=True, cache=True, **_OPTIONS)(_keyed(function))  # type: ignore[no-any-return]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gpu_cep_kernels.jit import kernel, rule
 
 
@@ -28,28 +26,31 @@ def _precedes(left: int, right: int, offsets: Any, counts: Any, events: Any, las
 
 
 @kernel
-def order_matches(low: int, high: int, groups: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any) -> None:
+def order_matches(
+    low: int, high: int, groups: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any, scratch: Any
+) -> None:
     """``order``: the matches of the groups [low, high) (those of one first event), each group by last event and bindings.
 
-    Group g holds the matches ``groups[g]`` to ``groups[g + 1]``; a bottom-up merge sort.
+    Group g holds the matches ``groups[g]`` to ``groups[g + 1]``; a bottom-up
+    merge sort that uses `scratch`, as long as `order`.
     """
     for g in range(low, high):
         begin, end = groups[g], groups[g + 1]
-        source = np.arange(begin, end)
-        target = np.empty_like(source)
+        for m in range(begin, end):
+            order[m] = m
         width = 1
-        while width < source.size:
-            for start in range(0, source.size, 2 * width):
-                middle, stop = min(start + width, source.size), min(start + 2 * width, source.size)
+        while width < end - begin:
+            for start in range(begin, end, 2 * width):
+                middle, stop = min(start + width, end), min(start + 2 * width, end)
                 i, j = start, middle
                 for place in range(start, stop):
-                    from_right = j < stop and (i >= middle or _precedes(source[j], source[i], offsets, counts, events, lasts))
-                    target[place] = source[j] if from_right else source[i]
+                    from_right = j < stop and (i >= middle or _precedes(order[j], order[i], offsets, counts, events, lasts))
+                    scratch[place] = order[j] if from_right else order[i]
                     i += not from_right
                     j += from_right
-            source, target = target, source
+            for m in range(begin, end):
+                order[m] = scratch[m]
             width *= 2
-        order[begin:end] = source
 
 
 @kernel
@@ -74,10 +75,13 @@ def split_binding(low: int, high: int, v: int, offsets: Any, counts: Any, events
 
 
 @kernel
-def gather_matches(low: int, high: int, order: Any, offsets: Any, counts: Any, events: Any, new_offsets: Any, new_counts: Any, new_events: Any) -> None:
+def gather_matches(
+    low: int, high: int, order: Any, offsets: Any, counts: Any, events: Any, new_offsets: Any, new_counts: Any, new_events: Any
+) -> None:
     """Matches in a new order: match m of the result is match ``order[m]``."""
     for m in range(low, high):
         old = order[m]
-        new_counts[m] = counts[old]
+        for v in range(counts.shape[1]):
+            new_counts[m, v] = counts[old, v]
         for k in range(offsets[old + 1] - offsets[old]):
             new_events[new_offsets[m] + k] = events[offsets[old] + k]

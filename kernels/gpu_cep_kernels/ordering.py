@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from gpu_cep_kernels.jit import kernel
+from gpu_cep_kernels.jit import kernel, rule
 
 
 @kernel
@@ -55,6 +53,12 @@ def scatter_values(values: Any, destination: Any, out: Any) -> None:
         out[destination[j]] = values[j]
 
 
+@rule
+def _earlier(left: int, right: int, times: Any, ranks: Any) -> bool:
+    """Whether event `left` comes before `right` by time and then by rank (`ranks` may be empty)."""
+    return times[left] < times[right] or (ranks.size > 0 and times[left] == times[right] and ranks[left] < ranks[right])  # type: ignore[no-any-return]
+
+
 @kernel
 def count_disorder(low: int, high: int, offsets: Any, times: Any, ranks: Any) -> int:
     """In how many of the streams [low, high) some event is earlier than the one before it, by time and then by rank (`ranks` may be empty)."""
@@ -62,17 +66,33 @@ def count_disorder(low: int, high: int, offsets: Any, times: Any, ranks: Any) ->
     for s in range(low, high):
         disordered = False
         for e in range(offsets[s] + 1, offsets[s + 1]):
-            disordered |= times[e] < times[e - 1] or (ranks.size > 0 and times[e] == times[e - 1] and ranks[e] < ranks[e - 1])
+            disordered |= _earlier(e, e - 1, times, ranks)
         count += disordered
     return count
 
 
 @kernel
-def sort_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, permutation: Any) -> None:
-    """A stable order by time, then by rank, inside each of the streams [low, high): ``permutation[place] = event``."""
+def sort_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, permutation: Any, scratch: Any) -> None:
+    """A stable order by time, then by rank, inside each of the streams [low, high): ``permutation[place] = event``.
+
+    A bottom-up merge sort over runs of 1, 2, 4 …, with `scratch` as long as
+    `permutation`; runs that are already in order are left as they are.
+    """
     for s in range(low, high):
         begin, end = offsets[s], offsets[s + 1]
-        order = np.arange(begin, end)
-        if ranks.size > 0:
-            order = order[np.argsort(ranks[begin:end], kind="mergesort")]
-        permutation[begin:end] = order[np.argsort(times[order], kind="mergesort")]
+        for e in range(begin, end):
+            permutation[e] = e
+        width = 1
+        while width < end - begin:
+            for start in range(begin, end - width, 2 * width):
+                middle, stop = start + width, min(start + 2 * width, end)
+                if _earlier(permutation[middle], permutation[middle - 1], times, ranks):
+                    for e in range(start, stop):
+                        scratch[e] = permutation[e]
+                    i, j = start, middle
+                    for place in range(start, stop):
+                        from_right = j < stop and (i >= middle or _earlier(scratch[j], scratch[i], times, ranks))
+                        permutation[place] = scratch[j] if from_right else scratch[i]
+                        i += not from_right
+                        j += from_right
+            width *= 2
