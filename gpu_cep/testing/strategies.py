@@ -35,6 +35,18 @@ ATTRIBUTES: Mapping[str, tuple[pa.DataType, tuple[Any, ...]]] = {
 }
 
 
+# Other types that hold the same values.
+OTHER_TYPES: Mapping[str, pa.DataType] = {
+    "type": pa.dictionary(pa.int32(), pa.string()),
+    "k": pa.uint8(),
+    "s": pa.large_string(),
+    "x": pa.int16(),
+    "y": pa.float32(),
+    "t": pa.timestamp("ms"),
+    "m": pa.decimal128(18, 4),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
     """A type of timestamp: its moments 0, 1, 2 … and what may follow WITHIN for `n` of them."""
@@ -48,7 +60,8 @@ class Clock:
 CLOCKS = (
     Clock(pa.int64(), lambda n: n, ("{n}",)),
     Clock(pa.int64(), lambda n: n, ("{n} seconds",), time_unit="s"),
-    Clock(pa.int32(), lambda n: n, ("{n}",)),
+    Clock(pa.int32(), lambda n: n - 3, ("{n}",)),
+    Clock(pa.int64(), lambda n: (-(2**63) + n, n, 2**63 - 1 - n)[n % 3], ("{n}", "9223372036854775807")),  # the ends of 64 bits
     Clock(pa.float64(), lambda n: n / 2 - 1, ("{n}", "{n}.5")),
     Clock(pa.date32(), lambda n: DAY_ZERO + timedelta(n), ("{n} days", "{n}")),
     Clock(pa.timestamp("us"), lambda n: SECOND_ZERO + timedelta(seconds=n), ("{n} seconds", "{n}500 ms")),
@@ -71,12 +84,15 @@ def event_tables(
 ) -> pa.Table:
     """A table of the common schema, in no order of time; `tied` says whether timestamps may be equal."""
     size = min(draw(st.integers(0, max_size + 6)), max_size)
-    moments = draw(st.lists(st.integers(0, 9), min_size=size, max_size=size, unique=not tied))
+    moments = draw(st.lists(st.integers(0, max(9, max_size)), min_size=size, max_size=size, unique=not tied))
     columns = {"ts": pa.array([clock.moment(n) for n in moments], clock.type)}
+    types = OTHER_TYPES if draw(st.booleans()) else {}
     for name, (type_, choices) in {"type": (pa.string(), alphabet), **ATTRIBUTES}.items():
         values = draw(st.lists(st.sampled_from(choices), min_size=size, max_size=size))
-        columns[name] = pa.array(values, type_)
-    return pa.table(columns)
+        columns[name] = pa.array(values, types.get(name, type_))
+    table = pa.table(columns)
+    cut = draw(st.integers(0, size))
+    return pa.concat_tables([table[:cut], table[cut:]])
 
 
 # Queries ---------------------------------------------------------------------
@@ -131,11 +147,17 @@ def queries(draw: st.DrawFn, windows: tuple[str, ...] = ("{n}",), alphabet: tupl
 
 
 @st.composite
-def cases(draw: st.DrawFn, max_size: int = 9, max_variables: int = 5, tied: bool = True) -> Case:
+def cases(
+    draw: st.DrawFn,
+    max_size: int = 9,
+    max_variables: int = 5,
+    tied: bool = True,
+    strategies: tuple[str, ...] = ("skip_till_next_match", "skip_till_any_match"),
+) -> Case:
     """A query, a table and keywords that go together."""
     clock, alphabet = draw(st.sampled_from(CLOCKS)), draw(st.sampled_from(ALPHABETS))
     options = {
-        "strategy": draw(st.sampled_from(("skip_till_next_match", "skip_till_any_match"))),
+        "strategy": draw(st.sampled_from(strategies)),
         "ties": draw(st.sampled_from(("strict", "position"))),
         "partition_by": draw(st.sampled_from((None, None, None, None, ("k",), ("k",), ("s",), ("k", "y")))),
         "order_by": draw(st.sampled_from((None, None, ("x",), ("s", "y")))),

@@ -41,6 +41,12 @@ def test_same_matches_in_the_same_order(case):
     assert matches_of(found(case, output="indices")) == wanted
 
 
+@given(cases(max_size=40, strategies=("skip_till_next_match",)))
+def test_same_matches_in_longer_streams(case):
+    wanted = expected(case)
+    assert matches_of(found(case, output="indices")) == wanted
+
+
 @given(cases(), st.data())
 def test_pruning_changes_nothing(case, data):
     from gpu_cep.plan.settings import PRUNING_STEPS
@@ -66,6 +72,15 @@ def test_count_counts_the_matches_of_each_stream(case):
     wanted = Counter(key_of(rows[min(match.values())[0]], keys) for match in expected(case))
     counts = found(case, output="count").to_pylist()
     assert {key_of(row, keys): row["count"] for row in counts if row["count"]} == dict(wanted)
+
+
+@given(cases(max_size=7), st.sampled_from(("matches", "events", "indices", "count")))
+def test_brute_force_answers_in_every_form(case, output):
+    """``algorithm="brute_force"`` gives the table that the engine gives, type by type and row by row."""
+    expected(case)
+    wanted, answer = found(case, output=output, algorithm="brute_force"), found(case, output=output)
+    assert answer.schema == wanted.schema
+    assert repr(answer.to_pylist()) == repr(wanted.to_pylist())  # NaN equals NaN
 
 
 def key_of(row: dict[str, Any], keys: list[str]) -> tuple[Any, ...]:
