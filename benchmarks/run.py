@@ -40,12 +40,11 @@ def measured_case(case: Case, repeats: int) -> tuple[list[Timing], list[Floor], 
 
 
 def measured_curves(workloads: list[Workload], events: int, repeats: int) -> dict[str, list[Timing]]:
-    """Rates over the number of streams, the number of events and the length of the window."""
+    """Rates over the number of streams, the number of events (with as many in each stream) and the length of the window."""
     curved = [workload for workload in workloads if workload.name in CURVED]
-    sizes = [max(1, events * tenths // 10) for tenths in (1, 2, 5, 10)]
     curves = {
         "streams": [Case(w, events, streams) for w in curved for streams in STREAM_CURVE],
-        "events": [Case(w, size, w.streams) for w in curved for size in sizes],
+        "events": [Case(w, events * tenths // 10, w.streams * tenths // 10) for w in curved for tenths in (1, 2, 5, 10)],
         "window": [Case(w, events, WINDOW_CURVE_STREAMS, factor) for w in curved for factor in WINDOW_CURVE],
     }
     return {name: [t for case in cases for t in _curve_point(case, repeats)] for name, cases in curves.items()}
