@@ -37,7 +37,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
     limit = plan.settings.max_matches
     if limit is not None and len(found) > limit:
         raise MatchLimitExceeded(f"more than max_matches={limit:,} matches, in a search by brute force")
-    ranks = tie_ranks(columns, plan.query.order_by)
+    ranks = tie_ranks(columns, plan.query.order_by, np.arange(len(columns)))
     rows = np.lexsort([np.arange(len(columns)), *([ranks] if ranks.size else []), times])
     place = np.empty(len(rows), np.int64)
     place[rows] = np.arange(len(rows))

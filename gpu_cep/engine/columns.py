@@ -130,9 +130,9 @@ class EventColumns:
         encoded = source.dictionary_encode(null_encoding="encode")
         return encoded.indices.to_numpy(), len(encoded.dictionary)
 
-    def dense_rank(self, column: int) -> npt.NDArray[np.int64]:
-        """The place of each row's value among the distinct values: NULL first, NaN last."""
-        return dense_rank(self.arrow(column))
+    def dense_rank(self, column: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The place of the value of each of `rows` among their distinct values: NULL first, NaN last."""
+        return dense_rank(self.arrow(column).take(pa.array(rows)))
 
     def _is_text(self, column: int) -> bool:
         return self._types[column].kind is Kind.STRING

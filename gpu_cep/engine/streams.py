@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ class OrderedEvents:
     ``offsets[s]`` is where stream s begins (one more entry than streams,
     empty streams among them), `times` float64 or uint64 (int64 seen so that
     differences cannot overflow), `ranks` the place among ties that `order_by`
-    gives (empty without), `rows` the input row numbers.
+    gives (empty without ties), `rows` the input row numbers.
     """
 
     offsets: Indices
@@ -63,17 +63,31 @@ def load_times(columns: EventColumns, column: int) -> Array:
 def order_events(plan: Plan, columns: EventColumns, times: Array, labelled: LabelledEvents, keys: StreamKeys, threads: int) -> OrderedEvents:
     """The labelled events by stream and time; ties by `order_by`, then by input position."""
     scattering = _scatter_plan(labelled, keys, threads)
-    ranks = tie_ranks(columns, plan.query.order_by)
     ordered = OrderedEvents(
         offsets=scattering.offsets,
         times=scattering.column(times, times.dtype),
-        ranks=scattering.column(ranks, np.dtype(np.int64)) if ranks.size else ranks,
+        ranks=np.empty(0, np.int64),
         labels=scattering.values(labelled.labels, np.dtype(np.uint64)),
         rows=scattering.values(labelled.rows, np.dtype(np.int64)),
         bank=_scatter_bank(columns, plan.layout, scattering),
         keys_ordered=keys.ordered,
     )
-    return _as_unsigned(_in_time_order(ordered, threads))
+    ordered = _in_time_order(ordered, threads)
+    tied = _tied_events(ordered) if plan.query.order_by else ordered.ranks
+    if tied.size:
+        # ranking costs far more than ordering by time: only those that need it are ranked
+        ranks = np.zeros(len(ordered.rows), np.int64)
+        ranks[tied] = tie_ranks(columns, plan.query.order_by, ordered.rows[tied])
+        ordered = _in_time_order(replace(ordered, ranks=ranks), threads)
+    return _as_unsigned(ordered)
+
+
+def _tied_events(ordered: OrderedEvents) -> Indices:
+    """The events, in time order, that share their time with a neighbour in their stream."""
+    same = np.zeros(len(ordered.times) + 1, np.bool_)  # whether event e has the time of e − 1
+    np.equal(ordered.times[1:], ordered.times[:-1], out=same[1:-1])
+    same[ordered.offsets] = False
+    return np.flatnonzero(same[1:] | same[:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +143,11 @@ def _scatter_bank(columns: EventColumns, layout: BankLayout, scattering: _Scatte
     return ColumnBank(ints, floats, words(layout.ints), words(layout.floats))
 
 
-def tie_ranks(columns: EventColumns, order_by: tuple[int, ...]) -> Indices:
-    """For each row its place by the `order_by` columns, NULLs first, equal rows alike; empty without such columns."""
+def tie_ranks(columns: EventColumns, order_by: tuple[int, ...], rows: Indices) -> Indices:
+    """For each of `rows` its place among them by the `order_by` columns, NULLs first, equal rows alike; empty without such columns."""
     ranks = np.empty(0, np.int64)
     for column in order_by:
-        rank = columns.dense_rank(column)
+        rank = columns.dense_rank(column, rows)
         if not ranks.size:
             ranks = rank
             continue

@@ -55,4 +55,4 @@ def _input_column(query: BoundQuery, column: int) -> int:
 
 
 def _has_order(data_type: DataType) -> bool:
-    return data_type.kind is not Kind.OTHER and data_type.precision <= MAX_DIGITS
+    return data_type.kind not in (Kind.OTHER, Kind.NULL) and data_type.precision <= MAX_DIGITS
