@@ -9,7 +9,7 @@ there.
 Choices that SQL dialects differ in:
 
 * ``round`` rounds half away from zero;
-* ``least`` and ``greatest`` skip NULL and are NaN if a value is;
+* ``least`` and ``greatest`` skip NULL, and NaN is the greatest of all, as in Spark;
 * ``floor``, ``ceil`` and ``round`` leave integers alone and otherwise compute in floats, as ``sqrt`` always does; ``sqrt`` of a
   negative number is NaN;
 * a number literal with a fraction is a float, unless it meets a decimal.

@@ -175,7 +175,7 @@ TERMS: Mapping[str, tuple[str, ...]] = {
         *("{x}", "{y}") * 4,
         *("{x} + 1", "{x} - {y}", "{x} * 2", "{x} / {y}", "{x} % 2", "{y} % 2", "{y} * 0.5", "-{x}", "abs({x} - 2)", "sign({y})"),
         *("floor({y})", "ceil({y})", "round({y})", "sqrt({x})", "coalesce({x}, 1)", "coalesce({y}, {x})", "nullif({x}, 0)"),
-        *("least({x}, 2)", "greatest({x}, 1)", "length({s})"),
+        *("least({x}, 2)", "greatest({x}, 1)", "least({y}, 1)", "greatest({y}, {x})", "length({s})"),
     ),
     "decimal": ("{m}", "{m}", "{m} + 0.25", "{m} - 1", "-{m}", "{m} + {x}"),
     "string": ("{s}", "{s}", "{s}", "lower({s})", "upper({s})"),

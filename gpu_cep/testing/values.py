@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from decimal import localcontext
 from typing import Any
 
@@ -87,11 +87,10 @@ def _sign(value: Value) -> Value:
     return type(value)((value > 0) - (value < 0))
 
 
-def _extreme(best: Callable[[Iterable[Any]], Value]) -> Callable[[list[Value]], Value]:
+def _extreme(best: Callable[..., Value]) -> Callable[[list[Value]], Value]:
     def choose(values: list[Value]) -> Value:
         present = [value for value in values if value is not None]
-        unordered = [value for value in present if value != value]
-        return (unordered or [best(present)])[0] if present else None
+        return best(present, key=lambda value: (value != value, value)) if present else None
 
     return choose
 

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -72,6 +73,47 @@ def test_count_counts_the_matches_of_each_stream(case):
     wanted = Counter(key_of(rows[min(match.values())[0]], keys) for match in expected(case))
     counts = found(case, output="count").to_pylist()
     assert {key_of(row, keys): row["count"] for row in counts if row["count"]} == dict(wanted)
+
+
+SPECIAL = pa.table(
+    {
+        "ts": [1, 2, 3, 4, 5, 6],
+        "type": list("ABCABB"),
+        "k": [1, 1, 1, 1, 2, 1],
+        "x": [1, 2**60, None, 2**60, 1, 5],
+        "y": [math.inf, 1.0, math.nan, -0.0, 0.0, 1e308],
+    }
+)
+
+
+@pytest.mark.parametrize("strategy", ["skip_till_next_match", "skip_till_any_match"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PATTERN A a WHERE 1 = 1",
+        "PATTERN A a WHERE NULL",
+        "PATTERN SEQ(A a, B b) WHERE TRUE AND a.x < b.x",
+        "PATTERN SEQ(A a, B b+) WHERE b[i-1].k = a.k",
+        "PATTERN SEQ(A a, B b+) WHERE b[i-1].k = a.k AND a.k = b.k",
+        "PATTERN SEQ(a, b+) WHERE least(a.y, b.y) < 1",
+        "PATTERN SEQ(a, b+) WHERE greatest(a.y, b.y) > 1",
+        "PATTERN SEQ(a, b) WHERE a.y * b.y > 0",
+        "PATTERN SEQ(a, b) WHERE a.y % b.y >= 0",
+        "PATTERN SEQ(a, b) WHERE nullif(a.y, b.y) IS NULL",
+        "PATTERN SEQ(a, b) WHERE round(a.y) = b.y",
+        "PATTERN SEQ(a, b) WHERE a.x IN (1, NULL, b.x)",
+        "PATTERN SEQ(a, b) WHERE a.x < 1152921504606846977.0",
+        "PATTERN SEQ(a, b) WHERE a.x = 1152921504606846976e0",
+        "PATTERN SEQ(a, b) WHERE [y]",
+        "PATTERN a+ WHERE [y]",
+        "PATTERN a+ WHERE [x]",
+        "PATTERN SEQ(a, b) WITHIN 1.5",
+        "PARTITION BY y PATTERN SEQ(A a, B b)",
+    ],
+)
+def test_corners(text, strategy):
+    case = Case(text, SPECIAL, {"strategy": strategy})
+    assert matches_of(found(case, output="indices")) == expected(case)
 
 
 @given(cases(max_size=7), st.sampled_from(("matches", "events", "indices", "count")))

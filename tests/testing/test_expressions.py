@@ -110,6 +110,8 @@ def value(text: str) -> object:
         ("least(a.x, a.n, a.y) = 2.5", True),
         ("greatest(a.n, a.n) IS NULL", True),
         ("greatest(a.x, a.nan) = 7", False),
+        ("least(a.x, a.nan) = 7", True),
+        ("least(a.nan, a.x) = 7", True),
         ("coalesce(a.n, a.y) = 2.5", True),
         ("nullif(a.x, 7) IS NULL", True),
         ("nullif(a.x, a.n) = 7", True),
