@@ -116,6 +116,14 @@ def test_corners(text, strategy):
     assert matches_of(found(case, output="indices")) == expected(case)
 
 
+def test_order_by_orders_the_results_across_derived_keys():
+    """The engine splits the stream by k; the results still stand in the order of the whole stream, which x decides."""
+    events = pa.table({"ts": [0, 0, 0, 1, 1], "type": list("AAABB"), "k": [1, 2, 1, 1, 2], "x": [3, 2, 1, 0, 0]})
+    case = Case("PATTERN SEQ(A a, B b) WHERE a.k = b.k", events, {"order_by": ["x"]})
+    assert matches_of(found(case, output="indices")) == [{"a": (2,), "b": (3,)}, {"a": (1,), "b": (4,)}, {"a": (0,), "b": (3,)}]
+    assert expected(case) == matches_of(found(case, output="indices"))
+
+
 @given(cases(max_size=7), st.sampled_from(("matches", "events", "indices", "count")))
 def test_brute_force_answers_in_every_form(case, output):
     """``algorithm="brute_force"`` gives the table that the engine gives, type by type and row by row."""
