@@ -32,4 +32,11 @@ def match_partition(plan: Plan, events: pa.Schema, result: pa.Schema, batches: I
     del gathered
     context = TaskContext.get()
     matches = execute(plan, table, threads=1 if context is None else context.cpus())
-    yield from matches.cast(result).to_batches(max_chunksize=RESULT_ROWS)
+    yield from _as_promised(matches, result).to_batches(max_chunksize=RESULT_ROWS)
+
+
+def _as_promised(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """`table` in Spark's types: durations, for one, are microseconds there."""
+    # only what differs is cast: pyarrow cannot cast lists of structs that hold a column of type null, not even to themselves
+    pairs = zip(table.columns, schema.types, strict=True)
+    return pa.Table.from_arrays([column if column.type == promised else column.cast(promised) for column, promised in pairs], schema=schema)

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
-from gpu_cep.errors import PatternError, PatternSyntaxError, UnsupportedError
+from gpu_cep.errors import EngineUnavailable, PatternError, PatternSyntaxError, UnsupportedError
 from tests.spark.samples import QUERIES, streams
 
 
@@ -61,6 +61,8 @@ def test_the_schema_is_known_without_a_job(source: DataFrame) -> None:
         ("PATTERN SEQ(A a, B b)", {"timestamp": "when"}, PatternError, "when"),
         ("PATTERN SEQ(A a, B b)", {"partition_by": "nokey"}, PatternError, "nokey"),
         ("PATTERN SEQ(A a, B b)", {"output": "indices"}, UnsupportedError, "matches, events, count"),
+        ("PATTERN SEQ(A a, B b)", {"algorithm": "brute_force"}, UnsupportedError, "ses_automaton"),
+        ("PATTERN SEQ(A a, B b)", {"engine": "gpu"}, EngineUnavailable, "gpu"),
         ("PATTERN SEQ(A a, B b)", {"columns": ["nothing"]}, PatternError, "nothing"),
         ("PATTERN SEQ(A a, NOT(C c), B b) WITHIN 3", {}, UnsupportedError, "NOT"),
     ],
@@ -81,6 +83,12 @@ def test_null_timestamps_are_reported_although_no_variable_binds_them(spark: Spa
     table = pa.table({"ts": [1, None, None], "type": ["A", "X", "X"], "key": ["k", "k", "k"]})
     frame = cep.gpu_match(spark.createDataFrame(table), "PARTITION BY key PATTERN SEQ(A a, B b)")
     with pytest.raises(PySparkException, match=r"EventError.*'ts'.*2"):
+        frame.collect()
+
+
+def test_max_matches_is_an_error_not_a_truncation(spark: SparkSession) -> None:
+    frame = cep.gpu_match(spark.createDataFrame(streams(100, seed=2)), "PATTERN SEQ(A a, B b) WITHIN 50", max_matches=3)
+    with pytest.raises(PySparkException, match="MatchLimitExceeded"):
         frame.collect()
 
 

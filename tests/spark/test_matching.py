@@ -96,6 +96,39 @@ def test_zoned_times(spark: SparkSession) -> None:
     assert assert_same(spread(spark, zoned, 3), QUERIES["both"].replace("WITHIN 15", "WITHIN 15 minutes")).num_rows
 
 
+def test_every_type_is_carried(spark: SparkSession) -> None:
+    rows = spark.range(12).selectExpr(
+        "id AS ts",
+        "IF(id % 2 = 0, 'A', 'B') AS type",
+        "CAST(id AS BYTE) AS byte",
+        "CAST(id / 8 AS FLOAT) AS real",
+        "CAST(id / 8 AS DECIMAL(9, 3)) AS exact",
+        "DATE'2024-02-28' + CAST(id AS INT) AS day",
+        "TIMESTAMP'2024-03-31 01:30:00' + id * INTERVAL '20' MINUTE AS instant",
+        "TIMESTAMP_NTZ'2024-03-31 01:30:00' + id * INTERVAL '20' MINUTE AS wall",
+        "id * INTERVAL '1' HOUR AS lasting",
+        "CAST(CAST(id AS STRING) AS BINARY) AS raw",
+        "ARRAY(id, NULL) AS list",
+        "NAMED_STRUCT('in', NAMED_STRUCT('at', TIMESTAMP'2024-01-01 00:00:00')) AS nested",
+        "MAP('k', id) AS map",
+        "NULL AS nothing",
+    )
+    whole = assert_same(rows, "PATTERN SEQ(A a, B b+) WITHIN 3")
+    assert whole.num_rows
+    single = "PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.exact AS e, b.wall AS w, b.day - a.day AS days, b.instant - a.instant AS gap"
+    assert assert_same(rows, single).num_rows
+    several = "PATTERN SEQ(A a, B b+) WITHIN 3 RETURN b.instant AS i, b.raw AS r, max(b.wall) AS w, sum(b.exact) AS s, min(b.real) AS m"
+    assert assert_same(rows, several).num_rows
+
+
+def test_keys_that_are_equal_meet(spark: SparkSession) -> None:
+    """0.0 and -0.0 are one key, and so are all NaN."""
+    x = [0.0, -0.0, float("nan"), float("nan"), None, None]
+    table = pa.table({"ts": range(6), "x": x, "type": list("ABABAB")})
+    for query, expected in (("PARTITION BY x PATTERN SEQ(A a, B b)", 3), ("PATTERN SEQ(A a, B b) WHERE [x]", 1)):
+        assert assert_same(spread(spark, table, 6), query).num_rows == expected
+
+
 def test_results_compose(spark: SparkSession) -> None:
     table = streams(300, seed=10)
     pairs = "PARTITION BY key PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.n AS n"
