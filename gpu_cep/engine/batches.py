@@ -11,11 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.plan.plan import Plan
-from gpu_cep_kernels.windows import window_end
+from gpu_cep_kernels.windows import window_ends
 
 # Events per batch: labels, times, next occurrences and window ends of one batch stay near the cache.
 BATCH = 1 << 17
@@ -59,14 +60,18 @@ def _cut_stream(plan: Plan, ordered: OrderedEvents, low: int, stream_end: int, s
 
 def _reach(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> int:
     """Where the window of event `last` ends."""
+    clock, length = window_clock(plan, ordered.times[last:stream_end])
+    found = np.empty(1, np.int32)
+    start = np.zeros(1, np.int64)
+    window_ends(start, start, clock, np.full(1, stream_end - last, np.int32), length, found)
+    return last + int(found[0])
+
+
+def window_clock(plan: Plan, times: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.generic], np.uint64 | np.float64]:
+    """What windows over these events are measured on, and their length on it: times, or positions for a number of events."""
     match plan.query.window:
         case CountWindow(events=events):
-            return min(last + events, stream_end)
+            return np.arange(len(times), dtype=np.uint64), np.uint64(events - 1)
         case TimeWindow(length=length):
-            return window_end(ordered.times, last, stream_end, window_length(ordered, length))
-    return stream_end
-
-
-def window_length(ordered: OrderedEvents, length: int | float) -> np.uint64 | np.float64:
-    """A time window's length in the type of the times."""
-    return np.float64(length) if ordered.times.dtype.kind == "f" else np.uint64(length)
+            return times, np.float64(length) if times.dtype.kind == "f" else np.uint64(length)
+    return times, np.float64(np.inf) if times.dtype.kind == "f" else np.uint64(2**64 - 1)

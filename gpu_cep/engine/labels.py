@@ -61,7 +61,7 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
             return np.arange(low, high), labels[:-1]
         return rows[:count], labels[:count]
 
-    labelled = spread(label, slices(len(columns), threads), threads)
+    labelled = spread(label, slices(len(columns), threads) or [(0, 0)], threads)
     return LabelledEvents([rows for rows, _ in labelled], [labels for _, labels in labelled])
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from gpu_cep.engine.columns import EventColumns, dense_rank
 from gpu_cep.engine.keys import encode_keys
 from gpu_cep.engine.matches import Indices, Matches
-from gpu_cep.engine.streams import OrderedEvents
+from gpu_cep.engine.streams import OrderedEvents, tie_ranks
 from gpu_cep.plan.plan import Plan
 
 
@@ -23,11 +23,10 @@ def in_result_order(plan: Plan, columns: EventColumns, ordered: OrderedEvents, m
     if ordered.keys_ordered and not plan.derived:
         return matches, streams
     ranks = _stream_ranks(plan, columns, ordered, matches.first, streams)
-    keys = [ordered.rows[matches.first], ordered.times[matches.first], ranks]
-    if ordered.times.dtype.kind == "u":
-        keys[1] = keys[1].view(np.int64)
-    if ordered.ranks.size:
-        keys.insert(1, ordered.ranks[matches.first])
+    rows, times = ordered.rows[matches.first], ordered.times[matches.first]
+    by_time = times.view(np.int64) if times.dtype.kind == "u" else times
+    ties = [tie_ranks(columns, plan.query.order_by, rows)] if plan.query.order_by else []
+    keys = [rows, *ties, by_time, ranks]
     # equal keys are matches of one first event, whose order is kept
     order = np.lexsort(keys)
     return matches.reordered(order), ranks[order]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -11,7 +13,6 @@ from gpu_cep.engine.programs import Tabulate, assemble
 from gpu_cep.plan.plan import Part, Plan, PlannedCondition
 from gpu_cep.plan.programs import Instruction
 from gpu_cep_kernels.rules import COMPARISONS, UNBOUNDED
-from gpu_cep_kernels.summary import topological_order
 from gpu_cep_kernels.tables import BY_FLOATS, BY_INTS, BY_PROGRAM, CONSECUTIVELY, PAIRWISE, SINGLY, ConditionTable, PatternTable, ProgramTable
 
 
@@ -32,15 +33,19 @@ def matcher_tables(plan: Plan, tabulate: Tabulate) -> MatcherTables:
     (branch,) = query.branches
     before = branch.before
     variables = [query.variables[v] for v in branch.variables]
-    direct = [mask & ~_union(before[u] for u in _members(mask)) for mask in before]
-    behind = [sum(1 << w for w, mask in enumerate(before) if mask >> v & 1) for v in range(len(before))]
+    behind = _transposed(before)
+    direct = [mask & ~_union([before[u] for u in members(mask)]) for mask in before]
+    following = _transposed(direct)
     programs, spans = assemble([condition.program for condition in plan.conditions], tabulate)
     return MatcherTables(
         pattern=PatternTable(
-            order=topological_order(before).astype(np.int64),
+            order=np.argsort([mask.bit_count() for mask in before], kind="stable").astype(np.int64),
             before=np.array(before, np.uint64),
-            direct=np.array(direct, np.uint64),
             behind=np.array(behind, np.uint64),
+            direct_first=_offsets([mask.bit_count() for mask in direct]),
+            direct=np.array([u for mask in direct for u in members(mask)], np.int64),
+            following_first=_offsets([mask.bit_count() for mask in following]),
+            following=np.array([u for mask in following for u in members(mask)], np.int64),
             minimum=np.array([variable.minimum for variable in variables], np.int64),
             maximum=np.array([UNBOUNDED if variable.maximum is None else variable.maximum for variable in variables], np.int64),
         ),
@@ -51,15 +56,18 @@ def matcher_tables(plan: Plan, tabulate: Tabulate) -> MatcherTables:
     )
 
 
-def _members(mask: int) -> list[int]:
+def members(mask: int) -> list[int]:
+    """The variables in a label mask."""
     return [v for v in range(mask.bit_length()) if mask >> v & 1]
 
 
-def _union(masks: object) -> int:
-    result = 0
-    for mask in masks:  # type: ignore[attr-defined]
-        result |= mask
-    return result
+def _union(masks: Sequence[int]) -> int:
+    return reduce(or_, masks, 0)
+
+
+def _transposed(masks: Sequence[int]) -> list[int]:
+    """Of a relation given as "mask of those before each" the "mask of those behind each"."""
+    return [sum(1 << w for w, mask in enumerate(masks) if mask >> v & 1) for v in range(len(masks))]
 
 
 def _condition_table(conditions: Sequence[PlannedCondition], spans: Sequence[tuple[int, int]], variables: int) -> ConditionTable:

@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from gpu_cep.engine.batches import Batch, cut_batches
 from gpu_cep.engine.budget import Budget, BudgetExceeded
-from gpu_cep.engine.candidates import match_windows, prune_windows
+from gpu_cep.engine.candidates import Candidates, Windows, match_windows, prune_windows
 from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.direct import DirectMatcher, is_deterministic, reads_directly
 from gpu_cep.engine.keys import encode_keys
 from gpu_cep.engine.labels import label_events
 from gpu_cep.engine.matches import Indices, Matches, concatenated
@@ -93,21 +94,37 @@ class _Search:
 
     def find(self, batch: Batch) -> Matches:
         """The matches of a batch."""
-        windows = match_windows(self.plan, self.ordered, batch, self.automaton.tables, self.profile)
-        candidates = prune_windows(self.plan, windows, self.automaton.tables, self.profile)
-        with self.profile.stage("automaton"):
-            matches = self.automaton.find(self.ordered, batch, windows, candidates)
+        windows, candidates, direct = self._candidates(batch)
+        with self.profile.stage("matching"):
+            if direct is not None:
+                matches = direct.find(batch, windows, candidates)
+                self.automaton.budget.spend(batch.low, len(matches), matches.size, 0)
+            else:
+                matches = self.automaton.find(self.ordered, batch, windows, candidates)
         self.profile.add("matches", len(matches))
         return matches
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """The candidates of a batch, and how many matches start at each."""
-        windows = match_windows(self.plan, self.ordered, batch, self.automaton.tables, self.profile)
-        candidates = prune_windows(self.plan, windows, self.automaton.tables, self.profile)
-        with self.profile.stage("automaton"):
-            totals = self.automaton.count(self.ordered, batch, windows, candidates)
+        windows, candidates, direct = self._candidates(batch)
+        with self.profile.stage("matching"):
+            if direct is not None:
+                totals = np.ones(len(candidates.starts), np.int64)
+            else:
+                totals = self.automaton.count(self.ordered, batch, windows, candidates)
         self.profile.add("matches", int(totals.sum()))
-        return candidates + batch.low, totals
+        return candidates.starts + batch.low, totals
+
+    def _candidates(self, batch: Batch) -> tuple[Windows, Candidates, DirectMatcher | None]:
+        tables = self.automaton.tables
+        windows = match_windows(self.plan, self.ordered, batch, tables, self.profile)
+        if not (reads_directly(self.plan, tables) and is_deterministic(windows, tables)):
+            return windows, prune_windows(self.plan, windows, tables, self.profile), None
+        direct = DirectMatcher(tables)
+        with self.profile.stage("chain"):
+            candidates = direct.candidates(windows)
+        self.profile.add("candidates", len(candidates.starts))
+        return windows, candidates, direct
 
 
 def _counted(search: _Search, parts: list[tuple[Indices, Indices]]) -> pa.Table:

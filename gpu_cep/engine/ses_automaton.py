@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.budget import Budget
-from gpu_cep.engine.candidates import Windows
+from gpu_cep.engine.candidates import Candidates, Windows
 from gpu_cep.engine.matches import Matches, concatenated
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.engine.streams import OrderedEvents
@@ -52,21 +52,22 @@ class SesAutomaton:
     passes_over: bool
     budget: Budget
 
-    def find(self, ordered: OrderedEvents, batch: Batch, windows: Windows, candidates: Indices) -> Matches:
+    def find(self, ordered: OrderedEvents, batch: Batch, windows: Windows, candidates: Candidates) -> Matches:
         """The matches that start at the candidates, in order of first event, last event and bindings."""
+        starts, ends = candidates.starts, _window_ends(windows, candidates)
         found: list[Matches] = []
         variables = len(self.tables.pattern.order)
-        capacity = len(candidates) + 16
+        capacity = len(starts) + 16
         output = _output(capacity, capacity * (self.tables.fewest + 2), variables)
         run = new_run(_PATH, variables, self.tables.conditions, self.tables.programs)
         status = OUTPUT_FULL
         while status != FINISHED:
-            status = self._advance(ordered, batch, windows, candidates, run, output, counting=False)
+            status = self._advance(ordered, batch, windows, starts, ends, run, output, counting=False)
             taken, filled = int(run.state[MATCHES]), int(run.state[EVENTS])
             if taken:
-                matches = Matches(candidates[output.starts[:taken]] + batch.low, output.counts[:taken], output.events[:filled] + batch.low)
+                matches = Matches(starts[output.starts[:taken]] + batch.low, output.counts[:taken], output.events[:filled] + batch.low)
                 found.append(matches)
-            self._spend(run, batch, candidates, taken, 8 * filled + (8 + 4 * variables) * taken)
+            self._spend(run, batch, starts, taken, 8 * filled + (8 + 4 * variables) * taken)
             run.state[MATCHES] = run.state[EVENTS] = 0
             if status == PATH_FULL:
                 run = deepened(run)
@@ -75,16 +76,17 @@ class SesAutomaton:
                 output = _output(capacity, capacity * (self.tables.fewest + 2) + len(run.event), variables)
         return concatenated(found, variables).sorted_within_starts()
 
-    def count(self, ordered: OrderedEvents, batch: Batch, windows: Windows, candidates: Indices) -> Indices:
+    def count(self, ordered: OrderedEvents, batch: Batch, windows: Windows, candidates: Candidates) -> Indices:
         """The number of matches that start at each candidate."""
+        starts, ends = candidates.starts, _window_ends(windows, candidates)
         variables = len(self.tables.pattern.order)
         run = new_run(_PATH, variables, self.tables.conditions, self.tables.programs)
-        totals = np.zeros(len(candidates), np.int64)
+        totals = np.zeros(len(starts), np.int64)
         output = _output(0, 0, variables)
         status = PATH_FULL
         while status != FINISHED:
-            status = self._advance(ordered, batch, windows, candidates, run, output, counting=True, totals=totals)
-            self._spend(run, batch, candidates, 0, 0)
+            status = self._advance(ordered, batch, windows, starts, ends, run, output, counting=True, totals=totals)
+            self._spend(run, batch, starts, 0, 0)
             if status == PATH_FULL:
                 run = deepened(run)
         return totals
@@ -94,7 +96,8 @@ class SesAutomaton:
         ordered: OrderedEvents,
         batch: Batch,
         windows: Windows,
-        candidates: Indices,
+        starts: Indices,
+        ends: npt.NDArray[np.int32],
         run: Run,
         output: _Output,
         *,
@@ -102,18 +105,22 @@ class SesAutomaton:
         totals: Indices | None = None,
     ) -> int:
         status = enumerate_matches(
-            candidates, windows.ends, windows.labels, windows.after, windows.occurrence,
+            starts, ends, windows.labels, windows.after, windows.occurrence,
             self.tables.pattern, self.tables.conditions, self.tables.programs, ordered.bank, batch.low,
             self.passes_over, counting, _STEPS_PER_CALL, run,
             output.starts, output.counts, output.events, np.empty(0, np.int64) if totals is None else totals,
         )  # fmt: skip
         if status == OVERFLOWED:
-            raise ConditionOverflow(int(run.state[ERROR_CONDITION]) - 1, int(candidates[run.state[CANDIDATE]]) + batch.low)
+            raise ConditionOverflow(int(run.state[ERROR_CONDITION]) - 1, int(starts[run.state[CANDIDATE]]) + batch.low)
         return int(status)
 
-    def _spend(self, run: Run, batch: Batch, candidates: Indices, matches: int, size: int) -> None:
-        current = min(int(run.state[CANDIDATE]), len(candidates) - 1)
-        start = int(candidates[current]) + batch.low if len(candidates) else batch.low
+    def _spend(self, run: Run, batch: Batch, starts: Indices, matches: int, size: int) -> None:
+        current = min(int(run.state[CANDIDATE]), len(starts) - 1)
+        start = int(starts[current]) + batch.low if len(starts) else batch.low
         self.budget.spend(start, matches, size, int(run.state[STEPS]))
         run.state[STEPS] = 0
 
+
+def _window_ends(windows: Windows, candidates: Candidates) -> npt.NDArray[np.int32]:
+    inside = None if candidates.earliest is None else candidates.earliest.max(axis=1, initial=0)
+    return windows.ends(candidates.starts, inside)

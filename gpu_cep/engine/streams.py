@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.columns import Array, EventColumns
-from gpu_cep.engine.keys import StreamKeys, encode_keys
+from gpu_cep.engine.keys import StreamKeys
 from gpu_cep.engine.labels import LabelledEvents
-from gpu_cep.engine.programs import null_words
+from gpu_cep.engine.programs import null_words, stacked
 from gpu_cep.errors import EventError
-from gpu_cep.plan.plan import BankLayout, Plan
+from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import spread
-from gpu_cep_kernels.ordering import count_disorder, exclusive_offsets, histogram, place, scatter, scatter_values, sort_streams
+from gpu_cep_kernels.ordering import count_disorder, exclusive_offsets, gather, histogram, scatter_records, sort_streams
 from gpu_cep_kernels.tables import ColumnBank
 
 Indices = npt.NDArray[np.int64]
@@ -27,13 +26,12 @@ class OrderedEvents:
 
     ``offsets[s]`` is where stream s begins (one more entry than streams,
     empty streams among them), `times` float64 or uint64 (int64 seen so that
-    differences cannot overflow), `ranks` the place among ties that `order_by`
-    gives (empty without ties), `rows` the input row numbers.
+    differences cannot overflow), `rows` the input row numbers.
+    `keys_ordered`: the streams ascend with their keys.
     """
 
     offsets: Indices
     times: Array
-    ranks: Indices
     labels: npt.NDArray[np.uint64]
     rows: Indices
     bank: ColumnBank
@@ -62,85 +60,99 @@ def load_times(columns: EventColumns, column: int) -> Array:
 
 def order_events(plan: Plan, columns: EventColumns, times: Array, labelled: LabelledEvents, keys: StreamKeys, threads: int) -> OrderedEvents:
     """The labelled events by stream and time; ties by `order_by`, then by input position."""
-    scattering = _scatter_plan(labelled, keys, threads)
-    ordered = OrderedEvents(
-        offsets=scattering.offsets,
-        times=scattering.column(times, times.dtype),
-        ranks=np.empty(0, np.int64),
-        labels=scattering.values(labelled.labels, np.dtype(np.uint64)),
-        rows=scattering.values(labelled.rows, np.dtype(np.int64)),
-        bank=_scatter_bank(columns, plan.layout, scattering),
+    layout = plan.layout
+    inputs = [times, *(columns.values(column) for column in layout.columns)]
+    offsets, arrays = _by_stream(labelled, keys, inputs, threads)
+    arrays = _in_time_order(columns, plan.query.order_by, offsets, arrays, threads)
+    ordered_times, rows, labels, *bank = arrays
+    ints, floats = bank[: len(layout.ints)], bank[len(layout.ints) :]
+    return OrderedEvents(
+        offsets=offsets,
+        times=ordered_times if ordered_times.dtype.kind == "f" else ordered_times.view(np.uint64),
+        labels=labels.view(np.uint64),
+        rows=rows,
+        bank=ColumnBank(
+            ints=stacked(ints, len(rows), np.int64),
+            floats=stacked(floats, len(rows), np.float64),
+            int_nulls=null_words([_at(columns.null_mask(column), rows) for column in layout.ints], len(rows)),
+            float_nulls=null_words([_at(columns.null_mask(column), rows) for column in layout.floats], len(rows)),
+        ),
         keys_ordered=keys.ordered,
     )
-    ordered = _in_time_order(ordered, threads)
-    tied = _tied_events(ordered) if plan.query.order_by else ordered.ranks
-    if tied.size:
-        # ranking costs far more than ordering by time: only those that need it are ranked
-        ranks = np.zeros(len(ordered.rows), np.int64)
-        ranks[tied] = tie_ranks(columns, plan.query.order_by, ordered.rows[tied])
-        ordered = _in_time_order(replace(ordered, ranks=ranks), threads)
-    return _as_unsigned(ordered)
 
 
-def _tied_events(ordered: OrderedEvents) -> Indices:
-    """The events, in time order, that share their time with a neighbour in their stream."""
-    same = np.zeros(len(ordered.times) + 1, np.bool_)  # whether event e has the time of e − 1
-    np.equal(ordered.times[1:], ordered.times[:-1], out=same[1:-1])
-    same[ordered.offsets] = False
-    return np.flatnonzero(same[1:] | same[:-1])
+def _at(mask: npt.NDArray[np.bool_] | None, rows: Indices) -> npt.NDArray[np.bool_] | None:
+    return None if mask is None else mask[rows]
 
 
-@dataclass(frozen=True, slots=True)
-class _Scattering:
-    """Where each kept row goes: ``destinations[part][j]`` is the place of row ``rows[part][j]``."""
-
-    rows: list[Indices]
-    destinations: list[Indices]
-    offsets: Indices
-    threads: int
-
-    def column(self, column: Array, dtype: np.dtype[np.generic], out: Array | None = None) -> Array:
-        """An input column, scattered."""
-        return self._scatter(lambda part, target: scatter(self.rows[part], self.destinations[part], column, target), dtype, out)
-
-    def values(self, values: list[Array], dtype: np.dtype[np.generic]) -> Array:
-        """Values that stand beside the kept rows, scattered."""
-        return self._scatter(lambda part, target: scatter_values(values[part], self.destinations[part], target), dtype, None)
-
-    def _scatter(self, scatter_part: Callable[[int, Array], None], dtype: np.dtype[np.generic], out: Array | None) -> Array:
-        target = np.empty(int(self.offsets[-1]), dtype) if out is None else out
-        spread(lambda part: scatter_part(part, target), range(len(self.rows)), self.threads)
-        return target
+def _by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array]]:
+    """Where each stream begins, and its events: times, row numbers, labels (as int64) and the other input columns, in input order."""
+    if keys.codes is None:
+        rows, labels = np.concatenate(labelled.rows), np.concatenate(labelled.labels)
+        first, *others = spread(lambda column: _gathered(column, rows), inputs, threads)
+        return np.array([0, len(rows)], np.int64), [first, rows, labels.view(np.int64), *others]
+    offsets, records = _scattered(labelled, keys.codes, keys.count, inputs, threads)
+    kinds = [inputs[0].dtype, np.dtype(np.int64), np.dtype(np.int64), *(column.dtype for column in inputs[1:])]
+    words = [records.view(np.float64) if kind.kind == "f" else records for kind in kinds]
+    return offsets, spread(lambda word: np.ascontiguousarray(words[word][:, word]), range(len(words)), threads)
 
 
-def _scatter_plan(labelled: LabelledEvents, keys: StreamKeys, threads: int) -> _Scattering:
-    rows, codes = labelled.rows, keys.codes
-    sizes = np.array([len(part) for part in rows], np.int64)
-    if codes is None:
-        ends = np.cumsum(sizes, dtype=np.int64)
-        destinations = [np.arange(end - size, end) for size, end in zip(sizes, ends, strict=True)]
-        return _Scattering(rows, destinations, np.array([0, sizes.sum()], np.int64), threads)
-    counts = np.zeros((len(rows), keys.count), np.int64)
-    offsets = np.empty(keys.count + 1, np.int64)
-    spread(lambda part: histogram(rows[part], codes, counts[part]), range(len(rows)), threads)
+def _gathered(column: Array, rows: Indices) -> Array:
+    return column if len(rows) == len(column) else column[rows]
+
+
+def _scattered(
+    labelled: LabelledEvents, codes: Array, streams: int, inputs: list[Array], threads: int
+) -> tuple[Indices, npt.NDArray[np.int64]]:
+    """A counting sort by stream that moves each event as one record, so that its words share a cache line."""
+    parts = range(len(labelled.rows))
+    counts = np.zeros((len(labelled.rows), streams), np.int64)
+    offsets = np.empty(streams + 1, np.int64)
+    spread(lambda part: histogram(labelled.rows[part], codes, counts[part]), parts, threads)
     exclusive_offsets(counts, offsets)
-    destinations = [np.empty(size, np.int64) for size in sizes]
-    spread(lambda part: place(rows[part], codes, counts[part], destinations[part]), range(len(rows)), threads)
-    return _Scattering(rows, destinations, offsets, threads)
+    out = np.empty((int(offsets[-1]), len(inputs) + 2), np.int64)
+
+    def scatter(part: int) -> None:
+        rows = labelled.rows[part]
+        records = np.empty((len(rows), out.shape[1]), np.int64)
+        records[:, 1], records[:, 2] = rows, labelled.labels[part].view(np.int64)
+        for word, column in zip([0, *range(3, out.shape[1])], inputs, strict=True):
+            gather(rows, column, (records.view(np.float64) if column.dtype.kind == "f" else records)[:, word])
+        scatter_records(rows, codes, counts[part], records, out)
+
+    spread(scatter, parts, threads)
+    return offsets, out
 
 
-def _scatter_bank(columns: EventColumns, layout: BankLayout, scattering: _Scattering) -> ColumnBank:
-    length = int(scattering.offsets[-1])
-    ints, floats = np.empty((len(layout.ints), length), np.int64), np.empty((len(layout.floats), length), np.float64)
-    for matrix, members in ((ints, layout.ints), (floats, layout.floats)):
-        for row, column in zip(matrix, members, strict=True):
-            scattering.column(columns.values(column), matrix.dtype, row)
+def _in_time_order(columns: EventColumns, order_by: tuple[int, ...], offsets: Indices, arrays: list[Array], threads: int) -> list[Array]:
+    """The arrays of :func:`_by_stream` with each stream in order of time, and of `order_by` among ties."""
+    untied = np.empty(0, np.int64)
+    arrays = _sorted_streams(offsets, arrays, untied, threads)
+    tied = _tied_events(offsets, arrays[0]) if order_by else untied
+    if not tied.size:
+        return arrays
+    # ranking costs far more than ordering by time: only those that need it are ranked
+    ranks = np.zeros(len(arrays[0]), np.int64)
+    ranks[tied] = tie_ranks(columns, order_by, arrays[1][tied])
+    return _sorted_streams(offsets, arrays, ranks, threads)
 
-    def words(members: tuple[int, ...]) -> npt.NDArray[np.uint64]:
-        masks = [columns.null_mask(column) for column in members]
-        return null_words([None if mask is None else scattering.column(mask, np.dtype(np.bool_)) for mask in masks], length)
 
-    return ColumnBank(ints, floats, words(layout.ints), words(layout.floats))
+def _sorted_streams(offsets: Indices, arrays: list[Array], ranks: Indices, threads: int) -> list[Array]:
+    times = arrays[0]
+    parts = stream_slices(offsets, threads)
+    if not sum(spread(lambda span: count_disorder(*span, offsets, times, ranks), parts, threads)):
+        return arrays
+    permutation, scratch = np.empty(len(times), np.int64), np.empty(len(times), np.int64)
+    spread(lambda span: sort_streams(*span, offsets, times, ranks, permutation, scratch), parts, threads)
+    return spread(lambda array: array[permutation], arrays, threads)
+
+
+def _tied_events(offsets: Indices, times: Array) -> Indices:
+    """The events, in time order, that share their time with a neighbour in their stream."""
+    same = np.zeros(len(times) + 1, np.bool_)  # whether event e has the time of e − 1
+    np.equal(times[1:], times[:-1], out=same[1:-1])
+    same[offsets] = False
+    return np.flatnonzero(same[1:] | same[:-1])
 
 
 def tie_ranks(columns: EventColumns, order_by: tuple[int, ...], rows: Indices) -> Indices:
@@ -162,37 +174,3 @@ def stream_slices(offsets: Indices, parts: int) -> list[tuple[int, int]]:
     targets = np.linspace(0, offsets[-1], max(parts, 1) + 1)
     borders = np.unique(np.concatenate([[0], np.searchsorted(offsets, targets[1:-1]), [len(offsets) - 1]]))
     return [(int(low), int(high)) for low, high in zip(borders[:-1], borders[1:], strict=True)]
-
-
-def _in_time_order(ordered: OrderedEvents, threads: int) -> OrderedEvents:
-    parts = stream_slices(ordered.offsets, threads)
-    disorder = spread(lambda span: count_disorder(*span, ordered.offsets, ordered.times, ordered.ranks), parts, threads)
-    if not sum(disorder):
-        return ordered
-    permutation, scratch = np.empty(len(ordered.rows), np.int64), np.empty(len(ordered.rows), np.int64)
-    spread(lambda span: sort_streams(*span, ordered.offsets, ordered.times, ordered.ranks, permutation, scratch), parts, threads)
-    bank = ordered.bank
-    return OrderedEvents(
-        offsets=ordered.offsets,
-        times=ordered.times[permutation],
-        ranks=ordered.ranks[permutation] if ordered.ranks.size else ordered.ranks,
-        labels=ordered.labels[permutation],
-        rows=ordered.rows[permutation],
-        bank=ColumnBank(
-            bank.ints[:, permutation],
-            bank.floats[:, permutation],
-            *(words[permutation] if words.size else words for words in (bank.int_nulls, bank.float_nulls)),
-        ),
-        keys_ordered=ordered.keys_ordered,
-    )
-
-
-def _as_unsigned(ordered: OrderedEvents) -> OrderedEvents:
-    if ordered.times.dtype.kind == "f":
-        return ordered
-    return OrderedEvents(
-        ordered.offsets, ordered.times.view(np.uint64), ordered.ranks, ordered.labels, ordered.rows, ordered.bank, ordered.keys_ordered
-    )
-
-
-__all__ = ["OrderedEvents", "encode_keys", "load_times", "order_events", "stream_slices", "tie_ranks"]

@@ -158,9 +158,8 @@ def _can_complete(position: int, end: int, bound: Any, after: Any, occurrence: A
             run.earliest[v] = run.event[run.last[v]]
         elif true:
             begin = position + 1
-            for u in range(pattern.direct.size):
-                if pattern.direct[v] & bit(u):
-                    begin = max(begin, following(after, run.earliest[u]))
+            for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
+                begin = max(begin, following(after, run.earliest[pattern.direct[k]]))
             run.earliest[v] = occurrence[v, begin]
             true = run.earliest[v] < end
     return true
@@ -190,7 +189,7 @@ def enumerate_matches(
     """Enumerate the matches of all `candidates` from where ``run.state`` stands; returns why it stopped.
 
     Candidate w starts at event ``candidates[w]`` and its window is
-    ``[candidates[w], ends[candidates[w]])``; event e stands in row ``base + e``
+    ``[candidates[w], ends[w])``; event e stands in row ``base + e``
     of the bank. Match m is written as
     ``match_starts[m]`` (its candidate), ``match_counts[m, v]`` and its events in
     ``match_events``, variable after variable, each in stream order. With
@@ -208,7 +207,7 @@ def enumerate_matches(
     fresh = depth == 0
     while w < candidates.size and status == FINISHED:
         start = candidates[w]
-        end = ends[start]
+        end = ends[w]
         bound = np.uint64(0)
         satisfied = np.uint64(0)
         for v in range(variables):

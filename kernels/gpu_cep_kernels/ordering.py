@@ -31,26 +31,21 @@ def exclusive_offsets(counts: Any, offsets: Any) -> None:
 
 
 @kernel
-def place(rows: Any, keys: Any, places: Any, destination: Any) -> None:
-    """``destination[j]``: where row ``rows[j]`` goes; `places` holds the next free place of each stream and is advanced."""
+def gather(rows: Any, column: Any, out: Any) -> None:
+    """``out[j] = column[rows[j]]``; `out` may be a column of a matrix of records."""
+    for j in range(rows.size):
+        out[j] = column[rows[j]]
+
+
+@kernel
+def scatter_records(rows: Any, keys: Any, places: Any, records: Any, out: Any) -> None:
+    """Record j, all its words at once, goes to the next free place of the stream of row ``rows[j]``; `places` is advanced."""
     for j in range(rows.size):
         k = keys[rows[j]]
-        destination[j] = places[k]
-        places[k] += 1
-
-
-@kernel
-def scatter(rows: Any, destination: Any, column: Any, out: Any) -> None:
-    """``out[destination[j]] = column[rows[j]]``."""
-    for j in range(rows.size):
-        out[destination[j]] = column[rows[j]]
-
-
-@kernel
-def scatter_values(values: Any, destination: Any, out: Any) -> None:
-    """``out[destination[j]] = values[j]``."""
-    for j in range(values.size):
-        out[destination[j]] = values[j]
+        destination = places[k]
+        places[k] = destination + 1
+        for word in range(records.shape[1]):
+            out[destination, word] = records[j, word]
 
 
 @rule

@@ -1,19 +1,12 @@
-"""Necessary match conditions: summary statistics of sliding windows and the chained condition, O(variables) per start.
-
-Tables shared by these kernels and the automaton, one entry per variable in
-topological order of the pattern's partial order: ``before[v]`` is the label
-mask of all variables that precede v, ``direct[v]`` of those that do so
-immediately.
-"""
+"""Necessary match conditions: summary statistics of sliding windows and the chained condition, O(variables) per start."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gpu_cep_kernels.jit import kernel, rule
-from gpu_cep_kernels.rules import bit, following
+from gpu_cep_kernels.rules import UNBOUNDED, bit, following
+from gpu_cep_kernels.windows import reaches
 
 
 @kernel
@@ -28,25 +21,13 @@ def prefix_counts(labels: Any, variables: int, counts: Any) -> None:
         counts[v, labels.size] = total
 
 
-@rule
-def _counted_from(v: int, start: int, after: Any, direct: Any, occurrence: Any) -> int:
-    """The first event of the window at `start` that follows an event of each variable just before v."""
-    begin = start
-    for u in range(direct.size):
-        if direct[v] & bit(u):
-            first = occurrence[u, start]
-            begin = max(begin, following(after, first) if first < occurrence.shape[1] - 1 else occurrence.shape[1] - 1)
-    return begin
-
-
 @kernel
-def summary_statistics(starts: Any, ends: Any, after: Any, direct: Any, occurrence: Any, counts: Any, statistics: Any) -> None:
-    """The summary statistics of each window (thesis Def. 5.2): ``statistics[w, v]`` = cnt_v of the window that starts at event ``starts[w]``."""
-    for w in range(starts.size):
-        for v in range(direct.size):
-            begin = _counted_from(v, starts[w], after, direct, occurrence)
-            end = ends[starts[w]]
-            statistics[w, v] = counts[v, end] - counts[v, begin] if begin < end else 0
+def labels_overlap(labels: Any) -> bool:
+    """Whether any event satisfies the properties of two variables: they are not mutually exclusive (thesis Def. 4.4)."""
+    shared = bit(0) ^ bit(0)
+    for e in range(labels.size):
+        shared |= labels[e] & (labels[e] - bit(0))
+    return shared != 0
 
 
 @kernel
@@ -59,57 +40,105 @@ def select_starts(low: int, high: int, labels: Any, minimal: Any, starts: Any) -
     return count
 
 
+@rule
+def _counted_from(v: int, start: int, after: Any, pattern: Any, occurrence: Any) -> int:
+    """The first event of the window at `start` that follows an event of each variable just before v."""
+    begin = start
+    size = occurrence.shape[1] - 1
+    for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
+        first = occurrence[pattern.direct[k], start]
+        begin = max(begin, following(after, first) if first < size else size)
+    return begin
+
+
+@rule
+def _statistic(v: int, start: int, end: int, after: Any, pattern: Any, occurrence: Any, counts: Any) -> int:
+    """cnt_v of the window [start, end) (thesis Def. 5.2)."""
+    begin = _counted_from(v, start, after, pattern, occurrence)
+    return counts[v, end] - counts[v, begin] if begin < end else 0  # type: ignore[no-any-return]
+
+
+@kernel
+def summary_statistics(starts: Any, ends: Any, after: Any, pattern: Any, occurrence: Any, counts: Any, statistics: Any) -> None:
+    """The summary statistics of each window (thesis Def. 5.2): ``statistics[w, v]`` = cnt_v of the window [starts[w], ends[w])."""
+    for w in range(starts.size):
+        for v in range(pattern.before.size):
+            statistics[w, v] = _statistic(v, starts[w], ends[w], after, pattern, occurrence, counts)
+
+
 @kernel
 def select_candidates(
-    starts: Any, ends: Any, after: Any, direct: Any, minimum: Any, fewest: int, occurrence: Any, counts: Any, selected: Any
+    starts: Any, ends: Any, after: Any, pattern: Any, fewest: int, occurrence: Any, counts: Any, selected: Any
 ) -> int:
-    """The windows that satisfy the necessary match conditions (thesis Theorems 5.2 and 5.3): enough events, and enough counted for each variable."""
+    """The windows that satisfy the necessary match conditions (thesis Theorems 5.2 and 5.3).
+
+    They hold at least `fewest` events and count at least its minimum for each variable.
+    """
     kept = 0
     for w in range(starts.size):
-        start = starts[w]
-        end = ends[start]
-        holds = end - start >= fewest
+        holds = ends[w] - starts[w] >= fewest
         v = 0
-        while holds and v < direct.size:
-            begin = _counted_from(v, start, after, direct, occurrence)
-            holds = begin < end and counts[v, end] - counts[v, begin] >= minimum[v]
+        while holds and v < pattern.before.size:
+            holds = _statistic(v, starts[w], ends[w], after, pattern, occurrence, counts) >= pattern.minimum[v]
             v += 1
-        selected[kept] = start
+        selected[kept] = starts[w]
         kept += holds
     return kept
+
+
+@rule
+def _still_taken(found: int, v: int, stream_end: Any, after: Any, pattern: Any, occurrence: Any) -> bool:
+    """Whether `found` ties with an event before it that a quantified variable just before v would bind, so that v cannot be bound there."""
+    taken = False
+    first = found
+    while first > 0 and after[first - 1] > found:
+        first -= 1
+    if first < found:
+        for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
+            u = pattern.direct[k]
+            taken = taken or (pattern.maximum[u] == UNBOUNDED and occurrence[u, first] < found)
+    return taken
 
 
 @kernel
 def select_chained(
-    starts: Any, ends: Any, after: Any, order: Any, direct: Any, occurrence: Any, earliest: Any, selected: Any
+    starts: Any,
+    clock: Any,
+    stream_end: Any,
+    length: Any,
+    after: Any,
+    pattern: Any,
+    exact: bool,
+    occurrence: Any,
+    earliest: Any,
+    selected: Any,
 ) -> int:
-    """The windows in which the earliest possible end of each variable in turn still falls.
+    """The windows in which the earliest possible event of each variable in turn still falls.
 
-    ``earliest[w, v]`` (same place as in `selected`) is the first event that v
-    could bind: the next occurrence of v after the earliest of all that
-    directly precede it. `order` lists the variables topologically.
+    ``earliest[w, v]`` (w as in `selected`) is the next occurrence of v behind
+    the earliest of all variables that directly precede it. With `exact` it
+    also passes over events that tie with a bound one: where each event fits
+    one available variable at most and no condition relates bindings, it then
+    is the event that skip-till-next-match binds first, and every window
+    selected holds one match.
     """
     kept = 0
+    tied = exact and after.size > 0
     for w in range(starts.size):
         start = starts[w]
-        end = ends[start]
         holds = True
         place = 0
-        while holds and place < order.size:
-            v = order[place]
+        while holds and place < pattern.order.size:
+            v = pattern.order[place]
             begin = start
-            for u in range(direct.size):
-                if direct[v] & bit(u):
-                    begin = max(begin, following(after, earliest[kept, u]))
+            for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
+                begin = max(begin, following(after, earliest[kept, pattern.direct[k]]))
             found = occurrence[v, begin]
+            while tied and found < stream_end[start] and _still_taken(found, v, stream_end, after, pattern, occurrence):
+                found = occurrence[v, found + 1]
             earliest[kept, v] = found
-            holds = found < end
+            holds = reaches(start, found, clock, stream_end, length)
             place += 1
         selected[kept] = start
         kept += holds
     return kept
-
-
-def topological_order(before: Any) -> Any:
-    """The variables ordered so that each comes after all that precede it (their number grows along any chain)."""
-    return np.argsort([int(mask).bit_count() for mask in before], kind="stable")

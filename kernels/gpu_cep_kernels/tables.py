@@ -16,15 +16,20 @@ Bytes = npt.NDArray[np.uint8]
 class PatternTable(NamedTuple):
     """A strict partial order on variables with their quantifiers.
 
-    ``before[v]``, ``direct[v]``, ``behind[v]``: label masks of the variables
-    that precede v, that do so immediately, that v precedes. ``order`` lists
-    the variables topologically. ``maximum[v]`` may be ``rules.UNBOUNDED``.
+    ``before[v]`` and ``behind[v]`` are label masks of the variables that
+    precede v and that v precedes. ``direct[direct_first[v]:direct_first[v + 1]]``
+    are those that precede it immediately; `following` likewise those that it
+    precedes immediately. ``order`` lists the variables topologically.
+    ``maximum[v]`` may be ``rules.UNBOUNDED``.
     """
 
     order: Ints
     before: Words
-    direct: Words
     behind: Words
+    direct_first: Ints
+    direct: Ints
+    following_first: Ints
+    following: Ints
     minimum: Ints
     maximum: Ints
 

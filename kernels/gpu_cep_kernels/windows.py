@@ -1,53 +1,62 @@
-"""Match windows, ties and next occurrences, for all events of a range of streams at once."""
+"""Match windows, ties and next occurrences of the events of a batch of streams.
+
+A window is measured on a *clock*: the event times, or the positions where it
+is a number of events. Event e's window (thesis Def. 4.3) holds the events from
+e on, of its own stream, that are ``within`` the window's length of e.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from gpu_cep_kernels.jit import kernel
+from gpu_cep_kernels.jit import kernel, rule
 from gpu_cep_kernels.rules import bit, within
 
 
 @kernel
-def stream_ends(low: int, offsets: Any, first_stream: int, ends: Any) -> None:
-    """``ends[e]``: the end of the stream of event ``low + e``; `first_stream` is the stream of event `low`."""
-    stream = first_stream
-    for e in range(ends.size):
-        while offsets[stream + 1] <= low + e:
-            stream += 1
-        ends[e] = offsets[stream + 1] - low
+def mark_streams(low: int, offsets: Any, first: int, last: int, times: Any, stream_end: Any, after: Any) -> int:
+    """The events of the streams [first, last): where their stream ends, and what follows them; returns how many tie with the next.
 
-
-@kernel
-def mark_ties(times: Any, stream_end: Any, after: Any) -> int:
-    """``after[e]``: the first event of the stream that is later than e (strict order); returns how many events tie with the next."""
+    Event e of the batch stands at ``low + e`` in the streams that `offsets`
+    delimits; the batch may hold a part of a stream only. ``after[e]`` is the
+    first event that is later than e.
+    """
     ties = 0
-    size = times.size
-    for back in range(size):
-        e = size - 1 - back
-        tied = e + 1 < stream_end[e] and e + 1 < size and times[e + 1] == times[e]
-        after[e] = after[e + 1] if tied else e + 1
-        ties += tied
+    for back in range(last - first):
+        s = last - 1 - back
+        begin, end = max(offsets[s] - low, 0), min(offsets[s + 1] - low, times.size)
+        for distance in range(end - begin):
+            e = end - 1 - distance
+            tied = distance > 0 and times[e + 1] == times[e]
+            stream_end[e] = end
+            after[e] = after[e + 1] if tied else e + 1
+            ties += tied
     return ties
 
 
-@kernel
-def time_windows(times: Any, stream_end: Any, length: Any, ends: Any) -> None:
-    """The match window of each event (thesis Def. 4.3): the events [e, ends[e]), by two pointers."""
-    end = 0
-    for e in range(ends.size):
-        end = max(end, e + 1)
-        limit = min(stream_end[e], times.size)
-        while end < limit and within(times[e], times[end], length):
-            end += 1
-        ends[e] = end
+@rule
+def reaches(start: int, event: int, clock: Any, stream_end: Any, length: Any) -> bool:
+    """Whether `event` falls into the match window that starts at `start`."""
+    return event < stream_end[start] and within(clock[start], clock[event], length)
 
 
 @kernel
-def count_windows(stream_end: Any, events: int, ends: Any) -> None:
-    """The match window of each event where it is a number of events."""
-    for e in range(ends.size):
-        ends[e] = min(stream_end[e], e + events)
+def window_ends(starts: Any, inside: Any, clock: Any, stream_end: Any, length: Any, ends: Any) -> None:
+    """``ends[w]``: where the window that starts at event ``starts[w]`` ends; ``inside[w]`` is any event in it.
+
+    Found by doubling steps from there, then by halving them.
+    """
+    for w in range(starts.size):
+        start, reached = starts[w], inside[w]
+        step = 1
+        while reaches(start, min(reached + step, clock.size - 1), clock, stream_end, length) and reached + step < clock.size:
+            reached += step
+            step *= 2
+        while step > 0:
+            if reached + step < clock.size and reaches(start, reached + step, clock, stream_end, length):
+                reached += step
+            step //= 2
+        ends[w] = reached + 1
 
 
 @kernel
@@ -66,16 +75,3 @@ def next_occurrences(labels: Any, variables: int, occurrence: Any) -> None:
             e = size - 1 - back
             found = e if labels[e] & mask else found
             row[e] = found
-
-
-@kernel
-def window_end(times: Any, first: int, limit: int, length: Any) -> int:
-    """The end of one match window by binary search: the first event before `limit` out of reach of event `first`."""
-    low, high = first + 1, limit
-    while low < high:
-        middle = (low + high) // 2
-        if within(times[first], times[middle], length):
-            low = middle + 1
-        else:
-            high = middle
-    return low

@@ -1,0 +1,59 @@
+"""Matches of deterministic patterns, read off the chained condition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_cep.engine.batches import Batch
+from gpu_cep.engine.candidates import Candidates, Windows, chained
+from gpu_cep.engine.matches import Indices, Matches
+from gpu_cep.engine.patterns import MatcherTables
+from gpu_cep.plan.plan import Plan
+from gpu_cep_kernels.direct import bind_events, count_bindings
+from gpu_cep_kernels.rules import UNBOUNDED
+from gpu_cep_kernels.summary import labels_overlap
+
+
+def reads_directly(plan: Plan, tables: MatcherTables) -> bool:
+    """Whether matches follow from labels alone, as far as the plan shows: no conditions, only single and unbounded variables."""
+    pattern = tables.pattern
+    quantifiers = zip(pattern.minimum, pattern.maximum, strict=True)
+    return (
+        plan.query.strategy == "skip_till_next_match"
+        and "chain" in plan.steps
+        and not plan.conditions
+        and all(minimum == 1 and maximum in (1, UNBOUNDED) for minimum, maximum in quantifiers)
+    )
+
+
+def is_deterministic(windows: Windows, tables: MatcherTables) -> bool:
+    """Whether no event of the batch fits two available variables: labels are exclusive, or single variables follow one another."""
+    pattern = tables.pattern
+    chain = all(int(mask).bit_count() == place for place, mask in enumerate(pattern.before[pattern.order]))
+    return (chain and bool((pattern.maximum == 1).all())) or not labels_overlap(windows.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class DirectMatcher:
+    """Finds the one match of each window that the exact chained condition selects."""
+
+    tables: MatcherTables
+
+    def candidates(self, windows: Windows) -> Candidates:
+        """The starts of the matches."""
+        return chained(windows, windows.starts, self.tables, exact=True)
+
+    def find(self, batch: Batch, windows: Windows, candidates: Candidates) -> Matches:
+        """The matches themselves."""
+        starts, earliest = candidates.starts, candidates.earliest
+        assert earliest is not None
+        counts = np.empty(earliest.shape, np.int32)
+        count_bindings(
+            0, len(starts), starts, windows.clock, windows.stream_end, windows.length, self.tables.pattern, windows.occurrence, earliest, counts
+        )  # fmt: skip
+        offsets: Indices = np.concatenate([[0], np.cumsum(counts.sum(axis=1, dtype=np.int64))])
+        events = np.empty(int(offsets[-1]), np.int64)
+        bind_events(0, len(starts), batch.low, offsets, counts, windows.occurrence, earliest, events)
+        return Matches(starts + batch.low, counts, events)
