@@ -17,124 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.expressions import holds, run_program
+from gpu_cep_kernels.conditions import conditions_hold
 from gpu_cep_kernels.jit import kernel, rule
-from gpu_cep_kernels.rules import bit, compare, following
-from gpu_cep_kernels.tables import (
-    BY_INTS,
-    BY_PROGRAM,
-    CANDIDATE,
-    CONSECUTIVELY,
-    DEPTH,
-    ERROR_CONDITION,
-    EVENTS,
-    MATCHES,
-    PAIRWISE,
-    PHASE,
-    STEPS,
-)
+from gpu_cep_kernels.rules import bit, following
+from gpu_cep_kernels.tables import CANDIDATE, DEPTH, ERROR_CONDITION, EVENTS, MATCHES, PHASE, STEPS
 
 FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, OVERFLOWED = range(5)
 TAKE, REPORT, SEARCH = range(3)
-
-
-@rule
-def _is_null(words: Any, column: int, row: int) -> bool:
-    return words.size > 0 and ((words[row] >> np.uint64(column)) & np.uint64(1)) != 0
-
-
-@rule
-def _compared(c: int, conditions: Any, bank: Any, rows: Any) -> bool:
-    """A condition that is one comparison of two columns; with NULL it is not true."""
-    left, right = conditions.left_column[c], conditions.right_column[c]
-    left_row, right_row = rows[conditions.left_role[c]], rows[conditions.right_role[c]]
-    if conditions.means[c] == BY_INTS:
-        true = compare(conditions.comparison[c], bank.ints[left, left_row], bank.ints[right, right_row])
-        null = _is_null(bank.int_nulls, left, left_row) or _is_null(bank.int_nulls, right, right_row)
-    else:
-        true = compare(conditions.comparison[c], bank.floats[left, left_row], bank.floats[right, right_row])
-        null = _is_null(bank.float_nulls, left, left_row) or _is_null(bank.float_nulls, right, right_row)
-    return true and not null
-
-
-@rule
-def _first_cursor(g: int, v: int, conditions: Any, run: Any) -> int:
-    """Where part g begins: a place on the path, -1 if it reads the new event alone, -2 if it has nothing to combine (the condition is vacuous)."""
-    u = conditions.variable[g]
-    cursor = run.last[u]
-    if u == v:
-        vacuous = conditions.previous[g] >= 0 and cursor < 0
-        cursor = cursor if conditions.previous[g] >= 0 else -1
-    else:
-        vacuous = cursor < 0 or (conditions.spread[g] == CONSECUTIVELY and run.earlier[cursor] < 0)
-    return -2 if vacuous else cursor
-
-
-@rule
-def _next_cursor(g: int, v: int, cursor: int, conditions: Any, run: Any) -> int:
-    """The next combination of part g, or -1 if there is none."""
-    following_cursor = -1
-    if conditions.variable[g] != v or conditions.spread[g] == PAIRWISE:
-        following_cursor = run.earlier[cursor] if cursor >= 0 else -1
-        if following_cursor >= 0 and conditions.spread[g] == CONSECUTIVELY and run.earlier[following_cursor] < 0:
-            following_cursor = -1
-    return following_cursor
-
-
-@rule
-def _set_rows(g: int, v: int, event: int, cursor: int, base: int, conditions: Any, run: Any) -> None:
-    """Point the roles of part g at the bank's rows of its current combination."""
-    own = conditions.variable[g] == v
-    if conditions.each[g] >= 0:
-        run.rows[conditions.each[g]] = base + (event if own else run.event[cursor])
-    if conditions.previous[g] >= 0:
-        run.rows[conditions.previous[g]] = base + (run.event[cursor] if own else run.event[run.earlier[cursor]])
-
-
-@rule
-def _condition_holds(c: int, v: int, event: int, base: int, conditions: Any, programs: Any, bank: Any, run: Any) -> bool:
-    """Whether condition c holds for all combinations of the bound events with `event` as the new one of v."""
-    first, last = conditions.part_first[c], conditions.part_first[c + 1]
-    combined = True
-    for g in range(first, last):
-        cursor = _first_cursor(g, v, conditions, run)
-        combined = combined and cursor != -2
-        run.cursor[g - first] = cursor
-    true = True
-    while combined and true:
-        for g in range(first, last):
-            _set_rows(g, v, event, run.cursor[g - first], base, conditions, run)
-        if conditions.means[c] == BY_PROGRAM:
-            error = run_program(
-                programs.code, conditions.code_first[c], conditions.code_last[c],
-                programs.int_constants, programs.float_constants, programs.lookups,
-                bank.ints, bank.floats, bank.int_nulls, bank.float_nulls,
-                run.rows, run.int_registers, run.float_registers, run.null_registers,
-            )  # fmt: skip
-            true = holds(run.int_registers, run.null_registers, conditions.result[c])
-            if error != 0:
-                run.state[ERROR_CONDITION] = c + 1
-        else:
-            true = _compared(c, conditions, bank, run.rows)
-        combined = False
-        for g in range(first, last):
-            if not combined:
-                cursor = _next_cursor(g, v, run.cursor[g - first], conditions, run)
-                combined = cursor >= 0
-                run.cursor[g - first] = cursor if combined else _first_cursor(g, v, conditions, run)
-    return true
-
-
-@rule
-def _conditions_hold(v: int, event: int, bound: Any, base: int, conditions: Any, programs: Any, bank: Any, run: Any) -> bool:
-    """Whether all conditions that read v and whose variables are bound hold with `event` bound to v."""
-    known = bound | bit(v)
-    true = True
-    for k in range(conditions.first[v], conditions.first[v + 1]):
-        c = conditions.listed[k]
-        if true and (conditions.needs[c] & ~known) == 0:
-            true = _condition_holds(c, v, event, base, conditions, programs, bank, run)
-    return true
 
 
 @rule
@@ -292,7 +181,7 @@ def enumerate_matches(
                                 available & bit(v)
                                 and labels[nearest] & bit(v)
                                 and _earliest_place(v, position, has_ties, after, pattern, run) <= nearest
-                                and _conditions_hold(v, nearest, bound, base, conditions, programs, bank, run)
+                                and conditions_hold(v, nearest, bound, base, conditions, programs, bank, run)
                             ):
                                 found |= bit(v)
                         position = nearest
