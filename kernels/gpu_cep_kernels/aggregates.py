@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep_kernels.jit import kernel
+from gpu_cep_kernels.rules import added
 
 
 @kernel
@@ -36,17 +37,19 @@ def sum_ints(low: int, high: int, places: Any, values: Any, nulls: Any, sums: An
         total = 0
         for k in range(places[m], places[m + 1]):
             if not nulls[k]:
-                added = total + values[k]
-                if ((total ^ added) & (values[k] ^ added)) < 0 and failed < 0:
+                total, overflowed = added(total, values[k])
+                if overflowed and failed < 0:
                     failed = m
-                total = added
         sums[m] = total
     return failed
 
 
 @kernel
 def extreme_places(low: int, high: int, places: Any, values: Any, nulls: Any, sign: int, found: Any) -> None:
-    """``found[m]``: the place of the least (`sign` 1) or greatest (−1) value of segment m, of its first NaN if there is one, or −1 if all are NULL."""
+    """``found[m]``: the place of the least (`sign` 1) or greatest (−1) value of segment m.
+
+    Its first NaN, if there is one; −1 if all values are NULL.
+    """
     for m in range(low, high):
         best = -1
         for k in range(places[m], places[m + 1]):

@@ -8,12 +8,13 @@ predecessor in the binding, the event bound to another variable, or a match.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from gpu_cep_kernels.jit import kernel, rule
-from gpu_cep_kernels.rules import compare
+from gpu_cep_kernels.rules import MINIMUM_INT, added, compare, multiplied, subtracted
 
 OPCODES = (
     "load_int",  # target ← ints[first, rows[second]]
@@ -73,27 +74,14 @@ CODE = {name: code for code, name in enumerate(OPCODES)}
 (
     LOAD_INT, LOAD_FLOAT, CONST_INT, CONST_FLOAT, NULL,
     ADD_INT, SUB_INT, MUL_INT, MOD_INT, NEG_INT, ABS_INT, SIGN_INT, LEAST_INT, GREATEST_INT, COALESCE_INT, NULLIF_INT,
-    ADD_FLOAT, SUB_FLOAT, MUL_FLOAT, DIV_FLOAT, MOD_FLOAT, NEG_FLOAT, ABS_FLOAT, SIGN_FLOAT, LEAST_FLOAT, GREATEST_FLOAT, COALESCE_FLOAT, NULLIF_FLOAT,
+    ADD_FLOAT, SUB_FLOAT, MUL_FLOAT, DIV_FLOAT, MOD_FLOAT, NEG_FLOAT, ABS_FLOAT, SIGN_FLOAT,
+    LEAST_FLOAT, GREATEST_FLOAT, COALESCE_FLOAT, NULLIF_FLOAT,
     FLOOR_FLOAT, CEIL_FLOAT, ROUND_FLOAT, SQRT_FLOAT,
     EQ_INT, NE_INT, LT_INT, LE_INT, GT_INT, GE_INT, EQ_FLOAT, NE_FLOAT, LT_FLOAT, LE_FLOAT, GT_FLOAT, GE_FLOAT,
     AND, OR, NOT, IS_NULL_INT, IS_NULL_FLOAT, FLOAT_OF_INT, LOOKUP,
 ) = range(len(OPCODES))  # fmt: skip
 
 OVERFLOW = 1
-MINIMUM_INT = np.iinfo(np.int64).min
-
-
-@rule
-def _added(left: int, right: int) -> tuple[int, bool]:
-    total = left + right
-    return total, ((left ^ total) & (right ^ total)) < 0
-
-
-@rule
-def _multiplied(left: int, right: int) -> tuple[int, bool]:
-    product = left * right
-    wrapped = (left == -1 and right == MINIMUM_INT) or (left != 0 and left != -1 and product // left != right)
-    return product, wrapped
 
 
 @rule
@@ -108,10 +96,16 @@ def _remainder_int(left: int, right: int) -> int:
 
 
 @rule
+def _truncated(value: float) -> float:
+    """`value` without its fraction, its sign kept; from 2**52 on no float has a fraction."""
+    return math.copysign(np.float64(np.int64(value)), value) if abs(value) < 2.0**52 else value
+
+
+@rule
 def _rounded(value: float) -> float:
     """Half away from zero, as SQL rounds."""
-    whole = np.trunc(value)
-    return whole + np.copysign(1.0, value) if abs(value - whole) >= 0.5 else whole
+    whole = _truncated(value)
+    return whole + math.copysign(1.0, value) if abs(value - whole) >= 0.5 else whole
 
 
 @rule
@@ -130,12 +124,11 @@ def _int_result(code: int, left: int, right: int) -> tuple[int, bool, bool]:
     """An int64 operation of one or two operands that are not NULL: (value, is NULL, overflowed)."""
     value, null, wrapped = left, False, False
     if code == ADD_INT:
-        value, wrapped = _added(left, right)
+        value, wrapped = added(left, right)
     elif code == SUB_INT:
-        value = left - right
-        wrapped = ((left ^ right) & (left ^ value)) < 0
+        value, wrapped = subtracted(left, right)
     elif code == MUL_INT:
-        value, wrapped = _multiplied(left, right)
+        value, wrapped = multiplied(left, right)
     elif code == MOD_INT:
         null = right == 0
         value = _remainder_int(left, right) if right != 0 else 0
@@ -163,21 +156,23 @@ def _float_result(code: int, left: float, right: float) -> tuple[float, bool]:
         value = left / right if right != 0.0 else 0.0
     elif code == MOD_FLOAT:
         null = right == 0.0
-        value = np.fmod(left, right) if right != 0.0 else 0.0
+        value = math.copysign(abs(left) % abs(right), left) if right != 0.0 else 0.0
     elif code == NEG_FLOAT:
         value = -left
     elif code == ABS_FLOAT:
         value = abs(left)
     elif code == SIGN_FLOAT:
-        value = np.sign(left)
+        value = 1.0 if left > 0.0 else -1.0 if left < 0.0 else left
     elif code == FLOOR_FLOAT:
-        value = np.floor(left)
+        value = _truncated(left)
+        value = value - 1.0 if value > left else value
     elif code == CEIL_FLOAT:
-        value = np.ceil(left)
+        value = _truncated(left)
+        value = value + 1.0 if value < left else value
     elif code == ROUND_FLOAT:
         value = _rounded(left)
     elif code == SQRT_FLOAT:
-        value = np.sqrt(left)
+        value = math.sqrt(left) if left >= 0.0 else np.nan
     return value, null
 
 

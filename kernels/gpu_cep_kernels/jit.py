@@ -13,15 +13,14 @@ import types
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-
 # Kernels allocate nothing, as on CUDA: without numba's run time there is no reference counting in hot loops either.
-_OPTIONS = {"error_model": "numpy", "_nrt": False}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 
 
 @cache
@@ -50,9 +49,9 @@ def _keyed(function: Any) -> Any:
 
 def rule(function: Function) -> Function:
     """A scalar rule: inlined into the kernels that call it."""
-    return numba.njit(forceinline=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+    return cast(Function, numba.njit(forceinline=True, **_OPTIONS)(function))
 
 
 def kernel(function: Function) -> Function:
     """A kernel: compiled on first use for each set of array types, then kept on disk."""
-    return numba.njit(nogil=True, cache=True, **_OPTIONS)(_keyed(function))  # type: ignore[no-any-return]
+    return cast(Function, numba.njit(nogil=True, cache=True, **_OPTIONS)(_keyed(function)))

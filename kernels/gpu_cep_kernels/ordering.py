@@ -31,32 +31,41 @@ def exclusive_offsets(counts: Any, offsets: Any) -> None:
 
 
 @kernel
-def gather(rows: Any, column: Any, out: Any) -> None:
-    """``out[j] = column[rows[j]]``; `out` may be a column of a matrix of records."""
+def place_events(
+    rows: Any, labels: Any, times: Any, keys: Any, places: Any, out_times: Any, out_rows: Any, out_labels: Any, destinations: Any
+) -> None:
+    """Each kept row's time, number and label go to the next free place of its stream; `places` is advanced.
+
+    ``destinations[j]`` notes where row ``rows[j]`` went, unless it is empty.
+    """
     for j in range(rows.size):
-        out[j] = column[rows[j]]
+        row = rows[j]
+        k = keys[row]
+        destination = places[k]
+        places[k] = destination + 1
+        out_times[destination] = times[row]
+        out_rows[destination] = row
+        out_labels[destination] = labels[j]
+        if destinations.size > 0:
+            destinations[j] = destination
 
 
 @kernel
-def scatter_records(rows: Any, keys: Any, places: Any, records: Any, out: Any) -> None:
-    """Record j, all its words at once, goes to the next free place of the stream of row ``rows[j]``; `places` is advanced."""
+def scatter(rows: Any, destinations: Any, column: Any, out: Any) -> None:
+    """``out[destinations[j]] = column[rows[j]]``."""
     for j in range(rows.size):
-        k = keys[rows[j]]
-        destination = places[k]
-        places[k] = destination + 1
-        for word in range(records.shape[1]):
-            out[destination, word] = records[j, word]
+        out[destinations[j]] = column[rows[j]]
 
 
 @rule
 def _earlier(left: int, right: int, times: Any, ranks: Any) -> bool:
     """Whether event `left` comes before `right` by time and then by rank (`ranks` may be empty)."""
-    return times[left] < times[right] or (ranks.size > 0 and times[left] == times[right] and ranks[left] < ranks[right])  # type: ignore[no-any-return]
+    return times[left] < times[right] or (ranks.size > 0 and times[left] == times[right] and ranks[left] < ranks[right])
 
 
 @kernel
 def count_disorder(low: int, high: int, offsets: Any, times: Any, ranks: Any) -> int:
-    """In how many of the streams [low, high) some event is earlier than the one before it, by time and then by rank (`ranks` may be empty)."""
+    """In how many of the streams [low, high) an event is earlier than the one before it, by time and then by rank (`ranks` may be empty)."""
     count = 0
     for s in range(low, high):
         disordered = False

@@ -12,22 +12,48 @@ EQ, NE, LT, LE, GT, GE = range(6)
 COMPARISONS = {"eq": EQ, "ne": NE, "lt": LT, "le": LE, "gt": GT, "ge": GE}
 
 UNBOUNDED = np.iinfo(np.int64).max
+MINIMUM_INT = np.iinfo(np.int64).min
 
 
 @rule
 def compare(comparison: int, left: Any, right: Any) -> bool:
     """``left φ right`` for two values of one type; NaN compares as in IEEE 754."""
     if comparison == EQ:
-        return left == right  # type: ignore[no-any-return]
+        return left == right
     if comparison == NE:
-        return left != right  # type: ignore[no-any-return]
+        return left != right
     if comparison == LT:
-        return left < right  # type: ignore[no-any-return]
+        return left < right
     if comparison == LE:
-        return left <= right  # type: ignore[no-any-return]
+        return left <= right
     if comparison == GT:
-        return left > right  # type: ignore[no-any-return]
-    return left >= right  # type: ignore[no-any-return]
+        return left > right
+    return left >= right
+
+
+# Sums and products are made of unsigned numbers: numba lets LLVM take signed overflow for impossible, and drop a test for it.
+
+
+@rule
+def added(left: int, right: int) -> tuple[int, bool]:
+    """``left + right`` in 64 bits, and whether it overflowed."""
+    total = np.int64(np.uint64(left) + np.uint64(right))
+    return total, ((left ^ total) & (right ^ total)) < 0  # type: ignore[return-value]
+
+
+@rule
+def subtracted(left: int, right: int) -> tuple[int, bool]:
+    """``left - right`` in 64 bits, and whether it overflowed."""
+    difference = np.int64(np.uint64(left) - np.uint64(right))
+    return difference, ((left ^ right) & (left ^ difference)) < 0  # type: ignore[return-value]
+
+
+@rule
+def multiplied(left: int, right: int) -> tuple[int, bool]:
+    """``left * right`` in 64 bits, and whether it overflowed."""
+    product = np.int64(np.uint64(left) * np.uint64(right))
+    overflowed = (left == -1 and right == MINIMUM_INT) or (left != 0 and left != -1 and product // left != right)
+    return product, overflowed  # type: ignore[return-value]
 
 
 @rule
@@ -49,4 +75,4 @@ def following(after: Any, event: int) -> int:
 @rule
 def within(first: Any, last: Any, length: Any) -> bool:
     """The time window test, for float64 or for integer times seen as uint64, whose difference cannot overflow as first ≤ last."""
-    return last - first <= length  # type: ignore[no-any-return]
+    return last - first <= length

@@ -1,0 +1,80 @@
+"""Label masks against their definition, one event at a time."""
+
+from __future__ import annotations
+
+import math
+import operator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep_kernels.masks import compact, mask_by_code, mask_by_comparison, mask_by_truth
+from gpu_cep_kernels.rules import COMPARISONS
+
+OPERATORS = {"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
+EVERYONE = 2**64 - 1
+WORDS = st.integers(0, EVERYONE)
+
+INTEGERS = st.sampled_from([-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1])
+FLOATS = st.sampled_from([math.nan, -math.inf, -1.5, -0.0, 0.0, 5e-324, 1.5, math.inf])
+SHORTS = st.sampled_from([-(2**31), -1, 0, 1, 2**31 - 1])
+
+
+def words(values):
+    return np.array(values, np.uint64)
+
+
+@st.composite
+def spans(draw, length):
+    low = draw(st.integers(0, length))
+    return low, draw(st.integers(low, length))
+
+
+@given(st.data(), st.lists(st.integers(0, 3), max_size=20), st.lists(WORDS, min_size=4, max_size=4))
+def test_mask_by_code_keeps_the_bits_of_the_codes_entry(data, codes, table):
+    low, high = data.draw(spans(len(codes)))
+    before = data.draw(st.lists(WORDS, min_size=high - low, max_size=high - low))
+    labels = words(before)
+    mask_by_code(low, high, np.array(codes, np.int32), words(table), labels)
+    assert labels.tolist() == [label & table[code] for label, code in zip(before, codes[low:high], strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "constant_type", "values", "constants"),
+    [
+        (np.int64, np.int64, INTEGERS, INTEGERS),
+        (np.int32, np.int64, SHORTS, INTEGERS),
+        (np.float64, np.float64, FLOATS, FLOATS),
+        (np.float32, np.float64, FLOATS, FLOATS),
+    ],
+)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_mask_by_comparison_clears_denied_bits_where_the_comparison_fails(dtype, constant_type, values, constants, name):
+    @given(st.data(), st.lists(values, max_size=12), constants, WORDS)
+    def check(data, column, constant, denied):
+        low, high = data.draw(spans(len(column)))
+        array = np.array(column, dtype)
+        labels = np.full(high - low, np.uint64(EVERYONE))
+        mask_by_comparison(low, high, array, COMPARISONS[name], constant_type(constant), np.uint64(denied), labels)
+        holds = [OPERATORS[name](value, constant) for value in array[low:high].tolist()]
+        assert labels.tolist() == [EVERYONE if true else EVERYONE & ~denied for true in holds]
+
+    check()
+
+
+@given(st.data(), st.lists(st.integers(0, 2), max_size=20), WORDS)
+def test_mask_by_truth_clears_denied_bits_where_false(data, truth, denied):
+    low, high = data.draw(spans(len(truth)))
+    labels = np.full(high - low, np.uint64(EVERYONE))
+    mask_by_truth(low, high, np.array(truth, np.uint8), np.uint64(denied), labels)
+    assert labels.tolist() == [EVERYONE if true else EVERYONE & ~denied for true in truth[low:high]]
+
+
+@given(st.integers(0, 2**40), st.lists(st.sampled_from([0, 1, 2**63, EVERYONE]), max_size=20))
+def test_compact_keeps_events_with_a_label(low, labels):
+    rows, kept = np.full(len(labels) + 1, -1), words([7] * (len(labels) + 1))
+    count = compact(low, words(labels), rows, kept)
+    expected = [(low + e, label) for e, label in enumerate(labels) if label]
+    assert list(zip(rows[:count].tolist(), kept[:count].tolist(), strict=True)) == expected

@@ -1,0 +1,70 @@
+"""Flat matches against lists of bindings: order, last events, bindings of one variable, gathering."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep_kernels.matches import gather_matches, last_events, order_matches, split_binding
+
+VARIABLES = 3
+BINDINGS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=3).map(sorted), min_size=VARIABLES, max_size=VARIABLES)
+
+
+def integers(values):
+    return np.array(list(values), np.int64)
+
+
+def flat(matches):
+    """Offsets, counts and events of matches given as lists of bindings."""
+    counts = np.array([[len(binding) for binding in match] for match in matches], np.int32).reshape(-1, VARIABLES)
+    offsets = np.concatenate([[0], np.cumsum(counts.sum(axis=1))]).astype(np.int64)
+    return offsets, counts, integers(event for match in matches for binding in match for event in binding)
+
+
+def last_of(match):
+    return max(event for binding in match for event in binding)
+
+
+@given(st.lists(st.lists(BINDINGS, max_size=8), max_size=4))
+def test_order_within_groups_is_by_last_event_then_by_bindings(groups):
+    matches = [match for group in groups for match in group]
+    borders = integers(np.cumsum([0, *(len(group) for group in groups)]))
+    offsets, counts, events = flat(matches)
+    order = np.full(len(matches), -1)
+    lasts = integers(last_of(match) for match in matches)
+    order_matches(0, len(groups), borders, offsets, counts, events, lasts, order, np.empty_like(order))
+    spans = itertools.pairwise(borders.tolist())
+    expected = [m for span in spans for m in sorted(range(*span), key=lambda m: (last_of(matches[m]), matches[m]))]
+    assert order.tolist() == expected
+
+
+@given(st.lists(BINDINGS, max_size=6))
+def test_last_events(matches):
+    offsets, _, events = flat(matches)
+    lasts = np.full(len(matches), -1)
+    last_events(0, len(matches), offsets, events, lasts)
+    assert lasts.tolist() == [last_of(match) for match in matches]
+
+
+@given(st.lists(BINDINGS, max_size=6), st.integers(0, VARIABLES - 1))
+def test_split_binding(matches, v):
+    offsets, counts, events = flat(matches)
+    places = integers(np.cumsum([0, *(len(match[v]) for match in matches)]))
+    out = np.full(int(places[-1]), -1)
+    split_binding(0, len(matches), v, offsets, counts, events, places, out)
+    assert out.tolist() == [event for match in matches for event in match[v]]
+
+
+@given(st.lists(BINDINGS, max_size=6), st.data())
+def test_gather_matches(matches, data):
+    order = data.draw(st.lists(st.integers(0, len(matches) - 1), max_size=8)) if matches else []
+    offsets, counts, events = flat(matches)
+    wanted_offsets, wanted_counts, wanted_events = flat([matches[m] for m in order])
+    new_counts, new_events = np.full_like(wanted_counts, -1), np.full_like(wanted_events, -1)
+    gather_matches(0, len(order), integers(order), offsets, counts, events, wanted_offsets, new_counts, new_events)
+    assert new_counts.tolist() == wanted_counts.tolist()
+    assert new_events.tolist() == wanted_events.tolist()

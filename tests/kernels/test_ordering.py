@@ -1,0 +1,93 @@
+"""Streams by counting sort, and time order inside them, against Python's stable sort."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep_kernels.ordering import count_disorder, exclusive_offsets, histogram, place, scatter, scatter_values, sort_streams
+
+STREAMS = 4
+INTEGER_TIMES = st.sampled_from([-(2**63), -1, 0, 1, 2, 2**63 - 1])
+FLOAT_TIMES = st.sampled_from([-math.inf, -1.0, -0.0, 0.0, 1.0, math.inf])
+BOTH = pytest.mark.parametrize(("dtype", "times"), [(np.int64, INTEGER_TIMES), (np.float64, FLOAT_TIMES)])
+
+
+def integers(values):
+    return np.array(values, np.int64)
+
+
+@given(st.lists(st.tuples(st.integers(0, STREAMS - 1), st.booleans()), max_size=30), st.integers(0, 30))
+def test_counting_sort_is_stable_over_slices(events, cut):
+    keys = np.array([key for key, _ in events], np.int32)
+    kept = [row for row, (_, keep) in enumerate(events) if keep]
+    slices = [integers([row for row in kept if row < cut]), integers([row for row in kept if row >= cut])]
+    counts, offsets = np.zeros((2, STREAMS), np.int64), np.empty(STREAMS + 1, np.int64)
+    for part, rows in enumerate(slices):
+        histogram(rows, keys, counts[part])
+    assert counts.sum(axis=0).tolist() == [sum(keys[row] == k for row in kept) for k in range(STREAMS)]
+    exclusive_offsets(counts, offsets)
+    column, out, doubled = np.arange(100, 100 + len(events)), np.full(len(kept), -1), np.full(len(kept), -1)
+    for part, rows in enumerate(slices):
+        destination = np.empty(len(rows), np.int64)
+        place(rows, keys, counts[part], destination)
+        scatter(rows, destination, column, out)
+        scatter_values(2 * rows, destination, doubled)
+    expected = sorted(kept, key=lambda row: keys[row])
+    assert out.tolist() == [100 + row for row in expected]
+    assert doubled.tolist() == [2 * row for row in expected]
+    assert offsets.tolist() == [sum(keys[row] < k for row in kept) for k in range(STREAMS + 1)]
+
+
+def streams_of(data, times, dtype):
+    sizes = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=4))
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    total = int(offsets[-1])
+    values = np.array(data.draw(st.lists(times, min_size=total, max_size=total)), dtype)
+    ranked = data.draw(st.booleans())
+    ranks = integers(data.draw(st.lists(st.integers(0, 2), min_size=total, max_size=total))) if ranked else np.empty(0, np.int64)
+    return offsets, values, ranks
+
+
+def place_in_time(times, ranks):
+    return lambda e: (times[e], ranks[e] if len(ranks) else 0)
+
+
+@BOTH
+def test_sort_streams_sorts_each_stream_stably(dtype, times):
+    @given(st.data())
+    def check(data):
+        offsets, values, ranks = streams_of(data, times, dtype)
+        permutation, scratch = np.full(len(values), -1), np.empty(len(values), np.int64)
+        sort_streams(0, len(offsets) - 1, offsets, values, ranks, permutation, scratch)
+        key = place_in_time(values, ranks)
+        expected = [e for span in itertools.pairwise(offsets) for e in sorted(range(*span), key=key)]
+        assert permutation.tolist() == expected
+
+    check()
+
+
+@BOTH
+def test_count_disorder_counts_streams_out_of_order(dtype, times):
+    @given(st.data())
+    def check(data):
+        offsets, values, ranks = streams_of(data, times, dtype)
+        key = place_in_time(values, ranks)
+        spans = list(itertools.pairwise(offsets))
+        low = data.draw(st.integers(0, len(spans)))
+        expected = sum(sorted(range(*span), key=key) != list(range(*span)) for span in spans[low:])
+        assert count_disorder(low, len(spans), offsets, values, ranks) == expected
+
+    check()
+
+
+def test_only_the_streams_asked_for_are_sorted():
+    offsets, times = integers([0, 2, 4]), integers([2, 1, 2, 1])
+    permutation = integers([-1, -1, -1, -1])
+    sort_streams(1, 2, offsets, times, np.empty(0, np.int64), permutation, np.empty(4, np.int64))
+    assert permutation.tolist() == [-1, -1, 3, 2]
