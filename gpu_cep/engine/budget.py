@@ -49,6 +49,7 @@ class Budget:
             if self.max_matches is not None and self.matches > self.max_matches:
                 raise BudgetExceeded(start, f"more than max_matches={self.max_matches:,} matches")
             if self.bytes > self.memory:
-                raise BudgetExceeded(start, f"{self.matches:,} matches take more than {self.memory / 2**30:.1f} GiB; use output='count' or a narrower pattern")
+                memory = f"{self.memory / 2**30:.1f} GiB"
+                raise BudgetExceeded(start, f"{self.matches:,} matches take more than {memory}; use output='count' or a narrower pattern")
             if self.max_steps is not None and self.steps > self.max_steps:
                 raise BudgetExceeded(start, f"more than max_steps={self.max_steps:,} automaton steps")

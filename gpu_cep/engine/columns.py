@@ -102,7 +102,8 @@ class EventColumns:
         """True where the column equals itself: it is neither NULL nor NaN."""
         array = self.arrow(column)
         equal = pc.fill_null(pc.equal(array, array), False) if pa.types.is_floating(array.type) else pc.is_valid(array)
-        return equal.to_numpy(zero_copy_only=False)
+        mask: npt.NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
+        return mask
 
     def text(self, column: int) -> Codes:
         """A text column's codes."""
@@ -125,8 +126,7 @@ class EventColumns:
 
     def distinct_codes(self, column: int) -> tuple[npt.NDArray[np.int32], int]:
         """A code for each distinct value, NULL and NaN being one value each, and how many there are."""
-        array = self.arrow(column)
-        source = pa.array(self.key_values(column)) if array.null_count == 0 else pa.array(self.key_values(column), mask=self.null_mask(column))
+        source = pa.array(self.key_values(column), mask=self.null_mask(column))
         encoded = source.dictionary_encode(null_encoding="encode")
         return encoded.indices.to_numpy(), len(encoded.dictionary)
 
@@ -145,7 +145,8 @@ class EventColumns:
 def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:
     """The place of each value among the distinct values, from 0: NULL first, NaN last."""
     source = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-    ranks = pc.rank(source, sort_keys=[("", "ascending", "at_start")], tiebreaker="dense").to_numpy().astype(np.int64)
+    places = pc.rank(source, sort_keys=[("", "ascending", "at_start")], tiebreaker="dense")
+    ranks: npt.NDArray[np.int64] = places.to_numpy().astype(np.int64)
     if pa.types.is_floating(source.type):
         ranks[pc.fill_null(pc.is_nan(source), False).to_numpy(zero_copy_only=False)] = len(ranks) + 1
     return ranks - 1
@@ -175,7 +176,8 @@ def machine_values(array: pa.Array, name: str) -> Array:
             array = array.cast(target)
         except pa.ArrowInvalid as fault:
             raise EventError(f"column {name!r}: {fault}") from fault
-    return np.frombuffer(array.buffers()[1], _NATIVE[array.type])[array.offset : array.offset + len(array)] if len(array) else np.empty(0, _NATIVE[array.type])
+    native = np.dtype(_NATIVE[array.type])
+    return np.frombuffer(array.buffers()[1], native, len(array), array.offset * native.itemsize) if len(array) else np.empty(0, native)
 
 
 def _unscaled(array: pa.Array, name: str) -> npt.NDArray[np.int64]:

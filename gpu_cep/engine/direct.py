@@ -51,7 +51,8 @@ class DirectMatcher:
         assert earliest is not None
         counts = np.empty(earliest.shape, np.int32)
         count_bindings(
-            0, len(starts), starts, windows.clock, windows.stream_end, windows.length, self.tables.pattern, windows.occurrence, earliest, counts
+            0, len(starts), starts, windows.clock, windows.stream_end, windows.length,
+            self.tables.pattern, windows.occurrence, earliest, counts,
         )  # fmt: skip
         offsets: Indices = np.concatenate([[0], np.cumsum(counts.sum(axis=1, dtype=np.int64))])
         events = np.empty(int(offsets[-1]), np.int64)

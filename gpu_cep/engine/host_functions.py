@@ -1,4 +1,7 @@
-"""Functions that are computed once, on the host, as columns: exp, log and the like are not IEEE-exact in kernels, text never reaches them."""
+"""Functions that are computed once, on the host, as columns.
+
+exp, log and the like are not IEEE-exact in kernels, and text never reaches them.
+"""
 
 from __future__ import annotations
 

@@ -13,12 +13,26 @@ from gpu_cep.engine.programs import Tabulate, assemble
 from gpu_cep.plan.plan import Part, Plan, PlannedCondition
 from gpu_cep.plan.programs import Instruction
 from gpu_cep_kernels.rules import COMPARISONS, UNBOUNDED
-from gpu_cep_kernels.tables import BY_FLOATS, BY_INTS, BY_PROGRAM, CONSECUTIVELY, PAIRWISE, SINGLY, ConditionTable, PatternTable, ProgramTable
+from gpu_cep_kernels.tables import (
+    BY_FLOATS,
+    BY_INTS,
+    BY_PROGRAM,
+    CONSECUTIVELY,
+    PAIRWISE,
+    SINGLY,
+    ConditionTable,
+    PatternTable,
+    ProgramTable,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MatcherTables:
-    """A pattern as kernels see it. `minimal` is the label mask of the variables a match can start with, `fewest` the least number of events in a match."""
+    """A pattern as kernels see it.
+
+    `minimal` is the label mask of the variables a match can start with,
+    `fewest` the least number of events in a match.
+    """
 
     pattern: PatternTable
     conditions: ConditionTable
@@ -108,7 +122,7 @@ def _spread(part: Part) -> int:
 
 
 def _single_comparison(condition: PlannedCondition) -> tuple[int, int, int, int, int, int] | None:
-    """(means, comparison, left column and role, right column and role) of a program that compares two loaded columns and does nothing else."""
+    """(means, comparison, left column and role, right column and role) of a program that only compares two loaded columns."""
     code: tuple[Instruction, ...] = condition.program.code
     if len(code) != 3:
         return None

@@ -74,7 +74,7 @@ def null_words(masks: Sequence[npt.NDArray[np.bool_] | None], length: int) -> np
 
 def stacked(arrays: Sequence[Array], length: int, dtype: type) -> Array:
     """Columns as one matrix [column, row]."""
-    matrix = np.empty((len(arrays), length), dtype)
+    matrix: Array = np.empty((len(arrays), length), dtype)
     for row, array in zip(matrix, arrays, strict=True):
         row[:] = array
     return matrix

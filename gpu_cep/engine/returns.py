@@ -45,7 +45,8 @@ class BoundEvents:
     def list_offsets(self, places: Indices) -> pa.Array:
         """Places as the offsets of a list array."""
         if places[-1] > np.iinfo(np.int32).max:
-            raise EventError(f"the matches bind {places[-1]:,} events to one variable; a list column holds at most {np.iinfo(np.int32).max:,}")
+            most = np.iinfo(np.int32).max
+            raise EventError(f"the matches bind {places[-1]:,} events to one variable; a list column holds at most {most:,}")
         return pa.array(places.astype(np.int32))
 
     def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:

@@ -158,4 +158,5 @@ def _window_name(search: _Search, start: int) -> str:
     row = int(search.ordered.rows[start])
     keys = ", ".join(f"{columns.name(column)}={columns.arrow(column)[row].as_py()!r}" for column in plan.stream_keys)
     time = columns.arrow(plan.query.timestamp)[row].as_py()
-    return f"the window that starts at {columns.name(plan.query.timestamp)}={time} (input row {row}) of {'stream ' + keys if keys else 'the only stream'}"
+    stream = f"stream {keys}" if keys else "the only stream"
+    return f"the window that starts at {columns.name(plan.query.timestamp)}={time} (input row {row}) of {stream}"

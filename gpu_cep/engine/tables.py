@@ -7,7 +7,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_cep.analysis.types import BOOLEAN, DATE, FLOAT, INTEGER, NULL, STRING, Attribute, DataType, Kind, Schema, decimal, duration, timestamp
+from gpu_cep.analysis.types import (
+    BOOLEAN,
+    DATE,
+    FLOAT,
+    INTEGER,
+    NULL,
+    STRING,
+    Attribute,
+    DataType,
+    Kind,
+    Schema,
+    decimal,
+    duration,
+    timestamp,
+)
 from gpu_cep.errors import EventError
 
 
@@ -64,8 +78,8 @@ def read_events(events: Any) -> pa.Table:
     if hasattr(events, "to_arrow"):
         return pa.table(events.to_arrow())
     raise EventError(
-        f"events: cannot read {type(events).__name__}; expected a table with the Arrow C stream interface (pyarrow, pandas, polars, duckdb …) "
-        "or a path to a .parquet, .csv or .arrow file"
+        f"events: cannot read {type(events).__name__}; expected a table with the Arrow C stream interface "
+        "(pyarrow, pandas, polars, duckdb …) or a path to a .parquet, .csv or .arrow file"
     )
 
 

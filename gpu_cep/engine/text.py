@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,20 +31,19 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 _BINARY = ("and", "or")
 
-Values = pa.Array
+Values: TypeAlias = pa.Array
 
 FALSE, TRUE, UNKNOWN = 0, 1, 2
 
 
 def truth_table(predicate: Bound, values: pa.Array) -> npt.NDArray[np.uint8]:
-    """The truth of `predicate` for each of `values` and, last, for NULL: Values = pa.Array
-
-FALSE, TRUE or UNKNOWN."""
+    """The truth of `predicate` for each of `values` and, last, for NULL: FALSE, TRUE or UNKNOWN."""
     domain = pa.concat_arrays([values.cast(pa.large_string()), pa.nulls(1, pa.large_string())])
     truth = _evaluate(predicate, domain)
     if not isinstance(truth, (pa.Array, pa.ChunkedArray)):
         truth = pa.array([truth.as_py()] * len(domain), pa.bool_())
-    return pc.fill_null(truth.cast(pa.uint8()), UNKNOWN).to_numpy(zero_copy_only=False)
+    table: npt.NDArray[np.uint8] = pc.fill_null(truth.cast(pa.uint8()), UNKNOWN).to_numpy(zero_copy_only=False)
+    return table
 
 
 def _evaluate(expression: Bound, domain: pa.Array) -> Any:

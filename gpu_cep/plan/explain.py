@@ -38,7 +38,8 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
     query, names = plan.query, [variable.name for variable in plan.query.variables]
     yield f"order      {_order(query, names)}"
     yield f"strategy   {query.strategy}, ties {query.ties}, window {_window(query)}"
-    yield f"streams    {_columns(query, query.partition_by) or 'one'}" + (f", derived keys {_columns(query, plan.derived)}" if plan.derived else "")
+    derived = f", derived keys {_columns(query, plan.derived)}" if plan.derived else ""
+    yield f"streams    {_columns(query, query.partition_by) or 'one'}{derived}"
     yield "properties (phase 1, in bulk)"
     for planned in plan.properties:
         yield f"  {_property(query, planned)}"

@@ -133,9 +133,9 @@ def _compile_operation(operation: Operation, emitter: _Emitter) -> int:
         suffix = "" if name in _LOGIC else _suffix(operation.type)
         return _compile_chain(name + suffix, arguments, emitter)
     registers = [_compile(argument, emitter) for argument in arguments]
-    suffix = _suffix(arguments[0].type) if name in _INT_OR_FLOAT else "_float" if name in _FLOAT_ONLY else None
-    if suffix is None:
+    if name not in _INT_OR_FLOAT | _FLOAT_ONLY:
         raise TypeError(f"no instruction for operation {name!r}")
+    suffix = "_float" if name in _FLOAT_ONLY else _suffix(arguments[0].type)
     return emitter.emit(name + suffix, registers[0], registers[-1])
 
 
@@ -156,7 +156,7 @@ def _compile_chain(instruction: str, arguments: tuple[Bound, ...], emitter: _Emi
 def scale_factor(source: DataType, target: DataType) -> int:
     """By what a machine value of `source` is multiplied to be one of `target` (both int64)."""
     if target.kind is Kind.DECIMAL:
-        return 10 ** (target.scale - (source.scale if source.kind is Kind.DECIMAL else 0))
+        return int(10 ** (target.scale - (source.scale if source.kind is Kind.DECIMAL else 0)))
     if source.kind is Kind.DATE:
         return 86_400 * TICKS_PER_SECOND[target.unit]
     return TICKS_PER_SECOND[target.unit] // TICKS_PER_SECOND[source.unit]

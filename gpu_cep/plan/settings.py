@@ -64,7 +64,8 @@ def check_settings(settings: Settings) -> None:
         if value in _LATER.get(argument, ()):
             later.append(Diagnostic(f"{argument}={value!r} is not supported yet; supported: {', '.join(known)}"))
         elif value not in known:
-            unknown.append(Diagnostic(f"{argument}={value!r} is unknown; expected one of {', '.join(known)}", hint=nearest(str(value), known)))
+            message = f"{argument}={value!r} is unknown; expected one of {', '.join(known)}"
+            unknown.append(Diagnostic(message, hint=nearest(str(value), known)))
     for argument in ("max_matches", "max_steps"):
         limit = getattr(settings, argument)
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):

@@ -11,15 +11,15 @@ from gpu_cep_kernels.jit import kernel, rule
 def _precedes(left: int, right: int, offsets: Any, counts: Any, events: Any, lasts: Any) -> bool:
     """Whether match `left` comes before `right` of the same first event: by last event, then variable by variable as lists of positions."""
     if lasts[left] != lasts[right]:
-        return lasts[left] < lasts[right]  # type: ignore[no-any-return]
+        return lasts[left] < lasts[right]
     a, b = offsets[left], offsets[right]
     for v in range(counts.shape[1]):
         shared = min(counts[left, v], counts[right, v])
         for k in range(shared):
             if events[a + k] != events[b + k]:
-                return events[a + k] < events[b + k]  # type: ignore[no-any-return]
+                return events[a + k] < events[b + k]
         if counts[left, v] != counts[right, v]:
-            return counts[left, v] < counts[right, v]  # type: ignore[no-any-return]
+            return counts[left, v] < counts[right, v]
         a += counts[left, v]
         b += counts[right, v]
     return False

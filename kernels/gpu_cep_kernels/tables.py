@@ -1,4 +1,7 @@
-"""The tables through which patterns reach generic kernels. Arrays only; v is a variable, c a condition, g one variable's part in a condition."""
+"""The tables through which patterns reach generic kernels: arrays only.
+
+v is a variable, c a condition, g one variable's part in a condition.
+"""
 
 from __future__ import annotations
 
