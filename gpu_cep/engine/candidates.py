@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ class Windows:
     a match can start with.
     """
 
-    labels: npt.NDArray[np.uint64]
+    labels: npt.NDArray[np.unsignedinteger[Any]]
     clock: npt.NDArray[np.generic]
     length: np.uint64 | np.float64
     stream_end: Places
@@ -62,11 +63,11 @@ def match_windows(plan: Plan, ordered: OrderedEvents, batch: Batch, tables: Matc
     size, own = len(labels), batch.own - batch.low
     with profile.stage("windows"):
         first, last = (int(place) for place in np.searchsorted(ordered.offsets, [batch.low, batch.high - 1], side="right"))
-        stream_end, after = np.empty(size, np.int32), np.empty(size, np.int32)
+        stream_end, after = np.empty(size, np.int32), np.empty(size + 1, np.int32)
         ties = mark_streams(batch.low, ordered.offsets, first - 1, last, times, stream_end, after)
         clock, length = window_clock(plan, times)
     with profile.stage("occurrences"):
-        occurrence = np.empty((len(tables.pattern.before), size + 1), np.int32)
+        occurrence = np.empty((len(tables.pattern.before), size + 2), np.int32)
         next_occurrences(labels, len(tables.pattern.before), occurrence)
     with profile.stage("starts"):
         starts = np.empty(own + 1, np.int64)
@@ -95,8 +96,9 @@ def chained(windows: Windows, starts: Indices, tables: MatcherTables, *, exact: 
     selected = np.empty(len(starts) + 1, np.int64)
     earliest = np.empty((len(starts) + 1, len(tables.pattern.order)), np.int32)
     count = select_chained(
-        starts, windows.clock, windows.stream_end, windows.length, windows.after, tables.pattern, exact, windows.occurrence, earliest, selected
-    )
+        starts, windows.clock, windows.stream_end, windows.length, windows.after,
+        tables.pattern, exact, windows.occurrence, earliest, selected,
+    )  # fmt: skip
     return Candidates(selected[:count], earliest[:count])
 
 

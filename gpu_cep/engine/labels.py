@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -20,7 +22,7 @@ from gpu_cep_kernels.rules import COMPARISONS
 # Events per block: labels, codes and a column or two stay in the second-level cache.
 BLOCK = 1 << 15
 
-Words = npt.NDArray[np.uint64]
+Words = npt.NDArray[np.unsignedinteger[Any]]
 # Clears the label bits that a property denies the events [low, high).
 Step = Callable[[int, int, Words], None]
 
@@ -29,8 +31,28 @@ Step = Callable[[int, int, Words], None]
 class LabelledEvents:
     """The events that are kept, slice after slice: their row numbers (ascending) and labels."""
 
-    rows: list[npt.NDArray[np.int64]]
+    rows: list[npt.NDArray[np.signedinteger[Any]]]
     labels: list[Words]
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """Label words: the narrowest type with a bit for each variable."""
+
+    kind: type[np.unsignedinteger[Any]]
+    everyone: int
+
+    def all(self) -> np.unsignedinteger[Any]:
+        return self.kind(self.everyone)
+
+    def others(self, bits: int) -> np.unsignedinteger[Any]:
+        """All variables but those in `bits`."""
+        return self.kind(self.everyone & ~bits)
+
+
+def _word(variables: int) -> _Word:
+    kind = next(kind for kind in (np.uint8, np.uint16, np.uint32, np.uint64) if variables <= np.iinfo(kind).bits)
+    return _Word(kind, (1 << variables) - 1)
 
 
 def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEvents:
@@ -40,86 +62,80 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
     Theorem 5.1); with ``partition`` those whose derived key is NULL or NaN,
     as it equals no other.
     """
-    steps = [step for planned in plan.properties for step in _steps(planned, columns)]
-    steps += [_key_step(column, columns) for column in plan.derived]
-    everyone = np.uint64((1 << len(plan.query.variables)) - 1)
+    word = _word(len(plan.query.variables))
+    steps = [step for planned in plan.properties for step in _steps(planned, columns, word)]
+    steps += [_key_step(column, columns, word) for column in plan.derived]
+    row_type = np.int32 if len(columns) < 2**31 else np.int64
     keeps_all = "filter" not in plan.steps
 
-    def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.int64], Words]:
+    def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.signedinteger[Any]], Words]:
         low, high = span
-        rows, labels = np.empty(high - low + 1, np.int64), np.empty(high - low + 1, np.uint64)
-        scratch = np.empty(BLOCK, np.uint64)
+        rows, labels = np.empty(high - low + 1, row_type), np.empty(high - low + 1, word.kind)
+        scratch = np.empty(min(BLOCK, high - low), word.kind)
         count = 0
         for start, end in blocks(low, high, BLOCK):
-            block = labels[start - low : end - low] if keeps_all else scratch[: end - start]
-            block[:] = everyone
+            block = scratch[: end - start]
+            block[:] = word.all()
             for step in steps:
                 step(start, end, block)
-            if not keeps_all:
-                count += compact(start, block, rows[count:], labels[count:])
-        if keeps_all:
-            return np.arange(low, high), labels[:-1]
+            count += compact(start, block, keeps_all, rows[count:], labels[count:])
         return rows[:count], labels[:count]
 
     labelled = spread(label, slices(len(columns), threads) or [(0, 0)], threads)
     return LabelledEvents([rows for rows, _ in labelled], [labels for _, labels in labelled])
 
 
-def _steps(planned: Property, columns: EventColumns) -> list[Step]:
+def _steps(planned: Property, columns: EventColumns, word: _Word) -> list[Step]:
     match planned:
         case CodeProperty():
-            return [_code_step(planned, columns)]
+            return [_code_step(planned, columns, word)]
         case ComparisonProperty():
-            return _comparison_steps(planned, columns)
+            return _comparison_steps(planned, columns, word)
         case ProgramProperty():
-            return [_program_step(planned, columns)]
+            return [_program_step(planned, columns, word)]
     raise TypeError(f"no step for {type(planned).__name__}")
 
 
-def _code_step(planned: CodeProperty, columns: EventColumns) -> Step:
+def _code_step(planned: CodeProperty, columns: EventColumns, word: _Word) -> Step:
     codes = constant_codes(columns.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
     if codes is None:
         text = columns.text(planned.column)
-        table = _label_table(planned, text.values)
+        table = _label_table(planned, text.values, word)
         return lambda low, high, labels: mask_by_code(low, high, text.codes, table, labels)
     of_block, values = codes
-    table = _label_table(planned, values)
+    table = _label_table(planned, values, word)
     return lambda low, high, labels: mask_by_code(0, high - low, of_block(low, high), table, labels)
 
 
-def _label_table(planned: CodeProperty, values: Values) -> Words:
+def _label_table(planned: CodeProperty, values: Values, word: _Word) -> Words:
     """The label word of each value, and of NULL last."""
-    table = np.full(len(values) + 1, np.uint64(2**64 - 1))
+    table = np.full(len(values) + 1, word.all())
     for predicate, bits in planned.predicates:
-        table[truth_table(predicate, values) != TRUE] &= ~np.uint64(bits)
+        table[truth_table(predicate, values) != TRUE] &= word.others(bits)
     return table
 
 
-def _comparison_steps(planned: ComparisonProperty, columns: EventColumns) -> list[Step]:
+def _comparison_steps(planned: ComparisonProperty, columns: EventColumns, word: _Word) -> list[Step]:
     values = columns.values(planned.column)
-    comparison, bits = COMPARISONS[planned.comparison], np.uint64(planned.bits)
+    comparison, others = COMPARISONS[planned.comparison], word.others(planned.bits)
     constant = np.float64(planned.constant) if values.dtype.kind == "f" else np.int64(planned.constant)
-    steps: list[Step] = [lambda low, high, labels: mask_by_comparison(low, high, values, comparison, constant, bits, labels)]
-    return steps + _null_steps(planned.column, columns, bits)
+    steps: list[Step] = [lambda low, high, labels: mask_by_comparison(low, high, values, comparison, constant, others, labels)]
+    nulls = columns.null_mask(planned.column)
+    if nulls is not None:
+        present = (~nulls).view(np.uint8)
+        steps.append(lambda low, high, labels: mask_by_truth(low, high, present, others, labels))
+    return steps
 
 
-def _null_steps(column: int, columns: EventColumns, bits: np.uint64) -> list[Step]:
-    nulls = columns.null_mask(column)
-    if nulls is None:
-        return []
-    present = (~nulls).view(np.uint8)
-    return [lambda low, high, labels: mask_by_truth(low, high, present, bits, labels)]
-
-
-def _key_step(column: int, columns: EventColumns) -> Step:
+def _key_step(column: int, columns: EventColumns, word: _Word) -> Step:
     comparable = columns.comparable_mask(column).view(np.uint8)
-    everyone = np.uint64(2**64 - 1)
-    return lambda low, high, labels: mask_by_truth(low, high, comparable, everyone, labels)
+    nobody = word.kind(0)
+    return lambda low, high, labels: mask_by_truth(low, high, comparable, nobody, labels)
 
 
-def _program_step(planned: ProgramProperty, columns: EventColumns) -> Step:
+def _program_step(planned: ProgramProperty, columns: EventColumns, word: _Word) -> Step:
     table, _ = assemble([planned.program], tabulator(columns))
-    bits = np.uint64(planned.bits)
+    bits, others = word.kind(planned.bits), word.others(planned.bits)
 
     def step(low: int, high: int, labels: Words) -> None:
         wanted = np.flatnonzero(labels & bits)
@@ -127,12 +143,6 @@ def _program_step(planned: ProgramProperty, columns: EventColumns) -> Step:
         truth, nulls, failed = evaluate(planned.program, table, bank)
         if failed >= 0:
             raise EventError(f"integer overflow in {planned.text} at input row {low + int(wanted[failed])}")
-        labels[wanted[(truth == 0) | nulls]] &= ~bits
+        labels[wanted[(truth == 0) | nulls]] &= others
 
     return step
-
-
-def kept(labelled: LabelledEvents) -> int:
-    """How many events are kept."""
-    return sum(len(rows) for rows in labelled.rows)
-

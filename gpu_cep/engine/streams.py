@@ -14,7 +14,7 @@ from gpu_cep.engine.programs import null_words, stacked
 from gpu_cep.errors import EventError
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import spread
-from gpu_cep_kernels.ordering import count_disorder, exclusive_offsets, gather, histogram, scatter_records, sort_streams
+from gpu_cep_kernels.ordering import count_disorder, exclusive_offsets, histogram, place_events, scatter, sort_streams
 from gpu_cep_kernels.tables import ColumnBank
 
 Indices = npt.NDArray[np.int64]
@@ -26,14 +26,15 @@ class OrderedEvents:
 
     ``offsets[s]`` is where stream s begins (one more entry than streams,
     empty streams among them), `times` float64 or uint64 (int64 seen so that
-    differences cannot overflow), `rows` the input row numbers.
+    differences cannot overflow), `rows` the input row numbers, `labels` words
+    of as few bits as hold the variables.
     `keys_ordered`: the streams ascend with their keys.
     """
 
     offsets: Indices
     times: Array
-    labels: npt.NDArray[np.uint64]
-    rows: Indices
+    labels: Array
+    rows: Array
     bank: ColumnBank
     keys_ordered: bool
 
@@ -58,7 +59,9 @@ def load_times(columns: EventColumns, column: int) -> Array:
     return values.astype(np.float64, copy=False)
 
 
-def order_events(plan: Plan, columns: EventColumns, times: Array, labelled: LabelledEvents, keys: StreamKeys, threads: int) -> OrderedEvents:
+def order_events(
+    plan: Plan, columns: EventColumns, times: Array, labelled: LabelledEvents, keys: StreamKeys, threads: int
+) -> OrderedEvents:
     """The labelled events by stream and time; ties by `order_by`, then by input position."""
     layout = plan.layout
     inputs = [times, *(columns.values(column) for column in layout.columns)]
@@ -69,7 +72,7 @@ def order_events(plan: Plan, columns: EventColumns, times: Array, labelled: Labe
     return OrderedEvents(
         offsets=offsets,
         times=ordered_times if ordered_times.dtype.kind == "f" else ordered_times.view(np.uint64),
-        labels=labels.view(np.uint64),
+        labels=labels,
         rows=rows,
         bank=ColumnBank(
             ints=stacked(ints, len(rows), np.int64),
@@ -86,41 +89,38 @@ def _at(mask: npt.NDArray[np.bool_] | None, rows: Indices) -> npt.NDArray[np.boo
 
 
 def _by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array]]:
-    """Where each stream begins, and its events: times, row numbers, labels (as int64) and the other input columns, in input order."""
+    """Where each stream begins, and its events: times, row numbers, labels and the other input columns, in input order."""
     if keys.codes is None:
         rows, labels = np.concatenate(labelled.rows), np.concatenate(labelled.labels)
         first, *others = spread(lambda column: _gathered(column, rows), inputs, threads)
-        return np.array([0, len(rows)], np.int64), [first, rows, labels.view(np.int64), *others]
-    offsets, records = _scattered(labelled, keys.codes, keys.count, inputs, threads)
-    kinds = [inputs[0].dtype, np.dtype(np.int64), np.dtype(np.int64), *(column.dtype for column in inputs[1:])]
-    words = [records.view(np.float64) if kind.kind == "f" else records for kind in kinds]
-    return offsets, spread(lambda word: np.ascontiguousarray(words[word][:, word]), range(len(words)), threads)
+        return np.array([0, len(rows)], np.int64), [first, rows, labels, *others]
+    return _scattered(labelled, keys.codes, keys.count, inputs, threads)
 
 
-def _gathered(column: Array, rows: Indices) -> Array:
+def _gathered(column: Array, rows: Array) -> Array:
     return column if len(rows) == len(column) else column[rows]
 
 
-def _scattered(
-    labelled: LabelledEvents, codes: Array, streams: int, inputs: list[Array], threads: int
-) -> tuple[Indices, npt.NDArray[np.int64]]:
-    """A counting sort by stream that moves each event as one record, so that its words share a cache line."""
+def _scattered(labelled: LabelledEvents, codes: Array, streams: int, inputs: list[Array], threads: int) -> tuple[Indices, list[Array]]:
+    """A stable counting sort by stream that scatters the columns."""
+    times, *others = inputs
     parts = range(len(labelled.rows))
-    counts = np.zeros((len(labelled.rows), streams), np.int64)
+    counts = np.zeros((len(labelled.rows), streams), np.int32)
     offsets = np.empty(streams + 1, np.int64)
     spread(lambda part: histogram(labelled.rows[part], codes, counts[part]), parts, threads)
     exclusive_offsets(counts, offsets)
-    out = np.empty((int(offsets[-1]), len(inputs) + 2), np.int64)
+    size = int(offsets[-1])
+    out = [np.empty(size, times.dtype), np.empty(size, labelled.rows[0].dtype), np.empty(size, labelled.labels[0].dtype)]
+    out += [np.empty(size, column.dtype) for column in others]
 
-    def scatter(part: int) -> None:
+    def place(part: int) -> None:
         rows = labelled.rows[part]
-        records = np.empty((len(rows), out.shape[1]), np.int64)
-        records[:, 1], records[:, 2] = rows, labelled.labels[part].view(np.int64)
-        for word, column in zip([0, *range(3, out.shape[1])], inputs, strict=True):
-            gather(rows, column, (records.view(np.float64) if column.dtype.kind == "f" else records)[:, word])
-        scatter_records(rows, codes, counts[part], records, out)
+        destinations = np.empty(len(rows) if others else 0, np.int32)
+        place_events(rows, labelled.labels[part], times, codes, counts[part], *out[:3], destinations)
+        for column, target in zip(others, out[3:], strict=True):
+            scatter(rows, destinations, column, target)
 
-    spread(scatter, parts, threads)
+    spread(place, parts, threads)
     return offsets, out
 
 

@@ -28,7 +28,7 @@ def count_bindings(
     low: int, high: int, starts: Any, clock: Any, stream_end: Any, length: Any, pattern: Any, occurrence: Any, earliest: Any, counts: Any
 ) -> None:
     """``counts[w, v]``: how many events variable v binds in the match that starts at event ``starts[w]``."""
-    size = occurrence.shape[1] - 1
+    size = clock.size
     for w in range(low, high):
         for v in range(pattern.before.size):
             count = 1

@@ -15,31 +15,32 @@ from gpu_cep_kernels.rules import compare
 @kernel
 def mask_by_code(low: int, high: int, codes: Any, table: Any, labels: Any) -> None:
     """Properties of a coded column: ``labels[e] &= table[codes[e]]``; the table holds a label word for each code."""
-    for e in range(high - low):
-        labels[e] &= table[codes[low + e]]
+    values = codes[low:high]
+    for e in range(values.size):
+        labels[e] &= table[values[e]]
 
 
 @kernel
-def mask_by_comparison(low: int, high: int, column: Any, comparison: int, constant: Any, denied: Any, labels: Any) -> None:
-    """The property ``column φ constant``: where it fails, the `denied` bits are cleared."""
+def mask_by_comparison(low: int, high: int, column: Any, comparison: int, constant: Any, others: Any, labels: Any) -> None:
+    """The property ``column φ constant``: where it fails, only the bits of the `others` may stay."""
     values = column[low:high]
     for e in range(values.size):
         if not compare(comparison, values[e], constant):
-            labels[e] &= ~denied
+            labels[e] &= others
 
 
 @kernel
-def mask_by_truth(low: int, high: int, truth: Any, denied: Any, labels: Any) -> None:
-    """A property decided elsewhere: where `truth` (uint8) is 0, the `denied` bits are cleared."""
+def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> None:
+    """A property decided elsewhere: where `truth` (uint8) is 0, only the bits of the `others` may stay."""
     values = truth[low:high]
     for e in range(values.size):
         if values[e] == 0:
-            labels[e] &= ~denied
+            labels[e] &= others
 
 
 @kernel
-def compact(low: int, labels: Any, rows: Any, kept: Any) -> int:
-    """Write row numbers and labels of the block's events whose label is not empty; returns how many.
+def compact(low: int, labels: Any, keeps_all: bool, rows: Any, kept: Any) -> int:
+    """Write row numbers and labels of the block's events whose label is not empty (or of all); returns how many.
 
     `rows` and `kept` need one slot more than they may receive: every event is
     written, and only those that are kept move the end.
@@ -48,5 +49,5 @@ def compact(low: int, labels: Any, rows: Any, kept: Any) -> int:
     for e in range(labels.size):
         rows[count] = low + e
         kept[count] = labels[e]
-        count += labels[e] != 0
+        count += keeps_all or labels[e] != 0
     return count

@@ -44,10 +44,8 @@ def select_starts(low: int, high: int, labels: Any, minimal: Any, starts: Any) -
 def _counted_from(v: int, start: int, after: Any, pattern: Any, occurrence: Any) -> int:
     """The first event of the window at `start` that follows an event of each variable just before v."""
     begin = start
-    size = occurrence.shape[1] - 1
     for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
-        first = occurrence[pattern.direct[k], start]
-        begin = max(begin, following(after, first) if first < size else size)
+        begin = max(begin, following(after, occurrence[pattern.direct[k], start]))
     return begin
 
 
@@ -55,7 +53,7 @@ def _counted_from(v: int, start: int, after: Any, pattern: Any, occurrence: Any)
 def _statistic(v: int, start: int, end: int, after: Any, pattern: Any, occurrence: Any, counts: Any) -> int:
     """cnt_v of the window [start, end) (thesis Def. 5.2)."""
     begin = _counted_from(v, start, after, pattern, occurrence)
-    return counts[v, end] - counts[v, begin] if begin < end else 0  # type: ignore[no-any-return]
+    return counts[v, end] - counts[v, begin] if begin < end else 0
 
 
 @kernel
@@ -87,7 +85,7 @@ def select_candidates(
 
 
 @rule
-def _still_taken(found: int, v: int, stream_end: Any, after: Any, pattern: Any, occurrence: Any) -> bool:
+def _still_taken(found: int, v: int, after: Any, pattern: Any, occurrence: Any) -> bool:
     """Whether `found` ties with an event before it that a quantified variable just before v would bind, so that v cannot be bound there."""
     taken = False
     first = found
@@ -126,19 +124,17 @@ def select_chained(
     tied = exact and after.size > 0
     for w in range(starts.size):
         start = starts[w]
-        holds = True
-        place = 0
-        while holds and place < pattern.order.size:
+        latest = start
+        for place in range(pattern.order.size):
             v = pattern.order[place]
             begin = start
             for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
                 begin = max(begin, following(after, earliest[kept, pattern.direct[k]]))
             found = occurrence[v, begin]
-            while tied and found < stream_end[start] and _still_taken(found, v, stream_end, after, pattern, occurrence):
+            while tied and found < stream_end[start] and _still_taken(found, v, after, pattern, occurrence):
                 found = occurrence[v, found + 1]
             earliest[kept, v] = found
-            holds = reaches(start, found, clock, stream_end, length)
-            place += 1
+            latest = max(latest, found)
         selected[kept] = start
-        kept += holds
+        kept += reaches(start, latest, clock, stream_end, length)
     return kept

@@ -19,9 +19,11 @@ def mark_streams(low: int, offsets: Any, first: int, last: int, times: Any, stre
 
     Event e of the batch stands at ``low + e`` in the streams that `offsets`
     delimits; the batch may hold a part of a stream only. ``after[e]`` is the
-    first event that is later than e.
+    first event that is later than e; nothing is behind the end of the batch,
+    for which `after` has a slot of its own.
     """
     ties = 0
+    after[times.size] = times.size
     for back in range(last - first):
         s = last - 1 - back
         begin, end = max(offsets[s] - low, 0), min(offsets[s + 1] - low, times.size)
@@ -63,13 +65,14 @@ def window_ends(starts: Any, inside: Any, clock: Any, stream_end: Any, length: A
 def next_occurrences(labels: Any, variables: int, occurrence: Any) -> None:
     """``occurrence[v, e]``: the first event at or after e whose label has bit v, or ``labels.size``.
 
-    `occurrence` is [variable, event], with one slot more than there are events.
+    `occurrence` is [variable, event], with two slots more than there are
+    events: nothing follows what does not occur.
     """
     size = labels.size
     for v in range(variables):
         found = size
         row = occurrence[v]
-        row[size] = size
+        row[size] = row[size + 1] = size
         mask = bit(v)
         for back in range(size):
             e = size - 1 - back
