@@ -97,7 +97,7 @@ def gpu_match(
     returned = spark_schema(result_schema(planned, events))
     work = partial(match_partition, planned, events, arrow_schema(returned, zone))
     found = _shuffled(_narrowed(df, planned, events), planned).mapInArrow(work, returned)
-    return _total(found, planned) if output == "count" else found
+    return total_counts(found, planned) if output == "count" else found
 
 
 def _check(df: DataFrame, settings: Settings) -> None:
@@ -140,7 +140,7 @@ def _shuffled(df: DataFrame, planned: Plan) -> DataFrame:
     return df.repartition(*keys) if keys else df.repartition(1)
 
 
-def _total(counts: DataFrame, planned: Plan) -> DataFrame:
+def total_counts(counts: DataFrame, planned: Plan) -> DataFrame:
     """One count per `partition_by` stream: derived keys may have spread its parts over several partitions."""
     if planned.query.partition_by and not planned.derived:
         return counts

@@ -15,7 +15,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
+from gpu_cep.analysis.options import Options
+from gpu_cep.api import make_plan
 from gpu_cep.errors import EngineUnavailable, PatternError, PatternSyntaxError, UnsupportedError
+from gpu_cep.plan.settings import Settings
+from gpu_cep_spark.matching import total_counts
 from tests.spark.samples import QUERIES, streams
 
 
@@ -90,6 +94,14 @@ def test_max_matches_is_an_error_not_a_truncation(spark: SparkSession) -> None:
     frame = cep.gpu_match(spark.createDataFrame(streams(100, seed=2)), "PATTERN SEQ(A a, B b) WITHIN 50", max_matches=3)
     with pytest.raises(PySparkException, match="MatchLimitExceeded"):
         frame.collect()
+
+
+def test_a_count_beyond_64_bits_is_an_error(spark: SparkSession) -> None:
+    planned = make_plan("PATTERN SEQ(A a, B b)", streams(1, seed=0).schema, Options(), Settings(output="count"))
+    parts = spark.createDataFrame([(2**62,), (2**62,)], "count long")
+    with pytest.raises(PySparkException, match="more than 2"):
+        total_counts(parts, planned).collect()
+    assert total_counts(parts.limit(1), planned).collect() == [(2**62,)]
 
 
 def test_properties_reach_the_parquet_reader(parquet: DataFrame) -> None:
