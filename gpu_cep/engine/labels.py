@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
 from typing import Any
 
 import numpy as np
@@ -65,7 +64,7 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
     word = _word(len(plan.query.variables))
     steps = [step for planned in plan.properties for step in _steps(planned, columns, word)]
     steps += [_key_step(column, columns, word) for column in plan.derived]
-    row_type = np.int32 if len(columns) < 2**31 else np.int64
+    row_type: type[np.signedinteger[Any]] = np.int32 if len(columns) < 2**31 else np.int64
     keeps_all = "filter" not in plan.steps
 
     def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.signedinteger[Any]], Words]:

@@ -33,7 +33,10 @@ def _compared(c: int, conditions: Any, bank: Any, rows: Any) -> bool:
 
 @rule
 def _first_cursor(g: int, v: int, conditions: Any, run: Any) -> int:
-    """Where part g begins: a place on the path, -1 if it reads the new event alone, -2 if it has nothing to combine (the condition is vacuous)."""
+    """Where part g begins: a place on the path.
+
+    -1 if it reads the new event alone, -2 if it has nothing to combine (the condition is vacuous).
+    """
     u = conditions.variable[g]
     cursor = run.last[u]
     if u == v:
