@@ -50,7 +50,7 @@ class Windows:
 class Candidates:
     """The starts whose windows satisfy the necessary match conditions that were tested.
 
-    `earliest` is what the chained condition found, [candidate, variable], or None where it was not tested last.
+    `earliest` is what the chained condition found, [variable, candidate], or None where it was not tested last.
     """
 
     starts: Indices
@@ -94,12 +94,12 @@ def prune_windows(plan: Plan, windows: Windows, tables: MatcherTables, profile: 
 def chained(windows: Windows, starts: Indices, tables: MatcherTables, *, exact: bool) -> Candidates:
     """Those of `starts` that satisfy the chained condition."""
     selected = np.empty(len(starts) + 1, np.int64)
-    earliest = np.empty((len(starts) + 1, len(tables.pattern.order)), np.int32)
+    earliest = np.empty((len(tables.pattern.order), len(starts) + 1), np.int32)
     count = select_chained(
         starts, windows.clock, windows.stream_end, windows.length, windows.after,
         tables.pattern, exact, windows.occurrence, earliest, selected,
     )  # fmt: skip
-    return Candidates(selected[:count], earliest[:count])
+    return Candidates(selected[:count], earliest[:, :count])
 
 
 def _summarised(windows: Windows, tables: MatcherTables) -> Indices:

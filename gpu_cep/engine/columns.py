@@ -116,19 +116,15 @@ class EventColumns:
         return self._codes[column]
 
     def key_values(self, column: int) -> Array:
-        """The column as values that are equal where keys are: text as codes, -0.0 as 0.0."""
+        """The column, not text, as values that are equal where keys are: -0.0 as 0.0."""
         values = self.values(column)
         return values + values.dtype.type(0) if values.dtype.kind == "f" else values
 
-    def orders_codes(self, column: int) -> bool:
-        """Whether ascending machine values are ascending values of the column."""
-        return not self._is_text(column)
-
-    def distinct_codes(self, column: int) -> tuple[npt.NDArray[np.int32], int]:
-        """A code for each distinct value, NULL and NaN being one value each, and how many there are."""
-        source = pa.array(self.key_values(column), mask=self.null_mask(column))
-        encoded = source.dictionary_encode(null_encoding="encode")
-        return encoded.indices.to_numpy(), len(encoded.dictionary)
+    def distinct_codes(self, column: int) -> tuple[npt.NDArray[np.int32], pa.Array]:
+        """A code for each distinct key value, NULL and NaN being one value each, and these values."""
+        values = self.key_values(column)
+        encoded = pa.array(values, mask=self.null_mask(column)).dictionary_encode(null_encoding="encode")
+        return encoded.indices.to_numpy(), encoded.dictionary
 
     def dense_rank(self, column: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The place of the value of each of `rows` among their distinct values: NULL first, NaN last."""

@@ -49,7 +49,7 @@ class DirectMatcher:
         """The matches themselves."""
         starts, earliest = candidates.starts, candidates.earliest
         assert earliest is not None
-        counts = np.empty(earliest.shape, np.int32)
+        counts = np.empty(earliest.shape[::-1], np.int32)
         count_bindings(
             0, len(starts), starts, windows.clock, windows.stream_end, windows.length,
             self.tables.pattern, windows.occurrence, earliest, counts,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
-
-from gpu_cep.engine.columns import EventColumns, dense_rank
+from gpu_cep.engine.columns import Array, EventColumns
 from gpu_cep.engine.keys import encode_keys
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.streams import OrderedEvents, tie_ranks
 from gpu_cep.plan.plan import Plan
+from gpu_cep_kernels.ordering import streams_of
 
 
 def in_result_order(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches) -> tuple[Matches, Indices]:
@@ -33,20 +32,46 @@ def in_result_order(plan: Plan, columns: EventColumns, ordered: OrderedEvents, m
 
 
 def _partition_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices) -> Indices:
-    """A number for the `partition_by` stream of each of the events `first`."""
+    """A number for the `partition_by` stream of each of the events `first`, which ascend."""
+    streams = np.zeros(len(first), np.int64)
     if not plan.derived:
-        return np.searchsorted(ordered.offsets, first, side="right").astype(np.int64) - 1
+        streams_of(first, ordered.offsets, streams)
+        return streams
     codes = encode_keys(columns, plan.query.partition_by).codes
-    return np.zeros(len(first), np.int64) if codes is None else codes[ordered.rows[first]].astype(np.int64)
+    return streams if codes is None else codes[ordered.rows[first]].astype(np.int64)
 
 
 def _stream_ranks(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices, streams: Indices) -> Indices:
-    """The rank of each match's stream among all streams with matches, by key, NULLs first."""
-    distinct, representatives, inverse = np.unique(streams, return_index=True, return_inverse=True)
-    if not plan.query.partition_by or not len(distinct):
-        return np.zeros(len(streams), np.int64)
-    rows = pa.array(ordered.rows[first[representatives]])
-    by_key = [dense_rank(columns.arrow(column).take(rows)) for column in plan.query.partition_by]
-    ranks = np.empty(len(distinct), np.int64)
-    ranks[np.lexsort(by_key[::-1])] = np.arange(len(distinct))
-    return ranks[inverse]
+    """The rank of each match's stream among all streams with matches, by key."""
+    _, representatives, inverse = np.unique(streams, return_index=True, return_inverse=True)
+    return key_ranks(plan, columns, ordered.rows[first[representatives]])[inverse]
+
+
+def key_ranks(plan: Plan, columns: EventColumns, rows: Array) -> Indices:
+    """The place of each of `rows`, one of each stream, by `partition_by` key: NULL first, NaN last."""
+    by_key = [columns.dense_rank(column, rows) for column in plan.query.partition_by]
+    ranks = np.zeros(len(rows), np.int64)
+    if by_key:
+        ranks[np.lexsort(by_key[::-1])] = np.arange(len(rows))
+    return ranks
+
+
+def matches_by_stream(
+    plan: Plan, columns: EventColumns, ordered: OrderedEvents, starts: Indices, totals: Indices
+) -> tuple[Indices, Indices]:
+    """Of each `partition_by` stream that has matches one row, in the order of results, and their number.
+
+    ``totals[i]`` matches start at ordered event ``starts[i]``; starts ascend.
+    """
+    starts, totals = starts[totals > 0], totals[totals > 0]
+    streams = _partition_streams(plan, columns, ordered, starts)
+    if plan.derived:
+        by_stream = np.argsort(streams, kind="stable")
+        streams, starts, totals = streams[by_stream], starts[by_stream], totals[by_stream]
+    borders = np.flatnonzero(np.diff(streams, prepend=-1))
+    rows = ordered.rows[starts[borders]]
+    counts = np.add.reduceat(totals, borders) if len(borders) else totals
+    if ordered.keys_ordered and not plan.derived:
+        return rows, counts
+    order = np.argsort(key_ranks(plan, columns, rows))
+    return rows[order], counts[order]

@@ -15,7 +15,7 @@ from gpu_cep.engine.direct import DirectMatcher, is_deterministic, reads_directl
 from gpu_cep.engine.keys import encode_keys
 from gpu_cep.engine.labels import label_events
 from gpu_cep.engine.matches import Indices, Matches, concatenated
-from gpu_cep.engine.order import in_result_order
+from gpu_cep.engine.order import in_result_order, matches_by_stream
 from gpu_cep.engine.patterns import matcher_tables
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.programs import tabulator
@@ -25,6 +25,9 @@ from gpu_cep.engine.streams import OrderedEvents, load_times, order_events
 from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import available_threads, spread
+
+# Sums of match counts are exact in int64 below this bound, whatever the rounding of the float sum that is compared with it.
+_MOST_MATCHES = 2.0**62
 
 
 def execute(plan: Plan, table: pa.Table, *, threads: int | None = None, profile: Profile | None = None) -> pa.Table:
@@ -132,24 +135,11 @@ def _counted(search: _Search, parts: list[tuple[Indices, Indices]]) -> pa.Table:
     plan, columns, ordered = search.plan, search.columns, search.ordered
     starts = np.concatenate([np.empty(0, np.int64), *(starts for starts, _ in parts)])
     totals = np.concatenate([np.empty(0, np.int64), *(totals for _, totals in parts)])
-    if not plan.query.partition_by:
-        return count_table(plan, columns, np.empty(0, np.int64), np.array([_exact_sum(totals)]))
-    matched = starts[totals > 0]
-    singles = Matches(matched, np.ones((len(matched), 1), np.int32), matched)
-    # the order of results, applied to the starts, with their totals beside them
-    reordered, streams = in_result_order(plan, columns, ordered, singles)
-    by_start = np.zeros(int(ordered.offsets[-1]), np.int64)
-    by_start[starts] = totals
-    borders = np.flatnonzero(np.diff(streams, prepend=-1))
-    counts = np.add.reduceat(by_start[reordered.first], borders) if len(borders) else np.empty(0, np.int64)
-    return count_table(plan, columns, ordered.rows[reordered.first[borders]], counts)
-
-
-def _exact_sum(totals: Indices) -> int:
-    total = int(totals.astype(object).sum()) if len(totals) and int(totals.max()) > 2**31 else int(totals.sum())
-    if total > np.iinfo(np.int64).max:
-        raise MatchLimitExceeded(f"{total:,} matches do not fit a 64-bit count")
-    return total
+    if float(totals.sum(dtype=np.float64)) > _MOST_MATCHES:
+        raise MatchLimitExceeded("the number of matches does not fit a 64-bit count")
+    if plan.query.partition_by:
+        return count_table(plan, columns, *matches_by_stream(plan, columns, ordered, starts, totals))
+    return count_table(plan, columns, np.empty(0, np.int64), np.array([totals.sum()], np.int64))
 
 
 def _window_name(search: _Search, start: int) -> str:

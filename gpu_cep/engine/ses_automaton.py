@@ -122,5 +122,5 @@ class SesAutomaton:
 
 
 def _window_ends(windows: Windows, candidates: Candidates) -> npt.NDArray[np.int32]:
-    inside = None if candidates.earliest is None else candidates.earliest.max(axis=1, initial=0)
+    inside = None if candidates.earliest is None else candidates.earliest.max(axis=0, initial=0)
     return windows.ends(candidates.starts, inside)

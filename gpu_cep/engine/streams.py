@@ -80,7 +80,7 @@ def order_events(
             int_nulls=null_words([_at(columns.null_mask(column), rows) for column in layout.ints], len(rows)),
             float_nulls=null_words([_at(columns.null_mask(column), rows) for column in layout.floats], len(rows)),
         ),
-        keys_ordered=keys.ordered,
+        keys_ordered=keys.ranks is not None,
     )
 
 
@@ -94,21 +94,21 @@ def _by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Array], 
         rows, labels = np.concatenate(labelled.rows), np.concatenate(labelled.labels)
         first, *others = spread(lambda column: _gathered(column, rows), inputs, threads)
         return np.array([0, len(rows)], np.int64), [first, rows, labels, *others]
-    return _scattered(labelled, keys.codes, keys.count, inputs, threads)
+    return _scattered(labelled, keys.codes, keys, inputs, threads)
 
 
 def _gathered(column: Array, rows: Array) -> Array:
     return column if len(rows) == len(column) else column[rows]
 
 
-def _scattered(labelled: LabelledEvents, codes: Array, streams: int, inputs: list[Array], threads: int) -> tuple[Indices, list[Array]]:
+def _scattered(labelled: LabelledEvents, codes: Array, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array]]:
     """A stable counting sort by stream that scatters the columns."""
     times, *others = inputs
     parts = range(len(labelled.rows))
-    counts = np.zeros((len(labelled.rows), streams), np.int32)
-    offsets = np.empty(streams + 1, np.int64)
+    counts = np.zeros((len(labelled.rows), keys.count), np.int32)
+    offsets = np.empty(keys.count + 1, np.int64)
     spread(lambda part: histogram(labelled.rows[part], codes, counts[part]), parts, threads)
-    exclusive_offsets(counts, offsets)
+    exclusive_offsets(counts, keys.order, offsets)
     size = int(offsets[-1])
     out = [np.empty(size, times.dtype), np.empty(size, labelled.rows[0].dtype), np.empty(size, labelled.labels[0].dtype)]
     out += [np.empty(size, column.dtype) for column in others]

@@ -19,7 +19,7 @@ def _binding_end(w: int, v: int, pattern: Any, earliest: Any, size: int) -> int:
     """The first event at which v can bind no more because a variable behind it is bound."""
     end = size
     for k in range(pattern.following_first[v], pattern.following_first[v + 1]):
-        end = min(end, earliest[w, pattern.following[k]])
+        end = min(end, earliest[pattern.following[k], w])
     return end
 
 
@@ -34,7 +34,7 @@ def count_bindings(
             count = 1
             if pattern.maximum[v] != 1:
                 end = _binding_end(w, v, pattern, earliest, size)
-                event = occurrence[v, earliest[w, v] + 1]
+                event = occurrence[v, earliest[v, w] + 1]
                 while event < end and reaches(starts[w], event, clock, stream_end, length):
                     count += 1
                     event = occurrence[v, event + 1]
@@ -47,7 +47,7 @@ def bind_events(low: int, high: int, base: int, offsets: Any, counts: Any, occur
     for w in range(low, high):
         place = offsets[w]
         for v in range(counts.shape[1]):
-            event = earliest[w, v]
+            event = earliest[v, w]
             for _ in range(counts[w, v]):
                 events[place] = base + event
                 event = occurrence[v, event + 1]

@@ -15,14 +15,16 @@ def histogram(rows: Any, keys: Any, counts: Any) -> None:
 
 
 @kernel
-def exclusive_offsets(counts: Any, offsets: Any) -> None:
-    """First places of each (slice, stream) in stream-major order, in place; `offsets` receives each stream's start and the end of the last.
+def exclusive_offsets(counts: Any, order: Any, offsets: Any) -> None:
+    """First places of each (slice, stream), in place, streams in `order` (their codes; empty: as they are), slices within them.
 
-    `counts` is [slice, stream].
+    `counts` is [slice, stream]; ``offsets[s]`` receives where the s-th stream
+    of that order begins, the last entry where the last ends.
     """
     total = 0
-    for k in range(counts.shape[1]):
-        offsets[k] = total
+    for s in range(counts.shape[1]):
+        k = order[s] if order.size > 0 else s
+        offsets[s] = total
         for part in range(counts.shape[0]):
             size = counts[part, k]
             counts[part, k] = total
@@ -100,3 +102,13 @@ def sort_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, perm
                         i += not from_right
                         j += from_right
             width *= 2
+
+
+@kernel
+def streams_of(events: Any, offsets: Any, streams: Any) -> None:
+    """``streams[i]``: the stream that ascending ``events[i]`` belongs to."""
+    stream = 0
+    for i in range(events.size):
+        while offsets[stream + 1] <= events[i]:
+            stream += 1
+        streams[i] = stream

@@ -98,6 +98,18 @@ def _still_taken(found: int, v: int, after: Any, pattern: Any, occurrence: Any) 
     return taken
 
 
+@rule
+def _earliest_event(w: int, v: int, start: int, tied: bool, stream_end: Any, after: Any, pattern: Any, occurrence: Any, earliest: Any) -> int:
+    """The next occurrence of v behind the earliest events of all variables that directly precede it."""
+    begin = start
+    for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
+        begin = max(begin, following(after, earliest[pattern.direct[k], w]))
+    found = occurrence[v, begin]
+    while tied and found < stream_end[start] and _still_taken(found, v, after, pattern, occurrence):
+        found = occurrence[v, found + 1]
+    return found  # type: ignore[no-any-return]
+
+
 @kernel
 def select_chained(
     starts: Any,
@@ -113,28 +125,27 @@ def select_chained(
 ) -> int:
     """The windows in which the earliest possible event of each variable in turn still falls.
 
-    ``earliest[w, v]`` (w as in `selected`) is the next occurrence of v behind
+    ``earliest[v, w]`` (w as in `selected`) is the next occurrence of v behind
     the earliest of all variables that directly precede it. With `exact` it
     also passes over events that tie with a bound one: where each event fits
     one available variable at most and no condition relates bindings, it then
     is the event that skip-till-next-match binds first, and every window
     selected holds one match.
     """
-    kept = 0
+    variables = pattern.order.size
     tied = exact and after.size > 0
+    for place in range(variables):
+        v = pattern.order[place]
+        found = earliest[v]
+        for w in range(starts.size):
+            found[w] = _earliest_event(w, v, starts[w], tied, stream_end, after, pattern, occurrence, earliest)
+    kept = 0
     for w in range(starts.size):
         start = starts[w]
         latest = start
-        for place in range(pattern.order.size):
-            v = pattern.order[place]
-            begin = start
-            for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
-                begin = max(begin, following(after, earliest[kept, pattern.direct[k]]))
-            found = occurrence[v, begin]
-            while tied and found < stream_end[start] and _still_taken(found, v, after, pattern, occurrence):
-                found = occurrence[v, found + 1]
-            earliest[kept, v] = found
-            latest = max(latest, found)
+        for v in range(variables):
+            latest = max(latest, earliest[v, w])
+            earliest[v, kept] = earliest[v, w]
         selected[kept] = start
         kept += reaches(start, latest, clock, stream_end, length)
     return kept

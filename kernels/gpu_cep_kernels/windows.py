@@ -38,8 +38,9 @@ def mark_streams(low: int, offsets: Any, first: int, last: int, times: Any, stre
 
 @rule
 def reaches(start: int, event: int, clock: Any, stream_end: Any, length: Any) -> bool:
-    """Whether `event` falls into the match window that starts at `start`."""
-    return event < stream_end[start] and within(clock[start], clock[event], length)
+    """Whether `event` (which may be the end of the batch) falls into the match window that starts at `start`."""
+    # no branch: which windows hold is what a processor cannot predict
+    return (event < stream_end[start]) & within(clock[start], clock[min(event, clock.size - 1)], length)
 
 
 @kernel
@@ -51,11 +52,11 @@ def window_ends(starts: Any, inside: Any, clock: Any, stream_end: Any, length: A
     for w in range(starts.size):
         start, reached = starts[w], inside[w]
         step = 1
-        while reaches(start, min(reached + step, clock.size - 1), clock, stream_end, length) and reached + step < clock.size:
+        while reaches(start, reached + step, clock, stream_end, length):
             reached += step
             step *= 2
         while step > 0:
-            if reached + step < clock.size and reaches(start, reached + step, clock, stream_end, length):
+            if reaches(start, reached + step, clock, stream_end, length):
                 reached += step
             step //= 2
         ends[w] = reached + 1
