@@ -69,7 +69,8 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
 def _shifted(values: Array, low: int) -> npt.NDArray[np.int32]:
     if low == 0 and values.dtype == np.int32:
         return values
-    return (values - values.dtype.type(low)).astype(np.int32)
+    shifted: npt.NDArray[np.int32] = (values - values.dtype.type(low)).astype(np.int32)
+    return shifted
 
 
 def _by_dictionary(columns: EventColumns, column: int) -> StreamKeys:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from gpu_cep.engine.columns import Array, EventColumns
 from gpu_cep.engine.keys import encode_keys
 from gpu_cep.engine.matches import Indices, Matches

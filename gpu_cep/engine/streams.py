@@ -110,18 +110,22 @@ def _scattered(labelled: LabelledEvents, codes: Array, keys: StreamKeys, inputs:
     spread(lambda part: histogram(labelled.rows[part], codes, counts[part]), parts, threads)
     exclusive_offsets(counts, keys.order, offsets)
     size = int(offsets[-1])
-    out = [np.empty(size, times.dtype), np.empty(size, labelled.rows[0].dtype), np.empty(size, labelled.labels[0].dtype)]
-    out += [np.empty(size, column.dtype) for column in others]
+    placed: tuple[Array, Array, Array] = (
+        np.empty(size, times.dtype),
+        np.empty(size, labelled.rows[0].dtype),
+        np.empty(size, labelled.labels[0].dtype),
+    )
+    targets = [np.empty(size, column.dtype) for column in others]
 
     def place(part: int) -> None:
         rows = labelled.rows[part]
         destinations = np.empty(len(rows) if others else 0, np.int32)
-        place_events(rows, labelled.labels[part], times, codes, counts[part], *out[:3], destinations)
+        place_events(rows, labelled.labels[part], times, codes, counts[part], out[0], out[1], out[2], destinations)
         for column, target in zip(others, out[3:], strict=True):
             scatter(rows, destinations, column, target)
 
     spread(place, parts, threads)
-    return offsets, out
+    return offsets, [*placed, *targets]
 
 
 def _in_time_order(columns: EventColumns, order_by: tuple[int, ...], offsets: Indices, arrays: list[Array], threads: int) -> list[Array]:

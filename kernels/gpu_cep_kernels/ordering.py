@@ -67,7 +67,10 @@ def _earlier(left: int, right: int, times: Any, ranks: Any) -> bool:
 
 @kernel
 def count_disorder(low: int, high: int, offsets: Any, times: Any, ranks: Any) -> int:
-    """In how many of the streams [low, high) an event is earlier than the one before it, by time and then by rank (`ranks` may be empty)."""
+    """In how many of the streams [low, high) an event is earlier than the one before it, by time and then by rank.
+
+    `ranks` may be empty.
+    """
     count = 0
     for s in range(low, high):
         disordered = False

@@ -65,9 +65,7 @@ def summary_statistics(starts: Any, ends: Any, after: Any, pattern: Any, occurre
 
 
 @kernel
-def select_candidates(
-    starts: Any, ends: Any, after: Any, pattern: Any, fewest: int, occurrence: Any, counts: Any, selected: Any
-) -> int:
+def select_candidates(starts: Any, ends: Any, after: Any, pattern: Any, fewest: int, occurrence: Any, counts: Any, selected: Any) -> int:
     """The windows that satisfy the necessary match conditions (thesis Theorems 5.2 and 5.3).
 
     They hold at least `fewest` events and count at least its minimum for each variable.
@@ -99,7 +97,9 @@ def _still_taken(found: int, v: int, after: Any, pattern: Any, occurrence: Any) 
 
 
 @rule
-def _earliest_event(w: int, v: int, start: int, tied: bool, stream_end: Any, after: Any, pattern: Any, occurrence: Any, earliest: Any) -> int:
+def _earliest_event(
+    w: int, v: int, start: int, tied: bool, stream_end: Any, after: Any, pattern: Any, occurrence: Any, earliest: Any
+) -> int:
     """The next occurrence of v behind the earliest events of all variables that directly precede it."""
     begin = start
     for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
@@ -107,7 +107,7 @@ def _earliest_event(w: int, v: int, start: int, tied: bool, stream_end: Any, aft
     found = occurrence[v, begin]
     while tied and found < stream_end[start] and _still_taken(found, v, after, pattern, occurrence):
         found = occurrence[v, found + 1]
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 @kernel
