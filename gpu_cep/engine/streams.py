@@ -120,8 +120,8 @@ def _scattered(labelled: LabelledEvents, codes: Array, keys: StreamKeys, inputs:
     def place(part: int) -> None:
         rows = labelled.rows[part]
         destinations = np.empty(len(rows) if others else 0, np.int32)
-        place_events(rows, labelled.labels[part], times, codes, counts[part], out[0], out[1], out[2], destinations)
-        for column, target in zip(others, out[3:], strict=True):
+        place_events(rows, labelled.labels[part], times, codes, counts[part], *placed, destinations)
+        for column, target in zip(others, targets, strict=True):
             scatter(rows, destinations, column, target)
 
     spread(place, parts, threads)

@@ -72,9 +72,7 @@ def _member(subject: pa.Array, items: list[Any]) -> pa.Array:
     return pc.if_else(unknown, pa.scalar(None, pa.bool_()), found)
 
 
-def constant_codes(
-    array: pa.Array, predicates: Sequence[Bound]
-) -> tuple[Callable[[int, int], npt.NDArray[np.int32]], Values] | None:
+def constant_codes(array: pa.Array, predicates: Sequence[Bound]) -> tuple[Callable[[int, int], npt.NDArray[np.int32]], Values] | None:
     """Codes for predicates that only test a plain text column for equality with constants, or None if they do more.
 
     The constants are the dictionary then, followed by one value that stands

@@ -158,11 +158,7 @@ def enumerate_matches(
                 complete = True
                 for v in range(variables):
                     complete = complete and satisfied & bit(v) != 0
-                    if (
-                        pattern.before[v] & ~satisfied == 0
-                        and pattern.behind[v] & bound == 0
-                        and run.bound[v] < pattern.maximum[v]
-                    ):
+                    if pattern.before[v] & ~satisfied == 0 and pattern.behind[v] & bound == 0 and run.bound[v] < pattern.maximum[v]:
                         available |= bit(v)
                 viable = available != 0
                 if passes_over and not complete:

@@ -26,9 +26,7 @@ def _precedes(left: int, right: int, offsets: Any, counts: Any, events: Any, las
 
 
 @kernel
-def order_matches(
-    low: int, high: int, groups: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any, scratch: Any
-) -> None:
+def order_matches(low: int, high: int, groups: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any, scratch: Any) -> None:
     """``order``: the matches of the groups [low, high) (those of one first event), each group by last event and bindings.
 
     Group g holds the matches ``groups[g]`` to ``groups[g + 1]``; a bottom-up

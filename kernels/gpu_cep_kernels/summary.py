@@ -100,7 +100,7 @@ def _still_taken(found: int, v: int, after: Any, pattern: Any, occurrence: Any) 
 def _earliest_event(
     w: int, v: int, start: int, tied: bool, stream_end: Any, after: Any, pattern: Any, occurrence: Any, earliest: Any
 ) -> int:
-    """The next occurrence of v behind the earliest events of all variables that directly precede it."""
+    """The next occurrence of v behind the earliest events of all variables just before it."""
     begin = start
     for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
         begin = max(begin, following(after, earliest[pattern.direct[k], w]))
