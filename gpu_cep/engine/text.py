@@ -79,10 +79,10 @@ def constant_codes(array: pa.Array, predicates: Sequence[Bound]) -> tuple[Callab
     for all others; none has to be made of the column. Returns a function from
     a block of rows to its codes, and the values that the codes stand for.
     """
-    tested = [constant for predicate in predicates for constant in _tested(predicate)]
+    tested = [tested_constants(predicate) for predicate in predicates]
     if pa.types.is_dictionary(array.type) or None in tested:
         return None
-    constants = list(dict.fromkeys(constant for constant in tested if constant is not None))
+    constants = list(dict.fromkeys(constant for own in tested for constant in own or ()))
     known, absent = pa.array(constants, array.type), pa.array([None], array.type)
 
     def of_block(low: int, high: int) -> npt.NDArray[np.int32]:
@@ -93,6 +93,12 @@ def constant_codes(array: pa.Array, predicates: Sequence[Bound]) -> tuple[Callab
         return codes.to_numpy()  # type: ignore[no-any-return]
 
     return of_block, pa.array([*constants, "".join(constants) + "."], pa.large_string())
+
+
+def tested_constants(predicate: Bound) -> tuple[str, ...] | None:
+    """The constants that a predicate compares its column with for equality, or None if it does anything else with it."""
+    found = list(_tested(predicate))
+    return None if None in found else tuple(constant for constant in found if constant is not None)
 
 
 def _tested(expression: Bound) -> Iterator[str | None]:

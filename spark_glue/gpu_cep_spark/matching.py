@@ -17,6 +17,7 @@ from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.ast import Query
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import Settings, pruning_steps
+from gpu_cep_spark.codes import Codes, code, coded_columns
 from gpu_cep_spark.columns import columns_read, tie_breakers
 from gpu_cep_spark.pushdown import column, event_filter
 from gpu_cep_spark.schemas import arrow_schema, spark_schema
@@ -95,8 +96,9 @@ def gpu_match(
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     planned, events = _planned(pattern, arrow_schema(df.schema, zone), options, settings)
     returned = spark_schema(result_schema(planned, events))
-    work = partial(match_partition, planned, events, arrow_schema(returned, zone))
-    found = _shuffled(_narrowed(df, planned, events), planned).mapInArrow(work, returned)
+    codes = coded_columns(planned, df.schema)
+    work = partial(match_partition, planned, events, codes, arrow_schema(returned, zone))
+    found = _shuffled(_narrowed(df, planned, events, codes), planned).mapInArrow(work, returned)
     return total_counts(found, planned) if output == "count" else found
 
 
@@ -121,15 +123,16 @@ def _planned(pattern: str | Query, events: pa.Schema, options: Options, settings
     return make_plan(pattern, narrow, replace(options, order_by=order), settings), narrow
 
 
-def _narrowed(df: DataFrame, planned: Plan, events: pa.Schema) -> DataFrame:
-    """The events that some variable may bind, in the columns that the query reads, called c0, c1, …
+def _narrowed(df: DataFrame, planned: Plan, events: pa.Schema, codes: Codes) -> DataFrame:
+    """The events that some variable may bind, in the columns that the query reads (text as `codes` say), called c0, c1, …
 
     (`mapInArrow` looks columns up by name and stumbles over dots and case.)
     """
     read = df.select(*map(column, events.names))
     condition = event_filter(planned.query, read.schema) if "filter" in planned.steps else None
     bindable = read if condition is None else read.filter(condition)
-    return bindable.select(*(column(name).alias(f"c{number}") for number, name in enumerate(events.names)))
+    sent = [code(name, codes[number]) if number in codes else column(name) for number, name in enumerate(events.names)]
+    return bindable.select(*(each.alias(f"c{number}") for number, each in enumerate(sent)))
 
 
 def _shuffled(df: DataFrame, planned: Plan) -> DataFrame:

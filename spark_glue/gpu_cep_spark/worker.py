@@ -9,11 +9,14 @@ from pyspark import TaskContext
 
 from gpu_cep.engine.run import execute
 from gpu_cep.plan.plan import Plan
+from gpu_cep_spark.codes import Codes, decoded
 
 RESULT_ROWS = 65_536
 
 
-def match_partition(plan: Plan, events: pa.Schema, result: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def match_partition(
+    plan: Plan, events: pa.Schema, codes: Codes, result: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """The matches among the events of one partition, which holds whole streams.
 
     Parameters
@@ -22,17 +25,25 @@ def match_partition(plan: Plan, events: pa.Schema, result: pa.Schema, batches: I
         Made for the columns of `events`.
     events
         The columns of `batches` under their own names; Spark gives them others on the way.
+    codes
+        The text columns that arrive as codes.
     result
         What Spark was told to expect.
     """
     gathered = list(batches)
     if not gathered:
         return
-    table = pa.Table.from_batches(gathered).rename_columns(events.names).cast(events)
+    table = _as_events(decoded(pa.Table.from_batches(gathered).rename_columns(events.names), codes), events, codes)
     del gathered
     context = TaskContext.get()
     matches = execute(plan, table, threads=1 if context is None else context.cpus())
     yield from _as_promised(matches, result).to_batches(max_chunksize=RESULT_ROWS)
+
+
+def _as_events(table: pa.Table, events: pa.Schema, codes: Codes) -> pa.Table:
+    """`table` in the types of `events`, but for text that came as codes."""
+    fields = [table.schema.field(number) if number in codes else field for number, field in enumerate(events)]
+    return table.cast(pa.schema(fields))
 
 
 def _as_promised(table: pa.Table, schema: pa.Schema) -> pa.Table:

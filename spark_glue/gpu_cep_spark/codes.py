@@ -1,0 +1,106 @@
+"""Text that travels as codes: a column that is only compared with a few constants is not shuffled as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StringType, StructType
+
+from gpu_cep.analysis.bound import Bound, BoundQuery, Condition, ConditionKind, Constant, Field, Operation
+from gpu_cep.analysis.conditions import fields
+from gpu_cep.engine.text import tested_constants
+from gpu_cep.plan.plan import Plan
+from gpu_cep_spark.columns import columns_read
+from gpu_cep_spark.pushdown import column
+
+# A code is a byte.
+MOST_CONSTANTS = 127
+
+Codes = Mapping[int, tuple[str, ...]]
+
+
+def coded_columns(planned: Plan, schema: StructType) -> Codes:
+    """The text columns of a DataFrame of `schema` whose values conditions cannot tell apart beyond the constants given for each.
+
+    Every variable must demand one of the constants, so that events with any
+    other value are filtered out before the shuffle, and nothing else may read
+    the column.
+    """
+    query = planned.query
+    if "filter" not in planned.steps:
+        return {}
+    # a collation may call texts equal that differ
+    plain = {field.name for field in schema.fields if field.dataType == StringType()}
+    text = [number for number, name in enumerate(query.schema.names) if name in plain]
+    read_otherwise = _read_otherwise(planned)
+    found = {number: _constants(query, number) for number in text if number not in read_otherwise and _demanded(query, number)}
+    return {number: constants for number, constants in found.items() if constants is not None and len(constants) <= MOST_CONSTANTS}
+
+
+def code(name: str, constants: tuple[str, ...]) -> Column:
+    """The number of the constant that the column called `name` equals; NULL for any other value."""
+    chosen = F.lit(None).cast("byte")
+    for number, constant in reversed(list(enumerate(constants))):
+        chosen = F.when(column(name) == F.lit(constant), F.lit(number).cast("byte")).otherwise(chosen)
+    return chosen
+
+
+def decoded(table: pa.Table, codes: Codes) -> pa.Table:
+    """`table` with each column of codes as text again, in dictionary form."""
+    for number, constants in codes.items():
+        indices = table.column(number).combine_chunks().cast(pa.int32())
+        chunk = pa.DictionaryArray.from_arrays(indices, pa.array(constants, pa.string()))
+        table = table.set_column(number, table.schema.names[number], chunk)
+    return table
+
+
+def _properties(query: BoundQuery) -> Iterator[Condition]:
+    return (condition for condition in query.conditions if condition.kind is ConditionKind.PROPERTY)
+
+
+def _reads(expression: Bound, number: int) -> bool:
+    return any(leaf.column == number for leaf in fields(expression))
+
+
+def _read_otherwise(planned: Plan) -> set[int]:
+    """The columns that something beside properties reads: keys, order, output, relationships, computed columns."""
+    query = planned.query
+    properties = set(_properties(query))
+    # what breaks ties may be coded: the constants keep their order
+    rest = replace(query, conditions=tuple(c for c in query.conditions if c not in properties), order_by=())
+    return {*columns_read(rest, planned.settings), *(computed.column for computed in query.computed)}
+
+
+def _demanded(query: BoundQuery, number: int) -> bool:
+    """Whether each variable has a property that holds only where the column equals a constant."""
+    demanding = {v for c in _properties(query) for v in c.variables if any(_is_equality(part, number) for part in _split(c.expression))}
+    return demanding == set(range(len(query.variables)))
+
+
+def _split(expression: Bound) -> Iterator[Bound]:
+    if isinstance(expression, Operation) and expression.name == "and":
+        for argument in expression.arguments:
+            yield from _split(argument)
+    else:
+        yield expression
+
+
+def _is_equality(expression: Bound, number: int) -> bool:
+    match expression:
+        case Operation(name="eq", arguments=(Field(column=read), Constant()) | (Constant(), Field(column=read))):
+            return read == number
+        case Operation(name="in", arguments=(Field(column=read), *items)):
+            return read == number and all(isinstance(item, Constant) for item in items)
+    return False
+
+
+def _constants(query: BoundQuery, number: int) -> tuple[str, ...] | None:
+    """The constants that properties compare the column with, or None if one of them does anything else with it."""
+    found = [tested_constants(part) for c in _properties(query) for part in _split(c.expression) if _reads(part, number)]
+    if any(constants is None for constants in found):
+        return None
+    return tuple(dict.fromkeys(constant for constants in found if constants is not None for constant in constants))
