@@ -71,7 +71,7 @@ def window_clock(plan: Plan, times: npt.NDArray[np.generic]) -> tuple[npt.NDArra
     """What windows over these events are measured on, and their length on it: times, or positions for a number of events."""
     match plan.query.window:
         case CountWindow(events=events):
-            return np.arange(len(times), dtype=np.uint64), np.uint64(events - 1)
+            return np.arange(len(times), dtype=np.uint64), np.uint64(min(events, len(times) + 1) - 1)
         case TimeWindow(length=length):
             return times, np.float64(length) if times.dtype.kind == "f" else np.uint64(length)
     return times, np.float64(np.inf) if times.dtype.kind == "f" else np.uint64(2**64 - 1)

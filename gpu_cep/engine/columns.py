@@ -160,8 +160,8 @@ def machine_values(array: pa.Array, name: str) -> Array:
         return _unscaled(array, name)
     if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):
         array = array.view(pa.int64())
-    elif pa.types.is_date32(arrow):
-        array = array.view(pa.int32())
+    elif pa.types.is_date(arrow):
+        array = array.cast(pa.date32()).view(pa.int32())
     elif pa.types.is_boolean(arrow):
         array = array.cast(pa.int32())
     elif pa.types.is_null(arrow):

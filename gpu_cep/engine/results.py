@@ -10,7 +10,7 @@ import pyarrow as pa
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.returns import BoundEvents, return_array, return_type, whole_type
-from gpu_cep.errors import Diagnostic, PatternError
+from gpu_cep.errors import Diagnostic, PatternError, nearest
 from gpu_cep.plan.plan import Plan
 
 MATCH_START, MATCH_END = "match_start", "match_end"
@@ -41,7 +41,8 @@ def carried_columns(plan: Plan, schema: pa.Schema) -> tuple[str, ...]:
         return tuple(schema.names)
     missing = [name for name in chosen if name not in schema.names]
     if missing:
-        raise PatternError([Diagnostic(f"columns: there is no column {name!r}; there are {', '.join(schema.names)}") for name in missing])
+        known = f"there are {', '.join(schema.names)}"
+        raise PatternError([Diagnostic(f"columns: there is no column {name!r}", hint=nearest(name, schema.names) or known) for name in missing])
     return chosen
 
 

@@ -83,10 +83,12 @@ class SesAutomaton:
         run = new_run(_PATH, variables, self.tables.conditions, self.tables.programs)
         totals = np.zeros(len(starts), np.int64)
         output = _output(0, 0, variables)
-        status = PATH_FULL
+        status, spent = PATH_FULL, 0
         while status != FINISHED:
             status = self._advance(ordered, batch, windows, starts, ends, run, output, counting=True, totals=totals)
-            self._spend(run, batch, starts, 0, 0)
+            counted = int(totals.sum())
+            self._spend(run, batch, starts, counted - spent, 0)
+            spent = counted
             if status == PATH_FULL:
                 run = deepened(run)
         return totals

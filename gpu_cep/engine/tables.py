@@ -54,8 +54,7 @@ _PLAIN = (
     (pa.types.is_floating, FLOAT),
     (pa.types.is_string, STRING),
     (pa.types.is_large_string, STRING),
-    (pa.types.is_string_view, STRING),
-    (pa.types.is_date32, DATE),
+    (pa.types.is_date, DATE),
 )
 
 
@@ -68,19 +67,29 @@ def read_events(events: Any) -> pa.Table:
         The file cannot be read, or `events` is none of these.
     """
     if isinstance(events, pa.Table):
-        return events
+        return _without_views(events)
     if isinstance(events, (str, Path)):
-        return _read_file(Path(events))
+        return _without_views(_read_file(Path(events)))
     if isinstance(events, pa.RecordBatch):
-        return pa.Table.from_batches([events])
+        return _without_views(pa.Table.from_batches([events]))
     if hasattr(events, "__arrow_c_stream__"):
-        return pa.table(events)
-    if hasattr(events, "to_arrow"):
-        return pa.table(events.to_arrow())
+        return _without_views(pa.table(events))
     raise EventError(
         f"events: cannot read {type(events).__name__}; expected a table with the Arrow C stream interface "
         "(pyarrow, pandas, polars, duckdb …) or a path to a .parquet, .csv or .arrow file"
     )
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """`table` with string and binary views (polars hands out these) as large strings and binaries: Arrow's functions read few views."""
+    for number, field in enumerate(table.schema):
+        plain = _VIEWS.get(field.type)
+        if plain is not None:
+            table = table.set_column(number, field.with_type(plain), table.column(number).cast(plain))
+    return table
+
+
+_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 
 def _read_parquet(path: Path) -> pa.Table:
