@@ -117,6 +117,8 @@ def match(
     from gpu_cep.engine.run import execute
     from gpu_cep.engine.tables import read_events
 
+    if threads is not None and threads < 1:
+        raise PatternError(f"threads must be a whole number of at least 1, not {threads!r}")
     table = read_events(events)
     settings = Settings(
         output=output,

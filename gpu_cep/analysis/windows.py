@@ -7,11 +7,14 @@ from fractions import Fraction
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
 from gpu_cep.analysis.faults import Faults
-from gpu_cep.analysis.literals import INT64_MAX, approximate
+from gpu_cep.analysis.literals import approximate
 from gpu_cep.analysis.types import TICKS_PER_SECOND, Attribute, Kind
 from gpu_cep.lang.ast import UNITS, Window
 
 EVENTS = "events"
+
+# No two int64 times are further apart.
+LONGEST = 2**64 - 1
 
 # What time_unit= may be called beside the canonical names.
 UNIT_NAMES = {unit: unit for unit in UNITS} | {"s": "seconds"} | {unit.removesuffix("s"): unit for unit in UNITS if len(unit) > 2}
@@ -70,7 +73,7 @@ def _length(window: Window, timestamp: Attribute, tick: int | None) -> int | flo
     ticks = Fraction(window.amount)
     if window.unit is not None and tick is not None:
         ticks = ticks * UNITS[window.unit] / tick
-    return approximate(ticks) if timestamp.type.kind is Kind.FLOAT else min(math.floor(ticks), INT64_MAX)
+    return approximate(ticks) if timestamp.type.kind is Kind.FLOAT else min(math.floor(ticks), LONGEST)
 
 
 def _written(window: Window) -> str:
