@@ -113,6 +113,7 @@ class _Search:
         with self.profile.stage("matching"):
             if direct is not None:
                 totals = np.ones(len(candidates.starts), np.int64)
+                self.automaton.budget.spend(batch.low, len(totals), 0, 0)
             else:
                 totals = self.automaton.count(self.ordered, batch, windows, candidates)
         self.profile.add("matches", int(totals.sum()))

@@ -1,0 +1,201 @@
+"""What comes in: tables of every make, files, and events that are at fault."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, feather, parquet
+
+import gpu_cep as cep
+from gpu_cep.errors import EventError, PatternError
+
+PATTERN = "PATTERN SEQ(A a, B b) WITHIN 10"
+FOUND = [{"a": 0, "b": 1}, {"a": 2, "b": 3}]
+
+
+def events(times=(1, 2, 3, 4)):
+    return pa.table({"ts": list(times), "type": ["A", "B"] * (len(times) // 2)})
+
+
+def indices(table, pattern=PATTERN, **options):
+    return cep.match(table, pattern, output="indices", **options).to_pylist()
+
+
+class Frame:
+    """A data frame that only speaks the Arrow C stream interface."""
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return events().__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: events(),
+        lambda: events().to_pandas(),
+        lambda: events().combine_chunks().to_batches()[0],
+        lambda: pa.RecordBatchReader.from_batches(events().schema, events().to_batches()),
+        Frame,
+    ],
+    ids=["table", "pandas", "batch", "reader", "stream"],
+)
+def test_tables_of_every_make(make):
+    assert indices(make()) == FOUND
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("events.parquet", parquet.write_table),
+        ("events.PQ", parquet.write_table),
+        ("events.csv", csv.write_csv),
+        ("events.arrow", lambda table, path: feather.write_feather(table, path, compression="uncompressed")),
+        ("events.feather", feather.write_feather),
+    ],
+)
+def test_files(tmp_path, name, write):
+    write(events(), tmp_path / name)
+    assert indices(tmp_path / name) == FOUND
+    assert indices(str(tmp_path / name)) == FOUND
+
+
+def test_a_folder_is_a_parquet_data_set(tmp_path):
+    for number, part in enumerate((events().slice(0, 2), events().slice(2))):
+        parquet.write_table(part, tmp_path / f"{number}.parquet")
+    assert indices(tmp_path) == FOUND
+
+
+@pytest.mark.parametrize("name", ["broken.parquet", "broken.csv", "broken.arrow", "absent.parquet", "events.txt", "events"])
+def test_files_that_cannot_be_read(tmp_path, name):
+    if name.startswith("broken"):
+        (tmp_path / name).write_bytes(b"" if name.endswith("csv") else b"no such format")
+    with pytest.raises(EventError, match=name):
+        indices(tmp_path / name)
+
+
+@pytest.mark.parametrize("value", [None, 7, [1, 2], {"ts": [1]}, object()])
+def test_no_table_at_all(value):
+    with pytest.raises(EventError, match=f"cannot read {type(value).__name__}; expected a table"):
+        indices(value)
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (pa.array([1, None, None, 4]), "'ts' holds 2 NULLs"),
+        (pa.array([1, 2, 3, None]), "'ts' holds 1 NULL$"),
+        (pa.array([None] * 4, pa.timestamp("us")), "'ts' holds 4 NULLs"),
+        (pa.array([1.0, math.nan, 2.0, math.nan]), "'ts' holds 2 NaNs"),
+        (pa.array([1, 2, 3, 2**63], pa.uint64()), "column 'ts'.*9223372036854775808"),
+    ],
+)
+def test_timestamps_at_fault(times, message):
+    with pytest.raises(EventError, match=message):
+        indices(pa.table({"ts": times, "type": ["A", "B", "A", "B"]}))
+
+
+@pytest.mark.parametrize("times", [["x"] * 4, [True] * 4, [[1]] * 4, [None] * 4])
+def test_timestamps_of_a_type_that_is_none(times):
+    with pytest.raises(PatternError, match="timestamp 'ts' is of type .*must be an integer, a float, a date or a timestamp"):
+        indices(pa.table({"ts": times, "type": ["A", "B", "A", "B"]}))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"timestamp": "tss"}, {"partition_by": "typ"}, {"order_by": ["ts", "typ"]}, {"type_column": "typ"}, {"columns": ["tpye"]}],
+    ids=lambda options: next(iter(options)),
+)
+def test_columns_that_are_not_there(options):
+    with pytest.raises(PatternError, match=r"did you mean '(ts|type)'\?"):
+        indices(events(), **options)
+
+
+def test_an_attribute_that_is_not_there():
+    table = events().append_column("price", [[1, 2, 3, 4]])
+    with pytest.raises(PatternError, match=r"unknown attribute 'prise'(.|\n)*did you mean 'price'\?"):
+        indices(table, "PATTERN SEQ(A a, B b) WHERE a.prise > 3 WITHIN 10")
+
+
+def test_a_column_of_another_type():
+    with pytest.raises(PatternError, match="cannot compare integer with string"):
+        indices(events(), "PATTERN SEQ(A a, B b) WHERE a.ts = 'x' WITHIN 10")
+
+
+def test_two_columns_of_one_name():
+    with pytest.raises(PatternError, match="more than one column 'ts'"):
+        indices(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["ts", "ts"]), "PATTERN a")
+
+
+def test_no_columns():
+    with pytest.raises(PatternError, match="unknown timestamp column 'ts'"):
+        indices(pa.table({}))
+
+
+@pytest.mark.parametrize("output", ["matches", "events", "indices"])
+@pytest.mark.parametrize("returns", ["", " RETURN sum(b.ts), b.type, a"])
+def test_no_events_keep_the_schema_of_some(output, returns):
+    pattern = f"PATTERN SEQ(A a, B b+) WITHIN 10{returns}"
+    some = cep.match(events(), pattern, output=output, partition_by="type", strategy="skip_till_any_match")
+    none = cep.match(events().slice(0, 0), pattern, output=output, partition_by="type", strategy="skip_till_any_match")
+    assert none.num_rows == 0
+    assert none.schema == some.schema
+    none.validate(full=True)
+
+
+def test_no_events_are_no_matches_to_count():
+    none = events().slice(0, 0)
+    assert cep.match(none, "PATTERN a", output="count").to_pydict() == {"count": [0]}
+    assert cep.match(none, "PATTERN a", output="count", partition_by="ts").to_pydict() == {"ts": [], "count": []}
+
+
+def test_one_event():
+    one = events().slice(0, 1)
+    assert indices(one) == []
+    assert indices(one, "PATTERN A a WITHIN 0") == [{"a": 0}]
+
+
+def test_many_small_streams():
+    size = 200_000
+    table = pa.table({"ts": np.arange(size), "k": np.arange(size) // 2, "type": pa.array(["A", "B"] * (size // 2))})
+    counts = cep.match(table, PATTERN, partition_by="k", output="count")
+    assert counts["count"].to_pylist() == [1] * (size // 2)
+    assert counts["k"].to_pylist() == list(range(size // 2))
+
+
+def test_one_long_stream():
+    table = pa.table({"ts": np.arange(300_000), "type": pa.array(["A", "B", "C"] * 100_000)})
+    assert cep.match(table, "PATTERN SEQ(A a, C c, B b) WITHIN 4", output="count").to_pydict() == {"count": [99_999]}
+    assert cep.match(table, "PATTERN SEQ(A a, B b+) WITHIN 1", output="indices").num_rows == 100_000
+
+
+ENDS = [-(2**63), 2**63 - 1]
+
+
+@pytest.mark.parametrize(
+    ("times", "window", "found"),
+    [
+        ([1, 1], "0", 0),
+        ([1, 2], "0", 0),
+        (ENDS, f"{2**63 - 1}", 0),
+        (ENDS, f"{2**64 - 1}", 1),
+        (ENDS, f"{10**30}", 1),
+        ([0, 2**63 - 1], f"{2**63 - 1}", 1),
+        ([-1, 2**63 - 1], f"{2**63 - 1}", 0),
+        ([0.0, 1e308], f"{10**400}", 1),
+        ([datetime(1, 1, 1), datetime(9999, 12, 31)], f"{10**30} days", 1),
+        ([1, 2], f"{10**30} EVENTS", 1),
+        ([1, 2], "1 EVENTS", 0),
+    ],
+)
+def test_windows_of_absurd_length(times, window, found):
+    table = pa.table({"ts": times, "type": ["A", "B"]})
+    assert len(indices(table, f"PATTERN SEQ(A a, B b) WITHIN {window}")) == found
+
+
+def test_a_window_of_nothing_takes_ties_by_position():
+    table = pa.table({"ts": [1, 1], "type": ["A", "B"]})
+    assert indices(table, "PATTERN SEQ(A a, B b) WITHIN 0", ties="position") == [{"a": 0, "b": 1}]

@@ -1,0 +1,77 @@
+"""Bounds on output and work stop what would never end; what only looks heavy is fast."""
+
+from __future__ import annotations
+
+import resource
+import time
+
+import pyarrow as pa
+import pytest
+
+import gpu_cep as cep
+from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
+
+# Of 100 A and then 100 B, (2 ** 100 − 1) ** 2 pairs of sets match.
+EXPONENTIAL = pa.table({"ts": range(200), "type": ["A"] * 100 + ["B"] * 100, "k": ["x'y"] * 200})
+BOTH_REPEATED = "PATTERN SEQ(A a+, B b+) WITHIN 300"
+ANY = {"strategy": "skip_till_any_match"}
+MEBIBYTE = 2**10  # of ru_maxrss
+
+
+def peak_memory():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+@pytest.mark.parametrize("output", ["matches", "events", "indices", "count"])
+def test_max_matches_stops_an_exponential_pattern(output):
+    cep.match(EXPONENTIAL.slice(98, 4), BOTH_REPEATED, output=output, **ANY)
+    before, begin = peak_memory(), time.perf_counter()
+    with pytest.raises(MatchLimitExceeded, match=r"max_matches=1,000 .*starts at ts=0 \(input row 0\) of stream k=\"x'y\""):
+        cep.match(EXPONENTIAL, BOTH_REPEATED, output=output, max_matches=1_000, partition_by="k", **ANY)
+    assert time.perf_counter() - begin < 10
+    assert peak_memory() - before < 100 * MEBIBYTE
+
+
+@pytest.mark.parametrize("output", ["matches", "count"])
+def test_max_steps_stops_an_exponential_pattern(output):
+    with pytest.raises(MatchLimitExceeded, match=r"max_steps=1,000 automaton steps, in the window that starts at ts=0"):
+        cep.match(EXPONENTIAL, BOTH_REPEATED, output=output, max_steps=1_000, **ANY)
+
+
+@pytest.mark.parametrize("output", ["matches", "count"])
+@pytest.mark.parametrize("options", [{}, ANY], ids=["next", "any"])
+@pytest.mark.parametrize("condition", ["", "WHERE a.ts < b.ts"], ids=["labels", "condition"])
+def test_a_limit_that_is_just_reached_is_kept(output, options, condition):
+    events = pa.table({"ts": [1, 2, 3, 4], "type": ["A", "B", "A", "B"]})
+    pattern = f"PATTERN SEQ(A a, B b) {condition} WITHIN 1"
+    assert cep.match(events, pattern, output=output, max_matches=2, **options).num_rows == {"matches": 2, "count": 1}[output]
+    with pytest.raises(MatchLimitExceeded, match="max_matches=1 matches"):
+        cep.match(events, pattern, output=output, max_matches=1, **options)
+
+
+def test_brute_force_keeps_max_matches():
+    events = pa.table({"ts": [1, 2, 3, 4], "type": ["A", "B", "A", "B"]})
+    with pytest.raises(MatchLimitExceeded, match="max_matches=1"):
+        cep.match(events, "PATTERN SEQ(A a, B b) WITHIN 1", algorithm="brute_force", max_matches=1)
+
+
+def and_of(count):
+    return f"PATTERN AND({', '.join(f'T{v} v{v}' for v in range(count))})"
+
+
+@pytest.mark.parametrize("options", [{}, ANY], ids=["next", "any"])
+def test_all_of_twenty_variables_is_fast(options):
+    events = pa.table({"ts": range(40), "type": [f"T{7 * e % 20}" for e in range(40)]})
+    cep.match(events, f"{and_of(3)} WITHIN 19", output="count", **options)
+    begin = time.perf_counter()
+    assert cep.match(events, f"{and_of(20)} WITHIN 19", output="count", **options).to_pydict() == {"count": [21]}
+    assert time.perf_counter() - begin < 5
+
+
+def test_sixty_four_variables_and_no_more():
+    events = pa.table({"ts": range(64), "type": [f"T{e}" for e in range(64)]})
+    assert cep.match(events, and_of(64), output="count").to_pydict() == {"count": [1]}
+    in_order = f"PATTERN SEQ({', '.join(f'v{v}' for v in range(64))}) WHERE v0.ts < v63.ts"
+    assert cep.match(events, in_order, output="count").to_pydict() == {"count": [1]}
+    with pytest.raises(UnsupportedError, match=r"65 variables is not supported(.|\n)*at most 64"):
+        cep.match(events, and_of(65))
