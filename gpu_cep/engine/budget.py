@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
 
 # Share of the memory free at the start that matches may take before they are built into a table.
@@ -20,6 +21,10 @@ class BudgetExceeded(Exception):
 
 
 def _free_memory() -> int:
+    """Bytes that can be had without swapping: what caches hold can be had, too."""
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        return next(int(line.split()[1]) * 1024 for line in meminfo.read_text().splitlines() if line.startswith("MemAvailable:"))
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
