@@ -94,12 +94,13 @@ def prune_windows(plan: Plan, windows: Windows, tables: MatcherTables, profile: 
 def chained(windows: Windows, starts: Indices, tables: MatcherTables, *, exact: bool) -> Candidates:
     """Those of `starts` that satisfy the chained condition."""
     selected = np.empty(len(starts) + 1, np.int64)
-    earliest = np.empty((len(tables.pattern.order), len(starts) + 1), np.int32)
+    variables = len(tables.pattern.order)
+    earliest = np.empty((variables + 1, len(starts)), np.int32)
     count = select_chained(
         starts, windows.clock, windows.stream_end, windows.length, windows.after,
         tables.pattern, exact, windows.occurrence, earliest, selected,
     )  # fmt: skip
-    return Candidates(selected[:count], earliest[:, :count])
+    return Candidates(selected[:count], earliest[:variables, :count])
 
 
 def _summarised(windows: Windows, tables: MatcherTables) -> Indices:

@@ -96,20 +96,6 @@ def _still_taken(found: int, v: int, after: Any, pattern: Any, occurrence: Any) 
     return taken
 
 
-@rule
-def _earliest_event(
-    w: int, v: int, start: int, tied: bool, stream_end: Any, after: Any, pattern: Any, occurrence: Any, earliest: Any
-) -> int:
-    """The next occurrence of v behind the earliest events of all variables just before it."""
-    begin = start
-    for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
-        begin = max(begin, following(after, earliest[pattern.direct[k], w]))
-    found = occurrence[v, begin]
-    while tied and found < stream_end[start] and _still_taken(found, v, after, pattern, occurrence):
-        found = occurrence[v, found + 1]
-    return found
-
-
 @kernel
 def select_chained(
     starts: Any,
@@ -126,7 +112,8 @@ def select_chained(
     """The windows in which the earliest possible event of each variable in turn still falls.
 
     ``earliest[v, w]`` (w as in `selected`) is the next occurrence of v behind
-    the earliest of all variables that directly precede it. With `exact` it
+    the earliest of all variables that directly precede it; the last row of
+    `earliest` is scratch. With `exact` it
     also passes over events that tie with a bound one: where each event fits
     one available variable at most and no condition relates bindings, it then
     is the event that skip-till-next-match binds first, and every window
@@ -134,18 +121,32 @@ def select_chained(
     """
     variables = pattern.order.size
     tied = exact and after.size > 0
+    latest = earliest[variables]
+    for w in range(starts.size):
+        latest[w] = starts[w]
     for place in range(variables):
         v = pattern.order[place]
         found = earliest[v]
         for w in range(starts.size):
-            found[w] = _earliest_event(w, v, starts[w], tied, stream_end, after, pattern, occurrence, earliest)
+            found[w] = starts[w]
+        for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
+            preceding = earliest[pattern.direct[k]]
+            for w in range(starts.size):
+                found[w] = max(found[w], following(after, preceding[w]))
+        for w in range(starts.size):
+            event = occurrence[v, found[w]]
+            while tied and event < stream_end[starts[w]] and _still_taken(event, v, after, pattern, occurrence):
+                event = occurrence[v, event + 1]
+            found[w] = event
+            latest[w] = max(latest[w], event)
     kept = 0
     for w in range(starts.size):
-        start = starts[w]
-        latest = start
-        for v in range(variables):
-            latest = max(latest, earliest[v, w])
-            earliest[v, kept] = earliest[v, w]
-        selected[kept] = start
-        kept += reaches(start, latest, clock, stream_end, length)
+        selected[kept] = w
+        kept += reaches(starts[w], latest[w], clock, stream_end, length)
+    for v in range(variables):
+        found = earliest[v]
+        for k in range(kept):
+            found[k] = found[selected[k]]
+    for k in range(kept):
+        selected[k] = starts[selected[k]]
     return kept
