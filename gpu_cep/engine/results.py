@@ -42,7 +42,8 @@ def carried_columns(plan: Plan, schema: pa.Schema) -> tuple[str, ...]:
     missing = [name for name in chosen if name not in schema.names]
     if missing:
         known = f"there are {', '.join(schema.names)}"
-        raise PatternError([Diagnostic(f"columns: there is no column {name!r}", hint=nearest(name, schema.names) or known) for name in missing])
+        hints = {name: nearest(name, schema.names) or known for name in missing}
+        raise PatternError([Diagnostic(f"columns: there is no column {name!r}", hint=hint) for name, hint in hints.items()])
     return chosen
 
 

@@ -156,8 +156,7 @@ def _bound_values(events: BoundEvents, column: int, rows: Indices) -> tuple[Arra
     nulls = picked.is_null().to_numpy(zero_copy_only=False)
     if events.columns.type(column).kind is not Kind.STRING:
         return machine_values(picked, events.columns.name(column)), nulls
-    plain = picked.dictionary_decode() if pa.types.is_dictionary(picked.type) else picked
-    return pc.rank(plain, tiebreaker="dense").to_numpy().astype(np.int64), nulls
+    return pc.rank(_plain(picked), tiebreaker="dense").to_numpy().astype(np.int64), nulls
 
 
 def _present(events: BoundEvents, column: int, rows: Indices, places: Indices) -> Indices:
@@ -205,9 +204,22 @@ def _computed(expression: Bound, events: BoundEvents) -> pa.Array:
 
 
 def _machine_leaf(leaf: Leaf, events: BoundEvents) -> tuple[Array, npt.NDArray[np.bool_]]:
-    if leaf.type.kind is Kind.STRING and isinstance(leaf, Field):
-        codes = events.columns.text(leaf.column)
-        rows = events.binding(leaf.variable)[0]
-        return codes.codes[rows], codes.codes[rows] == len(codes.values)
+    if leaf.type.kind is Kind.STRING and leaf.column is not None:
+        return _text_codes(leaf, leaf.column, events)
     array = _leaf_array(leaf, events)
     return machine_values(array, leaf.type.name or str(INTEGER)), array.is_null().to_numpy(zero_copy_only=False)
+
+
+def _text_codes(leaf: Leaf, column: int, events: BoundEvents) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """A text leaf as codes of its column's dictionary."""
+    text = events.columns.text(column)
+    if isinstance(leaf, Field):
+        codes = text.codes[events.binding(leaf.variable)[0]]
+    else:
+        values = _plain(_leaf_array(leaf, events)).cast(text.values.type)
+        codes = pc.fill_null(pc.index_in(values, text.values), len(text.values)).to_numpy()
+    return codes, codes == len(text.values)
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import Bound, Constant, Field, Operation
+from gpu_cep.analysis.bound import Aggregation, Bound, Constant, Field, Operation
 from gpu_cep.analysis.types import Kind
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -48,7 +48,7 @@ def truth_table(predicate: Bound, values: pa.Array) -> npt.NDArray[np.uint8]:
 
 def _evaluate(expression: Bound, domain: pa.Array) -> Any:
     match expression:
-        case Field():
+        case Field() | Aggregation():
             return domain
         case Constant(value=value, type=data_type):
             return pa.scalar(value, pa.bool_() if data_type.kind is Kind.BOOLEAN else pa.large_string())

@@ -194,16 +194,14 @@ def leaves(expression: Bound) -> tuple[Leaf, ...]:
 
 
 def string_predicate_column(expression: Bound) -> int | None:
-    """The column of the one STRING field that a truth value depends on through string operations alone, or None.
+    """The column of the one STRING value of an event that a truth value depends on through string operations alone, or None.
 
     Such a predicate is decided once per distinct value.
     """
     if not isinstance(expression, Operation) or expression.type.kind is not Kind.BOOLEAN:
         return None
     found = leaves(expression)
-    if len(found) != 1 or not isinstance(found[0], Field) or found[0].type.kind is not Kind.STRING:
-        return None
-    return found[0].column
+    return found[0].column if len(found) == 1 and found[0].type.kind is Kind.STRING else None
 
 
 def string_comparisons(expression: Bound) -> tuple[tuple[int, ...], ...]:
@@ -212,7 +210,7 @@ def string_comparisons(expression: Bound) -> tuple[tuple[int, ...], ...]:
         case Operation() if string_predicate_column(expression) is None:
             own = tuple(
                 leaf.column for argument in expression.arguments if argument.type.kind is Kind.STRING
-                for leaf in leaves(argument) if isinstance(leaf, Field)
+                for leaf in leaves(argument) if leaf.column is not None
             )  # fmt: skip
             nested = tuple(group for argument in expression.arguments for group in string_comparisons(argument))
             return ((own,) if len(own) > 1 else ()) + nested

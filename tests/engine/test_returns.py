@@ -1,0 +1,167 @@
+"""RETURN: every aggregate over every type, NULLs, lists and expressions."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+import gpu_cep as cep
+from gpu_cep.errors import EventError, PatternError, UnsupportedError
+
+PATTERN = "PATTERN SEQ(A a+, B b) WITHIN 3"
+NAN = math.nan
+
+
+def returned(item, column, pattern=PATTERN):
+    """The item for the match that binds all of the column's values to `a`."""
+    size = len(column)
+    events = pa.table({"ts": [0] * size + [1], "type": ["A"] * size + ["B"], "x": pa.concat_arrays([column, pa.nulls(1, column.type)])})
+    found = cep.match(events, f"{pattern} RETURN {item} AS item")
+    return found["item"][0].as_py(), found.schema.field("item").type
+
+
+def instant(day):
+    return datetime(2024, 1, day, tzinfo=UTC)
+
+
+# type → (values, min, max, sum, avg): NULL is passed over.
+VALUES = {
+    "int64": (pa.array([3, None, -1]), -1, 3, 2, 1.0),
+    "int8": (pa.array([127, None, 127], pa.int8()), 127, 127, 254, 127.0),
+    "uint32": (pa.array([2**32 - 1, None, 1], pa.uint32()), 1, 2**32 - 1, 2**32, 2.0**31),
+    "float64": (pa.array([0.5, None, -2.0]), -2.0, 0.5, -1.5, -0.75),
+    "float32": (pa.array([0.5, None, -2.0], pa.float32()), -2.0, 0.5, -1.5, -0.75),
+    "decimal": (
+        pa.array([Decimal("1.25"), None, Decimal("-2.50")], pa.decimal128(6, 2)),
+        Decimal("-2.50"), Decimal("1.25"), Decimal("-1.25"), -0.625,
+    ),
+    "duration": (
+        pa.array([timedelta(3), None, timedelta(1)], pa.duration("ms")), timedelta(1), timedelta(3), timedelta(4), UnsupportedError,
+    ),
+    "string": (pa.array(["b", None, "é"]), "b", "é", PatternError, PatternError),
+    "large_string": (pa.array(["b", None, ""], pa.large_string()), "", "b", PatternError, PatternError),
+    "dictionary": (pa.array(["b", None, "a"]).dictionary_encode(), "a", "b", PatternError, PatternError),
+    "date": (pa.array([date(2024, 1, 2), None, date(1969, 1, 1)]), date(1969, 1, 1), date(2024, 1, 2), PatternError, PatternError),
+    "timestamp": (
+        pa.array([instant(3), None, instant(1)], pa.timestamp("s", "UTC")), instant(1), instant(3), PatternError, PatternError,
+    ),
+    "bool": (pa.array([True, None, False]), False, True, PatternError, PatternError),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_min_and_max(name):
+    column, least, greatest, _, _ = VALUES[name]
+    assert returned("min(a.x)", column) == (least, column.type)
+    assert returned("max(a.x)", column) == (greatest, column.type)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_first_last_and_count(name):
+    column = VALUES[name][0]
+    assert returned("first(a.x)", column) == (column[0].as_py(), column.type)
+    assert returned("last(a.x)", column) == (column[2].as_py(), column.type)
+    assert returned("count(a.x)", column) == (2, pa.int64())
+    assert returned("count(a)", column) == (3, pa.int64())
+    assert returned("a.x", column) == (column.to_pylist(), pa.list_(column.type))
+    assert returned("b.x", column) == (None, column.type)
+
+
+@pytest.mark.parametrize("function", ["sum", "avg"])
+@pytest.mark.parametrize("name", VALUES)
+def test_sum_and_avg(name, function):
+    column, expected = VALUES[name][0], VALUES[name][3 if function == "sum" else 4]
+    if isinstance(expected, type):
+        with pytest.raises(expected, match=rf"{function}\("):
+            returned(f"{function}(a.x)", column)
+    else:
+        assert returned(f"{function}(a.x)", column)[0] == expected
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_aggregates_over_no_value(name):
+    column = VALUES[name][0]
+    nothing = pa.nulls(3, column.type)
+    assert [returned(f"{function}(a.x)", nothing)[0] for function in ("min", "max", "first", "last", "count")] == [None] * 4 + [0]
+    for function, expected in zip(("sum", "avg"), VALUES[name][3:], strict=True):
+        if not isinstance(expected, type):
+            assert returned(f"{function}(a.x)", nothing)[0] is None
+
+
+@pytest.mark.parametrize("function", ["min", "max", "sum", "avg"])
+@pytest.mark.parametrize("values", [[NAN, 1.0, None], [1.0, None, NAN], [NAN, NAN, math.inf]])
+def test_nan_goes_through(function, values):
+    assert math.isnan(returned(f"{function}(a.x)", pa.array(values))[0])
+
+
+def test_the_sum_of_types_is_their_own():
+    assert returned("sum(a.x)", VALUES["int8"][0])[1] == pa.int64()
+    assert returned("sum(a.x)", VALUES["float32"][0])[1] == pa.float64()
+    assert returned("sum(a.x)", VALUES["decimal"][0])[1] == pa.decimal128(18, 2)
+    assert returned("sum(a.x)", VALUES["duration"][0])[1] == pa.duration("ms")
+
+
+@pytest.mark.parametrize("values", [[2**63 - 1, 1], [-(2**63), -1], [2**63 - 1, 1, -1]])
+def test_a_sum_that_overflows(values):
+    with pytest.raises(EventError, match="integer overflow in the sum of 'x'"):
+        returned("sum(a.x)", pa.array(values))
+
+
+@pytest.mark.parametrize("item", ["b.ts * 9223372036854775807 + 1", "sum(a.x) + 1", "-first(a.x) * 2"])
+def test_an_expression_that_overflows(item):
+    with pytest.raises(EventError, match="integer overflow in a RETURN item"):
+        returned(item, pa.array([2**63 - 1]))
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("max(a.x) - min(a.x)", 5),
+        ("sum(a.x) / count(a.x)", 4.5),
+        ("avg(a.x) * 2", 9.0),
+        ("coalesce(last(a.x), -1)", -1),
+        ("last(a.x)", None),
+        ("last(a.x) + 1", None),
+        ("sum(a.x) / (b.ts - 1)", None),
+        ("count(a) > 2", True),
+        ("b.ts - first(a.ts)", 1),
+        ("least(first(a.x), b.ts)", 1),
+        ("'text'", "text"),
+        ("1.5", 1.5),
+        ("TRUE", True),
+        ("NULL", None),
+        ("b.type = 'B' AND first(a.type) <> b.type", True),
+        ("max(a.type) < b.type", True),
+        ("first(a.type) = last(a.type)", True),
+        ("min(a.type) IN ('A', 'C')", True),
+        ("first(a.type) LIKE 'B%' OR max(a.type) IS NULL", False),
+    ],
+)
+def test_expressions(item, expected):
+    assert returned(item, pa.array([7, 2, None]))[0] == expected
+
+
+def test_whole_events_and_their_lists():
+    events = pa.table({"ts": [1, 2, 3], "type": ["A", "A", "B"], "x": [5, None, 7]})
+    found = cep.match(events, f"{PATTERN} RETURN a, b, count(a) AS n", columns=["x"])
+    assert found.schema.types[2:] == [pa.list_(pa.struct([("x", pa.int64())])), pa.struct([("x", pa.int64())]), pa.int64()]
+    assert found.to_pylist()[0] == {"match_start": 1, "match_end": 3, "a": [{"x": 5}, {"x": None}], "b": {"x": 7}, "n": 2}
+
+
+def test_what_conditions_cannot_read_can_be_returned():
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "x": [[1, 2], None], "m": pa.array([Decimal("1.5")] * 2, pa.decimal128(38, 2))})
+    found = cep.match(events, f"{PATTERN} RETURN a.x, b.x AS last, first(a.m) AS m, count(a.x) AS n")
+    assert found.drop(["match_start", "match_end"]).to_pylist() == [{"x": [[1, 2]], "last": None, "m": Decimal("1.50"), "n": 1}]
+    with pytest.raises(UnsupportedError, match="decimals up to 18 digits"):
+        cep.match(events, f"{PATTERN} RETURN sum(a.m)")
+
+
+def test_a_return_table_is_itself_a_table_of_events():
+    events = pa.table({"ts": [1, 2, 3, 4], "type": ["A", "B", "A", "B"]})
+    inner = cep.match(events, "PATTERN SEQ(A a, B b) WITHIN 1 RETURN b.ts - a.ts AS took")
+    found = cep.match(inner, "PATTERN SEQ(x, y) WHERE x.took = y.took", timestamp="match_start", output="indices")
+    assert found.to_pylist() == [{"x": 0, "y": 1}]
