@@ -44,6 +44,9 @@ def carried_columns(plan: Plan, schema: pa.Schema) -> tuple[str, ...]:
         known = f"there are {', '.join(schema.names)}"
         hints = {name: nearest(name, schema.names) or known for name in missing}
         raise PatternError([Diagnostic(f"columns: there is no column {name!r}", hint=hint) for name, hint in hints.items()])
+    twice = sorted({name for name in chosen if chosen.count(name) > 1})
+    if twice:
+        raise PatternError([Diagnostic(f"columns: {name!r} is named twice") for name in twice])
     return chosen
 
 

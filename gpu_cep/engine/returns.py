@@ -60,6 +60,8 @@ class BoundEvents:
         """Whole events, with the named columns, as structs."""
         table = self.columns.table
         picked = [self.take(self.columns.query.schema.index(name), rows) for name in names]
+        if not names:
+            return pa.Array.from_buffers(pa.struct([]), len(rows), [None])
         return pa.StructArray.from_arrays(picked, fields=[pa.field(name, table.schema.field(name).type) for name in names])
 
 

@@ -24,10 +24,6 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "or": pc.or_kleene,
     "not": pc.invert,
     "is_null": pc.is_null,
-    "coalesce": pc.coalesce,
-    "least": lambda *arguments: pc.min_element_wise(*arguments, skip_nulls=True),
-    "greatest": lambda *arguments: pc.max_element_wise(*arguments, skip_nulls=True),
-    "nullif": lambda left, right: pc.if_else(pc.fill_null(pc.equal(left, right), False), pa.scalar(None, pa.large_string()), left),
 }
 _BINARY = ("and", "or")
 

@@ -1,0 +1,91 @@
+"""The forms of output beside RETURN: matches, events, indices and count, per stream and in order."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import gpu_cep as cep
+from gpu_cep.errors import PatternError
+
+# Two streams, rows in no order: k=2 has one match, k=1 two, NULL one, k=3 none.
+EVENTS = pa.table(
+    {
+        "ts": [4, 1, 2, 3, 1, 2, 1, 2, 1],
+        "k": [1, 1, 1, 1, 2, 2, None, None, 3],
+        "type": ["B", "A", "A", "B", "A", "B", "A", "B", "B"],
+    }
+)
+PATTERN = "PARTITION BY k PATTERN SEQ(A a+, B b)"
+INDICES = [{"a": [6], "b": 7}, {"a": [1, 2], "b": 3}, {"a": [2], "b": 3}, {"a": [4], "b": 5}]
+
+
+def test_indices_are_input_rows_by_stream_first_and_last_event():
+    assert cep.match(EVENTS, PATTERN, output="indices").to_pylist() == INDICES
+
+
+def test_counts_of_the_streams_that_have_any():
+    assert cep.match(EVENTS, PATTERN, output="count").to_pylist() == [
+        {"k": None, "count": 1}, {"k": 1, "count": 2}, {"k": 2, "count": 1},
+    ]  # fmt: skip
+
+
+def test_events_number_the_matches_of_each_stream_and_the_events_of_each_binding():
+    found = cep.match(EVENTS, PATTERN, output="events")
+    assert found.schema.names == ["match_id", "variable", "event_index", "ts", "k", "type"]
+    assert found.drop(["type"]).to_pylist() == [
+        {"match_id": 0, "variable": "a", "event_index": 1, "ts": 1, "k": None},
+        {"match_id": 0, "variable": "b", "event_index": 1, "ts": 2, "k": None},
+        {"match_id": 0, "variable": "a", "event_index": 1, "ts": 1, "k": 1},
+        {"match_id": 0, "variable": "a", "event_index": 2, "ts": 2, "k": 1},
+        {"match_id": 0, "variable": "b", "event_index": 1, "ts": 3, "k": 1},
+        {"match_id": 1, "variable": "a", "event_index": 1, "ts": 2, "k": 1},
+        {"match_id": 1, "variable": "b", "event_index": 1, "ts": 3, "k": 1},
+        {"match_id": 0, "variable": "a", "event_index": 1, "ts": 1, "k": 2},
+        {"match_id": 0, "variable": "b", "event_index": 1, "ts": 2, "k": 2},
+    ]
+
+
+def test_matches_hold_whole_events():
+    found = cep.match(EVENTS, PATTERN)
+    event = pa.struct(list(EVENTS.schema))
+    assert found.schema == pa.schema(
+        [("k", pa.int64()), ("match_start", pa.int64()), ("match_end", pa.int64()), ("a", pa.list_(event)), ("b", event)]
+    )
+    assert found.to_pylist()[1] == {
+        "k": 1, "match_start": 1, "match_end": 3,
+        "a": [{"ts": 1, "k": 1, "type": "A"}, {"ts": 2, "k": 1, "type": "A"}], "b": {"ts": 3, "k": 1, "type": "B"},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", ["type", ["type"], ["type", "ts"], []])
+def test_columns_choose_what_whole_events_carry(columns):
+    names = [columns] if isinstance(columns, str) else columns
+    found = cep.match(EVENTS, PATTERN, columns=columns)
+    assert found.schema.field("b").type == pa.struct([EVENTS.schema.field(name) for name in names])
+    assert [list(event) for event in found["b"].to_pylist()] == [names] * 4
+    carried = cep.match(EVENTS, PATTERN, columns=columns, output="events")
+    assert carried.schema.names == ["match_id", "variable", "event_index", *names]
+
+
+def test_a_column_of_the_result_cannot_stand_twice():
+    for options in ({"output": "events", "columns": ["ts", "ts"]}, {"columns": ["ts", "ts"]}):
+        with pytest.raises(PatternError, match="ts"):
+            cep.match(EVENTS, PATTERN, **options)
+    with pytest.raises(PatternError, match="two columns 'match_start'"):
+        cep.match(EVENTS, "PATTERN SEQ(A match_start, B b)")
+    with pytest.raises(PatternError, match="variable"):
+        cep.match(EVENTS.append_column("variable", [range(9)]), PATTERN, output="events")
+
+
+@pytest.mark.parametrize("output", ["matches", "events", "indices", "count"])
+@pytest.mark.parametrize("strategy", ["skip_till_next_match", "skip_till_any_match"])
+def test_brute_force_gives_the_same_table(output, strategy):
+    options = {"output": output, "strategy": strategy}
+    assert cep.match(EVENTS, PATTERN, algorithm="brute_force", **options).equals(cep.match(EVENTS, PATTERN, **options))
+
+
+def test_extension_and_nested_columns_are_carried():
+    nested = pa.array([{"x": [n]} for n in range(9)])
+    found = cep.match(EVENTS.append_column("n", nested), PATTERN, columns=["n"])
+    assert found["b"].to_pylist()[0] == {"n": {"x": [7]}}

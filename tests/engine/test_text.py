@@ -1,0 +1,105 @@
+"""Predicates on text, whatever Arrow's layout of the column."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import gpu_cep as cep
+
+TEXTS = ["abc", "ab", "", None, "a%c", "A_c", "abc\n", "äbc", "abc"]
+
+
+def with_null_in_dictionary(texts):
+    distinct = [*dict.fromkeys(text for text in texts if text is not None), None]
+    return pa.DictionaryArray.from_arrays([distinct.index(text) for text in texts], pa.array(distinct, pa.string()))
+
+
+def chunked(texts):
+    return pa.chunked_array([pa.array(texts[:2]), pa.array([], pa.string()), pa.array(texts[2:])])
+
+
+def chunked_dictionaries(texts):
+    return pa.chunked_array([pa.array(texts[:4]).dictionary_encode(), pa.array(texts[4:]).dictionary_encode()])
+
+
+LAYOUTS = {
+    "string": pa.array,
+    "large_string": lambda texts: pa.array(texts, pa.large_string()),
+    "string_view": lambda texts: pa.array(texts, pa.string_view()),
+    "dictionary": lambda texts: pa.array(texts).dictionary_encode(),
+    "narrow dictionary": lambda texts: pa.array(texts, pa.dictionary(pa.int8(), pa.string())),
+    "NULL in the dictionary": with_null_in_dictionary,
+    "sliced": lambda texts: pa.array(["x", None, *texts, "y"]).slice(2, len(texts)),
+    "sliced dictionary": lambda texts: pa.array(["x", None, *texts, "y"]).dictionary_encode().slice(2, len(texts)),
+    "chunked": chunked,
+    "chunked dictionaries": chunked_dictionaries,
+}
+
+PREDICATES = {
+    "a.s = 'abc'": [0, 8],
+    "a.s <> 'abc'": [1, 2, 4, 5, 6, 7],
+    "NOT a.s = 'abc'": [1, 2, 4, 5, 6, 7],
+    "a.s > 'ab'": [0, 6, 7, 8],
+    "'ab' >= a.s": [1, 2, 4, 5],
+    "a.s BETWEEN 'ab' AND 'abc'": [0, 1, 8],
+    "a.s IN ('abc', '')": [0, 2, 8],
+    "a.s IN ('abc', NULL)": [0, 8],
+    "a.s NOT IN ('abc', '')": [1, 4, 5, 6, 7],
+    "a.s NOT IN ('abc', NULL)": [],
+    "a.s LIKE 'ab%'": [0, 1, 6, 8],
+    "a.s LIKE '_bc'": [0, 7, 8],
+    "a.s LIKE 'a%c'": [0, 4, 8],
+    "a.s NOT LIKE '%c%'": [1, 2],
+    "a.s LIKE ''": [2],
+    "a.s IS NULL": [3],
+    "a.s IS NOT NULL": [0, 1, 2, 4, 5, 6, 7, 8],
+    "a.s = NULL": [],
+    "(a.s = 'abc' OR a.s IS NULL) AND a.s <> 'x'": [0, 8],
+    "(a.s = 'abc' OR a.s IS NULL) AND (a.s <> 'x' OR a.s IS NULL)": [0, 3, 8],
+    "length(a.s) = 3": [0, 4, 5, 7, 8],
+    "upper(a.s) = 'ABC'": [0, 8],
+    "lower(a.s) LIKE 'a_c'": [0, 4, 5, 8],
+    "substring(a.s, 2, 1) = 'b'": [0, 1, 6, 7, 8],
+    "trim(a.s) = 'abc'": [0, 6, 8],
+    "a.s = a.s": [0, 1, 2, 4, 5, 6, 7, 8],
+    "a.s = a.other": [1],
+    "a.s < a.other OR a.x = 3": [2, 3, 4, 5],
+}
+OTHER = pa.array(["abb", "ab", "a", "b", "b", "b", None, "a", ""])
+
+
+def rows(layout, pattern, **options):
+    events = pa.table({"ts": range(9), "s": LAYOUTS[layout](TEXTS), "other": OTHER, "x": range(9)})
+    return cep.match(events, pattern, output="indices", **options).to_pylist()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_properties(layout):
+    found = {condition: [row["a"] for row in rows(layout, f"PATTERN a WHERE {condition}")] for condition in PREDICATES}
+    assert found == PREDICATES
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_comparisons_of_two_events(layout):
+    wanted = [(e, f) for e in range(9) for f in range(e + 1, 9) if None not in (TEXTS[e], TEXTS[f]) and TEXTS[e] > TEXTS[f]]
+    options = {"strategy": "skip_till_any_match"}
+    assert [(row["a"], row["b"]) for row in rows(layout, "PATTERN SEQ(a, b) WHERE a.s > b.s", **options)] == wanted
+    across = [(e, f) for e in range(9) for f in range(e + 1, 9) if TEXTS[e] is not None and TEXTS[e] == OTHER[f].as_py()]
+    assert [(row["a"], row["b"]) for row in rows(layout, "PATTERN SEQ(a, b) WHERE a.s = b.other", **options)] == across
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_text_keys(layout):
+    assert rows(layout, "PATTERN SEQ(a, b)", partition_by="s") == [{"a": 0, "b": 8}]
+    assert rows(layout, "PATTERN SEQ(a, b) WHERE a.s = b.s") == [{"a": 0, "b": 8}]
+    keys = cep.match(pa.table({"ts": range(9), "s": LAYOUTS[layout](TEXTS)}), "PATTERN a", partition_by="s", output="count")["s"].to_pylist()
+    assert keys == [None, *sorted({text for text in TEXTS if text is not None}, key=str.encode)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_texts_leave_in_the_type_they_came_in(layout):
+    column = LAYOUTS[layout](TEXTS)
+    found = cep.match(pa.table({"ts": range(9), "s": column}), "PATTERN a RETURN a.s")
+    assert found["s"].to_pylist() == TEXTS
+    assert found.schema.field("s").type == (pa.large_string() if layout == "string_view" else column.type)
