@@ -62,6 +62,7 @@ def matcher_tables(plan: Plan, tabulate: Tabulate) -> MatcherTables:
             following=np.array([u for mask in following for u in members(mask)], np.int64),
             minimum=np.array([variable.minimum for variable in variables], np.int64),
             maximum=np.array([UNBOUNDED if variable.maximum is None else variable.maximum for variable in variables], np.int64),
+            everyone=np.uint64((1 << len(variables)) - 1),
         ),
         conditions=_condition_table(plan.conditions, spans, len(variables)),
         programs=programs,

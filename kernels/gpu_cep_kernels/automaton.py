@@ -20,17 +20,78 @@ import numpy as np
 from gpu_cep_kernels.conditions import conditions_hold
 from gpu_cep_kernels.jit import kernel, rule
 from gpu_cep_kernels.rules import bit, following
-from gpu_cep_kernels.tables import CANDIDATE, DEPTH, ERROR_CONDITION, EVENTS, MATCHES, PHASE, STEPS
+from gpu_cep_kernels.tables import BOUND, CANDIDATE, DEPTH, ERROR_CONDITION, EVENTS, MATCHES, PHASE, SATISFIED, STEPS
 
 FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, OVERFLOWED = range(5)
-TAKE, REPORT, SEARCH = range(3)
+BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
 
 
 @rule
-def _earliest_place(v: int, position: int, has_ties: bool, after: Any, pattern: Any, run: Any) -> int:
+def _begin(start: int, labels: Any, pattern: Any, run: Any) -> None:
+    """The choices at the start event: the variables that nothing precedes and whose properties it satisfies."""
+    run.choice_event[0] = start
+    run.choices[0] = np.uint64(0)
+    for v in range(pattern.before.size):
+        if pattern.before[v] == 0 and labels[start] & bit(v):
+            run.choices[0] |= bit(v)
+
+
+@rule
+def _bind_next(depth: int, pattern: Any, run: Any) -> None:
+    """Bind the event at place `depth` to the first variable chosen for it that is left."""
+    v = 0
+    while run.choices[depth] & bit(v) == 0:
+        v += 1
+    run.choices[depth] &= ~bit(v)
+    run.event[depth] = run.choice_event[depth]
+    run.bound_to[depth] = v
+    run.earlier[depth] = run.last[v]
+    run.last[v] = depth
+    run.bound[v] += 1
+    run.masks[BOUND] |= bit(v)
+    if run.bound[v] >= pattern.minimum[v]:
+        run.masks[SATISFIED] |= bit(v)
+    run.choice_event[depth + 1] = run.event[depth]
+    run.choices[depth + 1] = np.uint64(0)
+
+
+@rule
+def _unbind(depth: int, pattern: Any, run: Any) -> None:
+    """Take the event at place `depth` back from its variable."""
+    v = run.bound_to[depth]
+    run.last[v] = run.earlier[depth]
+    run.bound[v] -= 1
+    if run.bound[v] == 0:
+        run.masks[BOUND] &= ~bit(v)
+    if run.bound[v] < pattern.minimum[v]:
+        run.masks[SATISFIED] &= ~bit(v)
+
+
+@rule
+def _is_complete(pattern: Any, run: Any) -> bool:
+    """Whether every variable binds its minimum."""
+    return run.masks[SATISFIED] == pattern.everyone  # type: ignore[no-any-return]
+
+
+@rule
+def _available(pattern: Any, run: Any) -> Any:
+    """The variables that may bind a further event.
+
+    All before them have their minimum, none behind them is bound, and they are below their maximum.
+    """
+    available = np.uint64(0)
+    for v in range(pattern.before.size):
+        ready = pattern.before[v] & ~run.masks[SATISFIED] == 0 and pattern.behind[v] & run.masks[BOUND] == 0
+        if ready and run.bound[v] < pattern.maximum[v]:
+            available |= bit(v)
+    return available
+
+
+@rule
+def _earliest_place(v: int, position: int, after: Any, pattern: Any, run: Any) -> int:
     """The first event that may be bound to v: behind `position`, and later than all events of the variables before v."""
     begin = position + 1
-    if has_ties:
+    if after.size > 0:
         for u in range(pattern.before.size):
             if pattern.before[v] & bit(u):
                 begin = max(begin, following(after, run.event[run.last[u]]))
@@ -38,12 +99,12 @@ def _earliest_place(v: int, position: int, has_ties: bool, after: Any, pattern: 
 
 
 @rule
-def _can_complete(position: int, end: int, bound: Any, after: Any, occurrence: Any, pattern: Any, run: Any) -> bool:
+def _can_complete(position: int, end: int, after: Any, occurrence: Any, pattern: Any, run: Any) -> bool:
     """Whether the variables still unbound can follow in the window, judged by labels alone (the chained condition from this state on)."""
     true = True
     for place in range(pattern.order.size):
         v = pattern.order[place]
-        if bound & bit(v):
+        if run.masks[BOUND] & bit(v):
             run.earliest[v] = run.event[run.last[v]]
         elif true:
             begin = position + 1
@@ -52,6 +113,110 @@ def _can_complete(position: int, end: int, bound: Any, after: Any, occurrence: A
             run.earliest[v] = occurrence[v, begin]
             true = run.earliest[v] < end
     return true
+
+
+@rule
+def _nearest(available: Any, position: int, end: int, after: Any, occurrence: Any, pattern: Any, run: Any) -> int:
+    """The first event behind `position` that the label of an available variable allows, or `end`."""
+    nearest = end
+    for v in range(pattern.before.size):
+        if available & bit(v):
+            nearest = min(nearest, occurrence[v, _earliest_place(v, position, after, pattern, run)])
+    return nearest
+
+
+@rule
+def _choices_at(
+    event: int,
+    available: Any,
+    position: int,
+    labels: Any,
+    after: Any,
+    base: int,
+    pattern: Any,
+    conditions: Any,
+    programs: Any,
+    bank: Any,
+    run: Any,
+) -> Any:
+    """ext(g, e): the available variables that `event` may be bound to."""
+    found = np.uint64(0)
+    for v in range(pattern.before.size):
+        if (
+            available & bit(v)
+            and labels[event] & bit(v)
+            and _earliest_place(v, position, after, pattern, run) <= event
+            and conditions_hold(v, event, run.masks[BOUND], base, conditions, programs, bank, run)
+        ):
+            found |= bit(v)
+    return found
+
+
+@rule
+def _search(
+    depth: int,
+    end: int,
+    labels: Any,
+    after: Any,
+    occurrence: Any,
+    base: int,
+    passes_over: bool,
+    pattern: Any,
+    conditions: Any,
+    programs: Any,
+    bank: Any,
+    run: Any,
+) -> None:
+    """Choose the next event of the path, behind ``choice_event[depth]``, and the variables it may be bound to.
+
+    Where there is none that is `end`, without choices.
+    """
+    available = _available(pattern, run)
+    position = run.choice_event[depth]
+    nearest = position
+    found = np.uint64(0)
+    viable = available != 0
+    if viable and passes_over and not _is_complete(pattern, run):
+        viable = _can_complete(position, end, after, occurrence, pattern, run)
+    while viable and found == 0:
+        run.state[STEPS] += 1
+        nearest = _nearest(available, position, end, after, occurrence, pattern, run)
+        viable = nearest < end
+        if viable:
+            found = _choices_at(nearest, available, position, labels, after, base, pattern, conditions, programs, bank, run)
+            position = nearest
+    run.choices[depth] = found
+    run.choice_event[depth] = nearest if found != 0 else end
+
+
+@rule
+def _write_match(w: int, match_starts: Any, match_counts: Any, match_events: Any, run: Any) -> None:
+    """Append the path as a match of candidate w."""
+    m, place = run.state[MATCHES], run.state[EVENTS]
+    match_starts[m] = w
+    for v in range(run.bound.size):
+        match_counts[m, v] = run.bound[v]
+        place += run.bound[v]
+        cursor = run.last[v]
+        back = place
+        while cursor >= 0:
+            back -= 1
+            match_events[back] = run.event[cursor]
+            cursor = run.earlier[cursor]
+    run.state[MATCHES] = m + 1
+    run.state[EVENTS] = place
+
+
+@rule
+def _phase_after_take(depth: int, end: int, passes_over: bool, bound_one: bool, pattern: Any, run: Any) -> int:
+    """What comes once the choices at a place have been looked at: an event was bound there (`bound_one`), or none was left."""
+    if bound_one:
+        phase = REPORT if passes_over and _is_complete(pattern, run) else SEARCH
+    elif passes_over and depth > 0 and run.choice_event[depth] < end:
+        phase = SEARCH
+    else:
+        phase = TAKE if depth > 0 else DONE
+    return phase
 
 
 @kernel
@@ -85,139 +250,47 @@ def enumerate_matches(
     `counting` only ``totals[w]`` is raised. On OUTPUT_FULL, PATH_FULL or
     STEPS_SPENT the caller makes room and calls again.
     """
-    variables = pattern.before.size
     state = run.state
-    has_ties = after.size > 0
-    steps = 0
+    limit = state[STEPS] + step_limit
     status = FINISHED
     depth = state[DEPTH]
     phase = state[PHASE]
     w = state[CANDIDATE]
-    fresh = depth == 0
     while w < candidates.size and status == FINISHED:
-        start = candidates[w]
         end = ends[w]
-        bound = np.uint64(0)
-        satisfied = np.uint64(0)
-        for v in range(variables):
-            if run.bound[v] > 0:
-                bound |= bit(v)
-            if run.bound[v] >= pattern.minimum[v]:
-                satisfied |= bit(v)
-        if fresh:
-            run.choice_event[0] = start
-            run.choices[0] = np.uint64(0)
-            for v in range(variables):
-                if pattern.before[v] == 0 and labels[start] & bit(v):
-                    run.choices[0] |= bit(v)
+        if phase == BEGIN:
+            _begin(candidates[w], labels, pattern, run)
             phase = TAKE
-            fresh = False
-        active = True
-        while active and status == FINISHED:
+        elif phase == TAKE and run.choices[depth] != 0 and depth >= run.event.size:
+            status = PATH_FULL
+        elif phase == TAKE and run.choices[depth] != 0:
+            _bind_next(depth, pattern, run)
+            depth += 1
+            phase = _phase_after_take(depth, end, passes_over, True, pattern, run)
+        elif phase == TAKE:
+            phase = _phase_after_take(depth, end, passes_over, False, pattern, run)
             if phase == TAKE:
-                left = run.choices[depth]
-                if left != 0 and depth >= run.event.size:
-                    status = PATH_FULL
-                elif left != 0:
-                    v = 0
-                    while left & bit(v) == 0:
-                        v += 1
-                    run.choices[depth] = left & ~bit(v)
-                    run.event[depth] = run.choice_event[depth]
-                    run.bound_to[depth] = v
-                    run.earlier[depth] = run.last[v]
-                    run.last[v] = depth
-                    run.bound[v] += 1
-                    bound |= bit(v)
-                    if run.bound[v] >= pattern.minimum[v]:
-                        satisfied |= bit(v)
-                    depth += 1
-                    run.choice_event[depth] = run.event[depth - 1]
-                    run.choices[depth] = np.uint64(0)
-                    complete = True
-                    for u in range(variables):
-                        complete = complete and satisfied & bit(u) != 0
-                    phase = REPORT if passes_over and complete else SEARCH
-                elif passes_over and depth > 0 and run.choice_event[depth] < end:
-                    phase = SEARCH
-                elif depth > 0:
-                    depth -= 1
-                    v = run.bound_to[depth]
-                    run.last[v] = run.earlier[depth]
-                    run.bound[v] -= 1
-                    if run.bound[v] == 0:
-                        bound &= ~bit(v)
-                    if run.bound[v] < pattern.minimum[v]:
-                        satisfied &= ~bit(v)
-                else:
-                    active = False
-            elif phase == SEARCH:
-                available = np.uint64(0)
-                nearest = end
-                position = run.choice_event[depth]
-                complete = True
-                for v in range(variables):
-                    complete = complete and satisfied & bit(v) != 0
-                    if pattern.before[v] & ~satisfied == 0 and pattern.behind[v] & bound == 0 and run.bound[v] < pattern.maximum[v]:
-                        available |= bit(v)
-                viable = available != 0
-                if passes_over and not complete:
-                    viable = viable and _can_complete(position, end, bound, after, occurrence, pattern, run)
-                found = np.uint64(0)
-                while viable and found == 0:
-                    steps += 1
-                    nearest = end
-                    for v in range(variables):
-                        if available & bit(v):
-                            begin = _earliest_place(v, position, has_ties, after, pattern, run)
-                            nearest = min(nearest, occurrence[v, begin])
-                    if nearest < end:
-                        for v in range(variables):
-                            if (
-                                available & bit(v)
-                                and labels[nearest] & bit(v)
-                                and _earliest_place(v, position, has_ties, after, pattern, run) <= nearest
-                                and conditions_hold(v, nearest, bound, base, conditions, programs, bank, run)
-                            ):
-                                found |= bit(v)
-                        position = nearest
-                    else:
-                        viable = False
-                run.choices[depth] = found
-                run.choice_event[depth] = nearest if found != 0 else end
-                phase = TAKE
-                if found == 0 and complete and not passes_over:
-                    phase = REPORT
-                if state[ERROR_CONDITION] != 0:
-                    status = OVERFLOWED
-                elif steps > step_limit:
-                    status = STEPS_SPENT
-            elif counting:
-                totals[w] += 1
-                phase = SEARCH if passes_over else TAKE
-            else:
-                m, place = state[MATCHES], state[EVENTS]
-                if m >= match_starts.size or place + depth > match_events.size:
-                    status = OUTPUT_FULL
-                else:
-                    match_starts[m] = w
-                    for v in range(variables):
-                        match_counts[m, v] = run.bound[v]
-                        place += run.bound[v]
-                        cursor = run.last[v]
-                        back = place
-                        while cursor >= 0:
-                            back -= 1
-                            match_events[back] = run.event[cursor]
-                            cursor = run.earlier[cursor]
-                    state[MATCHES] = m + 1
-                    state[EVENTS] = place
-                    phase = SEARCH if passes_over else TAKE
-        if status == FINISHED:
+                depth -= 1
+                _unbind(depth, pattern, run)
+        elif phase == SEARCH:
+            _search(depth, end, labels, after, occurrence, base, passes_over, pattern, conditions, programs, bank, run)
+            phase = REPORT if run.choices[depth] == 0 and not passes_over and _is_complete(pattern, run) else TAKE
+            if state[ERROR_CONDITION] != 0:
+                status = OVERFLOWED
+            elif state[STEPS] > limit:
+                status = STEPS_SPENT
+        elif phase == REPORT and counting:
+            totals[w] += 1
+            phase = SEARCH if passes_over else TAKE
+        elif phase == REPORT and (state[MATCHES] >= match_starts.size or state[EVENTS] + depth > match_events.size):
+            status = OUTPUT_FULL
+        elif phase == REPORT:
+            _write_match(w, match_starts, match_counts, match_events, run)
+            phase = SEARCH if passes_over else TAKE
+        else:
             w += 1
-            fresh = True
+            phase = BEGIN
     state[CANDIDATE] = w
     state[DEPTH] = depth
     state[PHASE] = phase
-    state[STEPS] += steps
     return status

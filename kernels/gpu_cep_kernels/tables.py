@@ -23,7 +23,7 @@ class PatternTable(NamedTuple):
     precede v and that v precedes. ``direct[direct_first[v]:direct_first[v + 1]]``
     are those that precede it immediately; `following` likewise those that it
     precedes immediately. ``order`` lists the variables topologically.
-    ``maximum[v]`` may be ``rules.UNBOUNDED``.
+    ``maximum[v]`` may be ``rules.UNBOUNDED``; `everyone` has the bits of all.
     """
 
     order: Ints
@@ -35,6 +35,7 @@ class PatternTable(NamedTuple):
     following: Ints
     minimum: Ints
     maximum: Ints
+    everyone: np.uint64
 
 
 class ColumnBank(NamedTuple):
@@ -103,7 +104,7 @@ class Run(NamedTuple):
     before to the same variable, or −1) describe the path; ``choice_event[d]``
     and ``choices[d]`` (label mask) what may be bound at place d. ``last[v]``
     is the place of v's latest event or −1, ``bound[v]`` their number.
-    ``state`` is indexed by the constants below.
+    ``state`` and ``masks`` are indexed by the constants below.
     """
 
     event: Ints
@@ -114,6 +115,7 @@ class Run(NamedTuple):
     last: Ints
     bound: Ints
     state: Ints
+    masks: Words
     earliest: Ints
     cursor: Ints
     rows: Ints
@@ -124,6 +126,8 @@ class Run(NamedTuple):
 
 CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION = range(7)
 STATE_SIZE = 7
+# Label masks: the variables that bind an event, and those that bind their minimum.
+BOUND, SATISFIED = range(2)
 
 
 def new_run(depth: int, variables: int, conditions: ConditionTable, programs: ProgramTable) -> Run:
@@ -138,6 +142,7 @@ def new_run(depth: int, variables: int, conditions: ConditionTable, programs: Pr
         last=np.full(variables, -1, np.int64),
         bound=np.zeros(variables, np.int64),
         state=np.zeros(STATE_SIZE, np.int64),
+        masks=np.zeros(2, np.uint64),
         earliest=np.zeros(variables, np.int64),
         cursor=np.zeros(max(1, variables), np.int64),
         rows=np.zeros(max(1, conditions.roles), np.int64),
