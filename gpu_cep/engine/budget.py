@@ -38,7 +38,12 @@ class Budget:
     matches: int = 0
     bytes: int = 0
     steps: int = 0
+    closed: bool = False
     _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def close(self) -> None:
+        """End the run: threads that are still at work stop the next time they account for it."""
+        self.closed = True
 
     def spend(self, start: int, matches: int, size: int, steps: int) -> None:
         """Account for matches found (their bytes) and steps made in the window that starts at event `start`.
@@ -47,6 +52,8 @@ class Budget:
         ------
         BudgetExceeded
         """
+        if self.closed:
+            raise BudgetExceeded(start, "the run has ended")
         with self._lock:
             self.matches += matches
             self.bytes += size

@@ -67,6 +67,8 @@ def execute(plan: Plan, table: pa.Table, *, threads: int | None = None, profile:
     except ConditionOverflow as overflow:
         condition = plan.conditions[overflow.condition].text
         raise EventError(f"integer overflow in {condition}, in {_window_name(search, overflow.start)}") from None
+    finally:
+        search.automaton.budget.close()
     with profile.stage("results"):
         matches, streams = in_result_order(plan, columns, ordered, found)
         return match_table(plan, columns, ordered.rows, streams, matches)

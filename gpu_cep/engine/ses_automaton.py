@@ -19,7 +19,7 @@ from gpu_cep_kernels.tables import CANDIDATE, ERROR_CONDITION, EVENTS, MATCHES, 
 Indices = npt.NDArray[np.int64]
 
 # Steps between two returns to Python, so that a long enumeration can be interrupted and its budget checked.
-_STEPS_PER_CALL = 1 << 24
+_STEPS_PER_CALL = 1 << 21
 _PATH = 64
 _LARGEST_BUFFER = 1 << 22
 

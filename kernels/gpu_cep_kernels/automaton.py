@@ -70,7 +70,7 @@ def _unbind(depth: int, pattern: Any, run: Any) -> None:
 @rule
 def _is_complete(pattern: Any, run: Any) -> bool:
     """Whether every variable binds its minimum."""
-    return run.masks[SATISFIED] == pattern.everyone  # type: ignore[no-any-return]
+    return run.masks[SATISFIED] == pattern.everyone
 
 
 @rule
