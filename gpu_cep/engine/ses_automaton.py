@@ -65,8 +65,9 @@ class SesAutomaton:
             status = self._advance(ordered, batch, windows, starts, ends, run, output, counting=False)
             taken, filled = int(run.state[MATCHES]), int(run.state[EVENTS])
             if taken:
-                matches = Matches(starts[output.starts[:taken]] + batch.low, output.counts[:taken], output.events[:filled] + batch.low)
-                found.append(matches)
+                # copies, all three: the buffers are written again unless they were full
+                first, counts = starts[output.starts[:taken]] + batch.low, output.counts[:taken].copy()
+                found.append(Matches(first, counts, output.events[:filled] + batch.low))
             self._spend(run, batch, starts, taken, 8 * filled + (8 + 4 * variables) * taken)
             run.state[MATCHES] = run.state[EVENTS] = 0
             if status == PATH_FULL:

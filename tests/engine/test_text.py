@@ -93,7 +93,8 @@ def test_comparisons_of_two_events(layout):
 def test_text_keys(layout):
     assert rows(layout, "PATTERN SEQ(a, b)", partition_by="s") == [{"a": 0, "b": 8}]
     assert rows(layout, "PATTERN SEQ(a, b) WHERE a.s = b.s") == [{"a": 0, "b": 8}]
-    keys = cep.match(pa.table({"ts": range(9), "s": LAYOUTS[layout](TEXTS)}), "PATTERN a", partition_by="s", output="count")["s"].to_pylist()
+    events = pa.table({"ts": range(9), "s": LAYOUTS[layout](TEXTS)})
+    keys = cep.match(events, "PATTERN a", partition_by="s", output="count")["s"].to_pylist()
     assert keys == [None, *sorted({text for text in TEXTS if text is not None}, key=str.encode)]
 
 

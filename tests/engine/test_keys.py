@@ -1,0 +1,94 @@
+"""Stream keys: every value its own stream, whatever its type; NULL one, NaN one, -0.0 as 0.0."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+import gpu_cep as cep
+
+NAN = math.nan
+COLUMNS = {
+    "negative": pa.array([-5, 3, None, -5, 3, None, -7]),
+    "sparse": pa.array([-(2**63), 2**63 - 1, None, -(2**63), 2**63 - 1, None, 0]),
+    "int8": pa.array([-128, 127, None, -128, 127, None, 0], pa.int8()),
+    "uint64": pa.array([2**62, 1, None, 2**62, 1, None, 0], pa.uint64()),
+    "bool": pa.array([True, False, None, True, False, None, None]),
+    "float": pa.array([0.0, NAN, None, -0.0, NAN, None, math.inf]),
+    "float32": pa.array([0.0, NAN, None, -0.0, NAN, None, -math.inf], pa.float32()),
+    "decimal": pa.array([Decimal("1.10"), Decimal("-2"), None, Decimal("1.1"), Decimal("-2"), None, Decimal(0)], pa.decimal128(10, 2)),
+    "date": pa.array([date(1969, 1, 1), date(2024, 1, 1), None] * 2 + [date(1970, 1, 1)]),
+    "timestamp": pa.array([datetime(1969, 1, 1), datetime(2024, 1, 1), None] * 2 + [None], pa.timestamp("ns", "Europe/Berlin")),
+    "text": pa.array(["", "é", None, "", "é", None, "z"]),
+    "dictionary": pa.array(["", "é", None, "", "é", None, "z"]).dictionary_encode(),
+}
+PATTERN = "PATTERN SEQ(a, b)"
+
+
+def events(**columns):
+    return pa.table({"ts": range(7), **columns})
+
+
+def rank(value):
+    """The order of keys: NULL first, NaN last, text by its bytes."""
+    if value is None:
+        return (0,)
+    return (2,) if value != value else (1, value.encode() if isinstance(value, str) else value)
+
+
+def streams(*columns):
+    """The rows of each stream, by key."""
+    values = list(zip(*(column.to_pylist() for column in columns), strict=True))
+    keys = [tuple(rank(value) for value in row) for row in values]
+    return [[row for row in range(7) if keys[row] == key] for key in sorted(set(keys))]
+
+
+def paired(stream):
+    return [{"a": a, "b": b} for a, b in zip(stream, stream[1:], strict=False)]
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_partition_by_one_column(name):
+    table = events(k=COLUMNS[name])
+    found = cep.match(table, PATTERN, partition_by="k", output="indices").to_pylist()
+    assert found == [match for stream in streams(COLUMNS[name]) for match in paired(stream)]
+    counts = cep.match(table, "PATTERN a", partition_by="k", output="count")
+    assert counts["count"].to_pylist() == [len(stream) for stream in streams(COLUMNS[name])]
+    assert [rank(key) for key in counts["k"].to_pylist()] == [rank(COLUMNS[name][stream[0]].as_py()) for stream in streams(COLUMNS[name])]
+    assert counts.schema.field("k").type == COLUMNS[name].type
+
+
+@pytest.mark.parametrize("second", ["negative", "sparse", "float", "text"])
+@pytest.mark.parametrize("first", ["bool", "sparse", "date", "dictionary"])
+def test_partition_by_two_columns(first, second):
+    columns = COLUMNS[first], pa.concat_arrays([COLUMNS[second].slice(6), COLUMNS[second].slice(0, 6)])
+    found = cep.match(events(j=columns[0], k=columns[1]), "PATTERN a", partition_by=["j", "k"], output="indices")
+    assert found["a"].to_pylist() == [row for stream in streams(*columns) for row in stream]
+
+
+@pytest.mark.parametrize("prune", [True, False])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_derived_keys_match_neither_null_nor_nan(name, prune):
+    table = events(k=COLUMNS[name])
+    values = COLUMNS[name].to_pylist()
+    wanted = [match for stream in streams(COLUMNS[name]) for match in paired(stream) if values[stream[0]] == values[stream[0]] is not None]
+    found = cep.match(table, f"{PATTERN} WHERE a.k = b.k", output="indices", prune=prune).to_pylist()
+    assert found == sorted(wanted, key=lambda match: match["a"])
+
+
+def test_derived_keys_beside_partition_by_keep_the_order_of_streams():
+    table = events(j=[2, 1, 2, 1, 2, 1, 2], k=["x", "y", "y", "y", "x", "x", "y"])
+    found = cep.match(table, f"{PATTERN} WHERE a.k = b.k", partition_by="j", output="indices").to_pylist()
+    assert found == [{"a": 1, "b": 3}, {"a": 0, "b": 4}, {"a": 2, "b": 6}]
+
+
+def test_more_key_values_than_events_allow_to_count():
+    size = 3_000
+    table = pa.table({"ts": range(size), "j": [n * 2**40 for n in range(size)], "k": [-n * 2**41 for n in range(size)]})
+    counts = cep.match(table, "PATTERN a", partition_by=["j", "k"], output="count")
+    assert counts["count"].to_pylist() == [1] * size
+    assert counts["j"].to_pylist() == table["j"].to_pylist()
