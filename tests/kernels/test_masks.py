@@ -51,30 +51,30 @@ def test_mask_by_code_keeps_the_bits_of_the_codes_entry(data, codes, table):
     ],
 )
 @pytest.mark.parametrize("name", OPERATORS)
-def test_mask_by_comparison_clears_denied_bits_where_the_comparison_fails(dtype, constant_type, values, constants, name):
+def test_mask_by_comparison_leaves_the_others_where_the_comparison_fails(dtype, constant_type, values, constants, name):
     @given(st.data(), st.lists(values, max_size=12), constants, WORDS)
-    def check(data, column, constant, denied):
+    def check(data, column, constant, others):
         low, high = data.draw(spans(len(column)))
         array = np.array(column, dtype)
         labels = np.full(high - low, np.uint64(EVERYONE))
-        mask_by_comparison(low, high, array, COMPARISONS[name], constant_type(constant), np.uint64(denied), labels)
+        mask_by_comparison(low, high, array, COMPARISONS[name], constant_type(constant), np.uint64(others), labels)
         holds = [OPERATORS[name](value, constant) for value in array[low:high].tolist()]
-        assert labels.tolist() == [EVERYONE if true else EVERYONE & ~denied for true in holds]
+        assert labels.tolist() == [EVERYONE if true else others for true in holds]
 
     check()
 
 
 @given(st.data(), st.lists(st.integers(0, 2), max_size=20), WORDS)
-def test_mask_by_truth_clears_denied_bits_where_false(data, truth, denied):
+def test_mask_by_truth_leaves_the_others_where_false(data, truth, others):
     low, high = data.draw(spans(len(truth)))
     labels = np.full(high - low, np.uint64(EVERYONE))
-    mask_by_truth(low, high, np.array(truth, np.uint8), np.uint64(denied), labels)
-    assert labels.tolist() == [EVERYONE if true else EVERYONE & ~denied for true in truth[low:high]]
+    mask_by_truth(low, high, np.array(truth, np.uint8), np.uint64(others), labels)
+    assert labels.tolist() == [EVERYONE if true else others for true in truth[low:high]]
 
 
-@given(st.integers(0, 2**40), st.lists(st.sampled_from([0, 1, 2**63, EVERYONE]), max_size=20))
-def test_compact_keeps_events_with_a_label(low, labels):
+@given(st.integers(0, 2**40), st.lists(st.sampled_from([0, 1, 2**63, EVERYONE]), max_size=20), st.booleans())
+def test_compact_keeps_events_with_a_label_or_all(low, labels, keeps_all):
     rows, kept = np.full(len(labels) + 1, -1), words([7] * (len(labels) + 1))
-    count = compact(low, words(labels), rows, kept)
-    expected = [(low + e, label) for e, label in enumerate(labels) if label]
+    count = compact(low, words(labels), keeps_all, rows, kept)
+    expected = [(low + e, label) for e, label in enumerate(labels) if label or keeps_all]
     assert list(zip(rows[:count].tolist(), kept[:count].tolist(), strict=True)) == expected

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.ordering import count_disorder, exclusive_offsets, histogram, place, scatter, scatter_values, sort_streams
+from gpu_cep_kernels.ordering import count_disorder, exclusive_offsets, histogram, place_events, scatter, sort_streams, streams_of
 
 STREAMS = 4
 INTEGER_TIMES = st.sampled_from([-(2**63), -1, 0, 1, 2, 2**63 - 1])
@@ -22,8 +22,11 @@ def integers(values):
     return np.array(values, np.int64)
 
 
-@given(st.lists(st.tuples(st.integers(0, STREAMS - 1), st.booleans()), max_size=30), st.integers(0, 30))
-def test_counting_sort_is_stable_over_slices(events, cut):
+@given(
+    st.lists(st.tuples(st.integers(0, STREAMS - 1), st.booleans()), max_size=30), st.integers(0, 30),
+    st.one_of(st.just([]), st.permutations(range(STREAMS))), st.booleans(),
+)  # fmt: skip
+def test_counting_sort_is_stable_over_slices(events, cut, order, noted):
     keys = np.array([key for key, _ in events], np.int32)
     kept = [row for row, (_, keep) in enumerate(events) if keep]
     slices = [integers([row for row in kept if row < cut]), integers([row for row in kept if row >= cut])]
@@ -31,20 +34,36 @@ def test_counting_sort_is_stable_over_slices(events, cut):
     for part, rows in enumerate(slices):
         histogram(rows, keys, counts[part])
     assert counts.sum(axis=0).tolist() == [sum(keys[row] == k for row in kept) for k in range(STREAMS)]
-    exclusive_offsets(counts, offsets)
-    column, out, doubled = np.arange(100, 100 + len(events)), np.full(len(kept), -1), np.full(len(kept), -1)
+    exclusive_offsets(counts, integers(order), offsets)
+    times, column = np.arange(len(events)) * 7, np.arange(len(events)) + 100
+    out_times, out_rows, out = (np.full(len(kept), -1) for _ in range(3))
+    out_labels = np.zeros(len(kept), np.uint64)
     for part, rows in enumerate(slices):
-        destination = np.empty(len(rows), np.int64)
-        place(rows, keys, counts[part], destination)
-        scatter(rows, destination, column, out)
-        scatter_values(2 * rows, destination, doubled)
-    expected = sorted(kept, key=lambda row: keys[row])
-    assert out.tolist() == [100 + row for row in expected]
-    assert doubled.tolist() == [2 * row for row in expected]
-    assert offsets.tolist() == [sum(keys[row] < k for row in kept) for k in range(STREAMS + 1)]
+        destinations = np.empty(len(rows) if noted else 0, np.int64)
+        labels = (rows + 1).astype(np.uint64)
+        place_events(rows, labels, times, keys, counts[part], out_times, out_rows, out_labels, destinations)
+        if noted:
+            scatter(rows, destinations, column, out)
+    placed = list(order) or list(range(STREAMS))
+    expected = sorted(kept, key=lambda row: placed.index(keys[row]))
+    assert out_rows.tolist() == expected
+    assert out_times.tolist() == [7 * row for row in expected]
+    assert out_labels.tolist() == [row + 1 for row in expected]
+    assert out.tolist() == [100 + row if noted else -1 for row in expected]
+    sizes = [sum(keys[row] == k for row in kept) for k in placed]
+    assert offsets.tolist() == [sum(sizes[:s]) for s in range(STREAMS + 1)]
 
 
-def streams_of(data, times, dtype):
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.data())
+def test_streams_of(sizes, data):
+    stream = [s for s, size in enumerate(sizes) for _ in range(size)]
+    events = sorted(data.draw(st.lists(st.integers(0, len(stream) - 1), max_size=8))) if stream else []
+    found = np.full(len(events), -1)
+    streams_of(integers(events), integers([sum(sizes[:s]) for s in range(len(sizes) + 1)]), found)
+    assert found.tolist() == [stream[event] for event in events]
+
+
+def drawn_streams(data, times, dtype):
     sizes = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=4))
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     total = int(offsets[-1])
@@ -62,7 +81,7 @@ def place_in_time(times, ranks):
 def test_sort_streams_sorts_each_stream_stably(dtype, times):
     @given(st.data())
     def check(data):
-        offsets, values, ranks = streams_of(data, times, dtype)
+        offsets, values, ranks = drawn_streams(data, times, dtype)
         permutation, scratch = np.full(len(values), -1), np.empty(len(values), np.int64)
         sort_streams(0, len(offsets) - 1, offsets, values, ranks, permutation, scratch)
         key = place_in_time(values, ranks)
@@ -76,7 +95,7 @@ def test_sort_streams_sorts_each_stream_stably(dtype, times):
 def test_count_disorder_counts_streams_out_of_order(dtype, times):
     @given(st.data())
     def check(data):
-        offsets, values, ranks = streams_of(data, times, dtype)
+        offsets, values, ranks = drawn_streams(data, times, dtype)
         key = place_in_time(values, ranks)
         spans = list(itertools.pairwise(offsets))
         low = data.draw(st.integers(0, len(spans)))
