@@ -21,6 +21,7 @@ FLAGS = ("-O3", "-march=native", "-std=c++17", "-shared", "-fPIC")
 # Workload -> the C++ function that answers it and whether its conditions on pairs are checked.
 FUNCTIONS = {
     "medical": ("medical", False),
+    "medical_dense": ("medical", False),
     "medical_pair": ("medical", True),
     "stocks": ("stocks", False),
     "selective": ("selective", True),

@@ -166,11 +166,11 @@ def _startup_rows(startups: Iterable[StartUp]) -> list[list[str]]:
 
 
 def _spark_rows(timings: Sequence[SparkTiming]) -> list[list[str]]:
-    rows = [["contestant", "events", "seconds", "events per second", "time / gpu_match"]]
-    ours = {t.events: t.seconds for t in timings if t.contestant == "gpu_match"}
+    rows = [["workload", "contestant", "events", "seconds", "events per second", "time / gpu_match"]]
+    ours = {(t.workload, t.events): t.seconds for t in timings if t.contestant == "gpu_match"}
     for t in timings:
-        ratio = f"{t.seconds / ours[t.events]:.2f}" if t.events in ours else ""
-        rows.append([t.contestant, f"{t.events:,}", f"{t.seconds:.2f}", f"{t.events_per_second / 1e6:.2f} M/s", ratio])
+        ratio = f"{t.seconds / ours[t.workload, t.events]:.2f}"
+        rows.append([t.workload, t.contestant, f"{t.events:,}", f"{t.seconds:.2f}", f"{t.events_per_second / 1e6:.2f} M/s", ratio])
     return rows
 
 

@@ -26,6 +26,7 @@ from workloads import DEFAULT_EVENTS, WORKLOADS, Workload
 RESULTS = Path(__file__).parent / "results"
 STREAM_CURVE = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 CURVED = ("medical", "medical_pair")  # the workloads whose curves are drawn
+ON_SPARK = ("medical", "medical_dense")  # the workloads whose question SQL can ask, too
 WINDOW_CURVE = (1, 10, 100, 1_000)
 WINDOW_CURVE_STREAMS = 100  # long streams, so that the longest window still fits into one
 
@@ -55,7 +56,10 @@ def measured_memory(cases: list[Case]) -> list[MemoryUse]:
 
 
 def measured_spark(events: int, repeats: int) -> list[SparkTiming]:
-    workload = WORKLOADS["medical"]
+    return [timing for name in ON_SPARK for timing in _measured_on_spark(WORKLOADS[name], events, repeats)]
+
+
+def _measured_on_spark(workload: Workload, events: int, repeats: int) -> list[SparkTiming]:
     with tempfile.TemporaryDirectory() as folder:
         return measure_spark(Case(workload, events, workload.streams), Path(folder), repeats)
 

@@ -65,6 +65,7 @@ SELECT count_if(kind <> 4 AND c < b AND p < b AND d < b) AS matches FROM firsts
 class SparkTiming:
     """The best warm wall time of one contestant; `answer` is what it counted."""
 
+    workload: str
     contestant: str
     events: int
     seconds: float
@@ -76,14 +77,14 @@ class SparkTiming:
 
 
 def measure_spark(case: Case, folder: Path, repeats: int) -> list[SparkTiming]:
-    """All contestants on `case` (the medical workload), written to `folder` as Parquet; their counts are checked."""
+    """All contestants on `case` (a medical workload without conditions on pairs), written to `folder` as Parquet; their counts are checked."""
     path = folder / "events.parquet"
     table = events_of(case)
     pq.write_table(table, path)
     expected = peer_matches(case.workload, table, case.streams, rows=False).count
     session = _session()
     try:
-        timings = [_timing(name, count, case.events, repeats) for name, count in _contestants(session, case, path).items()]
+        timings = [_timing(case, name, count, repeats) for name, count in _contestants(session, case, path).items()]
     finally:
         session.stop()
     wrong = [timing for timing in timings if timing.contestant != BARE_ROAD and timing.answer != expected]
@@ -135,6 +136,6 @@ def _total(counts: DataFrame, column: str) -> int:
     return int(row[0]) if row is not None and row[0] is not None else 0
 
 
-def _timing(name: str, count: Callable[[], int], events: int, repeats: int) -> SparkTiming:
+def _timing(case: Case, name: str, count: Callable[[], int], repeats: int) -> SparkTiming:
     answer = count()
-    return SparkTiming(name, events, best_seconds(count, repeats), answer)
+    return SparkTiming(case.workload.name, name, case.events, best_seconds(count, repeats), answer)

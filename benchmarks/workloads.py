@@ -88,6 +88,7 @@ def _slot_counts(shares: Mapping[str, float]) -> np.ndarray:
 
 
 _TREATMENT = {"C": 0.04, "P": 0.08, "D": 0.04, "B": 0.04, "L": 0.3, "M": 0.3, "R": 0.2}
+_ONLY_TREATMENT = {"C": 0.2, "P": 0.4, "D": 0.2, "B": 0.2}
 _TICKS = {"A": 0.05, "B": 0.15, "C": 0.05, "Q": 0.75}
 _ORDERS = {"Quote": 0.2, "Trade": 0.01, "Halt": 0.001, "Order": 0.5, "Cancel": 0.289}
 
@@ -99,6 +100,7 @@ WORKLOADS = {
     workload.name: workload
     for workload in (
         Workload("medical", _MEDICAL, _TREATMENT, "V", "patient", 100_000, window=25),
+        Workload("medical_dense", _MEDICAL, _ONLY_TREATMENT, "V", "patient", 100_000, window=5),
         Workload("medical_pair", f"{_MEDICAL} WHERE prev(p.V) < p.V AND c.V < b.V", _TREATMENT, "V", "patient", 100_000, window=25),
         Workload("stocks", _STOCKS, _TICKS, "price", "symbol", 1_000, window=20, smallest_gap=0, text_keys=True),
         Workload("selective", _SELECTIVE, _ORDERS, "price", None, 1, window=500),
