@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.matches import gather_matches, last_events, order_matches, split_binding
+from gpu_cep_kernels.matches import gather_matches, group_matches, last_events, match_offsets, order_matches, split_binding
 
 Indices = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int32]
@@ -39,7 +39,9 @@ class Matches:
     @cached_property
     def offsets(self) -> Indices:
         """Where each match's events begin in `events`, and their end."""
-        return np.concatenate([[0], np.cumsum(self.counts.sum(axis=1, dtype=np.int64))]).astype(np.int64)
+        places = np.empty(len(self) + 1, np.int64)
+        match_offsets(self.counts, places)
+        return places
 
     @cached_property
     def last(self) -> Indices:
@@ -70,8 +72,16 @@ class Matches:
             return self
         groups = np.concatenate([[0], borders, [len(self)]]).astype(np.int64)
         order = np.empty(len(self), np.int64)
-        order_matches(0, len(groups) - 1, groups, self.offsets, self.counts, self.events, self.last, order, np.empty_like(order))
-        return self.reordered(order)
+        moved = order_matches(
+            0, len(groups) - 1, groups, self.offsets, self.counts, self.events, self.last, order, np.empty_like(order)
+        )  # fmt: skip
+        return self.reordered(order) if moved else self
+
+    def sorted_by_starts(self, low: int, own: int) -> Matches:
+        """Matches in any order, all of which start in the events [low, own), by first event, last event, then bindings."""
+        order = np.empty(len(self), np.int64)
+        group_matches(self.first - low, np.zeros(own - low + 1, np.int64), order)
+        return self.reordered(order).sorted_within_starts()
 
 
 def concatenated(parts: Sequence[Matches], variables: int) -> Matches:

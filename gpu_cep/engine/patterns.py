@@ -64,7 +64,7 @@ def matcher_tables(plan: Plan, tabulate: Tabulate) -> MatcherTables:
             maximum=np.array([UNBOUNDED if variable.maximum is None else variable.maximum for variable in variables], np.int64),
             everyone=np.uint64((1 << len(variables)) - 1),
         ),
-        conditions=_condition_table(plan.conditions, spans, len(variables)),
+        conditions=_condition_table(plan.conditions, spans, [variable.maximum == 1 for variable in variables]),
         programs=programs,
         minimal=np.uint64(sum(1 << v for v, mask in enumerate(before) if mask == 0)),
         fewest=sum(variable.minimum for variable in variables),
@@ -85,11 +85,13 @@ def _transposed(masks: Sequence[int]) -> list[int]:
     return [sum(1 << w for w, mask in enumerate(masks) if mask >> v & 1) for v in range(len(masks))]
 
 
-def _condition_table(conditions: Sequence[PlannedCondition], spans: Sequence[tuple[int, int]], variables: int) -> ConditionTable:
-    listed = [[c for c, condition in enumerate(conditions) if condition.needs >> v & 1] for v in range(variables)]
+def _condition_table(conditions: Sequence[PlannedCondition], spans: Sequence[tuple[int, int]], single: Sequence[bool]) -> ConditionTable:
+    listed = [[c for c, condition in enumerate(conditions) if condition.needs >> v & 1] for v in range(len(single))]
     parts = [part for condition in conditions for part in condition.parts]
     compared = [_single_comparison(condition) for condition in conditions]
     columns = np.array([comparison or (BY_PROGRAM, 0, 0, 0, 0, 0) for comparison in compared], np.int64).reshape(-1, 6)
+    pairs = [_single_pair(condition, comparison, single) for condition, comparison in zip(conditions, compared, strict=True)]
+    related = np.array(pairs, np.int64).reshape(-1, 2)
     return ConditionTable(
         first=_offsets([len(own) for own in listed]),
         listed=np.array([c for own in listed for c in own], np.int64),
@@ -105,6 +107,8 @@ def _condition_table(conditions: Sequence[PlannedCondition], spans: Sequence[tup
         left_role=columns[:, 3].copy(),
         right_column=columns[:, 4].copy(),
         right_role=columns[:, 5].copy(),
+        left_variable=related[:, 0].copy(),
+        right_variable=related[:, 1].copy(),
         code_first=np.array([first for first, _ in spans], np.int64),
         code_last=np.array([last for _, last in spans], np.int64),
         result=np.array([condition.program.result for condition in conditions], np.int64),
@@ -122,7 +126,10 @@ def _spread(part: Part) -> int:
     return CONSECUTIVELY if part.previous >= 0 else SINGLY
 
 
-def _single_comparison(condition: PlannedCondition) -> tuple[int, int, int, int, int, int] | None:
+Comparison = tuple[int, int, int, int, int, int]
+
+
+def _single_comparison(condition: PlannedCondition) -> Comparison | None:
     """(means, comparison, left column and role, right column and role) of a program that only compares two loaded columns."""
     code: tuple[Instruction, ...] = condition.program.code
     if len(code) != 3:
@@ -134,3 +141,12 @@ def _single_comparison(condition: PlannedCondition) -> tuple[int, int, int, int,
     if means is None or comparison not in COMPARISONS or (first, second) != (left, right):
         return None
     return means, COMPARISONS[comparison], left_column, left_role, right_column, right_role
+
+
+def _single_pair(condition: PlannedCondition, comparison: Comparison | None, single: Sequence[bool]) -> tuple[int, int]:
+    """The two single variables whose events a comparison compares; −1 twice if it is not of that kind."""
+    by_role = {part.each: part.variable for part in condition.parts if part.previous < 0 and single[part.variable]}
+    if comparison is None or len(by_role) < 2:
+        return -1, -1
+    _, _, _, left_role, _, right_role = comparison
+    return by_role[left_role], by_role[right_role]

@@ -8,13 +8,24 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.batches import Batch
-from gpu_cep.engine.budget import Budget
 from gpu_cep.engine.candidates import Candidates, Windows
 from gpu_cep.engine.matches import Matches, concatenated
-from gpu_cep.engine.patterns import MatcherTables
-from gpu_cep.engine.streams import OrderedEvents
-from gpu_cep_kernels.automaton import FINISHED, OUTPUT_FULL, OVERFLOWED, PATH_FULL, enumerate_matches
-from gpu_cep_kernels.tables import CANDIDATE, ERROR_CONDITION, EVENTS, MATCHES, STEPS, Run, deepened, new_run
+from gpu_cep.engine.search import ConditionOverflow, Search
+from gpu_cep_kernels.automaton import enumerate_matches
+from gpu_cep_kernels.tables import (
+    CANDIDATE,
+    ERROR_CONDITION,
+    EVENTS,
+    FINISHED,
+    MATCHES,
+    OUTPUT_FULL,
+    OVERFLOWED,
+    PATH_FULL,
+    STEPS,
+    Run,
+    deepened,
+    new_run,
+)
 
 Indices = npt.NDArray[np.int64]
 
@@ -22,15 +33,6 @@ Indices = npt.NDArray[np.int64]
 _STEPS_PER_CALL = 1 << 21
 _PATH = 64
 _LARGEST_BUFFER = 1 << 22
-
-
-class ConditionOverflow(Exception):
-    """An int64 overflow in a condition: its number and the event at which the window starts."""
-
-    def __init__(self, condition: int, start: int) -> None:
-        super().__init__(condition, start)
-        self.condition = condition
-        self.start = start
 
 
 @dataclass
@@ -48,21 +50,20 @@ def _output(matches: int, events: int, variables: int) -> _Output:
 class SesAutomaton:
     """Runs the automaton; one object serves all batches and threads."""
 
-    tables: MatcherTables
-    passes_over: bool
-    budget: Budget
+    search: Search
 
-    def find(self, ordered: OrderedEvents, batch: Batch, windows: Windows, candidates: Candidates) -> Matches:
+    def find(self, batch: Batch, windows: Windows, candidates: Candidates) -> Matches:
         """The matches that start at the candidates, in order of first event, last event and bindings."""
         starts, ends = candidates.starts, _window_ends(windows, candidates)
         found: list[Matches] = []
-        variables = len(self.tables.pattern.order)
+        tables = self.search.tables
+        variables = len(tables.pattern.order)
         capacity = len(starts) + 16
-        output = _output(capacity, capacity * (self.tables.fewest + 2), variables)
-        run = new_run(_PATH, variables, self.tables.conditions, self.tables.programs)
+        output = _output(capacity, capacity * (tables.fewest + 2), variables)
+        run = new_run(_PATH, variables, tables.conditions, tables.programs)
         status = OUTPUT_FULL
         while status != FINISHED:
-            status = self._advance(ordered, batch, windows, starts, ends, run, output, counting=False)
+            status = self._advance(batch, windows, starts, ends, run, output, counting=False)
             taken, filled = int(run.state[MATCHES]), int(run.state[EVENTS])
             if taken:
                 # copies, all three: the buffers are written again unless they were full
@@ -74,19 +75,20 @@ class SesAutomaton:
                 run = deepened(run)
             if status == OUTPUT_FULL:
                 capacity = min(2 * capacity, _LARGEST_BUFFER)
-                output = _output(capacity, capacity * (self.tables.fewest + 2) + len(run.event), variables)
+                output = _output(capacity, capacity * (tables.fewest + 2) + len(run.event), variables)
         return concatenated(found, variables).sorted_within_starts()
 
-    def count(self, ordered: OrderedEvents, batch: Batch, windows: Windows, candidates: Candidates) -> Indices:
+    def count(self, batch: Batch, windows: Windows, candidates: Candidates) -> Indices:
         """The number of matches that start at each candidate."""
         starts, ends = candidates.starts, _window_ends(windows, candidates)
-        variables = len(self.tables.pattern.order)
-        run = new_run(_PATH, variables, self.tables.conditions, self.tables.programs)
+        tables = self.search.tables
+        variables = len(tables.pattern.order)
+        run = new_run(_PATH, variables, tables.conditions, tables.programs)
         totals = np.zeros(len(starts), np.int64)
         output = _output(0, 0, variables)
         status, spent = PATH_FULL, 0
         while status != FINISHED:
-            status = self._advance(ordered, batch, windows, starts, ends, run, output, counting=True, totals=totals)
+            status = self._advance(batch, windows, starts, ends, run, output, counting=True, totals=totals)
             counted = int(totals.sum())
             self._spend(run, batch, starts, counted - spent, 0)
             spent = counted
@@ -96,7 +98,6 @@ class SesAutomaton:
 
     def _advance(
         self,
-        ordered: OrderedEvents,
         batch: Batch,
         windows: Windows,
         starts: Indices,
@@ -107,10 +108,11 @@ class SesAutomaton:
         counting: bool,
         totals: Indices | None = None,
     ) -> int:
+        search, tables = self.search, self.search.tables
         status = enumerate_matches(
             starts, ends, windows.labels, windows.after, windows.occurrence,
-            self.tables.pattern, self.tables.conditions, self.tables.programs, ordered.bank, batch.low,
-            self.passes_over, counting, _STEPS_PER_CALL, run,
+            tables.pattern, tables.conditions, tables.programs, search.ordered.bank, batch.low,
+            search.plan.query.strategy == "skip_till_any_match", counting, _STEPS_PER_CALL, run,
             output.starts, output.counts, output.events, np.empty(0, np.int64) if totals is None else totals,
         )  # fmt: skip
         if status == OVERFLOWED:
@@ -120,7 +122,7 @@ class SesAutomaton:
     def _spend(self, run: Run, batch: Batch, starts: Indices, matches: int, size: int) -> None:
         current = min(int(run.state[CANDIDATE]), len(starts) - 1)
         start = int(starts[current]) + batch.low if len(starts) else batch.low
-        self.budget.spend(start, matches, size, int(run.state[STEPS]))
+        self.search.budget.spend(start, matches, size, int(run.state[STEPS]))
         run.state[STEPS] = 0
 
 

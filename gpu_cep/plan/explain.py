@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gpu_cep.analysis.bound import BoundQuery, CountWindow, TimeWindow
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.format import format_query
+from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty
 
 _STEPS = {
@@ -52,7 +53,7 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
     yield "pruning"
     for step in plan.steps:
         yield f"  {step:<10} {_STEPS[step]}"
-    yield f"algorithm  {plan.algorithm}, engine cpu"
+    yield f"algorithm  {plan.algorithm} ({algorithm_named(plan.algorithm).does}), engine cpu"
 
 
 def _order(query: BoundQuery, names: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpu_cep.analysis.bound import BoundQuery, CountWindow
+from gpu_cep.plan.algorithms import Algorithm, choose_algorithm
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.properties import plan_properties
 from gpu_cep.plan.relationships import plan_dictionaries, plan_relationships
@@ -18,19 +19,20 @@ def plan(query: BoundQuery, settings: Settings) -> Plan:
         A setting is unknown or not supported yet.
     """
     check_settings(settings)
+    algorithm = choose_algorithm(query, settings.algorithm)
     derived = query.derived_keys if _partitions(query, settings) else ()
     conditions, layout = plan_relationships(query, derived)
     return Plan(
         query=query,
         settings=settings,
-        algorithm="ses_automaton" if settings.algorithm == "auto" else settings.algorithm,
+        algorithm=algorithm.name,
         properties=plan_properties(query),
         conditions=conditions,
         layout=layout,
         dictionaries=plan_dictionaries(query),
         stream_keys=query.partition_by + derived,
         derived=derived,
-        steps=_steps(query, settings, derived),
+        steps=_steps(query, settings, derived, algorithm),
     )
 
 
@@ -39,8 +41,8 @@ def _partitions(query: BoundQuery, settings: Settings) -> bool:
     return "partition" in settings.prune and not isinstance(query.window, CountWindow)
 
 
-def _steps(query: BoundQuery, settings: Settings, derived: tuple[int, ...]) -> tuple[str, ...]:
-    useless = set()
+def _steps(query: BoundQuery, settings: Settings, derived: tuple[int, ...], algorithm: Algorithm) -> tuple[str, ...]:
+    useless = set(settings.prune).difference(algorithm.steps)
     if not derived:
         useless.add("partition")
     if isinstance(query.window, CountWindow):

@@ -9,13 +9,13 @@ from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 
 PRUNING_STEPS = ("filter", "partition", "summary", "chain")
 OUTPUTS = ("matches", "events", "indices", "count")
-ALGORITHMS = ("auto", "ses_automaton", "brute_force")
+ALGORITHMS = ("auto", "ses_automaton", "lazy_chain", "brute_force")
 ENGINES = ("auto", "cpu", "gpu")
 
 # Names of the contract that this release does not run yet, and what it runs instead.
 _LATER = {
     "output": ("compressed",),
-    "algorithm": ("backtracking", "nfab", "lazy_chain", "lazy_tree", "join_tree"),
+    "algorithm": ("backtracking", "nfab", "lazy_tree", "join_tree"),
     "after_match": ("skip_past_last", "skip_to_next"),
 }
 _NOW = {"output": OUTPUTS, "algorithm": ALGORITHMS, "engine": ENGINES, "after_match": ("all",)}

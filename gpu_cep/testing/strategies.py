@@ -114,11 +114,13 @@ SIZES = (2, 1, 2, 2, 3, 3, 4, 5)
 
 
 @st.composite
-def variables(draw: st.DrawFn, alphabet: tuple[str, ...] = ALPHABETS[0], max_variables: int = 5) -> list[Variable]:
+def variables(
+    draw: st.DrawFn, alphabet: tuple[str, ...] = ALPHABETS[0], max_variables: int = 5, quantifiers: tuple[str, ...] = QUANTIFIERS
+) -> list[Variable]:
     """One to `max_variables` variables, most of them typed."""
     size = min(draw(st.sampled_from(SIZES)), max_variables)
     types = st.sampled_from((*alphabet, *alphabet, None))
-    return [Variable(name, draw(types), draw(st.sampled_from(QUANTIFIERS))) for name in "abcde"[:size]]
+    return [Variable(name, draw(types), draw(st.sampled_from(quantifiers))) for name in "abcde"[:size]]
 
 
 @st.composite
@@ -133,9 +135,15 @@ def patterns(draw: st.DrawFn, declared: list[Variable]) -> str:
 
 
 @st.composite
-def queries(draw: st.DrawFn, windows: tuple[str, ...] = ("{n}",), alphabet: tuple[str, ...] = ALPHABETS[0], max_variables: int = 5) -> str:
+def queries(
+    draw: st.DrawFn,
+    windows: tuple[str, ...] = ("{n}",),
+    alphabet: tuple[str, ...] = ALPHABETS[0],
+    max_variables: int = 5,
+    quantifiers: tuple[str, ...] = QUANTIFIERS,
+) -> str:
     """The text of a query over the common schema, without PARTITION BY and strategy."""
-    declared = draw(variables(alphabet, max_variables))
+    declared = draw(variables(alphabet, max_variables, quantifiers))
     clauses = [f"PATTERN {draw(patterns(declared))}"]
     conjuncts = draw(conditions(declared))
     if conjuncts:
@@ -153,6 +161,7 @@ def cases(
     max_variables: int = 5,
     tied: bool = True,
     strategies: tuple[str, ...] = ("skip_till_next_match", "skip_till_any_match"),
+    quantifiers: tuple[str, ...] = QUANTIFIERS,
 ) -> Case:
     """A query, a table and keywords that go together."""
     clock, alphabet = draw(st.sampled_from(CLOCKS)), draw(st.sampled_from(ALPHABETS))
@@ -164,7 +173,8 @@ def cases(
         "time_unit": clock.time_unit,
     }
     given = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items() if value is not None}
-    return Case(draw(queries(clock.windows, alphabet, max_variables)), draw(event_tables(clock, alphabet, max_size, tied)), given)
+    text = draw(queries(clock.windows, alphabet, max_variables, quantifiers))
+    return Case(text, draw(event_tables(clock, alphabet, max_size, tied)), given)
 
 
 # Conditions ------------------------------------------------------------------

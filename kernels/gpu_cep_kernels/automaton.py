@@ -20,9 +20,23 @@ import numpy as np
 from gpu_cep_kernels.conditions import conditions_hold
 from gpu_cep_kernels.jit import kernel, rule
 from gpu_cep_kernels.rules import bit, following
-from gpu_cep_kernels.tables import BOUND, CANDIDATE, DEPTH, ERROR_CONDITION, EVENTS, MATCHES, PHASE, SATISFIED, STEPS
+from gpu_cep_kernels.tables import (
+    BOUND,
+    CANDIDATE,
+    DEPTH,
+    ERROR_CONDITION,
+    EVENTS,
+    FINISHED,
+    MATCHES,
+    OUTPUT_FULL,
+    OVERFLOWED,
+    PATH_FULL,
+    PHASE,
+    SATISFIED,
+    STEPS,
+    STEPS_SPENT,
+)
 
-FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, OVERFLOWED = range(5)
 BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
 
 

@@ -13,21 +13,21 @@ from gpu_cep_kernels.tables import BY_INTS, BY_PROGRAM, CONSECUTIVELY, ERROR_CON
 
 
 @rule
-def _is_null(words: Any, column: int, row: int) -> bool:
+def is_null(words: Any, column: int, row: int) -> bool:
+    """Whether a column of the bank is NULL in a row."""
     return words.size > 0 and ((words[row] >> np.uint64(column)) & np.uint64(1)) != 0
 
 
 @rule
-def _compared(c: int, conditions: Any, bank: Any, rows: Any) -> bool:
+def _compared(c: int, left_row: int, right_row: int, conditions: Any, bank: Any) -> bool:
     """A condition that is one comparison of two columns; with NULL it is not true."""
     left, right = conditions.left_column[c], conditions.right_column[c]
-    left_row, right_row = rows[conditions.left_role[c]], rows[conditions.right_role[c]]
     if conditions.means[c] == BY_INTS:
         true = compare(conditions.comparison[c], bank.ints[left, left_row], bank.ints[right, right_row])
-        null = _is_null(bank.int_nulls, left, left_row) or _is_null(bank.int_nulls, right, right_row)
+        null = is_null(bank.int_nulls, left, left_row) or is_null(bank.int_nulls, right, right_row)
     else:
         true = compare(conditions.comparison[c], bank.floats[left, left_row], bank.floats[right, right_row])
-        null = _is_null(bank.float_nulls, left, left_row) or _is_null(bank.float_nulls, right, right_row)
+        null = is_null(bank.float_nulls, left, left_row) or is_null(bank.float_nulls, right, right_row)
     return true and not null
 
 
@@ -69,7 +69,16 @@ def _set_rows(g: int, v: int, event: int, cursor: int, base: int, conditions: An
 
 
 @rule
-def _condition_holds(c: int, v: int, event: int, base: int, conditions: Any, programs: Any, bank: Any, run: Any) -> bool:
+def _pair_holds(c: int, v: int, event: int, base: int, conditions: Any, bank: Any, run: Any) -> bool:
+    """Whether condition c, a comparison of two single variables, holds with `event` as the event of v."""
+    left, right = conditions.left_variable[c], conditions.right_variable[c]
+    left_event = event if left == v else run.event[run.last[left]]
+    right_event = event if right == v else run.event[run.last[right]]
+    return _compared(c, base + left_event, base + right_event, conditions, bank)
+
+
+@rule
+def condition_holds(c: int, v: int, event: int, base: int, conditions: Any, programs: Any, bank: Any, run: Any) -> bool:
     """Whether condition c holds for all combinations of the bound events with `event` as the new one of v."""
     first, last = conditions.part_first[c], conditions.part_first[c + 1]
     combined = True
@@ -92,7 +101,7 @@ def _condition_holds(c: int, v: int, event: int, base: int, conditions: Any, pro
             if error != 0:
                 run.state[ERROR_CONDITION] = c + 1
         else:
-            true = _compared(c, conditions, bank, run.rows)
+            true = _compared(c, run.rows[conditions.left_role[c]], run.rows[conditions.right_role[c]], conditions, bank)
         combined = False
         for g in range(first, last):
             if not combined:
@@ -110,5 +119,8 @@ def conditions_hold(v: int, event: int, bound: Any, base: int, conditions: Any, 
     for k in range(conditions.first[v], conditions.first[v + 1]):
         c = conditions.listed[k]
         if true and (conditions.needs[c] & ~known) == 0:
-            true = _condition_holds(c, v, event, base, conditions, programs, bank, run)
+            if conditions.left_variable[c] >= 0:
+                true = _pair_holds(c, v, event, base, conditions, bank, run)
+            else:
+                true = condition_holds(c, v, event, base, conditions, programs, bank, run)
     return true

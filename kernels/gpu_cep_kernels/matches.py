@@ -26,17 +26,22 @@ def _precedes(left: int, right: int, offsets: Any, counts: Any, events: Any, las
 
 
 @kernel
-def order_matches(low: int, high: int, groups: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any, scratch: Any) -> None:
+def order_matches(low: int, high: int, groups: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any, scratch: Any) -> int:
     """``order``: the matches of the groups [low, high) (those of one first event), each group by last event and bindings.
 
     Group g holds the matches ``groups[g]`` to ``groups[g + 1]``; a bottom-up
-    merge sort that uses `scratch`, as long as `order`.
+    merge sort that uses `scratch`, as long as `order`. Returns how many groups
+    were not in order.
     """
+    sorted_groups = 0
     for g in range(low, high):
         begin, end = groups[g], groups[g + 1]
+        ordered = True
         for m in range(begin, end):
             order[m] = m
-        width = 1
+            ordered = ordered and (m == begin or not _precedes(m, m - 1, offsets, counts, events, lasts))
+        sorted_groups += not ordered
+        width = end - begin if ordered else 1
         while width < end - begin:
             for start in range(begin, end, 2 * width):
                 middle, stop = min(start + width, end), min(start + 2 * width, end)
@@ -49,6 +54,35 @@ def order_matches(low: int, high: int, groups: Any, offsets: Any, counts: Any, e
             for m in range(begin, end):
                 order[m] = scratch[m]
             width *= 2
+    return sorted_groups
+
+
+@kernel
+def group_matches(starts: Any, places: Any, order: Any) -> None:
+    """``order``: the matches by first event, else as they are; a counting sort.
+
+    Match m starts at event ``starts[m]``; `places` is given as zeros, one more
+    than there are events.
+    """
+    for m in range(starts.size):
+        places[starts[m] + 1] += 1
+    for e in range(1, places.size):
+        places[e] += places[e - 1]
+    for m in range(starts.size):
+        place = places[starts[m]]
+        order[place] = m
+        places[starts[m]] = place + 1
+
+
+@kernel
+def match_offsets(counts: Any, offsets: Any) -> None:
+    """``offsets[m]``: where the events of match m begin; one more entry than matches."""
+    total = 0
+    for m in range(counts.shape[0]):
+        offsets[m] = total
+        for v in range(counts.shape[1]):
+            total += counts[m, v]
+    offsets[counts.shape[0]] = total
 
 
 @kernel

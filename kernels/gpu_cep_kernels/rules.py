@@ -31,6 +31,18 @@ def compare(comparison: int, left: Any, right: Any) -> bool:
     return left >= right
 
 
+@rule
+def mirrored(comparison: int) -> int:
+    """The comparison ψ with ``right ψ left`` = ``left φ right``."""
+    if comparison == LT:
+        return GT
+    if comparison == LE:
+        return GE
+    if comparison == GT:
+        return LT
+    return LE if comparison == GE else comparison
+
+
 # Sums and products are made of unsigned numbers: numba lets LLVM take signed overflow for impossible, and drop a test for it.
 
 

@@ -74,7 +74,8 @@ class ConditionTable(NamedTuple):
     events or earlier events as ``spread[g]`` says. ``means[c]`` says how the
     condition is computed: by its program (instructions ``code_first[c]`` to
     ``code_last[c]``, result in ``result[c]``) or as one comparison of two
-    columns at two roles.
+    columns at two roles. Where that compares the events of two single
+    variables they are ``left_variable[c]`` and ``right_variable[c]``, else −1.
     """
 
     first: Ints
@@ -91,6 +92,8 @@ class ConditionTable(NamedTuple):
     left_role: Ints
     right_column: Ints
     right_role: Ints
+    left_variable: Ints
+    right_variable: Ints
     code_first: Ints
     code_last: Ints
     result: Ints
@@ -126,6 +129,9 @@ class Run(NamedTuple):
 
 CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION = range(7)
 STATE_SIZE = 7
+
+# Why an enumeration stopped.
+FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, OVERFLOWED = range(5)
 # Label masks: the variables that bind an event, and those that bind their minimum.
 BOUND, SATISFIED = range(2)
 

@@ -109,7 +109,7 @@ def _check(df: DataFrame, settings: Settings) -> None:
     if settings.output == "indices":
         faults.append("output='indices' numbers the rows of a table, and a DataFrame's have no numbers; supported: matches, events, count")
     if settings.algorithm == "brute_force":
-        faults.append("algorithm='brute_force' is not supported under Spark; supported: auto, ses_automaton")
+        faults.append("algorithm='brute_force' is not supported under Spark; supported: auto, ses_automaton, lazy_chain")
     if faults:
         raise UnsupportedError([Diagnostic(fault) for fault in faults])
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from gpu_cep.engine.batches import cut_batches
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.lang.parser import parse
 from gpu_cep.testing import oracle
@@ -73,6 +76,26 @@ def test_count_counts_the_matches_of_each_stream(case):
     wanted = Counter(key_of(rows[min(match.values())[0]], keys) for match in expected(case))
     counts = found(case, output="count").to_pylist()
     assert {key_of(row, keys): row["count"] for row in counts if row["count"]} == dict(wanted)
+
+
+ALGORITHMS = st.sampled_from(("lazy_chain", "ses_automaton"))
+SINGLES = cases(max_size=14, strategies=("skip_till_any_match",), quantifiers=("",))
+
+
+@given(SINGLES, ALGORITHMS, st.integers(1, 5))
+def test_algorithms_agree_whatever_the_batches(case, algorithm, size):
+    wanted = expected(case)
+    with patch("gpu_cep.engine.run.cut_batches", partial(cut_batches, size=size)):
+        assert matches_of(found(case, output="indices", algorithm=algorithm)) == wanted
+
+
+@given(SINGLES, ALGORITHMS, st.integers(1, 5))
+def test_algorithms_count_alike_whatever_the_batches(case, algorithm, size):
+    expected(case)
+    wanted = found(case, output="count", algorithm="brute_force")
+    with patch("gpu_cep.engine.run.cut_batches", partial(cut_batches, size=size)):
+        counted = found(case, output="count", algorithm=algorithm)
+    assert repr(counted.to_pylist()) == repr(wanted.to_pylist())  # NaN equals NaN
 
 
 SPECIAL = pa.table(

@@ -1,0 +1,133 @@
+"""The lazy chain automaton over the batches: no windows, no candidates, only the events that rare ones need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.batches import Batch, window_clock
+from gpu_cep.engine.matches import Indices, Matches, concatenated
+from gpu_cep.engine.search import ConditionOverflow, Search
+from gpu_cep_kernels.lazy_chain import Chain, InputBuffers, count_labels, enumerate_chain, fill_buffers, new_chain
+from gpu_cep_kernels.tables import DEPTH, ERROR_CONDITION, FINISHED, MATCHES, OUTPUT_FULL, OVERFLOWED, STEPS, STEPS_SPENT, Run, new_run
+
+# Events filtered between two returns to Python, so that a long enumeration can be interrupted and its budget checked.
+_STEPS_PER_CALL = 1 << 22
+_SMALLEST_OUTPUT, _LARGEST_OUTPUT = 1 << 12, 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class LazyChain:
+    """Finds matches of single variables under skip_till_any_match from the rarest variable on."""
+
+    search: Search
+
+    def find(self, batch: Batch) -> Matches:
+        """The matches that start in the batch, in order of first event, last event and bindings."""
+        enumeration = self._begin(batch)
+        with self.search.profile.stage("matching"):
+            parts = [] if enumeration is None else list(enumeration.matches())
+            matches = concatenated(parts, self._variables).sorted_by_starts(batch.low, batch.own)
+        self.search.profile.add("matches", len(matches))
+        return matches
+
+    def count(self, batch: Batch) -> tuple[Indices, Indices]:
+        """The first event of a match in each stream of the batch that has one, and the number of that stream's matches."""
+        enumeration = self._begin(batch)
+        with self.search.profile.stage("matching"):
+            starts, totals = (np.empty(0, np.int64), np.empty(0, np.int64)) if enumeration is None else enumeration.count()
+        self.search.profile.add("matches", int(totals.sum()))
+        return starts, totals
+
+    @property
+    def _variables(self) -> int:
+        return len(self.search.tables.pattern.order)
+
+    def _begin(self, batch: Batch) -> _Enumeration | None:
+        """The enumeration from the rarest variable's events on; None if some variable has no event."""
+        labels = self.search.ordered.labels[batch.low : batch.high]
+        with self.search.profile.stage("buffers"):
+            counts = np.empty(self._variables, np.int64)
+            count_labels(labels, counts)
+            pivots = int(counts.min())
+            self.search.profile.add("pivots", pivots)
+            if not pivots:
+                return None
+            buffers = _input_buffers(labels, counts)
+        chain = new_chain(np.argsort(counts, kind="stable"), buffers, self.search.tables.pattern, batch.own - batch.low)
+        run = new_run(self._variables, self._variables, self.search.tables.conditions, self.search.tables.programs)
+        run.earlier[:] = -1  # a single variable has no earlier event
+        return _Enumeration(self.search, batch, buffers, chain, run)
+
+
+def _input_buffers(labels: npt.NDArray[np.unsignedinteger], counts: Indices) -> InputBuffers:
+    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    events = np.empty(int(first[-1]) + 1, np.int32)
+    fill_buffers(labels, first, events)
+    return InputBuffers(first, events)
+
+
+@dataclass(frozen=True, slots=True)
+class _Enumeration:
+    """One batch's run of the kernel: `chain` and `run` say how far it has come."""
+
+    search: Search
+    batch: Batch
+    buffers: InputBuffers
+    chain: Chain
+    run: Run
+
+    def matches(self) -> list[Matches]:
+        """All matches, as they are found."""
+        variables = len(self.chain.order)
+        capacity = _SMALLEST_OUTPUT
+        found = []
+        status = OUTPUT_FULL
+        while status != FINISHED:
+            starts, events = np.empty(capacity, np.int64), np.empty((capacity, variables), np.int64)
+            status = self._advance(starts, events, None)
+            taken = int(self.run.state[MATCHES])
+            part = Matches(starts[:taken] + self.batch.low, np.ones((taken, variables), np.int32), events[:taken].ravel())
+            self._spend(taken, part.size)
+            found.append(part)
+            capacity = min(4 * capacity, _LARGEST_OUTPUT)
+        return found
+
+    def count(self) -> tuple[Indices, Indices]:
+        """The first start of a match in each stream that has one, and the number of its matches."""
+        first, last = np.searchsorted(self.search.ordered.offsets, [self.batch.low, self.batch.high - 1], side="right")
+        starts, totals = np.full(last - first + 1, self.batch.high, np.int64), np.zeros(last - first + 1, np.int64)
+        events = np.empty((0, len(self.chain.order)), np.int64)
+        status, spent = STEPS_SPENT, 0
+        while status != FINISHED:
+            status = self._advance(starts, events, totals)
+            counted = int(totals.sum())
+            self._spend(counted - spent, 0)
+            spent = counted
+        matched = totals > 0
+        return starts[matched] + self.batch.low, totals[matched]
+
+    def _advance(self, starts: Indices, events: Indices, totals: Indices | None) -> int:
+        search, batch, tables = self.search, self.batch, self.search.tables
+        times = search.ordered.times[batch.low : batch.high]
+        clock, length = window_clock(search.plan, times)
+        status = enumerate_chain(
+            self.buffers, search.ordered.offsets, times, clock, length, search.plan.query.ties == "strict",
+            batch.low, batch.own - batch.low, tables.pattern, tables.conditions, tables.programs, search.ordered.bank,
+            totals is not None, _STEPS_PER_CALL, self.chain, self.run,
+            starts, events, np.empty(0, np.int64) if totals is None else totals,
+        )  # fmt: skip
+        if status == OVERFLOWED:
+            raise ConditionOverflow(int(self.run.state[ERROR_CONDITION]) - 1, self._start())
+        return int(status)
+
+    def _start(self) -> int:
+        """The first event bound so far."""
+        depth = max(int(self.run.state[DEPTH]), 1)
+        return self.batch.low + int(self.run.event[:depth].min())
+
+    def _spend(self, matches: int, size: int) -> None:
+        self.search.budget.spend(self._start(), matches, size, int(self.run.state[STEPS]))
+        self.run.state[STEPS] = self.run.state[MATCHES] = 0

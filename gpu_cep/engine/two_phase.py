@@ -1,0 +1,56 @@
+"""The two-phase strategy (thesis chapter 5): candidate windows first, then their matches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_cep.engine.batches import Batch
+from gpu_cep.engine.candidates import Candidates, Windows, match_windows, prune_windows
+from gpu_cep.engine.direct import DirectMatcher, is_deterministic, reads_directly
+from gpu_cep.engine.matches import Indices, Matches
+from gpu_cep.engine.search import Search
+from gpu_cep.engine.ses_automaton import SesAutomaton
+
+
+@dataclass(frozen=True, slots=True)
+class TwoPhase:
+    """Finds matches window by window: read off the chained condition where that decides, else by the SES automaton."""
+
+    search: Search
+
+    def find(self, batch: Batch) -> Matches:
+        """The matches that start in the batch, in order of first event, last event and bindings."""
+        windows, candidates, direct = self._candidates(batch)
+        with self.search.profile.stage("matching"):
+            if direct is not None:
+                matches = direct.find(batch, windows, candidates)
+                self.search.budget.spend(batch.low, len(matches), matches.size, 0)
+            else:
+                matches = SesAutomaton(self.search).find(batch, windows, candidates)
+        self.search.profile.add("matches", len(matches))
+        return matches
+
+    def count(self, batch: Batch) -> tuple[Indices, Indices]:
+        """The candidates of the batch, and how many matches start at each."""
+        windows, candidates, direct = self._candidates(batch)
+        with self.search.profile.stage("matching"):
+            if direct is not None:
+                totals = np.ones(len(candidates.starts), np.int64)
+                self.search.budget.spend(batch.low, len(totals), 0, 0)
+            else:
+                totals = SesAutomaton(self.search).count(batch, windows, candidates)
+        self.search.profile.add("matches", int(totals.sum()))
+        return candidates.starts + batch.low, totals
+
+    def _candidates(self, batch: Batch) -> tuple[Windows, Candidates, DirectMatcher | None]:
+        plan, tables, profile = self.search.plan, self.search.tables, self.search.profile
+        windows = match_windows(plan, self.search.ordered, batch, tables, profile)
+        if not (reads_directly(plan, tables) and is_deterministic(windows, tables)):
+            return windows, prune_windows(plan, windows, tables, profile), None
+        direct = DirectMatcher(tables)
+        with profile.stage("chain"):
+            candidates = direct.candidates(windows)
+        profile.add("candidates", len(candidates.starts))
+        return windows, candidates, direct

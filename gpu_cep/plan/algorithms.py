@@ -1,0 +1,72 @@
+"""Rule: the algorithm that answers a query.
+
+Precondition: each algorithm's row of the table says which queries it runs.
+Rewrite: ``auto`` becomes the first row that runs the query; an algorithm that
+was asked for by name and does not run it is an error that names those that do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpu_cep.analysis.bound import BoundQuery
+from gpu_cep.errors import Diagnostic, UnsupportedError
+from gpu_cep.plan.settings import PRUNING_STEPS
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """A way to find matches: the queries it runs (`needs` says so in words), the pruning steps it can use, and what it does."""
+
+    name: str
+    runs: Callable[[BoundQuery], bool]
+    needs: str
+    steps: tuple[str, ...]
+    does: str
+
+
+def _all_single(query: BoundQuery) -> bool:
+    return query.strategy == "skip_till_any_match" and all(variable.minimum == variable.maximum == 1 for variable in query.variables)
+
+
+def _any(query: BoundQuery) -> bool:
+    return True
+
+
+# The lazy chain comes first: it was never slower than the automaton on the queries that both run, however frequent the events.
+_ALGORITHMS = (
+    Algorithm(
+        "lazy_chain",
+        _all_single,
+        "skip_till_any_match and variables without quantifiers",
+        ("filter", "partition"),
+        "binds variables from the rarest to the most frequent, as each batch counts them",
+    ),
+    Algorithm("ses_automaton", _any, "nothing", PRUNING_STEPS, "walks each candidate window"),
+    Algorithm("brute_force", _any, "nothing", (), "tries all combinations, by definition"),
+)
+
+
+def choose_algorithm(query: BoundQuery, name: str) -> Algorithm:
+    """The algorithm `name`, or the first that runs `query` for ``auto``.
+
+    Raises
+    ------
+    UnsupportedError
+        The algorithm cannot run `query`.
+    """
+    running = [algorithm for algorithm in _ALGORITHMS if algorithm.runs(query)]
+    if name == "auto":
+        return running[0]
+    chosen = algorithm_named(name)
+    if chosen not in running:
+        supported = ", ".join(("auto", *(algorithm.name for algorithm in running)))
+        message = f"algorithm={name!r} needs {chosen.needs}; supported for this query: {supported}"
+        raise UnsupportedError([Diagnostic(message)])
+    return chosen
+
+
+def algorithm_named(name: str) -> Algorithm:
+    """The row of the table."""
+    return next(algorithm for algorithm in _ALGORITHMS if algorithm.name == name)
