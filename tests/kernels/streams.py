@@ -1,0 +1,127 @@
+"""Streams of labels and SES patterns without conditions, as kernels see them and as plain Python does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate, chain
+
+import numpy as np
+from hypothesis import strategies as st
+
+from gpu_cep_kernels.rules import UNBOUNDED
+from gpu_cep_kernels.summary import prefix_counts
+from gpu_cep_kernels.tables import PatternTable
+from gpu_cep_kernels.windows import mark_streams, next_occurrences, window_ends
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """⟨B1, …, Bk⟩: the size of each set, and (minimum, maximum) of each variable in turn; the maximum may be None."""
+
+    sizes: tuple[int, ...]
+    quantifiers: tuple[tuple[int, int | None], ...]
+
+    @property
+    def level(self):
+        return [level for level, size in enumerate(self.sizes) for _ in range(size)]
+
+    def before(self, v):
+        return [u for u in range(len(self.level)) if self.level[u] < self.level[v]]
+
+    def direct(self, v):
+        return [u for u in range(len(self.level)) if self.level[u] == self.level[v] - 1]
+
+    def table(self):
+        variables = range(len(self.level))
+        direct = [self.direct(v) for v in variables]
+        following = [[w for w in variables if v in direct[w]] for v in variables]
+
+        def mask(members):
+            return sum(1 << u for u in members)
+
+        return PatternTable(
+            order=np.arange(len(variables)),
+            before=np.array([mask(self.before(v)) for v in variables], np.uint64),
+            behind=np.array([mask([w for w in variables if v in self.before(w)]) for v in variables], np.uint64),
+            direct_first=np.array([0, *accumulate(map(len, direct))], np.int64),
+            direct=np.array(list(chain(*direct)), np.int64),
+            following_first=np.array([0, *accumulate(map(len, following))], np.int64),
+            following=np.array(list(chain(*following)), np.int64),
+            everyone=np.uint64(mask(variables)),
+            minimum=np.array([minimum for minimum, _ in self.quantifiers], np.int64),
+            maximum=np.array([UNBOUNDED if maximum is None else maximum for _, maximum in self.quantifiers], np.int64),
+        )
+
+
+@dataclass(frozen=True)
+class LabelStream:
+    """One stream: label and time of each event, the window's length, and whether ties are strict."""
+
+    labels: tuple[int, ...]
+    times: tuple[int, ...]
+    length: int
+    strict: bool = True
+
+    def is_before(self, e, f):
+        return self.times[e] < self.times[f] if self.strict else e < f
+
+    def window(self, e):
+        """The events of the match window that starts at e."""
+        return [f for f in range(e, len(self.times)) if self.times[f] - self.times[e] <= self.length]
+
+    def arrays(self, variables):
+        """What phase 1 makes of the stream."""
+        size = len(self.labels)
+        labels, clock = np.array(self.labels, np.uint64), np.array(self.times, np.uint64)
+        stream_end, after = np.empty(size, np.int32), np.empty(size + 1, np.int32)
+        mark_streams(0, np.array([0, size]), 0, 1, clock, stream_end, after)
+        occurrence, counts = np.empty((variables, size + 2), np.int32), np.empty((variables, size + 1), np.int32)
+        next_occurrences(labels, variables, occurrence)
+        prefix_counts(labels, variables, counts)
+        ends = np.empty(size, np.int32)
+        window_ends(np.arange(size), np.arange(size), clock, stream_end, np.uint64(self.length), ends)
+        untied = not self.strict or len(set(self.times)) == size
+        return Arrays(labels, clock, np.uint64(self.length), stream_end, after[:0] if untied else after, occurrence, counts, ends)
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """A stream as kernels see it."""
+
+    labels: np.ndarray
+    clock: np.ndarray
+    length: np.uint64
+    stream_end: np.ndarray
+    after: np.ndarray
+    occurrence: np.ndarray
+    counts: np.ndarray
+    ends: np.ndarray
+
+
+QUANTIFIERS = st.sampled_from([(1, 1), (1, 1), (1, None), (2, None), (2, 2), (1, 2)])
+
+
+@st.composite
+def patterns(draw, quantifiers=QUANTIFIERS):
+    sizes = draw(st.lists(st.integers(1, 2), min_size=1, max_size=3).filter(lambda sizes: sum(sizes) <= 4))
+    return Pattern(tuple(sizes), tuple(draw(quantifiers) for _ in range(sum(sizes))))
+
+
+@st.composite
+def label_streams(draw, variables, max_size=9, exclusive=False):
+    label = st.sampled_from([0, *(1 << v for v in range(variables))]) if exclusive else st.integers(0, (1 << variables) - 1)
+    labels = draw(st.lists(label, min_size=1, max_size=max_size))
+    times = sorted(draw(st.lists(st.integers(0, 9), min_size=len(labels), max_size=len(labels))))
+    return LabelStream(tuple(labels), tuple(times), draw(st.integers(0, 10)), draw(st.booleans()))
+
+
+@st.composite
+def problems(draw, quantifiers=QUANTIFIERS, max_size=9, exclusive=False):
+    pattern = draw(patterns(quantifiers))
+    return pattern, draw(label_streams(len(pattern.level), max_size, exclusive))
+
+
+def of_characters(text, sizes, quantifiers, length=100):
+    """A stream of characters, ``a`` labelled with the first variable and so on; ``-`` fits none."""
+    labels = tuple(1 << (ord(character) - ord("a")) if character != "-" else 0 for character in text)
+    return Pattern(sizes, quantifiers), LabelStream(labels, tuple(range(len(text))), length)

@@ -1,0 +1,150 @@
+"""The automaton on label streams without any condition, against SPEC section 3 in plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep_kernels.automaton import FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, enumerate_matches
+from gpu_cep_kernels.tables import EVENTS, MATCHES, STEPS, ColumnBank, ConditionTable, ProgramTable, deepened, new_run
+from tests.kernels import reference
+from tests.kernels.streams import of_characters, problems
+
+NONE, NO_WORDS = np.empty(0, np.int64), np.empty(0, np.uint64)
+NO_PROGRAMS = ProgramTable(np.empty((0, 4), np.int64), NONE, np.empty(0), np.empty(0, np.uint8), 1)
+NO_COLUMNS = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), NO_WORDS, NO_WORDS)
+AMPLE = 1 << 20
+
+
+def no_conditions(variables):
+    none = ConditionTable(**dict.fromkeys(ConditionTable._fields, NONE))
+    return none._replace(first=np.zeros(variables + 1, np.int64), needs=NO_WORDS, part_first=np.zeros(1, np.int64), roles=1)
+
+
+class Enumeration:
+    """A run over all starts of a stream that goes on as often as it stops."""
+
+    def __init__(self, pattern, stream, passes_over, counting=False, path=64, matches=AMPLE // 64, steps=AMPLE):
+        self.pattern, self.passes_over, self.counting, self.steps = pattern, passes_over, counting, steps
+        self.variables = len(pattern.level)
+        self.arrays = stream.arrays(self.variables)
+        minimal = (1 << pattern.sizes[0]) - 1
+        self.starts = np.array([e for e, label in enumerate(stream.labels) if label & minimal], np.int64)
+        self.conditions = no_conditions(self.variables)
+        self.run = new_run(path, self.variables, self.conditions, NO_PROGRAMS)
+        self.output = np.empty(matches, np.int64), np.empty((matches, self.variables), np.int32), np.empty(64 * matches, np.int64)
+        self.totals = np.zeros(len(self.starts), np.int64)
+        self.found, self.stops = [], set()
+
+    def finished(self):
+        status = None
+        while status != FINISHED:
+            status = enumerate_matches(
+                self.starts, self.arrays.ends[self.starts], self.arrays.labels, self.arrays.after, self.arrays.occurrence,
+                self.pattern.table(), self.conditions, NO_PROGRAMS, NO_COLUMNS, 0, self.passes_over, self.counting, self.steps,
+                self.run, *self.output, self.totals,
+            )  # fmt: skip
+            self.stops.add(status)
+            self._take()
+            if status == PATH_FULL:
+                self.run = deepened(self.run)
+        return self
+
+    def _take(self):
+        taken, filled = int(self.run.state[MATCHES]), int(self.run.state[EVENTS])
+        starts, counts, events = self.output
+        place = 0
+        for m in range(taken):
+            bindings = []
+            for count in counts[m].tolist():
+                bindings.append(tuple(events[place : place + count].tolist()))
+                place += count
+            assert self.starts[starts[m]] == min(sum(bindings, ()))
+            self.found.append(tuple(bindings))
+        assert place == filled
+        self.run.state[[MATCHES, EVENTS]] = 0
+
+    def matches(self):
+        return sorted(self.found, key=lambda match: (min(sum(match, ())), max(sum(match, ())), match))
+
+
+STRATEGIES = pytest.mark.parametrize("passes_over", [False, True], ids=["next", "any"])
+
+
+@STRATEGIES
+def test_matches_of_label_streams(passes_over):
+    @given(problems(max_size=8 if passes_over else 14))
+    def check(problem):
+        assert Enumeration(*problem, passes_over).finished().matches() == reference.matches(*problem, passes_over)
+
+    check()
+
+
+@STRATEGIES
+def test_an_enumeration_goes_on_after_every_stop(passes_over):
+    stops = set()
+
+    @given(problems(max_size=8), st.integers(1, 3), st.integers(1, 3), st.integers(0, 3))
+    def check(problem, path, matches, steps):
+        stopped = Enumeration(*problem, passes_over, path=path, matches=matches, steps=steps).finished()
+        assert stopped.matches() == reference.matches(*problem, passes_over)
+        stops.update(stopped.stops)
+
+    check()
+    assert stops == {FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT}
+
+
+@STRATEGIES
+def test_counting_counts_the_matches_of_each_start(passes_over):
+    @given(problems(max_size=8))
+    def check(problem):
+        counted = Enumeration(*problem, passes_over, counting=True, matches=1, steps=5).finished()
+        firsts = [min(sum(match, ())) for match in reference.matches(*problem, passes_over)]
+        assert counted.totals.tolist() == [firsts.count(start) for start in counted.starts]
+        assert counted.found == []
+
+    check()
+
+
+WORDS = [
+    # a word, the sizes of the sets, quantifiers, and the matches of skip-till-next: the bindings' places
+    ("ab", (1, 1), ((1, 1), (1, 1)), [((0,), (1,))]),
+    ("a--b", (1, 1), ((1, 1), (1, 1)), [((0,), (3,))]),
+    ("ba", (1, 1), ((1, 1), (1, 1)), []),
+    ("ba", (2,), ((1, 1), (1, 1)), [((1,), (0,))]),
+    ("aab", (1, 1), ((1, None), (1, 1)), [((0, 1), (2,)), ((1,), (2,))]),
+    ("abb", (1, 1), ((1, 1), (1, None)), [((0,), (1, 2))]),
+    ("aab", (1, 1), ((2, 2), (1, 1)), [((0, 1), (2,))]),
+    ("aaab", (1, 1), ((1, 2), (1, 1)), [((0, 1), (3,)), ((1, 2), (3,)), ((2,), (3,))]),
+    ("abab", (1, 1), ((1, 1), (1, 1)), [((0,), (1,)), ((2,), (3,))]),
+    ("bacb", (2, 1), ((1, 1), (1, None), (1, 1)), [((1,), (0,), (2,))]),
+    ("cab", (1, 1, 1), ((1, 1),) * 3, []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("word", "sizes", "quantifiers", "found"), WORDS)
+def test_words(word, sizes, quantifiers, found):
+    assert Enumeration(*of_characters(word, sizes, quantifiers), False).finished().matches() == found
+
+
+def test_a_word_whose_letters_may_be_skipped():
+    matches = Enumeration(*of_characters("aabb", (1, 1), ((1, None), (1, 1))), True).finished().matches()
+    assert matches == [((0,), (2,)), ((0, 1), (2,)), ((0,), (3,)), ((0, 1), (3,)), ((1,), (2,)), ((1,), (3,))]
+
+
+def test_steps_do_not_grow_with_irrelevant_events():
+    def steps(gap):
+        enumeration = Enumeration(*of_characters(f"a{'-' * gap}b", (1, 1), ((1, 1), (1, 1)), length=10_000), False).finished()
+        return int(enumeration.run.state[STEPS])
+
+    assert steps(0) == steps(5_000) > 0
+
+
+def test_a_dead_end_of_skip_till_any_is_seen_before_it_is_walked():
+    """No c follows: without looking ahead every subset of the a's would be tried."""
+    pattern, stream = of_characters("a" * 40 + "b", (1, 1, 1), ((1, None), (1, 1), (1, 1)))
+    enumeration = Enumeration(pattern, stream, True).finished()
+    assert enumeration.found == []
+    assert enumeration.run.state[STEPS] < 100

@@ -1,0 +1,134 @@
+"""The necessary match conditions against the thesis' definitions, and the matches that can be read off them."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep_kernels.direct import bind_events, count_bindings
+from gpu_cep_kernels.summary import labels_overlap, prefix_counts, select_candidates, select_chained, select_starts, summary_statistics
+from tests.kernels.reference import matches
+from tests.kernels.streams import of_characters, problems
+
+LABELS = st.lists(st.integers(0, 7), max_size=20)
+
+
+def fits(stream, v, events):
+    return [e for e in events if stream.labels[e] >> v & 1]
+
+
+def statistic(pattern, stream, v, window):
+    """cnt_v of a window (Def. 5.2): the events that fit v and follow one of each variable of the set before."""
+    return sum(
+        all(any(stream.is_before(f, e) for f in fits(stream, u, window)) for u in pattern.direct(v)) for e in fits(stream, v, window)
+    )
+
+
+def every_start(stream):
+    return np.arange(len(stream.labels))
+
+
+@given(LABELS)
+def test_prefix_counts(labels):
+    counts = np.full((3, len(labels) + 1), -1, np.int32)
+    prefix_counts(np.array(labels, np.uint64), 3, counts)
+    assert counts.tolist() == [[sum(label >> v & 1 for label in labels[:e]) for e in range(len(labels) + 1)] for v in range(3)]
+
+
+@given(st.lists(st.sampled_from([0, 1, 2, 2**63]), max_size=8), st.sampled_from([0, 3, 2**63 + 1]))
+def test_labels_overlap(labels, other):
+    assert labels_overlap(np.array([*labels, other], np.uint64)) == (other != 0)
+    assert not labels_overlap(np.array(labels, np.uint64))
+
+
+@given(LABELS, st.integers(0, 7), st.data())
+def test_select_starts(labels, minimal, data):
+    low = data.draw(st.integers(0, len(labels)))
+    starts = np.full(len(labels) - low + 1, -1)
+    count = select_starts(low, len(labels), np.array(labels, np.uint64), np.uint64(minimal), starts)
+    assert starts[:count].tolist() == [e for e in range(low, len(labels)) if labels[e] & minimal]
+
+
+@given(problems())
+def test_summary_statistics(problem):
+    pattern, stream = problem
+    variables = len(pattern.level)
+    arrays, starts = stream.arrays(variables), every_start(stream)
+    statistics = np.full((len(starts), variables), -1, np.int32)
+    summary_statistics(starts, arrays.ends, arrays.after, pattern.table(), arrays.occurrence, arrays.counts, statistics)
+    expected = [[statistic(pattern, stream, v, stream.window(e)) for v in range(variables)] for e in starts]
+    assert statistics.tolist() == expected
+    fewest = sum(minimum for minimum, _ in pattern.quantifiers)
+    selected = np.full(len(starts) + 1, -1)
+    kept = select_candidates(
+        starts, arrays.ends, arrays.after, pattern.table(), fewest, arrays.occurrence, arrays.counts, selected
+    )  # fmt: skip
+    enough = [all(n >= minimum for n, (minimum, _) in zip(row, pattern.quantifiers, strict=True)) for row in expected]
+    assert selected[:kept].tolist() == [e for e in starts if enough[e] and len(stream.window(e)) >= fewest]
+
+
+def chained(pattern, stream, exact=False):
+    """The starts that select_chained keeps, and what it found to be their earliest events, [variable, start]."""
+    variables = len(pattern.level)
+    arrays, starts = stream.arrays(variables), every_start(stream)
+    earliest, selected = np.full((variables + 1, len(starts) + 1), -1, np.int32), np.full(len(starts) + 1, -1)
+    kept = select_chained(
+        starts, arrays.clock, arrays.stream_end, arrays.length, arrays.after,
+        pattern.table(), exact, arrays.occurrence, earliest, selected,
+    )  # fmt: skip
+    return arrays, selected[:kept], earliest[:variables]
+
+
+def earliest_events(pattern, stream, start):
+    """Of each variable in turn the first event behind the earliest of all before it; None if the window has none."""
+    found = []
+    for v in range(len(pattern.level)):
+        later = [e for e in fits(stream, v, stream.window(start)) if all(stream.is_before(found[u], e) for u in pattern.direct(v))]
+        if not later:
+            return None
+        found.append(later[0])
+    return found
+
+
+@given(problems())
+def test_select_chained(problem):
+    pattern, stream = problem
+    _, selected, earliest = chained(pattern, stream)
+    expected = {start: earliest_events(pattern, stream, start) for start in range(len(stream.labels))}
+    assert selected.tolist() == [start for start, events in expected.items() if events is not None]
+    assert earliest[:, : len(selected)].T.tolist() == [expected[start] for start in selected.tolist()]
+
+
+@given(problems())
+def test_necessary_conditions_keep_every_match(problem):
+    pattern, stream = problem
+    starts = {min(sum(match, ())) for match in matches(pattern, stream, passes_over=True)}
+    assert starts <= set(chained(pattern, stream)[1].tolist())
+
+
+@given(problems(st.sampled_from([(1, 1), (1, None)]), max_size=14, exclusive=True))
+def test_matches_of_exclusive_variables_are_read_off_the_chain(problem):
+    pattern, stream = problem
+    arrays, selected, earliest = chained(pattern, stream, exact=True)
+    minimal = np.array([0 < stream.labels[start] < 1 << pattern.sizes[0] for start in selected], np.bool_)
+    starts, earliest = selected[minimal], np.ascontiguousarray(earliest[:, : len(selected)][:, minimal])
+    counts = np.full((len(starts), len(pattern.level)), -1, np.int32)
+    count_bindings(
+        0, len(starts), starts, arrays.clock, arrays.stream_end, arrays.length, pattern.table(), arrays.occurrence, earliest, counts
+    )  # fmt: skip
+    offsets = np.concatenate([[0], np.cumsum(counts.sum(axis=1))]).astype(np.int64)
+    events = np.full(int(offsets[-1]), -1)
+    bind_events(0, len(starts), 100, offsets, counts, arrays.occurrence, earliest, events)
+    borders = np.concatenate([[0], np.cumsum(counts)]).astype(int)
+    bindings = [tuple((events[low:high] - 100).tolist()) for low, high in zip(borders, borders[1:], strict=False)]
+    width = len(pattern.level)
+    found = [tuple(bindings[m * width : (m + 1) * width]) for m in range(len(starts))]
+    assert found == matches(pattern, stream, passes_over=False)
+
+
+def test_the_chain_of_a_word():
+    pattern, stream = of_characters("ab-cab-c", (1, 1, 1), ((1, 1),) * 3, length=4)
+    _, selected, earliest = chained(pattern, stream)
+    assert selected.tolist() == [0, 3, 4]
+    assert earliest[:, :3].T.tolist() == [[0, 1, 3], [4, 5, 7], [4, 5, 7]]
