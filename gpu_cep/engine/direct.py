@@ -29,8 +29,15 @@ def reads_directly(plan: Plan, tables: MatcherTables) -> bool:
 
 
 def is_deterministic(windows: Windows, tables: MatcherTables) -> bool:
-    """Whether no event of the batch fits two available variables: labels are exclusive, or single variables follow one another."""
+    """Whether no event of the batch fits two available variables: labels are exclusive, or single variables follow one another.
+
+    Where events tie, a quantified variable must not have two successors
+    either: which of them is bound first decides whether it still binds.
+    """
     pattern = tables.pattern
+    successors = np.diff(pattern.following_first)
+    if windows.after.size and bool(((pattern.maximum == UNBOUNDED) & (successors > 1)).any()):
+        return False
     chain = all(int(mask).bit_count() == place for place, mask in enumerate(pattern.before[pattern.order]))
     return (chain and bool((pattern.maximum == 1).all())) or not labels_overlap(windows.labels)
 

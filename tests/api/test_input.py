@@ -100,7 +100,7 @@ def test_timestamps_at_fault(times, message):
 
 @pytest.mark.parametrize("times", [["x"] * 4, [True] * 4, [[1]] * 4, [None] * 4])
 def test_timestamps_of_a_type_that_is_none(times):
-    with pytest.raises(PatternError, match="timestamp 'ts' is of type .*must be an integer, a float, a date or a timestamp"):
+    with pytest.raises(PatternError, match=r"timestamp 'ts' is of type .*must be an integer, a float, a date or a timestamp"):
         indices(pa.table({"ts": times, "type": ["A", "B", "A", "B"]}))
 
 

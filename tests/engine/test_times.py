@@ -109,3 +109,10 @@ def test_windows_of_events_count_all_events_of_the_stream():
     by_key = cep.match(table, "PATTERN SEQ(A a, B b) WITHIN 2 EVENTS", partition_by="k", output="indices")
     assert by_key.to_pylist() == [{"a": 0, "b": 2}, {"a": 3, "b": 4}]
     assert cep.match(table, "PATTERN SEQ(A a, B b) WHERE a.k = b.k WITHIN 2 EVENTS", output="count").to_pydict() == {"count": [1]}
+
+
+def test_a_quantified_variable_with_two_successors_among_ties():
+    """Once c is bound, no event is left to a, and d need not be later than any that a might have bound."""
+    table = pa.table({"ts": [0, 0, 1, 1, 1], "type": [*"ABCAD"]})
+    found = cep.match(table, "PATTERN SEQ(AND(A a+, B b), AND(C c, D d)) WITHIN 1", output="indices")
+    assert found.to_pylist() == [{"a": [0], "b": 1, "c": 2, "d": 4}]

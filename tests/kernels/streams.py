@@ -31,6 +31,10 @@ class Pattern:
     def direct(self, v):
         return [u for u in range(len(self.level)) if self.level[u] == self.level[v] - 1]
 
+    def successors(self, v):
+        """How many variables follow v immediately."""
+        return self.level.count(self.level[v] + 1)
+
     def table(self):
         variables = range(len(self.level))
         direct = [self.direct(v) for v in variables]

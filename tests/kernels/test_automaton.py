@@ -84,16 +84,21 @@ def test_matches_of_label_streams(passes_over):
 
 @STRATEGIES
 def test_an_enumeration_goes_on_after_every_stop(passes_over):
-    stops = set()
-
     @given(problems(max_size=8), st.integers(1, 3), st.integers(1, 3), st.integers(0, 3))
     def check(problem, path, matches, steps):
         stopped = Enumeration(*problem, passes_over, path=path, matches=matches, steps=steps).finished()
         assert stopped.matches() == reference.matches(*problem, passes_over)
-        stops.update(stopped.stops)
 
     check()
-    assert stops == {FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT}
+
+
+def test_it_stops_for_room_and_for_steps():
+    problem = of_characters("aabb", (1, 1), ((1, None), (1, 1)))
+    cramped = Enumeration(*problem, True, path=1, matches=1).finished()
+    assert cramped.stops == {FINISHED, OUTPUT_FULL, PATH_FULL}
+    hasty = Enumeration(*problem, True, steps=0).finished()
+    assert hasty.stops == {FINISHED, STEPS_SPENT}
+    assert cramped.matches() == hasty.matches() == reference.matches(*problem, True)
 
 
 @STRATEGIES

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.matches import gather_matches, last_events, order_matches, split_binding
+from gpu_cep_kernels.matches import gather_matches, group_matches, last_events, match_offsets, order_matches, split_binding
 
 VARIABLES = 3
 BINDINGS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=3).map(sorted), min_size=VARIABLES, max_size=VARIABLES)
@@ -68,3 +68,18 @@ def test_gather_matches(matches, data):
     gather_matches(0, len(order), integers(order), offsets, counts, events, wanted_offsets, new_counts, new_events)
     assert new_counts.tolist() == wanted_counts.tolist()
     assert new_events.tolist() == wanted_events.tolist()
+
+
+@given(st.lists(BINDINGS, max_size=6))
+def test_match_offsets(matches):
+    expected, counts, _ = flat(matches)
+    offsets = np.full(len(matches) + 1, -1)
+    match_offsets(counts, offsets)
+    assert offsets.tolist() == expected.tolist()
+
+
+@given(st.lists(st.integers(0, 9), max_size=12))
+def test_group_matches_is_stable(starts):
+    order = np.full(len(starts), -1)
+    group_matches(integers(starts), np.zeros(11, np.int64), order)
+    assert order.tolist() == sorted(range(len(starts)), key=lambda m: starts[m])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gpu_cep_kernels.direct import bind_events, count_bindings
@@ -23,6 +23,10 @@ def statistic(pattern, stream, v, window):
     return sum(
         all(any(stream.is_before(f, e) for f in fits(stream, u, window)) for u in pattern.direct(v)) for e in fits(stream, v, window)
     )
+
+
+def has_ties(stream):
+    return stream.strict and len(set(stream.times)) < len(stream.times)
 
 
 def every_start(stream):
@@ -110,6 +114,9 @@ def test_necessary_conditions_keep_every_match(problem):
 @given(problems(st.sampled_from([(1, 1), (1, None)]), max_size=14, exclusive=True))
 def test_matches_of_exclusive_variables_are_read_off_the_chain(problem):
     pattern, stream = problem
+    # among ties, the successor that is bound first would decide whether a quantified variable still binds
+    repeated = [v for v, (_, maximum) in enumerate(pattern.quantifiers) if maximum is None]
+    assume(not has_ties(stream) or all(pattern.successors(v) <= 1 for v in repeated))
     arrays, selected, earliest = chained(pattern, stream, exact=True)
     minimal = np.array([0 < stream.labels[start] < 1 << pattern.sizes[0] for start in selected], np.bool_)
     starts, earliest = selected[minimal], np.ascontiguousarray(earliest[:, : len(selected)][:, minimal])

@@ -1,0 +1,153 @@
+"""What the planner makes of a query: label tests, conditions between bindings, keys and pruning steps."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import gpu_cep as cep
+from gpu_cep.api import make_options, make_plan
+from gpu_cep.errors import PatternError
+from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, ProgramProperty
+from gpu_cep.plan.settings import PRUNING_STEPS, Settings, pruning_steps
+
+ROOT = Path(__file__).parents[2]
+EVENTS = pa.table(
+    {
+        "ts": pa.array([], pa.int64()),
+        "type": pa.array([], pa.string()),
+        "k": pa.array([], pa.int64()),
+        "x": pa.array([], pa.int64()),
+        "y": pa.array([], pa.float64()),
+        "s": pa.array([], pa.string()),
+    }
+)
+
+
+def planned(pattern, *, partition_by=None, **settings):
+    return make_plan(pattern, EVENTS.schema, make_options("ts", partition_by, None, "type", None, "strict", None), Settings(**settings))
+
+
+def column(name):
+    return EVENTS.schema.get_field_index(name)
+
+
+def test_tests_of_one_text_column_are_one_table():
+    (test,) = planned("PATTERN SEQ(A a, B b, A c) WHERE b.type <> 'C'").properties
+    assert isinstance(test, CodeProperty)
+    assert (test.column, [bits for _, bits in test.predicates]) == (column("type"), [0b101, 0b010, 0b010])
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("a.x > 3", ComparisonProperty(3, "gt", 3, 1)),
+        ("3 > a.x", ComparisonProperty(3, "lt", 3, 1)),
+        ("a.y <= 2", ComparisonProperty(4, "le", 2.0, 1)),
+        ("b.x = -1", ComparisonProperty(3, "eq", -1, 2)),
+    ],
+)
+def test_a_column_against_a_constant_is_one_pass(condition, expected):
+    assert planned(f"PATTERN SEQ(a, b) WHERE {condition}").properties == (expected,)
+
+
+def test_conjuncts_are_split_and_equal_tests_shared():
+    properties = planned("PATTERN SEQ(a, b) WHERE a.x > 3 AND a.y > 0.5 AND b.x > 3").properties
+    assert [type(test) for test in properties] == [ComparisonProperty] * 2
+    assert {(test.column, test.bits) for test in properties} == {(column("x"), 0b11), (column("y"), 0b01)}
+
+
+def test_cheap_tests_come_first():
+    properties = planned("PATTERN a WHERE a.x * 2 > a.k AND a.y < 1 AND a.s LIKE 'x%'").properties
+    assert [type(test) for test in properties] == [CodeProperty, ComparisonProperty, ProgramProperty]
+
+
+def test_a_condition_without_variables_binds_all():
+    (test,) = planned("PATTERN SEQ(a, b) WHERE 1 > 2").properties
+    assert test.bits == 0b11
+
+
+def test_conditions_between_bindings_read_a_bank_of_their_columns():
+    plan = planned("PATTERN SEQ(a, b+, c) WHERE a.x < b.x AND b[i].y > b[i-1].y AND a.y + c.y > 1")
+    assert (plan.layout.ints, plan.layout.floats) == ((column("x"),), (column("y"),))
+    assert [condition.needs for condition in plan.conditions] == [0b011, 0b010, 0b101]
+    (consecutive,) = plan.conditions[1].parts
+    assert consecutive.each >= 0
+    assert consecutive.previous >= 0
+
+
+def test_derived_keys_make_their_conditions_redundant():
+    pattern = "PATTERN SEQ(a, b, c) WHERE a.k = b.k AND b.k = c.k AND a.x < c.x WITHIN 5"
+    plan = planned(pattern)
+    assert (plan.derived, plan.stream_keys, len(plan.conditions)) == ((column("k"),), (column("k"),), 1)
+    unpartitioned = planned(pattern, prune=())
+    assert (unpartitioned.derived, unpartitioned.stream_keys, len(unpartitioned.conditions)) == ((), (), 4)
+
+
+def test_windows_of_events_leave_streams_and_events_whole():
+    plan = planned("PATTERN SEQ(a, b) WHERE a.k = b.k AND a.x > 1 WITHIN 5 EVENTS")
+    assert (plan.derived, len(plan.conditions)) == ((), 1)
+    assert not {"filter", "partition"} & set(plan.steps)
+
+
+def test_steps_that_cannot_help_are_left_out():
+    assert planned("PATTERN SEQ(a, b)").steps == ("filter", "chain")
+    assert planned("PATTERN SEQ(a, b{2})").steps == ("filter", "summary", "chain")
+    assert planned("PATTERN SEQ(a, b) WHERE a.k = b.k").steps == ("filter", "partition", "chain")
+    assert planned("PATTERN SEQ(a, b)", prune=("summary",)).steps == ("summary",)
+
+
+def test_names_of_pruning_steps():
+    assert pruning_steps(True) == PRUNING_STEPS
+    assert pruning_steps(False) == ()
+    assert pruning_steps("chain") == ("chain",)
+    assert pruning_steps({"chain", "filter"}) == ("filter", "chain")
+    with pytest.raises(PatternError, match=r"unknown step 'sumary'(.|\n)*did you mean 'summary'"):
+        pruning_steps(["sumary"])
+
+
+TEXT = "PATTERN SEQ(A a, B b+) WHERE a.x < b.x AND b.s LIKE 'x%' AND b.y > 0.5 AND lower(a.s) = 'y' WITHIN 5 RETURN sum(b.x)"
+
+
+def test_plans_travel():
+    plan = planned(TEXT)
+    copy = pickle.loads(pickle.dumps(plan))
+    assert copy == plan
+    assert copy.fingerprint() == plan.fingerprint()
+
+
+def fingerprint_elsewhere(seed):
+    """The plan's fingerprint in a process with other hashes."""
+    code = "from tests.plan.test_planner import TEXT, planned; print(planned(TEXT).fingerprint())"
+    environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment, cwd=ROOT)
+    return done.stdout.strip()
+
+
+def test_a_fingerprint_is_the_same_in_every_process():
+    assert {fingerprint_elsewhere(seed) for seed in ("1", "2")} == {planned(TEXT).fingerprint()}
+
+
+@pytest.mark.parametrize("change", [("0.5", "0.25"), ("WITHIN 5", "WITHIN 6"), ("sum", "max"), ("'x%'", "'y%'"), ("B b+", "B b{2,}")])
+def test_a_fingerprint_tells_plans_apart(change):
+    assert planned(TEXT.replace(*change)).fingerprint() != planned(TEXT).fingerprint()
+
+
+def test_an_explanation_names_all_that_will_happen():
+    pattern = "PATTERN SEQ(A a, B b+) WHERE a.k = b.k AND a.x < b.x AND b.y > 0.5 AND a.x + a.k > 1 WITHIN 5"
+    text = str(cep.explain(pattern, EVENTS, partition_by="s"))
+    for part in (
+        "PATTERN SEQ(A a, B b+)", "a first; b after {a}", "skip_till_next_match", "5 ticks of ts", "s, derived keys k",
+        "b: y gt 0.5", "a.x + a.k > 1", "a.x < b.x", "implied by the derived keys: a.k = b.k", "filter", "partition", "ses_automaton",
+    ):  # fmt: skip
+        assert part in text
+
+
+def test_an_explanation_without_events_is_the_query():
+    assert str(cep.explain("pattern seq(A a,B b) within 5")) == "PATTERN SEQ(A a, B b)\nWITHIN 5"
