@@ -11,6 +11,9 @@ from gpu_cep.errors import UnsupportedError
 
 Instruction = tuple[str, int, int, int]
 
+# A bank tells the NULLs of a row's columns by the bits of one word.
+BANK_COLUMNS = 64
+
 _INT_OR_FLOAT = frozenset(
     "add sub mul mod neg abs sign least greatest coalesce nullif eq ne lt le gt ge is_null".split()
 )  # fmt: skip
@@ -94,6 +97,9 @@ def _compile(expression: Bound, emitter: _Emitter) -> int:
             return _compile_operation(expression, emitter)
         case Field() | Aggregation() | Binding():
             slot = emitter.place(expression)
+            if slot.column >= BANK_COLUMNS:
+                kind = "float" if slot.is_float else "other"
+                raise UnsupportedError(f"the query combines more than {BANK_COLUMNS} attributes of {kind} types; supported: {BANK_COLUMNS}")
             return emitter.emit("load_float" if slot.is_float else "load_int", slot.column, slot.role)
     raise TypeError(f"no program for {type(expression).__name__}")
 

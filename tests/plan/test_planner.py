@@ -13,7 +13,7 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep.api import make_options, make_plan
-from gpu_cep.errors import PatternError
+from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, ProgramProperty
 from gpu_cep.plan.settings import PRUNING_STEPS, Settings, pruning_steps
 
@@ -80,6 +80,18 @@ def test_conditions_between_bindings_read_a_bank_of_their_columns():
     (consecutive,) = plan.conditions[1].parts
     assert consecutive.each >= 0
     assert consecutive.previous >= 0
+
+
+def test_a_bank_holds_sixty_four_columns_of_each_kind():
+    def match(width):
+        events = pa.table({"ts": [1, 2], **{f"x{n}": pa.array([1, None if n == 63 else 2]) for n in range(width)}})
+        related = " AND ".join(f"a.x{n} <> b.x{n}" for n in range(width) if n != 63)
+        pattern = f"PATTERN SEQ(a, b) WHERE {related} AND (b.x63 IS NULL) = (a.x63 > 0)"
+        return cep.match(events, pattern, output="count")["count"].to_pylist()
+
+    assert match(64) == [1]
+    with pytest.raises(UnsupportedError, match="more than 64 attributes"):
+        match(65)
 
 
 def test_derived_keys_make_their_conditions_redundant():
