@@ -49,8 +49,7 @@ class LazyChain:
         """The enumeration from the rarest variable's events on; None if some variable has no event."""
         labels = self.search.ordered.labels[batch.low : batch.high]
         with self.search.profile.stage("buffers"):
-            counts = np.empty(self._variables, np.int64)
-            count_labels(labels, counts)
+            counts = frequencies(labels, self._variables)
             pivots = int(counts.min())
             self.search.profile.add("pivots", pivots)
             if not pivots:
@@ -60,6 +59,13 @@ class LazyChain:
         run = new_run(self._variables, self._variables, self.search.tables.conditions, self.search.tables.programs)
         run.earlier[:] = -1  # a single variable has no earlier event
         return _Enumeration(self.search, batch, buffers, chain, run)
+
+
+def frequencies(labels: npt.NDArray[np.unsignedinteger], variables: int) -> Indices:
+    """How many events satisfy the properties of each variable."""
+    counts = np.empty(variables, np.int64)
+    count_labels(labels, counts)
+    return counts
 
 
 def _input_buffers(labels: npt.NDArray[np.unsignedinteger], counts: Indices) -> InputBuffers:
@@ -120,14 +126,13 @@ class _Enumeration:
             starts, events, np.empty(0, np.int64) if totals is None else totals,
         )  # fmt: skip
         if status == OVERFLOWED:
-            raise ConditionOverflow(int(self.run.state[ERROR_CONDITION]) - 1, self._start())
+            raise ConditionOverflow(int(self.run.state[ERROR_CONDITION]) - 1, self._start(int(self.run.state[DEPTH]) + 1))
         return int(status)
 
-    def _start(self) -> int:
-        """The first event bound so far."""
-        depth = max(int(self.run.state[DEPTH]), 1)
+    def _start(self, depth: int) -> int:
+        """The first of the events at the top `depth` places of the stack."""
         return self.batch.low + int(self.run.event[:depth].min())
 
     def _spend(self, matches: int, size: int) -> None:
-        self.search.budget.spend(self._start(), matches, size, int(self.run.state[STEPS]))
+        self.search.budget.spend(self._start(max(int(self.run.state[DEPTH]), 1)), matches, size, int(self.run.state[STEPS]))
         self.run.state[STEPS] = self.run.state[MATCHES] = 0

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.batches import cut_batches
 from gpu_cep.engine.budget import Budget, BudgetExceeded
+from gpu_cep.engine.by_frequency import ByFrequency
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.keys import encode_keys
 from gpu_cep.engine.labels import label_events
@@ -29,7 +30,7 @@ from gpu_cep_kernels.launch import available_threads, spread
 # Sums of match counts are exact in int64 below this bound, whatever the rounding of the float sum that is compared with it.
 _MOST_MATCHES = 2.0**62
 
-_MATCHERS: dict[str, Callable[[Search], Matcher]] = {"ses_automaton": TwoPhase, "lazy_chain": LazyChain}
+_MATCHERS: dict[str, Callable[[Search], Matcher]] = {"ses_automaton": TwoPhase, "lazy_chain": LazyChain, "by_frequency": ByFrequency}
 
 
 def execute(plan: Plan, table: pa.Table, *, threads: int | None = None, profile: Profile | None = None) -> pa.Table:

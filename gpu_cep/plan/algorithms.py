@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.errors import Diagnostic, UnsupportedError
-from gpu_cep.plan.settings import PRUNING_STEPS
+from gpu_cep.plan.settings import ALGORITHMS, PRUNING_STEPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,14 @@ def _any(query: BoundQuery) -> bool:
     return True
 
 
-# The lazy chain comes first: it was never slower than the automaton on the queries that both run, however frequent the events.
 _ALGORITHMS = (
+    Algorithm(
+        "by_frequency",
+        _all_single,
+        "skip_till_any_match and variables without quantifiers",
+        PRUNING_STEPS,
+        "lazy_chain in batches whose rarest variable is at most half as frequent as starts or the most frequent one, else ses_automaton",
+    ),
     Algorithm(
         "lazy_chain",
         _all_single,
@@ -61,7 +67,7 @@ def choose_algorithm(query: BoundQuery, name: str) -> Algorithm:
         return running[0]
     chosen = algorithm_named(name)
     if chosen not in running:
-        supported = ", ".join(("auto", *(algorithm.name for algorithm in running)))
+        supported = ", ".join(name for name in ALGORITHMS if name == "auto" or algorithm_named(name) in running)
         message = f"algorithm={name!r} needs {chosen.needs}; supported for this query: {supported}"
         raise UnsupportedError([Diagnostic(message)])
     return chosen

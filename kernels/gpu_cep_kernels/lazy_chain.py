@@ -199,6 +199,24 @@ def _select_pairs(c: int, v: int, events: Any, size: int, base: int, conditions:
 
 
 @rule
+def _select_holding(
+    c: int, v: int, depth: int, events: Any, size: int, base: int, conditions: Any, programs: Any, bank: Any, run: Any
+) -> int:
+    """Keep those of ``events[:size]`` that satisfy condition c, of any kind; returns how many.
+
+    After an error ``run.event[depth]`` is the event that caused it.
+    """
+    kept = 0
+    for k in range(size):
+        event = events[k]
+        events[kept] = event
+        if run.state[ERROR_CONDITION] == 0:
+            run.event[depth] = event
+            kept += condition_holds(c, v, event, base, conditions, programs, bank, run)
+    return kept
+
+
+@rule
 def _select_unbound(events: Any, size: int, depth: int, run: Any) -> int:
     """Keep those of ``events[:size]`` that are not bound above `depth`; returns how many."""
     for d in range(depth):
@@ -224,12 +242,7 @@ def _select(v: int, depth: int, events: Any, size: int, bound: Any, base: int, c
             if conditions.left_variable[c] >= 0:
                 size = _select_pairs(c, v, events, size, base, conditions, bank, run)
             else:
-                kept = 0
-                for i in range(size):
-                    event = events[i]
-                    events[kept] = event
-                    kept += condition_holds(c, v, event, base, conditions, programs, bank, run)
-                size = kept
+                size = _select_holding(c, v, depth, events, size, base, conditions, programs, bank, run)
     return size
 
 
@@ -302,8 +315,8 @@ def enumerate_chain(
             size = min(BLOCK if depth > 0 else 1, chain.stop[depth] - begin)
             for k in range(size):
                 block[k] = buffers.events[begin + k]
-            if depth == 0:
-                s = _stream_of(base + block[0], offsets)
+            while depth == 0 and offsets[s + 1] <= base + block[0]:
+                s += 1
             chain.cursor[depth] = begin + size
             chain.taken[depth] = 0
             chain.kept[depth] = _select(v, depth, block, size, bound, base, conditions, programs, bank, run)
@@ -325,13 +338,15 @@ def enumerate_chain(
             stream_begin, stream_end = max(offsets[s] - base, 0), min(offsets[s + 1] - base, times.size)
             reached = True
             if depth == 1:
-                for d in range(1, variables):
+                d = 1
+                while reached and d < variables:
                     u = chain.order[d]
                     chain.reach[u, 0], chain.reach[u, 1] = _narrow(
                         u, chain.reach[u, 0], chain.reach[u, 1], buffers.first[u + 1], earliest, latest, depth,
                         stream_begin, stream_end, strict, times, clock, length, pattern, buffers, chain, run,
                     )  # fmt: skip
-                    reached = reached and chain.reach[u, 0] < chain.reach[u, 1]
+                    reached = chain.reach[u, 0] < chain.reach[u, 1]
+                    d += 1
             u = chain.order[depth]
             # the last variable must start the match where no other does so before `own`
             end = min(stream_end, own) if depth == variables - 1 and earliest >= own else stream_end

@@ -58,7 +58,10 @@ QUERIES = [
     ("PATTERN SEQ(A a, B b+) WITHIN 10", {"partition_by": "k", "order_by": "k", "ties": "position"}),
     ("PATTERN SEQ(A a, b{2,}) WHERE a.x < b.x AND a.y + b.y > 0 AND (b.x * 2 > 3 OR b.y > 1) WITHIN 10", {"partition_by": "k"}),
     ("PATTERN SEQ(AND(A a, B b+), c) WHERE a.x + b.x < c.x WITHIN 9 EVENTS", {"strategy": "skip_till_any_match"}),
-    ("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x AND a.y + b.y > 0 WITHIN 10", {"strategy": "skip_till_any_match"}),
+    (
+        "PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x AND a.y + b.y > 0 WITHIN 10",
+        {"strategy": "skip_till_any_match", "algorithm": "lazy_chain"},
+    ),
     ("PATTERN a+ WHERE a.y > 0.5 AND a.x > 1 WITHIN 3 RETURN sum(a.x), sum(a.y), min(a.y), max(a.x), count(a.x), avg(a.y) * 2", {}),
 ]
 
