@@ -80,7 +80,9 @@ def match(
     engine
         ``auto`` or ``cpu``; ``gpu`` is an error until the GPU engine is there.
     algorithm
-        ``auto``, ``ses_automaton``, or ``brute_force`` (small input only).
+        ``auto``, ``ses_automaton``, ``lazy_chain`` (skip_till_any_match without
+        quantifiers; good where events differ in frequency), or ``brute_force``
+        (small input only).
     output
         ``matches``: a row per match; ``events``: a row per matched event;
         ``indices``: input row numbers per variable; ``count``: the number of

@@ -16,7 +16,8 @@ class Profile:
     `counts` holds, in the order of the road, ``events`` (read), ``filtered``
     (left after filtering), ``windows`` (events a match can start with),
     ``summarised`` and ``candidates`` (windows left after the necessary match
-    conditions), ``matches``. `seconds` are summed over threads.
+    conditions), or, where the lazy chain ran, ``pivots`` (events of the rarest
+    variable), ``matches``. `seconds` are summed over threads.
     """
 
     counts: dict[str, int] = field(default_factory=dict)

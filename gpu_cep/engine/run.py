@@ -1,4 +1,4 @@
-"""The road through the engine: columns → labels → streams → windows → candidates → matches → table."""
+"""The road through the engine: columns → labels → streams → matches → table."""
 
 from __future__ import annotations
 

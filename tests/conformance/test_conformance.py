@@ -78,7 +78,7 @@ def test_count_counts_the_matches_of_each_stream(case):
     assert {key_of(row, keys): row["count"] for row in counts if row["count"]} == dict(wanted)
 
 
-ALGORITHMS = st.sampled_from(("lazy_chain", "ses_automaton"))
+ALGORITHMS = st.sampled_from(("lazy_chain", "ses_automaton", "auto"))
 SINGLES = cases(max_size=14, strategies=("skip_till_any_match",), quantifiers=("",))
 
 
