@@ -77,7 +77,7 @@ class SparkTiming:
 
 
 def measure_spark(case: Case, folder: Path, repeats: int) -> list[SparkTiming]:
-    """All contestants on `case` (a medical workload without conditions on pairs), written to `folder` as Parquet; their counts are checked."""
+    """All contestants on `case` (medical, without conditions on pairs), written to `folder` as Parquet; their counts are checked."""
     path = folder / "events.parquet"
     table = events_of(case)
     pq.write_table(table, path)

@@ -73,7 +73,9 @@ def null_words(masks: Sequence[npt.NDArray[np.bool_] | None], length: int) -> np
 
 
 def stacked(arrays: Sequence[Array], length: int, dtype: type) -> Array:
-    """Columns as one matrix [column, row]."""
+    """Columns as one matrix [column, row]; a single one is not copied."""
+    if len(arrays) == 1 and arrays[0].dtype == dtype:
+        return arrays[0].reshape(1, -1)
     matrix: Array = np.empty((len(arrays), length), dtype)
     for row, array in zip(matrix, arrays, strict=True):
         row[:] = array

@@ -98,7 +98,8 @@ def _match_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tu
     arrays = [events.take(column, first) for column in query.partition_by]
     arrays += [events.take(query.timestamp, first), events.take(query.timestamp, last)]
     if query.returns:
-        return arrays + [return_array(item.expression, events, carried) for item in query.returns]
+        items = zip(query.returns, plan.returns, strict=True)
+        return arrays + [return_array(item.expression, planned, events, carried) for item, planned in items]
     return arrays + [events.whole(v, carried) for v in range(len(query.variables))]
 
 

@@ -17,7 +17,8 @@ from gpu_cep.engine.columns import Array, EventColumns, machine_values
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.programs import assemble, evaluate, null_words, stacked, tabulator
 from gpu_cep.errors import EventError
-from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves
+from gpu_cep.plan.plan import ReturnProgram
+from gpu_cep.plan.programs import Leaf
 from gpu_cep_kernels.aggregates import count_present, extreme_places, sum_floats, sum_ints
 from gpu_cep_kernels.tables import ColumnBank
 
@@ -65,7 +66,7 @@ class BoundEvents:
         return pa.StructArray.from_arrays(picked, fields=[pa.field(name, table.schema.field(name).type) for name in names])
 
 
-def return_array(expression: Bound, events: BoundEvents, carried: tuple[str, ...]) -> pa.Array:
+def return_array(expression: Bound, planned: ReturnProgram | None, events: BoundEvents, carried: tuple[str, ...]) -> pa.Array:
     """The values of one RETURN item; `carried` are the columns of a whole event."""
     match expression:
         case Binding(variable=v, column=None):
@@ -75,8 +76,10 @@ def return_array(expression: Bound, events: BoundEvents, carried: tuple[str, ...
             return pa.ListArray.from_arrays(events.list_offsets(places), events.take(column, rows))
         case Field() | Aggregation():
             return _leaf_array(expression, events)
-        case Constant() | Operation():
-            return _computed(expression, events)
+        case Constant() | Operation() if planned is not None:
+            return _computed(planned, expression.type, events)
+        case Constant(value=value):
+            return pa.array([value] * len(events.matches), pa.string())
     raise TypeError(f"no RETURN value for {type(expression).__name__}")
 
 
@@ -182,27 +185,22 @@ def _sums(events: BoundEvents, column: int, rows: Indices, places: Indices) -> t
     return totals, present
 
 
-def _computed(expression: Bound, events: BoundEvents) -> pa.Array:
+def _computed(planned: ReturnProgram, result: DataType, events: BoundEvents) -> pa.Array:
     """An item that is computed: its leaves become columns of a bank with one row per match."""
-    found = leaves(expression)
-    if not found and isinstance(expression, Constant) and isinstance(expression.value, str):
-        return pa.array([expression.value] * len(events.matches), pa.string())
-    arrays = {leaf: _machine_leaf(leaf, events) for leaf in found}
-    ints = [leaf for leaf in found if not is_float(leaf.type)]
-    floats = [leaf for leaf in found if is_float(leaf.type)]
+    ints = [_machine_leaf(leaf, events) for leaf in planned.ints]
+    floats = [_machine_leaf(leaf, events) for leaf in planned.floats]
     length = len(events.matches)
     bank = ColumnBank(
-        stacked([arrays[leaf][0] for leaf in ints], length, np.int64),
-        stacked([arrays[leaf][0] for leaf in floats], length, np.float64),
-        null_words([arrays[leaf][1] for leaf in ints], length),
-        null_words([arrays[leaf][1] for leaf in floats], length),
+        stacked([values for values, _ in ints], length, np.int64),
+        stacked([values for values, _ in floats], length, np.float64),
+        null_words([nulls for _, nulls in ints], length),
+        null_words([nulls for _, nulls in floats], length),
     )
-    program = compile_program(expression, lambda leaf: Slot(is_float(leaf.type), (floats if is_float(leaf.type) else ints).index(leaf), 0))
-    table, _ = assemble([program], tabulator(events.columns))
-    values, nulls, failed = evaluate(program, table, bank)
+    table, _ = assemble([planned.program], tabulator(events.columns))
+    values, nulls, failed = evaluate(planned.program, table, bank)
     if failed >= 0:
         raise EventError("integer overflow in a RETURN item")
-    return arrow_array(values, nulls, expression.type)
+    return arrow_array(values, nulls, result)
 
 
 def _machine_leaf(leaf: Leaf, events: BoundEvents) -> tuple[Array, npt.NDArray[np.bool_]]:

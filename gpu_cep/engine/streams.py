@@ -13,8 +13,8 @@ from gpu_cep.engine.labels import LabelledEvents
 from gpu_cep.engine.programs import null_words, stacked
 from gpu_cep.errors import EventError
 from gpu_cep.plan.plan import Plan
-from gpu_cep_kernels.launch import spread
-from gpu_cep_kernels.ordering import count_disorder, exclusive_offsets, histogram, place_events, scatter, sort_streams
+from gpu_cep_kernels.launch import slices, spread
+from gpu_cep_kernels.ordering import count_disorder, exclusive_offsets, gather, histogram, place_events, scatter, sort_streams
 from gpu_cep_kernels.tables import ColumnBank
 
 Indices = npt.NDArray[np.int64]
@@ -91,14 +91,23 @@ def _at(mask: npt.NDArray[np.bool_] | None, rows: Indices) -> npt.NDArray[np.boo
 def _by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array]]:
     """Where each stream begins, and its events: times, row numbers, labels and the other input columns, in input order."""
     if keys.codes is None:
-        rows, labels = np.concatenate(labelled.rows), np.concatenate(labelled.labels)
-        first, *others = spread(lambda column: _gathered(column, rows), inputs, threads)
-        return np.array([0, len(rows)], np.int64), [first, rows, labels, *others]
+        return _gathered(labelled, inputs, threads)
     return _scattered(labelled, keys.codes, keys, inputs, threads)
 
 
-def _gathered(column: Array, rows: Array) -> Array:
-    return column if len(rows) == len(column) else column[rows]
+def _gathered(labelled: LabelledEvents, inputs: list[Array], threads: int) -> tuple[Indices, list[Array]]:
+    """All kept events as one stream, in input order."""
+    rows, labels = np.concatenate(labelled.rows), np.concatenate(labelled.labels)
+    targets = [column if len(rows) == len(column) else np.empty(len(rows), column.dtype) for column in inputs]
+
+    def fill(span: tuple[int, int]) -> None:
+        for column, target in zip(inputs, targets, strict=True):
+            if target is not column:
+                gather(rows[slice(*span)], column, target[slice(*span)])
+
+    spread(fill, slices(len(rows), threads), threads)
+    times, *others = targets
+    return np.array([0, len(rows)], np.int64), [times, rows, labels, *others]
 
 
 def _scattered(labelled: LabelledEvents, codes: Array, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array]]:

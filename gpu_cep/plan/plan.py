@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from gpu_cep.analysis.bound import Bound, BoundQuery
-from gpu_cep.plan.programs import Program
+from gpu_cep.plan.programs import Leaf, Program
 from gpu_cep.plan.settings import Settings
 
 PLAN_VERSION = 1
@@ -77,6 +77,15 @@ class PlannedCondition:
 
 
 @dataclass(frozen=True, slots=True)
+class ReturnProgram:
+    """A computed RETURN item: the leaves that are its bank's int64 and float64 columns, one row per match, and the program."""
+
+    ints: tuple[Leaf, ...]
+    floats: tuple[Leaf, ...]
+    program: Program
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """How a query is answered.
 
@@ -85,7 +94,8 @@ class Plan:
     on), `derived` those of them that must not be NULL. `properties` decide
     labels, `conditions` relate bindings, `layout` is the bank that the
     conditions read, `dictionaries` are groups of text columns that need one
-    ordered dictionary. `steps` are the pruning steps that will run.
+    ordered dictionary. `steps` are the pruning steps that will run, `returns` the
+    programs of RETURN's items (None: nothing to compute).
     `exclusive`: no event can satisfy two variables, as far as the properties show.
     """
 
@@ -99,6 +109,7 @@ class Plan:
     stream_keys: tuple[int, ...]
     derived: tuple[int, ...]
     steps: tuple[str, ...]
+    returns: tuple[ReturnProgram | None, ...]
     version: int = PLAN_VERSION
 
     def fingerprint(self) -> str:

@@ -7,6 +7,7 @@ from gpu_cep.plan.algorithms import Algorithm, choose_algorithm
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.properties import plan_properties
 from gpu_cep.plan.relationships import plan_dictionaries, plan_relationships
+from gpu_cep.plan.returns import plan_return
 from gpu_cep.plan.settings import Settings, check_settings
 
 
@@ -33,6 +34,7 @@ def plan(query: BoundQuery, settings: Settings) -> Plan:
         stream_keys=query.partition_by + derived,
         derived=derived,
         steps=_steps(query, settings, derived, algorithm),
+        returns=tuple(plan_return(item.expression) for item in query.returns),
     )
 
 

@@ -53,6 +53,13 @@ def place_events(
 
 
 @kernel
+def gather(rows: Any, column: Any, out: Any) -> None:
+    """``out[j] = column[rows[j]]``."""
+    for j in range(rows.size):
+        out[j] = column[rows[j]]
+
+
+@kernel
 def scatter(rows: Any, destinations: Any, column: Any, out: Any) -> None:
     """``out[destinations[j]] = column[rows[j]]``."""
     for j in range(rows.size):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.ordering import count_disorder, exclusive_offsets, histogram, place_events, scatter, sort_streams, streams_of
+from gpu_cep_kernels.ordering import count_disorder, exclusive_offsets, gather, histogram, place_events, scatter, sort_streams, streams_of
 
 STREAMS = 4
 INTEGER_TIMES = st.sampled_from([-(2**63), -1, 0, 1, 2, 2**63 - 1])
@@ -110,3 +110,11 @@ def test_only_the_streams_asked_for_are_sorted():
     permutation = integers([-1, -1, -1, -1])
     sort_streams(1, 2, offsets, times, np.empty(0, np.int64), permutation, np.empty(4, np.int64))
     assert permutation.tolist() == [-1, -1, 3, 2]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20), st.data())
+def test_gather(values, data):
+    rows = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=30) if values else st.just([]))
+    out = np.zeros(len(rows), np.int64)
+    gather(np.array(rows, np.int32), np.array(values, np.int64), out)
+    assert out.tolist() == [values[row] for row in rows]

@@ -1,0 +1,31 @@
+"""Rule: RETURN items that are computed become programs over one row per match.
+
+Precondition: an operation, or a constant that is not text. Rewrite: the
+fields and aggregates it reads become columns of a bank, at role 0.
+"""
+
+from __future__ import annotations
+
+from gpu_cep.analysis.bound import Bound, Constant, Operation
+from gpu_cep.plan.plan import ReturnProgram
+from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves
+
+
+def plan_return(expression: Bound) -> ReturnProgram | None:
+    """The program of a RETURN item, or None where its values are read as they stand.
+
+    Raises
+    ------
+    UnsupportedError
+        No program can compute it.
+    """
+    if not isinstance(expression, Operation) and not (isinstance(expression, Constant) and not isinstance(expression.value, str)):
+        return None
+    found = leaves(expression)
+    ints = tuple(leaf for leaf in found if not is_float(leaf.type))
+    floats = tuple(leaf for leaf in found if is_float(leaf.type))
+
+    def place(leaf: Leaf) -> Slot:
+        return Slot(is_float(leaf.type), (floats if is_float(leaf.type) else ints).index(leaf), 0)
+
+    return ReturnProgram(ints, floats, compile_program(expression, place))
