@@ -26,7 +26,7 @@ class TwoPhase:
         with self.search.profile.stage("matching"):
             if direct is not None:
                 matches = direct.find(batch, windows, candidates)
-                self.search.budget.spend(batch.low, len(matches), matches.size, 0)
+                self.search.budget.spend(_last_start(batch, candidates), len(matches), matches.size, 0)
             else:
                 matches = SesAutomaton(self.search).find(batch, windows, candidates)
         self.search.profile.add("matches", len(matches))
@@ -38,7 +38,7 @@ class TwoPhase:
         with self.search.profile.stage("matching"):
             if direct is not None:
                 totals = np.ones(len(candidates.starts), np.int64)
-                self.search.budget.spend(batch.low, len(totals), 0, 0)
+                self.search.budget.spend(_last_start(batch, candidates), len(totals), 0, 0)
             else:
                 totals = SesAutomaton(self.search).count(batch, windows, candidates)
         self.search.profile.add("matches", int(totals.sum()))
@@ -54,3 +54,8 @@ class TwoPhase:
             candidates = direct.candidates(windows)
         profile.add("candidates", len(candidates.starts))
         return windows, candidates, direct
+
+
+def _last_start(batch: Batch, candidates: Candidates) -> int:
+    """The ordered event at which the batch's last candidate window starts: the one to name when a bound is passed."""
+    return batch.low + (int(candidates.starts[-1]) if len(candidates.starts) else 0)
