@@ -63,7 +63,7 @@ def finer(left: str, right: str) -> str:
 
 
 def cast(bound: Bound, target: DataType) -> Bound:
-    """`bound` as a `target`: itself, a converted constant, or a cast."""
+    """`bound` as a `target`: itself, a converted constant, or a cast (of a column without a type, NULL in any)."""
     if isinstance(bound, Constant):
         return bound if bound.type == target else Constant(_convert(bound, target), target)
     if _same_machine_type(bound.type, target):

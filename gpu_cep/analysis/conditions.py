@@ -126,5 +126,7 @@ def _type_literal(primitive: Primitive, column: int, scope: Scope) -> Constant |
         return Constant(written, STRING)
     if attribute.type.kind is Kind.INTEGER and written.isascii() and written.isdigit() and int(written) <= INT64_MAX:
         return Constant(int(written), INTEGER)
+    if attribute.type.kind is Kind.NULL:
+        return Constant(None, attribute.type)
     scope.faults.error(f"event type {written!r} is no value of the column {attribute.name!r} ({attribute.type})", primitive.span)
     return None

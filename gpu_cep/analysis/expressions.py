@@ -129,7 +129,7 @@ def _(node: Like, scope: Scope) -> Bound:
         scope.faults.error(f"cannot apply LIKE to {operators.describe(value)} and {operators.describe(pattern)}", node.span)
         return FAULTY
     if Kind.NULL in (value.type.kind, pattern.type.kind):
-        return Constant(None, BOOLEAN)
+        return cast(value if value.type.kind is Kind.NULL else pattern, BOOLEAN)
     return _unless(node.negated, Operation("like", (value, pattern), BOOLEAN))
 
 
@@ -156,7 +156,7 @@ def _unless(negated: bool, condition: Bound) -> Bound:
 def _member(node: In, value: Bound, items: tuple[Bound, ...], scope: Scope) -> Bound:
     """``value IN (constants)``, as one operation if all items meet the value in one type."""
     meeting, *others = {common_type((value, item)) for item in items}
-    if meeting is None or others or isinstance(value, Constant):
+    if meeting is None or others or isinstance(value, Constant) or value.type.kind is Kind.NULL:
         return _equal_to_any(node, value, items, scope)
     return operators.operation("in", cast_all((value, *items), meeting), BOOLEAN, scope, node.span)
 

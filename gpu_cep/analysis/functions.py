@@ -167,11 +167,13 @@ def _computed(name: str, function: HostFunction, call: Call, arguments: tuple[Bo
         supported = "its first argument must be an attribute, or such a function of one, and the others constants"
         scope.faults.refuse(f"{call.function}() of these arguments", supported, call.span)
         return FAULTY
-    if subject.type.kind not in function.kinds:
+    if subject.type.kind not in function.kinds | {Kind.NULL}:
         return _misfit(call, subject, scope)
     constants = tuple(_parameter(call, *pair, scope) for pair in zip(parameters, function.constants, strict=False))
     if FAULTY in constants:
         return FAULTY
+    if subject.type.kind is Kind.NULL:
+        return subject
     column = scope.compute(ComputedColumn(name, subject.column, constants, function.type))
     return replace(subject, column=column, type=function.type)
 

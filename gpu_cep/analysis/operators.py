@@ -12,7 +12,7 @@ from gpu_cep.analysis.bound import Bound, Constant, Operation
 from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type, digits, finer, is_fraction, join
 from gpu_cep.analysis.literals import INT64_MAX, INT64_MIN
 from gpu_cep.analysis.scope import Scope
-from gpu_cep.analysis.types import BOOLEAN, FLOAT, NULL, DataType, Kind, decimal, duration, timestamp
+from gpu_cep.analysis.types import BOOLEAN, FLOAT, DataType, Kind, decimal, duration, timestamp
 from gpu_cep.lang.ast import Span
 
 COMPARISONS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
@@ -45,6 +45,9 @@ def compare(name: str, left: Bound, right: Bound, scope: Scope, span: Span | Non
         return FAULTY
     if meeting.kind is Kind.STRING and isinstance(left, Constant) and isinstance(right, Constant):
         return _compare_texts(name, left, right)
+    if Kind.NULL in (left.type.kind, right.type.kind):
+        # kernels know the texts of columns only; the result is NULL whatever the constant is
+        left, right = (Constant(None, meeting) if isinstance(side, Constant) else side for side in (left, right))
     return operation(name, cast_all((left, right), meeting), BOOLEAN, scope, span)
 
 
@@ -64,7 +67,7 @@ def arithmetic(operator: str, left: Bound, right: Bound, scope: Scope, span: Spa
     if kinds <= NUMERIC | {Kind.NULL}:
         return _numbers(operator, left, right, scope, span)
     if Kind.NULL in kinds:
-        return Constant(None, NULL)
+        return left if left.type.kind is Kind.NULL else right
     return _times(operator, left, right, scope, span)
 
 

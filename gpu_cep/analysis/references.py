@@ -143,9 +143,9 @@ def _aggregate_type(node: Aggregate, type: DataType, scope: Scope) -> DataType |
         return None
     if node.function in ("min", "max") and type.kind is not Kind.OTHER:
         return type
-    if node.function == "sum" and type.kind in NUMERIC | {Kind.DURATION}:
+    if node.function == "sum" and type.kind in NUMERIC | {Kind.DURATION, Kind.NULL}:
         return decimal(MAX_DIGITS, type.scale) if type.kind is Kind.DECIMAL else type
-    if node.function == "avg" and type.kind in NUMERIC:
+    if node.function == "avg" and type.kind in NUMERIC | {Kind.NULL}:
         return FLOAT
     if node.function == "avg" and type.kind is Kind.DURATION:
         scope.faults.refuse(format_expression(node), "avg takes numbers; sum and count take durations", node.span)

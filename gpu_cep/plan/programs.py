@@ -170,6 +170,8 @@ def scale_factor(source: DataType, target: DataType) -> int:
 
 def _compile_cast(cast: Operation, emitter: _Emitter) -> int:
     (source,) = cast.arguments
+    if source.type.kind is Kind.NULL:
+        return emitter.emit("null")
     register = _compile(source, emitter)
     if is_float(source.type) == is_float(cast.type) and is_float(cast.type):
         return register
@@ -216,7 +218,7 @@ def string_comparisons(expression: Bound) -> tuple[tuple[int, ...], ...]:
         case Operation() if string_predicate_column(expression) is None:
             own = tuple(
                 leaf.column for argument in expression.arguments if argument.type.kind is Kind.STRING
-                for leaf in leaves(argument) if leaf.column is not None
+                for leaf in leaves(argument) if leaf.column is not None and leaf.type.kind is Kind.STRING
             )  # fmt: skip
             nested = tuple(group for argument in expression.arguments for group in string_comparisons(argument))
             return ((own,) if len(own) > 1 else ()) + nested
