@@ -17,6 +17,8 @@ from gpu_cep.analysis.faults import Faults
 from gpu_cep.lang.ast import And, Not, Or, PatternNode, Repeat, Seq, Span, Variable
 
 MAX_VARIABLES = 64
+MAX_BOUND = 2**31 - 1
+"""The largest bound of a quantifier: kernels count a binding's events in 32 bits."""
 
 SUPPORTED = "patterns are built of SEQ and AND, of single variables and of those with +, {n}, {n,} or {n,m}"
 
@@ -115,6 +117,8 @@ def _check_quantifier(node: Repeat, name: str, faults: Faults) -> None:
         faults.error(f"{written} allows no binding", node.span, "the upper bound is at least 1 and at least the lower bound")
     elif node.minimum == 0:
         faults.refuse(written, SUPPORTED, node.span)
+    if max(node.minimum, node.maximum or 0) > MAX_BOUND:
+        faults.refuse(f"the quantifier of {written}", f"bounds up to {MAX_BOUND:,} are", node.span)
     if not node.greedy:
         faults.refuse(f"the reluctant quantifier of {written}", "quantifiers take as much as the strategy lets them", node.span)
 

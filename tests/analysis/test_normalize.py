@@ -100,6 +100,8 @@ def test_order_is_the_naive_definition_and_a_strict_partial_order(shape: Pattern
         ("OR(SEQ(a?, NOT(b)), c*)", ["OR", "a?", "NOT", "c*"]),
         ("AND(SEQ(a, b), SEQ(c, b))", ["variable 'b' in several elements of AND or OR"]),
         (f"SEQ({', '.join(f'v{i}' for i in range(65))})", ["a pattern of 65 variables"]),
+        ("SEQ(a, b{2147483648})", ["the quantifier of b{2147483648}"]),
+        ("SEQ(a{1000000000000,}, b{1,2147483648})", ["the quantifier of a{1000000000000,}", "the quantifier of b{1,2147483648}"]),
     ],
 )
 def test_refusals(pattern: str, constructs: list[str]) -> None:
