@@ -2,8 +2,9 @@
 
 Streams are cut into batches that fit the cache; a stream longer than that is
 cut by its events into slices, each with the events that its last windows
-still reach. A batch reports the matches that start in its own events, so that
-chunks, time slices and, later, streaming state all use one seam.
+still reach. A batch reports the matches that start in its own events: the
+seam that time slices across tasks and streaming state are to use, once the
+engine's call takes them from outside.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ def _cut_stream(plan: Plan, ordered: OrderedEvents, low: int, stream_end: int, s
 
 def _reach(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> int:
     """Where the window of event `last` ends."""
+    if isinstance(plan.query.window, CountWindow):
+        return min(last + plan.query.window.events, stream_end)
     clock, length = window_clock(plan, ordered.times[last:stream_end])
     found = np.empty(1, np.int32)
     start = np.zeros(1, np.int64)

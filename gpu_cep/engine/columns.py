@@ -67,16 +67,18 @@ class EventColumns:
         if column not in self._arrow:
             width = len(self.query.schema.attributes)
             if column < width:
-                chunked = self.table.column(column)
-                self._arrow[column] = chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
-                if isinstance(self._arrow[column], pa.ChunkedArray):
-                    self._arrow[column] = pa.concat_arrays(self._arrow[column].chunks)
-                if pa.types.is_dictionary(self._arrow[column].type):
-                    self._arrow[column] = _null_free_dictionary(self._arrow[column])
+                self._arrow[column] = _one_array(self.table.column(column))
             else:
                 computed = self.query.computed[column - width]
                 self._arrow[column] = compute_column(computed, self.arrow(computed.column))
         return self._arrow[column]
+
+    def take(self, column: int, rows: pa.Array) -> pa.Array:
+        """The column's values at `rows`, in its own type."""
+        array = self.arrow(column)
+        if column >= len(self.query.schema.attributes) or array.type == self.table.schema.field(column).type:
+            return array.take(rows)
+        return _joined(self.table.column(column).take(rows))
 
     def values(self, column: int) -> Array:
         """The column in its machine representation (int32 and float32 as they are); what stands at NULLs is arbitrary."""
@@ -128,10 +130,7 @@ class EventColumns:
 
     def dense_rank(self, column: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The place of the value of each of `rows` among their distinct values: NULL first, NaN last."""
-        return dense_rank(self.arrow(column).take(pa.array(rows)))
-
-    def _is_text(self, column: int) -> bool:
-        return self._types[column].kind is Kind.STRING
+        return dense_rank(self.take(column, pa.array(rows)))
 
     @cached_property
     def _types(self) -> tuple[DataType, ...]:
@@ -148,9 +147,28 @@ def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:
     return ranks - 1
 
 
-def _null_free_dictionary(array: pa.Array) -> pa.Array:
-    """A dictionary array whose NULLs all stand in its indices."""
-    return array.dictionary_decode().dictionary_encode() if array.dictionary.null_count else array
+_LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+
+
+def _joined(column: pa.ChunkedArray) -> pa.Array:
+    """All chunks as one array; text of more than 2 GiB has larger offsets then."""
+    joined = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if isinstance(joined, pa.ChunkedArray) and column.type in _LARGE:
+        joined = column.cast(_LARGE[column.type]).combine_chunks()
+    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array, dictionaries without NULLs or repeated values."""
+    array = _joined(column)
+    return _plain_dictionary(array) if pa.types.is_dictionary(array.type) else array
+
+
+def _plain_dictionary(array: pa.Array) -> pa.Array:
+    """A dictionary array whose NULLs all stand in its indices, and whose values are distinct."""
+    values = array.dictionary
+    plain = values.null_count == 0 and len(values.unique()) == len(values)
+    return array if plain else array.dictionary_decode().dictionary_encode()
 
 
 def machine_values(array: pa.Array, name: str) -> Array:

@@ -21,6 +21,9 @@ from gpu_cep_kernels.rules import COMPARISONS
 # Events per block: labels, codes and a column or two stay in the second-level cache.
 BLOCK = 1 << 15
 
+# Row numbers are int32.
+_MOST_ROWS = 2**31
+
 Words = npt.NDArray[np.unsignedinteger[Any]]
 # Clears the label bits that a property denies the events [low, high).
 Step = Callable[[int, int, Words], None]
@@ -30,7 +33,7 @@ Step = Callable[[int, int, Words], None]
 class LabelledEvents:
     """The events that are kept, slice after slice: their row numbers (ascending) and labels."""
 
-    rows: list[npt.NDArray[np.signedinteger[Any]]]
+    rows: list[npt.NDArray[np.int32]]
     labels: list[Words]
 
 
@@ -61,15 +64,16 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
     Theorem 5.1); with ``partition`` those whose derived key is NULL or NaN,
     as it equals no other.
     """
+    if len(columns) >= _MOST_ROWS:
+        raise EventError(f"{len(columns):,} events are more than one call takes ({_MOST_ROWS - 1:,}): split them by stream")
     word = _word(len(plan.query.variables))
     steps = [step for planned in plan.properties for step in _steps(planned, columns, word)]
     steps += [_key_step(column, columns, word) for column in plan.derived]
-    row_type: type[np.signedinteger[Any]] = np.int32 if len(columns) < 2**31 else np.int64
     keeps_all = "filter" not in plan.steps
 
-    def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.signedinteger[Any]], Words]:
+    def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.int32], Words]:
         low, high = span
-        rows, labels = np.empty(high - low + 1, row_type), np.empty(high - low + 1, word.kind)
+        rows, labels = np.empty(high - low + 1, np.int32), np.empty(high - low + 1, word.kind)
         scratch = np.empty(min(BLOCK, high - low), word.kind)
         count = 0
         for start, end in blocks(low, high, BLOCK):

@@ -135,5 +135,5 @@ _TABLES: dict[str, Callable[[Plan, BoundEvents, Indices, tuple[str, ...]], list[
 
 def count_table(plan: Plan, columns: EventColumns, stream_rows: Indices, counts: Indices) -> pa.Table:
     """Matches per stream: `stream_rows` holds one input row of each stream that is reported."""
-    keys = [columns.arrow(column).take(pa.array(stream_rows)) for column in plan.query.partition_by]
+    keys = [columns.take(column, pa.array(stream_rows)) for column in plan.query.partition_by]
     return pa.Table.from_arrays([*keys, pa.array(counts)], schema=result_schema(plan, columns.table.schema))

@@ -41,7 +41,7 @@ class BoundEvents:
 
     def take(self, column: int, rows: Indices) -> pa.Array:
         """A column's values at input rows."""
-        return self.columns.arrow(column).take(pa.array(rows))
+        return self.columns.take(column, pa.array(rows))
 
     def list_offsets(self, places: Indices) -> pa.Array:
         """Places as the offsets of a list array."""
@@ -131,7 +131,7 @@ def _extreme(sign: int) -> Any:
         found = np.empty(len(places) - 1, np.int64)
         extreme_places(0, len(found), places, values, nulls, sign, found)
         chosen = pa.array(rows[np.maximum(found, 0)] if len(rows) else found, mask=found < 0)
-        return events.columns.arrow(column).take(chosen)
+        return events.columns.take(column, chosen)
 
     return pick
 

@@ -309,7 +309,8 @@ def _within(window: ast.Window | None, length: Fraction | None, stream: Stream) 
         return lambda first, last: last - first < window.amount
     times = stream.times
     if any(isinstance(time, float) for time in times):
-        return lambda first, last: times[last] - times[first] <= float(length)
+        # infinity is no time after infinity
+        return lambda first, last: times[last] == times[first] or times[last] - times[first] <= float(length)
     return lambda first, last: times[last] - times[first] <= length
 
 

@@ -86,5 +86,9 @@ def following(after: Any, event: int) -> int:
 
 @rule
 def within(first: Any, last: Any, length: Any) -> bool:
-    """The time window test, for float64 or for integer times seen as uint64, whose difference cannot overflow as first ≤ last."""
-    return last - first <= length
+    """The time window test for first ≤ last.
+
+    For float64, where infinity is no time after infinity, or for integer times
+    seen as uint64, whose difference cannot overflow.
+    """
+    return (last == first) | (last - first <= length)

@@ -120,7 +120,9 @@ def _planned(pattern: str | Query, events: pa.Schema, options: Options, settings
     read = columns_read(query, settings)
     narrow = pa.schema([events.field(number) for number in read])
     order = tuple(events.names[number] for number in tie_breakers(query, read))
-    return make_plan(pattern, narrow, replace(options, order_by=order), settings), narrow
+    # columns that no output carries are gone
+    carried = None if settings.columns is None else tuple(name for name in settings.columns if name in narrow.names)
+    return make_plan(pattern, narrow, replace(options, order_by=order), replace(settings, columns=carried)), narrow
 
 
 def _narrowed(df: DataFrame, planned: Plan, events: pa.Schema, codes: Codes) -> DataFrame:

@@ -104,3 +104,12 @@ def test_texts_leave_in_the_type_they_came_in(layout):
     found = cep.match(pa.table({"ts": range(9), "s": column}), "PATTERN a RETURN a.s")
     assert found["s"].to_pylist() == TEXTS
     assert found.schema.field("s").type == (pa.large_string() if layout == "string_view" else column.type)
+
+
+def test_a_dictionary_that_repeats_a_value_is_one_key_and_keeps_its_type():
+    keys = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), pa.array(["a", "a", "b"]))
+    events = pa.table({"ts": [1, 2, 3], "type": ["A", "B", "A"], "c": keys})
+    found = cep.match(events, "PATTERN SEQ(a, b)", partition_by="c")
+    assert found["c"].type == keys.type
+    assert found["c"].to_pylist() == ["a"]
+    assert cep.match(events, "PATTERN SEQ(a, b)", partition_by="c", output="count").to_pylist() == [{"c": "a", "count": 1}]

@@ -116,3 +116,18 @@ def test_a_quantified_variable_with_two_successors_among_ties():
     table = pa.table({"ts": [0, 0, 1, 1, 1], "type": [*"ABCAD"]})
     found = cep.match(table, "PATTERN SEQ(AND(A a+, B b), AND(C c, D d)) WITHIN 1", output="indices")
     assert found.to_pylist() == [{"a": [0], "b": 1, "c": 2, "d": 4}]
+
+
+@pytest.mark.parametrize("window", ["", " WITHIN 5"])
+@pytest.mark.parametrize("strategy", ["skip_till_next_match", "skip_till_any_match"])
+@pytest.mark.parametrize("pattern", ["B b", "AND(A a, B b)", "SEQ(A a, B b)", "AND(A a+, B b)"])
+def test_infinite_times(pattern, strategy, window):
+    inf = float("inf")
+    events = pa.table({"ts": [1.0, inf, 2.0, inf, -inf, -inf], "type": list("ABAAAB")})
+    found = [
+        cep.match(events, f"PATTERN {pattern}{window}", strategy=strategy, output="indices", algorithm=algorithm)
+        for algorithm in ("brute_force", "ses_automaton", "auto")
+    ]
+    assert found[0].num_rows > 0
+    assert found[1].equals(found[0])
+    assert found[2].equals(found[0])

@@ -152,3 +152,8 @@ def test_many_small_streams_are_few_calls(spark: SparkSession) -> None:
     before = time.monotonic()
     assert frame.count() == 2 * count
     assert time.monotonic() - before < 60
+
+
+def test_columns_that_no_output_carries_are_no_fault(spark: SparkSession) -> None:
+    found = cep.gpu_match(spark.createDataFrame(streams(40, seed=2)), "PATTERN A a RETURN a.ts AS t", columns="x")
+    assert found.columns == ["match_start", "match_end", "t"]
