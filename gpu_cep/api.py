@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.bind import bind
@@ -119,20 +120,11 @@ def match(
     from gpu_cep.engine.run import execute
     from gpu_cep.engine.tables import read_events
 
-    if threads is not None and threads < 1:
+    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
         raise PatternError(f"threads must be a whole number of at least 1, not {threads!r}")
-    table = read_events(events)
-    settings = Settings(
-        output=output,
-        engine=engine,
-        algorithm=algorithm,
-        after_match=after_match,
-        max_matches=max_matches,
-        max_steps=max_steps,
-        prune=pruning_steps(prune),
-        columns=None if columns is None else name_tuple(columns),
-    )
+    settings = replace(_settings(output, engine, algorithm, after_match, columns, prune), max_matches=max_matches, max_steps=max_steps)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
+    table = read_events(events)
     planned = make_plan(pattern, table.schema, options, settings)
     if planned.algorithm == "brute_force":
         from gpu_cep.engine.brute_force import enumerate_by_definition
@@ -167,43 +159,72 @@ def explain(
     strategy: str | None = None,
     ties: str = "strict",
     time_unit: str | None = None,
+    after_match: str = "all",
+    engine: str = "auto",
+    algorithm: str = "auto",
+    output: str = "matches",
+    columns: Names = None,
     prune: bool | Iterable[str] = True,
 ) -> Explanation:
-    """How a query will be answered, as an object that prints itself.
+    """How a query will be answered, as an object that prints itself; the keywords are those of :func:`match`.
 
     Without `events` (a table, or a schema's table without rows) there is no
     schema to bind to, and only the query itself is explained.
     """
-    query = parse(pattern) if isinstance(pattern, str) else pattern
+    query = pattern if isinstance(pattern, Query) else parse(pattern)
+    settings = _settings(output, engine, algorithm, after_match, columns, prune)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
     if events is None:
         return Explanation(query, None)
     from gpu_cep.engine.tables import read_events
 
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
-    planned = make_plan(pattern, read_events(events).schema, options, Settings(prune=pruning_steps(prune)))
-    return Explanation(query, planned)
+    return Explanation(query, make_plan(pattern, read_events(events).schema, options, settings))
 
 
-def name_tuple(names: Names) -> tuple[str, ...]:
-    """One name or several, as a tuple."""
+def _settings(output: str, engine: str, algorithm: str, after_match: str, columns: Names, prune: bool | Iterable[str]) -> Settings:
+    """The keywords of a call that bear on the plan, without bounds."""
+    return Settings(
+        output=output,
+        engine=engine,
+        algorithm=algorithm,
+        after_match=after_match,
+        prune=pruning_steps(prune),
+        columns=None if columns is None else name_tuple(columns),
+    )
+
+
+def name_tuple(names: Names, argument: str = "columns") -> tuple[str, ...]:
+    """One name or several, as a tuple; `argument` is the keyword that gives them."""
     if names is None:
         return ()
-    return (names,) if isinstance(names, str) else tuple(names)
+    chosen = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Iterable) else (names,)
+    if not all(isinstance(name, str) for name in chosen):
+        raise PatternError(f"{argument} must be the name of a column or a sequence of names, not {names!r}")
+    return chosen
 
 
 def make_options(
     timestamp: str, partition_by: Names, order_by: Names, type_column: str, strategy: str | None, ties: str, time_unit: str | None
 ) -> Options:
     """The keywords of a call as options, a single name as a tuple of one."""
+    required = {"timestamp": timestamp, "type_column": type_column, "ties": ties}
+    optional = {"strategy": strategy, "time_unit": time_unit}
+    _check_texts(required | {argument: value for argument, value in optional.items() if value is not None})
     return Options(
         timestamp=timestamp,
-        partition_by=None if partition_by is None else name_tuple(partition_by),
-        order_by=name_tuple(order_by),
+        partition_by=None if partition_by is None else name_tuple(partition_by, "partition_by"),
+        order_by=name_tuple(order_by, "order_by"),
         type_column=type_column,
         strategy=strategy,
         ties=ties,
         time_unit=time_unit,
     )
+
+
+def _check_texts(arguments: Mapping[str, object]) -> None:
+    faults = [Diagnostic(f"{name} must be text, not {value!r}") for name, value in arguments.items() if not isinstance(value, str)]
+    if faults:
+        raise PatternError(faults)
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -45,12 +45,23 @@ def parse(text: str) -> Query:
     """
     if not isinstance(text, str):
         raise PatternSyntaxError(f"a query is text, not {type(text).__name__}")
+    _check_characters(text)
     try:
         tree = _parse_tree(text)
         _check_depth(tree)
         return translate(tree)
     except DiagnosedError as error:
         raise type(error)(error.diagnostics, text) from None
+
+
+def _check_characters(text: str) -> None:
+    """Refuse text that no file, table or terminal can hold; its message does not quote it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        line, column = text.count("\n", 0, error.start) + 1, error.start - text.rfind("\n", 0, error.start)
+        message = f"U+{ord(text[error.start]):04X} is half of a surrogate pair and no character"
+        raise PatternSyntaxError([Diagnostic(message, Span(line, column, line, column + 1))]) from None
 
 
 @cache

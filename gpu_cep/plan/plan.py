@@ -96,7 +96,6 @@ class Plan:
     conditions read, `dictionaries` are groups of text columns that need one
     ordered dictionary. `steps` are the pruning steps that will run, `returns` the
     programs of RETURN's items (None: nothing to compute).
-    `exclusive`: no event can satisfy two variables, as far as the properties show.
     """
 
     query: BoundQuery

@@ -28,7 +28,7 @@ class Settings:
     `prune` names the pruning steps that may be used (see
     :data:`PRUNING_STEPS`; none changes the matches), `columns` the input
     columns that the output carries (None: all), `max_matches` bounds the
-    output, `max_steps` the work (automaton steps of one batch of windows).
+    output, `max_steps` the work: the automaton's steps over the whole run.
     """
 
     output: str = "matches"
@@ -45,6 +45,8 @@ def pruning_steps(prune: bool | Iterable[str]) -> tuple[str, ...]:
     """The steps that `prune=` means: all, none, or those named."""
     if isinstance(prune, bool):
         return PRUNING_STEPS if prune else ()
+    if not isinstance(prune, Iterable):
+        raise PatternError(f"prune must be True, False or some of {', '.join(PRUNING_STEPS)}, not {prune!r}")
     chosen = (prune,) if isinstance(prune, str) else tuple(prune)
     faults = [
         Diagnostic(f"prune: unknown step {step!r}; the steps are {', '.join(PRUNING_STEPS)}", hint=nearest(str(step), PRUNING_STEPS))

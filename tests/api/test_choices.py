@@ -84,6 +84,63 @@ def test_unknown_choices(options, hint):
     assert hint in fault(errors.PatternError, **options)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threads": "x"}, "threads must be a whole number of at least 1, not 'x'"),
+        ({"threads": 1.5}, "threads must be a whole number of at least 1, not 1.5"),
+        ({"threads": True}, "threads must be a whole number of at least 1, not True"),
+        ({"prune": None}, "prune must be True, False or some of filter, partition, summary, chain, not None"),
+        ({"prune": 5}, "prune must be True, False or some of filter, partition, summary, chain, not 5"),
+        ({"prune": [5]}, "prune: unknown step 5"),
+        ({"partition_by": 5}, "partition_by must be the name of a column or a sequence of names, not 5"),
+        ({"partition_by": [5]}, "partition_by must be the name of a column or a sequence of names, not [5]"),
+        ({"order_by": b"ts"}, "order_by must be the name of a column or a sequence of names, not b'ts'"),
+        ({"columns": {"ts": 1, 2: 3}}, "columns must be the name of a column or a sequence of names, not {'ts': 1, 2: 3}"),
+        ({"timestamp": 5}, "timestamp must be text, not 5"),
+        ({"timestamp": None}, "timestamp must be text, not None"),
+        ({"type_column": ["type"]}, "type_column must be text, not ['type']"),
+        ({"strategy": 5}, "strategy must be text, not 5"),
+        ({"ties": 5}, "ties must be text, not 5"),
+        ({"time_unit": 5}, "time_unit must be text, not 5"),
+        ({"output": 5}, "output=5 is unknown"),
+        ({"algorithm": None}, "algorithm=None is unknown"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_arguments_of_another_type(options, message):
+    assert message in fault(errors.PatternError, **options)
+
+
+EXPLAINED = {
+    "output": ("count", "matchs"),
+    "engine": ("cpu", "tpu"),
+    "algorithm": ("brute_force", "ses_automat"),
+    "after_match": ("all", "every"),
+    "columns": (["ts"], ["tss"]),
+    "prune": (["chain"], ["chian"]),
+    "timestamp": ("ts", 5),
+}
+
+
+@pytest.mark.parametrize("argument", EXPLAINED)
+def test_explain_takes_what_match_takes(argument):
+    sound, unsound = EXPLAINED[argument]
+    explained = cep.explain(PATTERN, EVENTS, **{argument: sound})
+    assert "algorithm" in str(explained)
+    if argument != "timestamp":
+        assert getattr(explained.plan.settings, argument) == (tuple(sound) if isinstance(sound, list) else sound)
+    with pytest.raises(errors.PatternError) as caught:
+        cep.explain(PATTERN, EVENTS, **{argument: unsound})
+    assert str(caught.value) == fault(errors.PatternError, **{argument: unsound})
+
+
+def test_explain_names_the_algorithm_that_was_chosen():
+    assert "algorithm  brute_force" in str(cep.explain(PATTERN, EVENTS, algorithm="brute_force"))
+    with pytest.raises(errors.EngineUnavailable):
+        cep.explain(PATTERN, EVENTS, engine="gpu")
+
+
 def test_all_unknown_choices_are_reported_at_once():
     message = fault(errors.PatternError, output="x", algorithm="y", max_steps=-1)
     assert all(name in message for name in ("output", "algorithm", "max_steps"))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu_cep.errors import CepError, DiagnosedError, Diagnostic, PatternError, PatternSyntaxError, UnsupportedError
-from gpu_cep.lang.ast import Query
+from gpu_cep.lang.ast import Query, Span
 from gpu_cep.lang.parser import MAX_DEPTH, parse
 
 
@@ -331,3 +331,15 @@ def test_a_damaged_query_is_a_query_or_a_diagnosed_error(place: int, inserted: l
     words[place : place + 1] = inserted
     found = outcome(" ".join(words))
     assert isinstance(found, Query) or found.span is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "column"), [("PATTERN a\nWHERE a.x = '\ud800'", 14), ('PATTERN a\nWHERE a."\udfff" = 1', 10), ("PATTERN a\n\udc00", 1)]
+)
+def test_half_a_surrogate_pair_is_no_character(text: str, column: int) -> None:
+    error = failure(text)
+    assert type(error) is PatternSyntaxError
+    (diagnostic,) = error.diagnostics
+    assert diagnostic.span == Span(2, column, 2, column + 1)
+    assert "is half of a surrogate pair" in str(error)
+    assert str(error).isascii()
