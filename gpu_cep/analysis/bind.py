@@ -111,7 +111,9 @@ def _key_columns(names: Sequence[str], role: str, scope: Scope) -> tuple[int, ..
             continue
         column = scope.schema.index(name)
         type = scope.schema.attributes[column].type
-        if type.kind is Kind.OTHER or type.precision > MAX_DIGITS:
+        if type.precision > MAX_DIGITS:
+            scope.faults.refuse(f"{role} {name!r} of type {type}", f"decimals up to {MAX_DIGITS} digits are exact")
+        elif type.kind is Kind.OTHER:
             scope.faults.refuse(f"{role} {name!r} of type {type}", "keys are numbers, texts, truth values, dates, times and durations")
         if column in columns:
             scope.faults.error(f"{role} names {name!r} twice")

@@ -30,8 +30,16 @@ def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     names = [field.name for field in fields]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise PatternError([Diagnostic(f"the result would have two columns {name!r}", hint="rename one with AS") for name in twice])
+        raise PatternError([Diagnostic(f"the result would have two columns {name!r}", hint=_clash_hint(plan, name)) for name in twice])
     return pa.schema(fields)
+
+
+def _clash_hint(plan: Plan, name: str) -> str:
+    """What to rename; the items of RETURN are told apart from the other columns when the query is bound."""
+    if plan.settings.output == "events":
+        return "rename the input column, or leave it out with columns="
+    variables = [variable.name for variable in plan.query.variables]
+    return "rename the variable" if plan.settings.output == "matches" and name in variables else "rename the input column"
 
 
 def carried_columns(plan: Plan, schema: pa.Schema) -> tuple[str, ...]:

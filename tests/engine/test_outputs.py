@@ -72,10 +72,23 @@ def test_a_column_of_the_result_cannot_stand_twice():
     for options in ({"output": "events", "columns": ["ts", "ts"]}, {"columns": ["ts", "ts"]}):
         with pytest.raises(PatternError, match="ts"):
             cep.match(EVENTS, PATTERN, **options)
-    with pytest.raises(PatternError, match="two columns 'match_start'"):
-        cep.match(EVENTS, "PATTERN SEQ(A match_start, B b)")
-    with pytest.raises(PatternError, match="variable"):
-        cep.match(EVENTS.append_column("variable", [range(9)]), PATTERN, output="events")
+
+
+@pytest.mark.parametrize(
+    ("column", "pattern", "options", "hint"),
+    [
+        ("x", "PATTERN SEQ(A match_start, B b)", {}, "rename the variable$"),
+        ("x", "PATTERN SEQ(A x, B b)", {"partition_by": "x"}, "rename the variable$"),
+        ("match_end", "PATTERN SEQ(A a, B b)", {"partition_by": "match_end"}, "rename the input column$"),
+        ("match_end", "PATTERN SEQ(A a, B b) RETURN a.ts", {"partition_by": "match_end"}, "rename the input column$"),
+        ("count", "PATTERN SEQ(A a, B b)", {"partition_by": "count", "output": "count"}, "rename the input column$"),
+        ("variable", "PATTERN SEQ(A a, B b)", {"output": "events"}, "rename the input column, or leave it out with columns=$"),
+        ("match_end", "PATTERN SEQ(A a, B b) RETURN a.ts AS match_start", {}, "name one of them with AS$"),
+    ],
+)
+def test_columns_that_clash_are_renamed_where_they_come_from(column, pattern, options, hint):
+    with pytest.raises(PatternError, match=rf"two columns (?s:.*)hint: {hint}"):
+        cep.match(EVENTS.append_column(column, [range(9)]), pattern, **options)
 
 
 @pytest.mark.parametrize("output", ["matches", "events", "indices", "count"])
