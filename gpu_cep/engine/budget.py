@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
-# Share of the memory free at the start that matches may take before they are built into a table.
-_MEMORY_SHARE = 0.4
+from gpu_cep.engine.footprint import Footprint
+
+# Share of the memory free when the matching begins that the result may take, all copies on its way to a table included.
+# The rest is for what a footprint cannot know: kernels' scratch, allocators' slack, text far longer than its column's mean.
+MEMORY_SHARE = 0.8
 
 
 class BudgetExceeded(Exception):
@@ -28,13 +32,19 @@ def _free_memory() -> int:
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
+def memory_for_results(concurrent: int) -> int:
+    """Bytes that the result of one of so many concurrent runs on this machine may take."""
+    return int(_free_memory() * MEMORY_SHARE) // concurrent
+
+
 @dataclass
 class Budget:
     """What one run may still produce; shared by its threads."""
 
     max_matches: int | None
     max_steps: int | None
-    memory: int = field(default_factory=lambda: int(_free_memory() * _MEMORY_SHARE))
+    footprint: Footprint
+    memory: int
     matches: int = 0
     bytes: int = 0
     steps: int = 0
@@ -45,23 +55,31 @@ class Budget:
         """End the run: threads that are still at work stop the next time they account for it."""
         self.closed = True
 
-    def spend(self, start: int, matches: int, size: int, steps: int) -> None:
-        """Account for matches found (their bytes) and steps made in the window that starts at event `start`.
+    def spend(self, matches: int, events: int, steps: int, start_of: Callable[[int], int]) -> None:
+        """Account for matches found, the events they bind, and the steps made.
+
+        Parameters
+        ----------
+        start_of
+            Says at which event match i of these starts; and for ``i == matches``, the window that the search has come to.
 
         Raises
         ------
         BudgetExceeded
         """
         if self.closed:
-            raise BudgetExceeded(start, "the run has ended")
+            raise BudgetExceeded(start_of(matches), "the run has ended")
         with self._lock:
+            before = self.matches
             self.matches += matches
-            self.bytes += size
+            self.bytes += self.footprint.of(matches, events)
             self.steps += steps
             if self.max_matches is not None and self.matches > self.max_matches:
-                raise BudgetExceeded(start, f"more than max_matches={self.max_matches:,} matches")
+                beyond = max(0, self.max_matches - before)
+                raise BudgetExceeded(start_of(beyond), f"more than max_matches={self.max_matches:,} matches")
             if self.bytes > self.memory:
                 memory = f"{self.memory / 2**30:.1f} GiB"
-                raise BudgetExceeded(start, f"{self.matches:,} matches take more than {memory}; use output='count' or a narrower pattern")
+                reason = f"the result of {self.matches:,} matches takes more than {memory}; use output='count' or a narrower pattern"
+                raise BudgetExceeded(start_of(matches), reason)
             if self.max_steps is not None and self.steps > self.max_steps:
-                raise BudgetExceeded(start, f"more than max_steps={self.max_steps:,} automaton steps")
+                raise BudgetExceeded(start_of(matches), f"more than max_steps={self.max_steps:,} automaton steps")

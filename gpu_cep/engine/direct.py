@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.candidates import Candidates, Windows, chained
-from gpu_cep.engine.matches import Indices, Matches
+from gpu_cep.engine.matches import Counts, Indices, Matches
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.direct import bind_events, count_bindings
@@ -52,8 +52,8 @@ class DirectMatcher:
         """The starts of the matches."""
         return chained(windows, windows.starts, self.tables, exact=True)
 
-    def find(self, batch: Batch, windows: Windows, candidates: Candidates) -> Matches:
-        """The matches themselves."""
+    def counts(self, windows: Windows, candidates: Candidates) -> Counts:
+        """How many events each match binds to each variable."""
         starts, earliest = candidates.starts, candidates.earliest
         assert earliest is not None
         counts = np.empty(earliest.shape[::-1], np.int32)
@@ -61,6 +61,12 @@ class DirectMatcher:
             0, len(starts), starts, windows.clock, windows.stream_end, windows.length,
             self.tables.pattern, windows.occurrence, earliest, counts,
         )  # fmt: skip
+        return counts
+
+    def find(self, batch: Batch, windows: Windows, candidates: Candidates, counts: Counts) -> Matches:
+        """The matches themselves."""
+        starts, earliest = candidates.starts, candidates.earliest
+        assert earliest is not None
         offsets: Indices = np.concatenate([[0], np.cumsum(counts.sum(axis=1, dtype=np.int64))])
         events = np.empty(int(offsets[-1]), np.int64)
         bind_events(0, len(starts), batch.low, offsets, counts, windows.occurrence, earliest, events)

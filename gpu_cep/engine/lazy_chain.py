@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -96,7 +98,7 @@ class _Enumeration:
             status = self._advance(starts, events, None)
             taken = int(self.run.state[MATCHES])
             part = Matches(starts[:taken] + self.batch.low, np.ones((taken, variables), np.int32), events[:taken].ravel())
-            self._spend(taken, part.size)
+            self._spend(taken, len(part.events), part.first.item)
             found.append(part)
             capacity = min(4 * capacity, _LARGEST_OUTPUT)
         return found
@@ -110,7 +112,7 @@ class _Enumeration:
         while status != FINISHED:
             status = self._advance(starts, events, totals)
             counted = int(totals.sum())
-            self._spend(counted - spent, 0)
+            self._spend(counted - spent, 0, partial(_stream_start, self.batch.low, starts, totals, spent))
             spent = counted
         matched = totals > 0
         return starts[matched] + self.batch.low, totals[matched]
@@ -133,6 +135,16 @@ class _Enumeration:
         """The first of the events at the top `depth` places of the stack."""
         return self.batch.low + int(self.run.event[:depth].min())
 
-    def _spend(self, matches: int, size: int) -> None:
-        self.search.budget.spend(self._start(max(int(self.run.state[DEPTH]), 1)), matches, size, int(self.run.state[STEPS]))
+    def _spend(self, matches: int, events: int, match_start: Callable[[int], int]) -> None:
+        """Account for what was found since the last time; ``match_start(i)`` is the first event of match i of it."""
+
+        def start_of(match: int) -> int:
+            return match_start(match) if match < matches else self._start(max(int(self.run.state[DEPTH]), 1))
+
+        self.search.budget.spend(matches, events, int(self.run.state[STEPS]), start_of)
         self.run.state[STEPS] = self.run.state[MATCHES] = 0
+
+
+def _stream_start(low: int, starts: Indices, totals: Indices, spent: int, match: int) -> int:
+    """The first start of a match in the stream of match `match` behind the first `spent`."""
+    return low + int(starts[np.searchsorted(np.cumsum(totals), spent + match, side="right")])

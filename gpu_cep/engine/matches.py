@@ -31,11 +31,6 @@ class Matches:
     def __len__(self) -> int:
         return len(self.first)
 
-    @property
-    def size(self) -> int:
-        """Bytes taken."""
-        return self.first.nbytes + self.counts.nbytes + self.events.nbytes
-
     @cached_property
     def offsets(self) -> Indices:
         """Where each match's events begin in `events`, and their end."""

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.engine.batches import cut_batches
-from gpu_cep.engine.budget import Budget, BudgetExceeded
+from gpu_cep.engine.budget import Budget, BudgetExceeded, memory_for_results
 from gpu_cep.engine.by_frequency import ByFrequency
 from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.footprint import result_footprint
 from gpu_cep.engine.keys import encode_keys
 from gpu_cep.engine.labels import label_events
 from gpu_cep.engine.lazy_chain import LazyChain
@@ -30,10 +31,12 @@ from gpu_cep_kernels.launch import available_threads, spread
 # Sums of match counts are exact in int64 below this bound, whatever the rounding of the float sum that is compared with it.
 _MOST_MATCHES = 2.0**62
 
+_LESS_MEMORY = "use output='count' or a narrower pattern"
+
 _MATCHERS: dict[str, Callable[[Search], Matcher]] = {"ses_automaton": TwoPhase, "lazy_chain": LazyChain, "by_frequency": ByFrequency}
 
 
-def execute(plan: Plan, table: pa.Table, *, threads: int | None = None, profile: Profile | None = None) -> pa.Table:
+def execute(plan: Plan, table: pa.Table, *, threads: int | None = None, profile: Profile | None = None, concurrent: int = 1) -> pa.Table:
     """Run `plan` over the events of `table`.
 
     Parameters
@@ -42,6 +45,8 @@ def execute(plan: Plan, table: pa.Table, *, threads: int | None = None, profile:
         Threads to use; None: all cores that the process may use.
     profile
         Receives the counts and seconds of each stage.
+    concurrent
+        How many such runs share this machine's memory (the tasks of a Spark executor's host).
 
     Raises
     ------
@@ -55,12 +60,13 @@ def execute(plan: Plan, table: pa.Table, *, threads: int | None = None, profile:
     columns = EventColumns(table, plan.query, plan.dictionaries)
     profile.add("events", len(columns))
     ordered = _ordered(plan, columns, threads, profile)
-    budget = Budget(plan.settings.max_matches, plan.settings.max_steps)
+    settings = plan.settings
+    budget = Budget(settings.max_matches, settings.max_steps, result_footprint(plan, columns), memory_for_results(concurrent))
     search = Search(plan, matcher_tables(plan, tabulator(columns)), ordered, budget, profile)
     matcher = _MATCHERS[plan.algorithm](search)
     batches = cut_batches(plan, ordered)
     try:
-        if plan.settings.output == "count":
+        if settings.output == "count":
             return _counted(plan, columns, ordered, spread(matcher.count, batches, threads))
         found = concatenated(spread(matcher.find, batches, threads), len(plan.query.variables))
     except BudgetExceeded as exceeded:
@@ -68,11 +74,17 @@ def execute(plan: Plan, table: pa.Table, *, threads: int | None = None, profile:
     except ConditionOverflow as overflow:
         condition = plan.conditions[overflow.condition].text
         raise EventError(f"integer overflow in {condition}, in {_window_name(plan, columns, ordered, overflow.start)}") from None
+    except MemoryError:
+        raise MatchLimitExceeded(f"out of memory while matching; {_LESS_MEMORY}") from None
     finally:
         budget.close()
     with profile.stage("results"):
-        matches, streams = in_result_order(plan, columns, ordered, found)
-        return match_table(plan, columns, ordered.rows, streams, matches)
+        try:
+            matches, streams = in_result_order(plan, columns, ordered, found)
+            return match_table(plan, columns, ordered.rows, streams, matches)
+        except MemoryError:
+            number = f"{len(found):,} matches"
+            raise MatchLimitExceeded(f"out of memory while building the result of {number}; {_LESS_MEMORY}") from None
 
 
 def _ordered(plan: Plan, columns: EventColumns, threads: int, profile: Profile) -> OrderedEvents:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +34,7 @@ Indices = npt.NDArray[np.int64]
 # Steps between two returns to Python, so that a long enumeration can be interrupted and its budget checked.
 _STEPS_PER_CALL = 1 << 21
 _PATH = 64
+# Matches, and events, that one buffer holds at most; events and one more path, so that it always has room for one match.
 _LARGEST_BUFFER = 1 << 22
 
 
@@ -54,12 +57,14 @@ class SesAutomaton:
 
     def find(self, batch: Batch, windows: Windows, candidates: Candidates) -> Matches:
         """The matches that start at the candidates, in order of first event, last event and bindings."""
-        starts, ends = candidates.starts, _window_ends(windows, candidates)
-        found: list[Matches] = []
         tables = self.search.tables
         variables = len(tables.pattern.order)
+        if self._too_few(batch, candidates):
+            return concatenated([], variables)
+        starts, ends = candidates.starts, _window_ends(windows, candidates)
+        found: list[Matches] = []
         capacity = len(starts) + 16
-        output = _output(capacity, capacity * (tables.fewest + 2), variables)
+        output = _output(capacity, min(capacity * (tables.fewest + 2), _LARGEST_BUFFER) + _PATH, variables)
         run = new_run(_PATH, variables, tables.conditions, tables.programs)
         status = OUTPUT_FULL
         while status != FINISHED:
@@ -69,28 +74,30 @@ class SesAutomaton:
                 # copies, all three: the buffers are written again unless they were full
                 first, counts = starts[output.starts[:taken]] + batch.low, output.counts[:taken].copy()
                 found.append(Matches(first, counts, output.events[:filled] + batch.low))
-            self._spend(run, batch, starts, taken, 8 * filled + (8 + 4 * variables) * taken)
+            self._spend(run, batch, starts, taken, filled, output.starts.item)
             run.state[MATCHES] = run.state[EVENTS] = 0
             if status == PATH_FULL:
                 run = deepened(run)
             if status == OUTPUT_FULL:
                 capacity = min(2 * capacity, _LARGEST_BUFFER)
-                output = _output(capacity, capacity * (tables.fewest + 2) + len(run.event), variables)
+                output = _output(capacity, min(capacity * (tables.fewest + 2), _LARGEST_BUFFER) + len(run.event), variables)
         return concatenated(found, variables).sorted_within_starts()
 
     def count(self, batch: Batch, windows: Windows, candidates: Candidates) -> Indices:
         """The number of matches that start at each candidate."""
+        totals = np.zeros(len(candidates.starts), np.int64)
+        if self._too_few(batch, candidates):
+            return totals
         starts, ends = candidates.starts, _window_ends(windows, candidates)
         tables = self.search.tables
         variables = len(tables.pattern.order)
         run = new_run(_PATH, variables, tables.conditions, tables.programs)
-        totals = np.zeros(len(starts), np.int64)
         output = _output(0, 0, variables)
         status, spent = PATH_FULL, 0
         while status != FINISHED:
             status = self._advance(batch, windows, starts, ends, run, output, counting=True, totals=totals)
             counted = int(totals.sum())
-            self._spend(run, batch, starts, counted - spent, 0)
+            self._spend(run, batch, starts, counted - spent, 0, partial(_candidate_of, totals, spent))
             spent = counted
             if status == PATH_FULL:
                 run = deepened(run)
@@ -119,11 +126,24 @@ class SesAutomaton:
             raise ConditionOverflow(int(run.state[ERROR_CONDITION]) - 1, int(starts[run.state[CANDIDATE]]) + batch.low)
         return int(status)
 
-    def _spend(self, run: Run, batch: Batch, starts: Indices, matches: int, size: int) -> None:
+    def _spend(self, run: Run, batch: Batch, starts: Indices, matches: int, events: int, candidate_of: Callable[[int], int]) -> None:
+        """Account for what was found since the last time; ``candidate_of(i)`` is the candidate of match i of it."""
         current = min(int(run.state[CANDIDATE]), len(starts) - 1)
-        start = int(starts[current]) + batch.low if len(starts) else batch.low
-        self.search.budget.spend(start, matches, size, int(run.state[STEPS]))
+
+        def start_of(match: int) -> int:
+            return batch.low + int(starts[candidate_of(match) if match < matches else current])
+
+        self.search.budget.spend(matches, events, int(run.state[STEPS]), start_of)
         run.state[STEPS] = 0
+
+    def _too_few(self, batch: Batch, candidates: Candidates) -> bool:
+        """Whether there are no windows, or not the events that a match needs."""
+        return not len(candidates.starts) or self.search.tables.fewest > batch.high - batch.low
+
+
+def _candidate_of(totals: Indices, spent: int, match: int) -> int:
+    """The candidate of match `match` behind the first `spent`, of which ``totals[w]`` belong to candidate w."""
+    return int(np.searchsorted(np.cumsum(totals), spent + match, side="right"))
 
 
 def _window_ends(windows: Windows, candidates: Candidates) -> npt.NDArray[np.int32]:

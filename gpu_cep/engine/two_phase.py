@@ -25,8 +25,9 @@ class TwoPhase:
         windows, candidates, direct = self._candidates(batch)
         with self.search.profile.stage("matching"):
             if direct is not None:
-                matches = direct.find(batch, windows, candidates)
-                self.search.budget.spend(_last_start(batch, candidates), len(matches), matches.size, 0)
+                counts = direct.counts(windows, candidates)
+                self._spend(batch, candidates, int(counts.sum(dtype=np.int64)))
+                matches = direct.find(batch, windows, candidates, counts)
             else:
                 matches = SesAutomaton(self.search).find(batch, windows, candidates)
         self.search.profile.add("matches", len(matches))
@@ -38,7 +39,7 @@ class TwoPhase:
         with self.search.profile.stage("matching"):
             if direct is not None:
                 totals = np.ones(len(candidates.starts), np.int64)
-                self.search.budget.spend(_last_start(batch, candidates), len(totals), 0, 0)
+                self._spend(batch, candidates, 0)
             else:
                 totals = SesAutomaton(self.search).count(batch, windows, candidates)
         self.search.profile.add("matches", int(totals.sum()))
@@ -55,7 +56,8 @@ class TwoPhase:
         profile.add("candidates", len(candidates.starts))
         return windows, candidates, direct
 
-
-def _last_start(batch: Batch, candidates: Candidates) -> int:
-    """The ordered event at which the batch's last candidate window starts: the one to name when a bound is passed."""
-    return batch.low + (int(candidates.starts[-1]) if len(candidates.starts) else 0)
+    def _spend(self, batch: Batch, candidates: Candidates, events: int) -> None:
+        """Account for one match of each candidate, which bind so many events together."""
+        starts = candidates.starts
+        if len(starts):
+            self.search.budget.spend(len(starts), events, 0, lambda match: batch.low + int(starts[min(match, len(starts) - 1)]))

@@ -49,6 +49,39 @@ def test_a_limit_that_is_just_reached_is_kept(output, options, condition):
         cep.match(events, pattern, output=output, max_matches=1, **options)
 
 
+TWO_STREAMS = pa.table({"k": [0] * 2 + [1] * 6 + [2] * 2, "ts": range(10), "type": list("AAABABABAB")})
+
+
+@pytest.mark.parametrize("output", ["indices", "count"])
+@pytest.mark.parametrize(
+    ("options", "start"),
+    [
+        ({}, 4),
+        ({"prune": False}, 4),
+        ({"algorithm": "ses_automaton", **ANY}, 2),
+        ({"algorithm": "lazy_chain", **ANY}, 2),
+    ],
+)
+def test_the_window_of_the_first_match_beyond_the_limit_is_named(output, options, start):
+    with pytest.raises(MatchLimitExceeded, match=rf"max_matches=1 .*starts at ts={start} \(input row {start}\) of stream k=1"):
+        cep.match(TWO_STREAMS, "PATTERN SEQ(A a, B b)", partition_by="k", max_matches=1, output=output, **options)
+
+
+@pytest.mark.parametrize("output", ["matches", "count"])
+@pytest.mark.parametrize("options", [{}, {"prune": False}, ANY], ids=["next", "unpruned", "any"])
+@pytest.mark.parametrize("pattern", ["a{1000000000}", "SEQ(A a{1000000000}, B b)", "SEQ(A a{1000000000}, B b) WHERE a.ts < b.ts"])
+def test_a_minimum_beyond_all_events_takes_no_memory(output, options, pattern):
+    for events in (TWO_STREAMS, TWO_STREAMS.slice(0, 0)):
+        found = cep.match(events, f"PATTERN {pattern}", output=output, **options)
+        assert found.num_rows == 0 or found.to_pydict() == {"count": [0]}
+
+
+def test_matches_longer_than_the_first_buffers_are_found():
+    events = pa.table({"ts": range(300), "x": range(300)})
+    found = cep.match(events, "PATTERN a+ WHERE a[i].x > a[i-1].x", output="indices", algorithm="ses_automaton")
+    assert found["a"].to_pylist() == [list(range(start, 300)) for start in range(300)]
+
+
 def test_brute_force_keeps_max_matches():
     events = pa.table({"ts": [1, 2, 3, 4], "type": ["A", "B", "A", "B"]})
     with pytest.raises(MatchLimitExceeded, match="max_matches=1"):

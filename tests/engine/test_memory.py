@@ -1,0 +1,92 @@
+"""The memory that a result takes is bounded by what is free, all copies included."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pyarrow as pa
+import pytest
+
+import gpu_cep as cep
+from gpu_cep.engine import budget, run
+from gpu_cep.errors import MatchLimitExceeded
+
+ANY = {"strategy": "skip_till_any_match"}
+FORMS = {
+    "indices": {"output": "indices"},
+    "matches": {"output": "matches"},
+    "chosen columns": {"output": "matches", "columns": ["x"]},
+    "events": {"output": "events"},
+    "lists": {"output": "matches", "returns": "RETURN a, a.text AS texts"},
+    "aggregates": {"output": "matches", "returns": "RETURN sum(a.x) AS s, max(a.text) AS t, avg(a.x) * 2 AS d, count(a) AS n"},
+}
+
+
+def events(count):
+    return pa.table({"ts": range(count), "x": range(count), "text": [f"text {i}" for i in range(count)]})
+
+
+def subsets(count, output, returns="", **options):
+    """All 2 ** count − 1 subsets of the events."""
+    return cep.match(events(count), f"PATTERN a+ {returns}", output=output, **options, **ANY)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_footprint_covers_the_peak(form, monkeypatch):
+    budgets = []
+
+    class Recorded(budget.Budget):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            budgets.append(self)
+
+    monkeypatch.setattr(run, "Budget", Recorded)
+    subsets(4, **FORMS[form])
+    tracemalloc.start()
+    try:
+        table = subsets(16, **FORMS[form])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert table.num_rows >= 2**16 - 1
+    # tracemalloc sees NumPy's memory, not Arrow's
+    assert max(peak, table.nbytes) < budgets[-1].bytes < 4 * (peak + table.nbytes)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_does_not_fit_the_free_memory_is_refused(form, monkeypatch):
+    monkeypatch.setattr(budget, "_free_memory", lambda: 2**24)
+    with pytest.raises(MatchLimitExceeded, match=r"takes more than 0\.0 GiB; use output='count' .*, in the window that starts at ts=0"):
+        subsets(22, **FORMS[form])
+    assert subsets(10, **FORMS[form]).num_rows >= 2**10 - 1
+
+
+def test_one_long_match_per_event_is_refused_before_it_is_built(monkeypatch):
+    monkeypatch.setattr(budget, "_free_memory", lambda: 2**30)
+    tracemalloc.start()
+    try:
+        with pytest.raises(MatchLimitExceeded, match=r"takes more than 0\.8 GiB"):
+            cep.match(pa.table({"ts": range(20_000)}), "PATTERN a+", output="indices")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**27
+
+
+def test_concurrent_runs_share_the_memory(monkeypatch):
+    monkeypatch.setattr(budget, "_free_memory", lambda: 1000)
+    assert budget.memory_for_results(1) == int(1000 * budget.MEMORY_SHARE)
+    assert budget.memory_for_results(4) == budget.memory_for_results(1) // 4
+
+
+@pytest.mark.parametrize(
+    ("stage", "message"), [("spread", "out of memory while matching; use"), ("match_table", "while building the result of 3 matches; use")]
+)
+@pytest.mark.parametrize("error", [MemoryError, pa.ArrowMemoryError])
+def test_memory_that_runs_out_all_the_same_is_said(stage, message, error, monkeypatch):
+    def exhausted(*arguments):
+        raise error("malloc of size 42 failed")
+
+    monkeypatch.setattr(run, stage, exhausted)
+    with pytest.raises(MatchLimitExceeded, match=message):
+        subsets(2, "matches")
