@@ -48,6 +48,7 @@ HOMES = {
         "gpu_cep_spark",
         # where tables come in …
         "gpu_cep.engine.columns",
+        "gpu_cep.engine.encodings",
         "gpu_cep.engine.host_functions",
         "gpu_cep.engine.run",
         "gpu_cep.engine.tables",

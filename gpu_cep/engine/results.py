@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.encodings import is_copied
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.returns import BoundEvents, return_array, return_type, whole_type
-from gpu_cep.errors import Diagnostic, PatternError, nearest
+from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.plan.plan import Plan
 
 MATCH_START, MATCH_END = "match_start", "match_end"
@@ -24,6 +25,8 @@ def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     ------
     PatternError
         Two columns of the result would have one name, or `columns=` names one that is not there.
+    UnsupportedError
+        The result would hold a column of a type that Arrow cannot copy.
     """
     carried = carried_columns(plan, schema)
     fields = _SCHEMAS[plan.settings.output](plan, schema, carried)
@@ -31,7 +34,15 @@ def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise PatternError([Diagnostic(f"the result would have two columns {name!r}", hint=_clash_hint(plan, name)) for name in twice])
+    if not all(is_copied(field.type) for field in fields):
+        raise UnsupportedError([_not_copied(field) for field in schema if not is_copied(field.type)])
     return pa.schema(fields)
+
+
+def _not_copied(field: pa.Field) -> Diagnostic:
+    return Diagnostic(
+        f"the column {field.name!r} of type {field.type} in the result is not supported", hint="leave it out, with columns= or RETURN"
+    )
 
 
 def _clash_hint(plan: Plan, name: str) -> str:

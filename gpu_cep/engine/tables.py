@@ -22,6 +22,7 @@ from gpu_cep.analysis.types import (
     duration,
     timestamp,
 )
+from gpu_cep.engine.encodings import decoded
 from gpu_cep.errors import EventError
 
 
@@ -67,29 +68,17 @@ def read_events(events: Any) -> pa.Table:
         The file cannot be read, or `events` is none of these.
     """
     if isinstance(events, pa.Table):
-        return _without_views(events)
+        return decoded(events)
     if isinstance(events, (str, Path)):
-        return _without_views(_read_file(Path(events)))
+        return decoded(_read_file(Path(events)))
     if isinstance(events, pa.RecordBatch):
-        return _without_views(pa.Table.from_batches([events]))
+        return decoded(pa.Table.from_batches([events]))
     if hasattr(events, "__arrow_c_stream__"):
-        return _without_views(pa.table(events))
+        return decoded(pa.table(events))
     raise EventError(
         f"events: cannot read {type(events).__name__}; expected a table with the Arrow C stream interface "
         "(pyarrow, pandas, polars, duckdb …) or a path to a .parquet, .csv or .arrow file"
     )
-
-
-def _without_views(table: pa.Table) -> pa.Table:
-    """`table` with string and binary views (polars hands out these) as large strings and binaries: Arrow's functions read few views."""
-    for number, field in enumerate(table.schema):
-        plain = _VIEWS.get(field.type)
-        if plain is not None:
-            table = table.set_column(number, field.with_type(plain), table.column(number).cast(plain))
-    return table
-
-
-_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 
 def _read_parquet(path: Path) -> pa.Table:
