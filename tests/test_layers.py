@@ -48,9 +48,11 @@ HOMES = {
         "gpu_cep_spark",
         # where tables come in …
         "gpu_cep.engine.columns",
+        "gpu_cep.engine.footprint",
         "gpu_cep.engine.encodings",
         "gpu_cep.engine.host_functions",
         "gpu_cep.engine.run",
+        "gpu_cep.engine.slices",
         "gpu_cep.engine.tables",
         "gpu_cep.engine.text",
         # … and go out

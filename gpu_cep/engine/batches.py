@@ -2,9 +2,8 @@
 
 Streams are cut into batches that fit the cache; a stream longer than that is
 cut by its events into slices, each with the events that its last windows
-still reach. A batch reports the matches that start in its own events: the
-seam that time slices across tasks and streaming state are to use, once the
-engine's call takes them from outside.
+still reach. A batch reports the matches that start in its own events, as a
+run over a slice of time does (see :mod:`gpu_cep.engine.slices`).
 """
 
 from __future__ import annotations

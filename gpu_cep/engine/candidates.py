@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gpu_cep.engine.batches import Batch, window_clock
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.engine.profile import Profile
+from gpu_cep.engine.slices import WHOLE, TimeSlice
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.summary import prefix_counts, select_candidates, select_chained, select_starts
@@ -57,10 +58,12 @@ class Candidates:
     earliest: Places | None
 
 
-def match_windows(plan: Plan, ordered: OrderedEvents, batch: Batch, tables: MatcherTables, profile: Profile) -> Windows:
-    """The windows of a batch (thesis Def. 4.3) and the starts that can begin a match at all (Condition 5.2)."""
+def match_windows(
+    plan: Plan, ordered: OrderedEvents, batch: Batch, tables: MatcherTables, profile: Profile, own: TimeSlice = WHOLE
+) -> Windows:
+    """The windows of a batch (thesis Def. 4.3) and the starts in `own` that can begin a match at all (Condition 5.2)."""
     labels, times = ordered.labels[batch.low : batch.high], ordered.times[batch.low : batch.high]
-    size, own = len(labels), batch.own - batch.low
+    size, owned = len(labels), batch.own - batch.low
     with profile.stage("windows"):
         first, last = (int(place) for place in np.searchsorted(ordered.offsets, [batch.low, batch.high - 1], side="right"))
         stream_end, after = np.empty(size, np.int32), np.empty(size + 1, np.int32)
@@ -70,8 +73,10 @@ def match_windows(plan: Plan, ordered: OrderedEvents, batch: Batch, tables: Matc
         occurrence = np.empty((len(tables.pattern.before), size + 2), np.int32)
         next_occurrences(labels, len(tables.pattern.before), occurrence)
     with profile.stage("starts"):
-        starts = np.empty(own + 1, np.int64)
-        starts = starts[: select_starts(0, own, labels, tables.minimal, starts)]
+        starts = np.empty(owned + 1, np.int64)
+        starts = starts[: select_starts(0, owned, labels, tables.minimal, starts)]
+        if own != WHOLE:
+            starts = starts[own.holds(times[starts])]
     profile.add("windows", len(starts))
     untied = plan.query.ties == "position" or ties == 0
     return Windows(labels, clock, length, stream_end, after[:0] if untied else after, occurrence, starts)

@@ -22,6 +22,7 @@ from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.programs import tabulator
 from gpu_cep.engine.results import count_table, match_table
 from gpu_cep.engine.search import ConditionOverflow, Matcher, Search
+from gpu_cep.engine.slices import WHOLE, TimeSlice
 from gpu_cep.engine.streams import OrderedEvents, load_times, order_events
 from gpu_cep.engine.two_phase import TwoPhase
 from gpu_cep.errors import EventError, MatchLimitExceeded
@@ -36,11 +37,22 @@ _LESS_MEMORY = "use output='count' or a narrower pattern"
 _MATCHERS: dict[str, Callable[[Search], Matcher]] = {"ses_automaton": TwoPhase, "lazy_chain": LazyChain, "by_frequency": ByFrequency}
 
 
-def execute(plan: Plan, table: pa.Table, *, threads: int | None = None, profile: Profile | None = None, concurrent: int = 1) -> pa.Table:
+def execute(
+    plan: Plan,
+    table: pa.Table,
+    *,
+    own: TimeSlice = WHOLE,
+    threads: int | None = None,
+    profile: Profile | None = None,
+    concurrent: int = 1,
+) -> pa.Table:
     """Run `plan` over the events of `table`.
 
     Parameters
     ----------
+    own
+        Report only the matches that start in this slice of time; what its
+        successor needs, :func:`gpu_cep.engine.slices.events_to_keep` tells.
     threads
         Threads to use; None: all cores that the process may use.
     profile
@@ -62,8 +74,9 @@ def execute(plan: Plan, table: pa.Table, *, threads: int | None = None, profile:
     ordered = _ordered(plan, columns, threads, profile)
     settings = plan.settings
     budget = Budget(settings.max_matches, settings.max_steps, result_footprint(plan, columns), memory_for_results(concurrent))
-    search = Search(plan, matcher_tables(plan, tabulator(columns)), ordered, budget, profile)
-    matcher = _MATCHERS[plan.algorithm](search)
+    search = Search(plan, matcher_tables(plan, tabulator(columns)), ordered, budget, profile, own)
+    # only the two-phase strategy goes from start to start
+    matcher = _MATCHERS[plan.algorithm](search) if own == WHOLE else TwoPhase(search)
     batches = cut_batches(plan, ordered)
     try:
         if settings.output == "count":

@@ -10,6 +10,7 @@ from gpu_cep.engine.budget import Budget
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.engine.profile import Profile
+from gpu_cep.engine.slices import WHOLE, TimeSlice
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.plan.plan import Plan
 
@@ -25,13 +26,14 @@ class ConditionOverflow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is sought and where; shared by all batches and threads."""
+    """What is sought and where; shared by all batches and threads. Only matches that start in `own` are asked for."""
 
     plan: Plan
     tables: MatcherTables
     ordered: OrderedEvents
     budget: Budget
     profile: Profile
+    own: TimeSlice = WHOLE
 
 
 class Matcher(Protocol):

@@ -47,7 +47,7 @@ class TwoPhase:
 
     def _candidates(self, batch: Batch) -> tuple[Windows, Candidates, DirectMatcher | None]:
         plan, tables, profile = self.search.plan, self.search.tables, self.search.profile
-        windows = match_windows(plan, self.search.ordered, batch, tables, profile)
+        windows = match_windows(plan, self.search.ordered, batch, tables, profile, self.search.own)
         if not (reads_directly(plan, tables) and is_deterministic(windows, tables)):
             return windows, prune_windows(plan, windows, tables, profile), None
         direct = DirectMatcher(tables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
@@ -36,7 +37,9 @@ def match_partition(
     table = _as_events(decoded(pa.Table.from_batches(gathered).rename_columns(events.names), codes), events, codes)
     del gathered
     context = TaskContext.get()
-    matches = execute(plan, table, threads=1 if context is None else context.cpus())
+    cores = 1 if context is None else context.cpus()
+    # as many tasks as cores allow may share this machine
+    matches = execute(plan, table, threads=cores, concurrent=max(1, (os.cpu_count() or 1) // cores))
     yield from _as_promised(matches, result).to_batches(max_chunksize=RESULT_ROWS)
 
 
