@@ -110,11 +110,14 @@ def fill_buffers(labels: Any, first: Any, events: Any) -> None:
 
 
 @rule
-def _is_early(event: int, begin: int, prec: int, latest: int, strict: bool, times: Any, clock: Any, length: Any) -> bool:
-    """Whether `event` comes too early: before `begin`, no later than `prec` (-1: none), or too long before `latest`."""
+def _is_early(event: int, begin: int, end: int, prec: int, latest: int, strict: bool, times: Any, clock: Any, length: Any) -> bool:
+    """Whether `event` comes too early: before `begin`, no later than `prec` (-1: none), or too long before `latest`.
+
+    From `end` on it may belong to another stream, whose times say nothing.
+    """
     return bool(
         event < begin
-        or (strict and prec >= 0 and times[event] == times[prec])
+        or (strict and prec >= 0 and event < end and times[event] == times[prec])
         or (event < latest and not within(clock[event], clock[latest], length))
     )
 
@@ -147,12 +150,12 @@ def _narrow(
             succ = min(succ, run.event[d])
     begin, end = max(begin, prec + 1), min(end, succ)
     step = 1
-    while low + step <= limit and _is_early(buffers.events[low + step - 1], begin, prec, latest, strict, times, clock, length):
+    while low + step <= limit and _is_early(buffers.events[low + step - 1], begin, end, prec, latest, strict, times, clock, length):
         low += step
         step *= 2
     while step > 1:
         step //= 2
-        if low + step <= limit and _is_early(buffers.events[low + step - 1], begin, prec, latest, strict, times, clock, length):
+        if low + step <= limit and _is_early(buffers.events[low + step - 1], begin, end, prec, latest, strict, times, clock, length):
             low += step
     high = max(low, high)
     step = 1

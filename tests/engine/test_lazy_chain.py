@@ -114,3 +114,9 @@ def test_a_batch_without_events_of_some_variable_has_no_matches():
     assert profiled(table)["pivots"] == 0
     assert matched(table).num_rows == 0
     assert matched(table, output="count").to_pylist() == [{"count": 0}]
+
+
+def test_times_of_the_next_stream_say_nothing():
+    events = pa.table({"ts": [0, 1, 0], "type": ["B", "B", "B"], "k": [1, 1, 2]})
+    query = "PATTERN SEQ(B a, B b) WHERE skip_till_any_match { a.k = b.k }"
+    assert gpu_cep.match(events, query, output="indices", algorithm="lazy_chain").to_pylist() == [{"a": 0, "b": 1}]
