@@ -46,14 +46,15 @@ def _conjuncts(query: BoundQuery) -> Iterator[tuple[Condition, Bound, int]]:
     for condition in query.conditions:
         if condition.kind is ConditionKind.PROPERTY:
             bits = 1 << condition.variables[0] if condition.variables else everyone
-            for conjunct in _split(condition.expression):
+            for conjunct in split_conjunction(condition.expression):
                 yield condition, conjunct, bits
 
 
-def _split(expression: Bound) -> Iterator[Bound]:
+def split_conjunction(expression: Bound) -> Iterator[Bound]:
+    """The operands of a top-level AND, nested ones too, or the expression itself."""
     if isinstance(expression, Operation) and expression.name == "and":
         for argument in expression.arguments:
-            yield from _split(argument)
+            yield from split_conjunction(argument)
     else:
         yield expression
 

@@ -14,6 +14,7 @@ from gpu_cep.analysis.bound import Bound, BoundQuery, Condition, ConditionKind, 
 from gpu_cep.analysis.conditions import fields
 from gpu_cep.engine.text import tested_constants
 from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.properties import split_conjunction
 from gpu_cep_spark.columns import columns_read
 from gpu_cep_spark.pushdown import column
 
@@ -77,16 +78,10 @@ def _read_otherwise(planned: Plan) -> set[int]:
 
 def _demanded(query: BoundQuery, number: int) -> bool:
     """Whether each variable has a property that holds only where the column equals a constant."""
-    demanding = {v for c in _properties(query) for v in c.variables if any(_is_equality(part, number) for part in _split(c.expression))}
+    demanding = {
+        v for c in _properties(query) for v in c.variables if any(_is_equality(part, number) for part in split_conjunction(c.expression))
+    }
     return demanding == set(range(len(query.variables)))
-
-
-def _split(expression: Bound) -> Iterator[Bound]:
-    if isinstance(expression, Operation) and expression.name == "and":
-        for argument in expression.arguments:
-            yield from _split(argument)
-    else:
-        yield expression
 
 
 def _is_equality(expression: Bound, number: int) -> bool:
@@ -100,7 +95,7 @@ def _is_equality(expression: Bound, number: int) -> bool:
 
 def _constants(query: BoundQuery, number: int) -> tuple[str, ...] | None:
     """The constants that properties compare the column with, or None if one of them does anything else with it."""
-    found = [tested_constants(part) for c in _properties(query) for part in _split(c.expression) if _reads(part, number)]
+    found = [tested_constants(part) for c in _properties(query) for part in split_conjunction(c.expression) if _reads(part, number)]
     if any(constants is None for constants in found):
         return None
     return tuple(dict.fromkeys(constant for constants in found if constants is not None for constant in constants))
