@@ -65,7 +65,7 @@ def _reach(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> in
     clock, length = window_clock(plan, ordered.times[last:stream_end])
     found = np.empty(1, np.int32)
     start = np.zeros(1, np.int64)
-    window_ends(start, start, clock, np.full(1, stream_end - last, np.int32), length, found)
+    window_ends(0, 1, start, start, clock, np.full(1, stream_end - last, np.int32), length, found)
     return last + int(found[0])
 
 

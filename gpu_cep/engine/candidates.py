@@ -14,7 +14,7 @@ from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.slices import WHOLE, TimeSlice
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.plan.plan import Plan
-from gpu_cep_kernels.summary import prefix_counts, select_candidates, select_chained, select_starts
+from gpu_cep_kernels.summary import chain_windows, judge_windows, keep_windows, prefix_counts, select_starts
 from gpu_cep_kernels.windows import mark_streams, next_occurrences, window_ends
 
 Indices = npt.NDArray[np.int64]
@@ -43,7 +43,7 @@ class Windows:
     def ends(self, starts: Indices, inside: Indices | Places | None = None) -> Places:
         """Where the windows of `starts` end; `inside` holds an event of each, if one is known."""
         found = np.empty(len(starts), np.int32)
-        window_ends(starts, starts if inside is None else inside, self.clock, self.stream_end, self.length, found)
+        window_ends(0, len(starts), starts, starts if inside is None else inside, self.clock, self.stream_end, self.length, found)
         return found
 
 
@@ -74,7 +74,7 @@ def match_windows(
         next_occurrences(labels, len(tables.pattern.before), occurrence)
     with profile.stage("starts"):
         starts = np.empty(owned + 1, np.int64)
-        starts = starts[: select_starts(0, owned, labels, tables.minimal, starts)]
+        starts = starts[: select_starts(labels[:owned], tables.minimal, starts)]
         if own != WHOLE:
             starts = starts[own.holds(times[starts])]
     profile.add("windows", len(starts))
@@ -98,22 +98,23 @@ def prune_windows(plan: Plan, windows: Windows, tables: MatcherTables, profile: 
 
 def chained(windows: Windows, starts: Indices, tables: MatcherTables, *, exact: bool) -> Candidates:
     """Those of `starts` that satisfy the chained condition."""
-    selected = np.empty(len(starts) + 1, np.int64)
     variables = len(tables.pattern.order)
-    earliest = np.empty((variables + 1, len(starts)), np.int32)
-    count = select_chained(
-        starts, windows.clock, windows.stream_end, windows.length, windows.after,
-        tables.pattern, exact, windows.occurrence, earliest, selected,
+    earliest, holds = np.empty((variables + 1, len(starts)), np.int32), np.empty(len(starts), np.bool_)
+    chain_windows(
+        0, len(starts), starts, windows.clock, windows.stream_end, windows.length, windows.after,
+        tables.pattern, exact, windows.occurrence, earliest, holds,
     )  # fmt: skip
-    return Candidates(selected[:count], earliest[:variables, :count])
+    kept = np.empty(len(starts) + 1, np.int64)
+    count = keep_windows(holds, starts, earliest[:variables], kept)
+    return Candidates(kept[:count], earliest[:variables, :count])
 
 
 def _summarised(windows: Windows, tables: MatcherTables) -> Indices:
     starts = windows.starts
     counts = np.empty(windows.occurrence.shape, np.int32)
     prefix_counts(windows.labels, len(tables.pattern.order), counts)
-    selected = np.empty(len(starts) + 1, np.int64)
-    count = select_candidates(
-        starts, windows.ends(starts), windows.after, tables.pattern, tables.fewest, windows.occurrence, counts, selected
+    holds = np.empty(len(starts), np.bool_)
+    judge_windows(
+        0, len(starts), starts, windows.ends(starts), windows.after, tables.pattern, tables.fewest, windows.occurrence, counts, holds
     )  # fmt: skip
-    return selected[:count]
+    return starts[holds]

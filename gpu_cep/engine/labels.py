@@ -104,7 +104,7 @@ def _code_step(planned: CodeProperty, columns: EventColumns, word: _Word) -> Ste
     if codes is None:
         text = columns.text(planned.column)
         table = _label_table(planned, text.values, word)
-        return lambda low, high, labels: mask_by_code(low, high, text.codes, table, labels)
+        return lambda low, high, labels: mask_by_code(0, high - low, text.codes[low:high], table, labels)
     of_block, values = codes
     table = _label_table(planned, values, word)
     return lambda low, high, labels: mask_by_code(0, high - low, of_block(low, high), table, labels)
@@ -122,18 +122,20 @@ def _comparison_steps(planned: ComparisonProperty, columns: EventColumns, word: 
     values = columns.values(planned.column)
     comparison, others = COMPARISONS[planned.comparison], word.others(planned.bits)
     constant = np.float64(planned.constant) if values.dtype.kind == "f" else np.int64(planned.constant)
-    steps: list[Step] = [lambda low, high, labels: mask_by_comparison(low, high, values, comparison, constant, others, labels)]
+    steps: list[Step] = [
+        lambda low, high, labels: mask_by_comparison(0, high - low, values[low:high], comparison, constant, others, labels)
+    ]
     nulls = columns.null_mask(planned.column)
     if nulls is not None:
         present = (~nulls).view(np.uint8)
-        steps.append(lambda low, high, labels: mask_by_truth(low, high, present, others, labels))
+        steps.append(lambda low, high, labels: mask_by_truth(0, high - low, present[low:high], others, labels))
     return steps
 
 
 def _key_step(column: int, columns: EventColumns, word: _Word) -> Step:
     comparable = columns.comparable_mask(column).view(np.uint8)
     nobody = word.kind(0)
-    return lambda low, high, labels: mask_by_truth(low, high, comparable, nobody, labels)
+    return lambda low, high, labels: mask_by_truth(0, high - low, comparable[low:high], nobody, labels)
 
 
 def _program_step(planned: ProgramProperty, columns: EventColumns, word: _Word) -> Step:

@@ -68,7 +68,7 @@ class Matches:
         groups = np.concatenate([[0], borders, [len(self)]]).astype(np.int64)
         order = np.empty(len(self), np.int64)
         moved = order_matches(
-            0, len(groups) - 1, groups, self.offsets, self.counts, self.events, self.last, order, np.empty_like(order)
+            groups, self.offsets, self.counts, self.events, self.last, order, np.empty_like(order)
         )  # fmt: skip
         return self.reordered(order) if moved else self
 

@@ -103,10 +103,17 @@ def evaluate(program: Program, table: ProgramTable, bank: ColumnBank) -> tuple[A
     `table` holds that program alone.
     """
     length = bank.ints.shape[1]
-    ints, floats, nulls = np.empty(length, np.int64), np.empty(length, np.float64), np.empty(length, np.bool_)
-    scratch = np.empty(1, np.int64), np.empty(table.registers, np.int64), np.empty(table.registers), np.empty(table.registers, np.bool_)
-    failed = evaluate_rows(
-        0, length, table.code, program.result, table.int_constants, table.float_constants, table.lookups,
-        bank.ints, bank.floats, bank.int_nulls, bank.float_nulls, *scratch, ints, floats, nulls,
+    ints, floats = np.empty(length, np.int64), np.empty(length, np.float64)
+    nulls, overflowed = np.empty(length, np.bool_), np.empty(length, np.bool_)
+    evaluate_rows(
+        0, length, 0, table.code, program.result, table.int_constants, table.float_constants, table.lookups,
+        bank.ints, bank.floats, bank.int_nulls, bank.float_nulls, *program_scratch(table, 1), ints, floats, nulls, overflowed,
     )  # fmt: skip
-    return floats if program.is_float else ints, nulls, failed
+    return floats if program.is_float else ints, nulls, int(overflowed.argmax()) if overflowed.any() else -1
+
+
+def program_scratch(table: ProgramTable, slots: int) -> tuple[Array, Array, Array, Array]:
+    """The row of the one role, and the registers, of so many programs at work at the same time."""
+    kinds = (np.int64, np.float64, np.bool_)
+    ints, floats, nulls = (np.empty((table.registers, slots), kind) for kind in kinds)
+    return np.empty((1, slots), np.int64), ints, floats, nulls

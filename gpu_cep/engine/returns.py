@@ -179,8 +179,9 @@ def _sums(events: BoundEvents, column: int, rows: Indices, places: Indices) -> t
         sums = np.empty(length, np.float64)
         sum_floats(0, length, places, values.astype(np.float64, copy=False), nulls, sums)
         return sums, present
-    totals = np.empty(length, np.int64)
-    if sum_ints(0, length, places, values.astype(np.int64, copy=False), nulls, totals) >= 0:
+    totals, overflowed = np.empty(length, np.int64), np.empty(length, np.bool_)
+    sum_ints(0, length, places, values.astype(np.int64, copy=False), nulls, totals, overflowed)
+    if overflowed.any():
         raise EventError(f"integer overflow in the sum of {events.columns.name(column)!r} over a binding")
     return totals, present
 

@@ -14,7 +14,7 @@ from gpu_cep.engine.programs import null_words, stacked
 from gpu_cep.errors import EventError
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import slices, spread
-from gpu_cep_kernels.ordering import count_disorder, exclusive_offsets, gather, histogram, place_events, scatter, sort_streams
+from gpu_cep_kernels.ordering import exclusive_offsets, gather, histogram, mark_disordered_streams, place_events, scatter, sort_streams
 from gpu_cep_kernels.tables import ColumnBank
 
 Indices = npt.NDArray[np.int64]
@@ -103,7 +103,7 @@ def _gathered(labelled: LabelledEvents, inputs: list[Array], threads: int) -> tu
     def fill(span: tuple[int, int]) -> None:
         for column, target in zip(inputs, targets, strict=True):
             if target is not column:
-                gather(rows[slice(*span)], column, target[slice(*span)])
+                gather(*span, rows, column, target)
 
     spread(fill, slices(len(rows), threads), threads)
     times, *others = targets
@@ -131,7 +131,7 @@ def _scattered(labelled: LabelledEvents, codes: Array, keys: StreamKeys, inputs:
         destinations = np.empty(len(rows) if others else 0, np.int32)
         place_events(rows, labelled.labels[part], times, codes, counts[part], *placed, destinations)
         for column, target in zip(others, targets, strict=True):
-            scatter(rows, destinations, column, target)
+            scatter(0, len(rows), rows, destinations, column, target)
 
     spread(place, parts, threads)
     return offsets, [*placed, *targets]
@@ -153,7 +153,9 @@ def _in_time_order(columns: EventColumns, order_by: tuple[int, ...], offsets: In
 def _sorted_streams(offsets: Indices, arrays: list[Array], ranks: Indices, threads: int) -> list[Array]:
     times = arrays[0]
     parts = stream_slices(offsets, threads)
-    if not sum(spread(lambda span: count_disorder(*span, offsets, times, ranks), parts, threads)):
+    disordered = np.empty(len(offsets) - 1, np.bool_)
+    spread(lambda span: mark_disordered_streams(*span, offsets, times, ranks, disordered), parts, threads)
+    if not disordered.any():
         return arrays
     permutation, scratch = np.empty(len(times), np.int64), np.empty(len(times), np.int64)
     spread(lambda span: sort_streams(*span, offsets, times, ranks, permutation, scratch), parts, threads)

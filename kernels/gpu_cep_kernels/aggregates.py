@@ -30,18 +30,16 @@ def sum_floats(low: int, high: int, places: Any, values: Any, nulls: Any, sums: 
 
 
 @kernel
-def sum_ints(low: int, high: int, places: Any, values: Any, nulls: Any, sums: Any) -> int:
-    """Sums of int64; returns the first segment that overflows, or -1."""
-    failed = -1
+def sum_ints(low: int, high: int, places: Any, values: Any, nulls: Any, sums: Any, overflowed: Any) -> None:
+    """Sums of int64, and whether they overflowed on the way."""
     for m in range(low, high):
-        total = 0
+        total, failed = 0, False
         for k in range(places[m], places[m + 1]):
             if not nulls[k]:
-                total, overflowed = added(total, values[k])
-                if overflowed and failed < 0:
-                    failed = m
+                total, wrapped = added(total, values[k])
+                failed |= wrapped
         sums[m] = total
-    return failed
+        overflowed[m] = failed
 
 
 @kernel

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.conditions import conditions_hold
-from gpu_cep_kernels.jit import kernel, rule
+from gpu_cep_kernels.jit import rule, sequential
 from gpu_cep_kernels.rules import bit, following
 from gpu_cep_kernels.tables import (
     BOUND,
@@ -233,7 +233,7 @@ def _phase_after_take(depth: int, end: int, passes_over: bool, bound_one: bool, 
     return phase
 
 
-@kernel
+@sequential
 def enumerate_matches(
     candidates: Any,
     ends: Any,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.jit import kernel, rule
+from gpu_cep_kernels.jit import exact_product, exact_remainder, kernel, rule
 from gpu_cep_kernels.rules import MINIMUM_INT, added, compare, multiplied, subtracted
 
 OPCODES = (
@@ -150,13 +150,13 @@ def _float_result(code: int, left: float, right: float) -> tuple[float, bool]:
     elif code == SUB_FLOAT:
         value = left - right
     elif code == MUL_FLOAT:
-        value = left * right
+        value = exact_product(left, right)
     elif code == DIV_FLOAT:
         null = right == 0.0
         value = left / right if right != 0.0 else 0.0
     elif code == MOD_FLOAT:
         null = right == 0.0
-        value = math.copysign(abs(left) % abs(right), left) if right != 0.0 else 0.0
+        value = exact_remainder(left, right) if right != 0.0 else 0.0
     elif code == NEG_FLOAT:
         value = -left
     elif code == ABS_FLOAT:
@@ -292,6 +292,7 @@ def run_program(
 def evaluate_rows(
     low: int,
     high: int,
+    slot: int,
     code: Any,
     result: int,
     int_constants: Any,
@@ -308,26 +309,27 @@ def evaluate_rows(
     int_values: Any,
     float_values: Any,
     nulls: Any,
-) -> int:
-    """Run a program of one role for each of the rows [low, high); returns the first row with an overflow, or -1.
+    overflowed: Any,
+) -> None:
+    """Run a program of one role for each row of the bank.
 
     Register `result` goes to ``int_values``, ``float_values`` (the one of the
-    program's type counts) and ``nulls``, row for row; `rows` (one role) and
-    the registers are scratch.
+    program's type counts) and ``nulls``, row for row; ``overflowed[r]`` says
+    whether an int64 did. `rows`, [role, slot], and the registers,
+    [register, slot], are scratch.
     """
-    failed = -1
+    own_rows = rows[:, slot]
+    own_ints, own_floats, own_nulls = int_registers[:, slot], float_registers[:, slot], null_registers[:, slot]
     for r in range(low, high):
-        rows[0] = r
+        own_rows[0] = r
         error = run_program(
             code, 0, code.shape[0], int_constants, float_constants, tables, ints, floats, int_nulls, float_nulls,
-            rows, int_registers, float_registers, null_registers,
+            own_rows, own_ints, own_floats, own_nulls,
         )  # fmt: skip
-        if error != 0 and failed < 0:
-            failed = r
-        int_values[r] = int_registers[result]
-        float_values[r] = float_registers[result]
-        nulls[r] = null_registers[result]
-    return failed
+        overflowed[r] = error != 0
+        int_values[r] = own_ints[result]
+        float_values[r] = own_floats[result]
+        nulls[r] = own_nulls[result]
 
 
 @rule

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.conditions import condition_holds, is_null
-from gpu_cep_kernels.jit import kernel, rule
+from gpu_cep_kernels.jit import rule, sequential
 from gpu_cep_kernels.rules import bit, compare, mirrored, within
 from gpu_cep_kernels.tables import (
     BY_INTS,
@@ -87,7 +87,7 @@ def new_chain(order: Ints, buffers: InputBuffers, pattern: PatternTable, own: in
     )
 
 
-@kernel
+@sequential
 def count_labels(labels: Any, counts: Any) -> None:
     """``counts[v]``: how many events carry bit v."""
     for v in range(counts.size):
@@ -98,7 +98,7 @@ def count_labels(labels: Any, counts: Any) -> None:
         counts[v] = count
 
 
-@kernel
+@sequential
 def fill_buffers(labels: Any, first: Any, events: Any) -> None:
     """The input buffers that begin at ``first[v]``; `events` has one slot more than they take."""
     for v in range(first.size - 1):
@@ -262,7 +262,7 @@ def _stream_of(event: int, offsets: Any) -> int:
     return low
 
 
-@kernel
+@sequential
 def enumerate_chain(
     buffers: Any,
     offsets: Any,

@@ -1,44 +1,44 @@
 """Property bit masks: one label word per event, bit v set where the event satisfies all properties of variable v.
 
 Each kernel clears the bits that one table of properties denies; the caller
-runs them block by block, so that a block's labels stay in cache.
+runs them chunk by chunk, so that a chunk's labels stay in cache.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from gpu_cep_kernels.jit import kernel
+from gpu_cep_kernels.jit import kernel, sequential
 from gpu_cep_kernels.rules import compare
 
 
 @kernel
 def mask_by_code(low: int, high: int, codes: Any, table: Any, labels: Any) -> None:
     """Properties of a coded column: ``labels[e] &= table[codes[e]]``; the table holds a label word for each code."""
-    values = codes[low:high]
+    values, words = codes[low:high], labels[low:high]
     for e in range(values.size):
-        labels[e] &= table[values[e]]
+        words[e] &= table[values[e]]
 
 
 @kernel
 def mask_by_comparison(low: int, high: int, column: Any, comparison: int, constant: Any, others: Any, labels: Any) -> None:
     """The property ``column φ constant``: where it fails, only the bits of the `others` may stay."""
-    values = column[low:high]
+    values, words = column[low:high], labels[low:high]
     for e in range(values.size):
         if not compare(comparison, values[e], constant):
-            labels[e] &= others
+            words[e] &= others
 
 
 @kernel
 def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> None:
     """A property decided elsewhere: where `truth` (uint8) is 0, only the bits of the `others` may stay."""
-    values = truth[low:high]
+    values, words = truth[low:high], labels[low:high]
     for e in range(values.size):
         if values[e] == 0:
-            labels[e] &= others
+            words[e] &= others
 
 
-@kernel
+@sequential
 def compact(low: int, labels: Any, keeps_all: bool, rows: Any, kept: Any) -> int:
     """Write row numbers and labels of the block's events whose label is not empty (or of all); returns how many.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu_cep_kernels.jit import kernel, rule
+from gpu_cep_kernels.jit import kernel, rule, sequential
 
 
 @rule
@@ -25,16 +25,16 @@ def _precedes(left: int, right: int, offsets: Any, counts: Any, events: Any, las
     return False
 
 
-@kernel
-def order_matches(low: int, high: int, groups: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any, scratch: Any) -> int:
-    """``order``: the matches of the groups [low, high) (those of one first event), each group by last event and bindings.
+@sequential
+def order_matches(groups: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any, scratch: Any) -> int:
+    """``order``: the matches of all groups (those of one first event), each group by last event and bindings.
 
     Group g holds the matches ``groups[g]`` to ``groups[g + 1]``; a bottom-up
     merge sort that uses `scratch`, as long as `order`. Returns how many groups
     were not in order.
     """
     sorted_groups = 0
-    for g in range(low, high):
+    for g in range(groups.size - 1):
         begin, end = groups[g], groups[g + 1]
         ordered = True
         for m in range(begin, end):
@@ -57,7 +57,7 @@ def order_matches(low: int, high: int, groups: Any, offsets: Any, counts: Any, e
     return sorted_groups
 
 
-@kernel
+@sequential
 def group_matches(starts: Any, places: Any, order: Any) -> None:
     """``order``: the matches by first event, else as they are; a counting sort.
 
@@ -74,7 +74,7 @@ def group_matches(starts: Any, places: Any, order: Any) -> None:
         places[starts[m]] = place + 1
 
 
-@kernel
+@sequential
 def match_offsets(counts: Any, offsets: Any) -> None:
     """``offsets[m]``: where the events of match m begin; one more entry than matches."""
     total = 0

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu_cep_kernels.jit import kernel, rule
+from gpu_cep_kernels.jit import kernel, rule, sequential
 
 
-@kernel
+@sequential
 def histogram(rows: Any, keys: Any, counts: Any) -> None:
     """``counts[k]`` += the number of `rows` whose stream is k."""
     for j in range(rows.size):
         counts[keys[rows[j]]] += 1
 
 
-@kernel
+@sequential
 def exclusive_offsets(counts: Any, order: Any, offsets: Any) -> None:
     """First places of each (slice, stream), in place, streams in `order` (their codes; empty: as they are), slices within them.
 
@@ -32,7 +32,7 @@ def exclusive_offsets(counts: Any, order: Any, offsets: Any) -> None:
     offsets[counts.shape[1]] = total
 
 
-@kernel
+@sequential
 def place_events(
     rows: Any, labels: Any, times: Any, keys: Any, places: Any, out_times: Any, out_rows: Any, out_labels: Any, destinations: Any
 ) -> None:
@@ -53,16 +53,16 @@ def place_events(
 
 
 @kernel
-def gather(rows: Any, column: Any, out: Any) -> None:
+def gather(low: int, high: int, rows: Any, column: Any, out: Any) -> None:
     """``out[j] = column[rows[j]]``."""
-    for j in range(rows.size):
+    for j in range(low, high):
         out[j] = column[rows[j]]
 
 
 @kernel
-def scatter(rows: Any, destinations: Any, column: Any, out: Any) -> None:
+def scatter(low: int, high: int, rows: Any, destinations: Any, column: Any, out: Any) -> None:
     """``out[destinations[j]] = column[rows[j]]``."""
-    for j in range(rows.size):
+    for j in range(low, high):
         out[destinations[j]] = column[rows[j]]
 
 
@@ -73,18 +73,27 @@ def _earlier(left: int, right: int, times: Any, ranks: Any) -> bool:
 
 
 @kernel
-def count_disorder(low: int, high: int, offsets: Any, times: Any, ranks: Any) -> int:
-    """In how many of the streams [low, high) an event is earlier than the one before it, by time and then by rank.
+def mark_disorder(low: int, high: int, streams: Any, times: Any, ranks: Any, disordered: Any) -> None:
+    """``disordered[e]``: whether event e is earlier than the one before it, of the same stream, by time and then by rank.
+
+    ``streams[e]`` ascends; empty: all events are one stream. `ranks` may be empty.
+    """
+    for e in range(low, high):
+        follows = e > 0 and (streams.size == 0 or streams[e] == streams[e - 1])
+        disordered[e] = follows and _earlier(e, e - 1, times, ranks)
+
+
+@kernel
+def mark_disordered_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, disordered: Any) -> None:
+    """``disordered[s]``: whether an event of stream s is earlier than the one before it, by time and then by rank.
 
     `ranks` may be empty.
     """
-    count = 0
     for s in range(low, high):
-        disordered = False
+        found = False
         for e in range(offsets[s] + 1, offsets[s + 1]):
-            disordered |= _earlier(e, e - 1, times, ranks)
-        count += disordered
-    return count
+            found |= _earlier(e, e - 1, times, ranks)
+        disordered[s] = found
 
 
 @kernel
@@ -114,7 +123,7 @@ def sort_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, perm
             width *= 2
 
 
-@kernel
+@sequential
 def streams_of(events: Any, offsets: Any, streams: Any) -> None:
     """``streams[i]``: the stream that ascending ``events[i]`` belongs to."""
     stream = 0

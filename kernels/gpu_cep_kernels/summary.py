@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu_cep_kernels.jit import kernel, rule
+from gpu_cep_kernels.jit import kernel, rule, sequential
 from gpu_cep_kernels.rules import UNBOUNDED, bit, following
 from gpu_cep_kernels.windows import reaches
 
 
-@kernel
+@sequential
 def prefix_counts(labels: Any, variables: int, counts: Any) -> None:
     """``counts[v, e]``: how many events before e carry bit v; [variable, event + 1]."""
     for v in range(variables):
@@ -21,7 +21,7 @@ def prefix_counts(labels: Any, variables: int, counts: Any) -> None:
         counts[v, labels.size] = total
 
 
-@kernel
+@sequential
 def labels_overlap(labels: Any) -> bool:
     """Whether any event satisfies the properties of two variables: they are not mutually exclusive (thesis Def. 4.4)."""
     shared = bit(0) ^ bit(0)
@@ -30,11 +30,14 @@ def labels_overlap(labels: Any) -> bool:
     return shared != 0
 
 
-@kernel
-def select_starts(low: int, high: int, labels: Any, minimal: Any, starts: Any) -> int:
-    """The events [low, high) that a match can start with (Condition 5.2): those that satisfy a variable which nothing precedes."""
+@sequential
+def select_starts(labels: Any, minimal: Any, starts: Any) -> int:
+    """The events that a match can start with (Condition 5.2): those that satisfy a variable which nothing precedes.
+
+    `starts` needs one slot more than it may receive.
+    """
     count = 0
-    for e in range(low, high):
+    for e in range(labels.size):
         starts[count] = e
         count += (labels[e] & minimal) != 0
     return count
@@ -57,29 +60,30 @@ def _statistic(v: int, start: int, end: int, after: Any, pattern: Any, occurrenc
 
 
 @kernel
-def summary_statistics(starts: Any, ends: Any, after: Any, pattern: Any, occurrence: Any, counts: Any, statistics: Any) -> None:
+def summary_statistics(
+    low: int, high: int, starts: Any, ends: Any, after: Any, pattern: Any, occurrence: Any, counts: Any, statistics: Any
+) -> None:
     """The summary statistics of each window (thesis Def. 5.2): ``statistics[w, v]`` = cnt_v of the window [starts[w], ends[w])."""
-    for w in range(starts.size):
+    for w in range(low, high):
         for v in range(pattern.before.size):
             statistics[w, v] = _statistic(v, starts[w], ends[w], after, pattern, occurrence, counts)
 
 
 @kernel
-def select_candidates(starts: Any, ends: Any, after: Any, pattern: Any, fewest: int, occurrence: Any, counts: Any, selected: Any) -> int:
-    """The windows that satisfy the necessary match conditions (thesis Theorems 5.2 and 5.3).
+def judge_windows(
+    low: int, high: int, starts: Any, ends: Any, after: Any, pattern: Any, fewest: int, occurrence: Any, counts: Any, holds: Any
+) -> None:
+    """``holds[w]``: whether window w satisfies the necessary match conditions (thesis Theorems 5.2 and 5.3).
 
-    They hold at least `fewest` events and count at least its minimum for each variable.
+    It holds at least `fewest` events and counts at least its minimum for each variable.
     """
-    kept = 0
-    for w in range(starts.size):
-        holds = ends[w] - starts[w] >= fewest
+    for w in range(low, high):
+        true = ends[w] - starts[w] >= fewest
         v = 0
-        while holds and v < pattern.before.size:
-            holds = _statistic(v, starts[w], ends[w], after, pattern, occurrence, counts) >= pattern.minimum[v]
+        while true and v < pattern.before.size:
+            true = _statistic(v, starts[w], ends[w], after, pattern, occurrence, counts) >= pattern.minimum[v]
             v += 1
-        selected[kept] = starts[w]
-        kept += holds
-    return kept
+        holds[w] = true
 
 
 @rule
@@ -97,7 +101,9 @@ def _still_taken(found: int, v: int, after: Any, pattern: Any, occurrence: Any) 
 
 
 @kernel
-def select_chained(
+def chain_windows(
+    low: int,
+    high: int,
     starts: Any,
     clock: Any,
     stream_end: Any,
@@ -107,46 +113,56 @@ def select_chained(
     exact: bool,
     occurrence: Any,
     earliest: Any,
-    selected: Any,
-) -> int:
-    """The windows in which the earliest possible event of each variable in turn still falls.
+    holds: Any,
+) -> None:
+    """``holds[w]``: whether the earliest possible event of each variable in turn still falls into window w.
 
-    ``earliest[v, w]`` (w as in `selected`) is the next occurrence of v behind
-    the earliest of all variables that directly precede it; the last row of
-    `earliest` is scratch. With `exact` it
-    also passes over events that tie with a bound one: where each event fits
-    one available variable at most and no condition relates bindings, it then
-    is the event that skip-till-next-match binds first, and every window
-    selected holds one match.
+    ``earliest[v, w]`` is the next occurrence of v behind the earliest of all
+    variables that directly precede it; the last row of `earliest` is scratch.
+    With `exact` it also passes over events that tie with a bound one: where
+    each event fits one available variable at most and no condition relates
+    bindings, it then is the event that skip-till-next-match binds first, and
+    every window that holds has one match.
     """
     variables = pattern.order.size
     tied = exact and after.size > 0
-    latest = earliest[variables]
-    for w in range(starts.size):
-        latest[w] = starts[w]
+    begins, latest = starts[low:high], earliest[variables, low:high]
+    for w in range(begins.size):
+        latest[w] = begins[w]
     for place in range(variables):
         v = pattern.order[place]
-        found = earliest[v]
-        for w in range(starts.size):
-            found[w] = starts[w]
+        found = earliest[v, low:high]
+        for w in range(begins.size):
+            found[w] = begins[w]
         for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
-            preceding = earliest[pattern.direct[k]]
-            for w in range(starts.size):
+            preceding = earliest[pattern.direct[k], low:high]
+            for w in range(begins.size):
                 found[w] = max(found[w], following(after, preceding[w]))
-        for w in range(starts.size):
+        for w in range(begins.size):
             event = occurrence[v, found[w]]
-            while tied and event < stream_end[starts[w]] and _still_taken(event, v, after, pattern, occurrence):
+            while tied and event < stream_end[begins[w]] and _still_taken(event, v, after, pattern, occurrence):
                 event = occurrence[v, event + 1]
             found[w] = event
             latest[w] = max(latest[w], event)
-    kept = 0
-    for w in range(starts.size):
-        selected[kept] = w
-        kept += reaches(starts[w], latest[w], clock, stream_end, length)
-    for v in range(variables):
+    held = holds[low:high]
+    for w in range(begins.size):
+        held[w] = reaches(begins[w], latest[w], clock, stream_end, length)
+
+
+@sequential
+def keep_windows(holds: Any, starts: Any, earliest: Any, kept: Any) -> int:
+    """The starts of the windows that hold go to `kept`, their columns to the front of `earliest`; returns how many.
+
+    `kept` needs one slot more than it may receive.
+    """
+    count = 0
+    for w in range(holds.size):
+        kept[count] = w
+        count += holds[w]
+    for v in range(earliest.shape[0]):
         found = earliest[v]
-        for k in range(kept):
-            found[k] = found[selected[k]]
-    for k in range(kept):
-        selected[k] = starts[selected[k]]
-    return kept
+        for k in range(count):
+            found[k] = found[kept[k]]
+    for k in range(count):
+        kept[k] = starts[kept[k]]
+    return count

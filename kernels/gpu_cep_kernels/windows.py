@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu_cep_kernels.jit import kernel, rule
+from gpu_cep_kernels.jit import kernel, rule, sequential
 from gpu_cep_kernels.rules import bit, within
 
 
-@kernel
+@sequential
 def mark_streams(low: int, offsets: Any, first: int, last: int, times: Any, stream_end: Any, after: Any) -> int:
     """The events of the streams [first, last): where their stream ends, and what follows them; returns how many tie with the next.
 
@@ -44,12 +44,12 @@ def reaches(start: int, event: int, clock: Any, stream_end: Any, length: Any) ->
 
 
 @kernel
-def window_ends(starts: Any, inside: Any, clock: Any, stream_end: Any, length: Any, ends: Any) -> None:
+def window_ends(low: int, high: int, starts: Any, inside: Any, clock: Any, stream_end: Any, length: Any, ends: Any) -> None:
     """``ends[w]``: where the window that starts at event ``starts[w]`` ends; ``inside[w]`` is any event in it.
 
     Found by doubling steps from there, then by halving them.
     """
-    for w in range(starts.size):
+    for w in range(low, high):
         start, reached = starts[w], inside[w]
         step = 1
         while reaches(start, reached + step, clock, stream_end, length):
@@ -62,7 +62,7 @@ def window_ends(starts: Any, inside: Any, clock: Any, stream_end: Any, length: A
         ends[w] = reached + 1
 
 
-@kernel
+@sequential
 def next_occurrences(labels: Any, variables: int, occurrence: Any) -> None:
     """``occurrence[v, e]``: the first event at or after e whose label has bit v, or ``labels.size``.
 

@@ -95,7 +95,8 @@ def test_summary_statistics_of_figure_5_4():
     counts = np.empty(found.windows.occurrence.shape, np.int32)
     prefix_counts(found.windows.labels, 3, counts)
     statistics = np.empty((6, 3), np.int32)
-    summary_statistics(starts, ends, found.windows.after, found.tables.pattern, found.windows.occurrence, counts, statistics)
+    windows, pattern = found.windows, found.tables.pattern
+    summary_statistics(0, len(starts), starts, ends, windows.after, pattern, windows.occurrence, counts, statistics)
     assert [variable.name for variable in found.plan.query.variables] == ["c", "p", "b"]
     assert statistics.tolist() == [[1, 0, 0], [1, 0, 0], [1, 1, 0], [1, 2, 0], [1, 2, 1], [0, 2, 0]]
 

@@ -83,7 +83,7 @@ class LabelStream:
         next_occurrences(labels, variables, occurrence)
         prefix_counts(labels, variables, counts)
         ends = np.empty(size, np.int32)
-        window_ends(np.arange(size), np.arange(size), clock, stream_end, np.uint64(self.length), ends)
+        window_ends(0, size, np.arange(size), np.arange(size), clock, stream_end, np.uint64(self.length), ends)
         untied = not self.strict or len(set(self.times)) == size
         return Arrays(labels, clock, np.uint64(self.length), stream_end, after[:0] if untied else after, occurrence, counts, ends)
 

@@ -36,6 +36,16 @@ def wrapped(total):
     return (total + 2**63) % 2**64 - 2**63
 
 
+def passes_over_the_edge(segment):
+    """Whether a wrapping sum wraps on the way, back again included."""
+    total = 0
+    for value in present(segment):
+        if wrapped(total + value) != total + value:
+            return True
+        total += value
+    return False
+
+
 def bits(values):
     """Floats as their bytes, so that NaN is itself and -0.0 is not 0.0."""
     return [struct.pack("d", math.nan if value != value else value) for value in values]
@@ -64,13 +74,13 @@ def test_sum_floats_adds_in_event_order(segments):
 
 
 @given(segments_of(INTEGERS))
-def test_sum_ints_names_the_first_overflow(segments):
+def test_sum_ints_marks_overflows(segments):
     places, values, nulls = flat(segments, np.int64)
     sums = np.full(len(segments), -1)
-    failed = sum_ints(0, len(segments), places, values, nulls, sums)
+    overflowed = np.ones(len(segments), np.bool_)
+    sum_ints(0, len(segments), places, values, nulls, sums, overflowed)
     exact = [[sum(present(segment)[: k + 1]) for k in range(len(present(segment)))] or [0] for segment in segments]
-    overflows = [m for m, partial in enumerate(exact) if any(wrapped(total) != total for total in partial)]
-    assert failed == (overflows[0] if overflows else -1)
+    assert overflowed.tolist() == [passes_over_the_edge(segment) for segment in segments]
     assert sums.tolist() == [wrapped(partial[-1]) for partial in exact]
 
 

@@ -152,15 +152,16 @@ def run(code, result, rows, floats, int_constants=(), float_constants=(), tables
     floats_bank = np.ascontiguousarray(filled.T) if floats else none
     no_words = np.empty(0, np.uint64)
     registers = 1 + max(target for _, target, _, _ in code)
-    scratch = np.empty(1, np.int64), np.empty(registers, np.int64), np.empty(registers), np.empty(registers, np.bool_)
-    int_values, float_values, nulls = np.empty(len(rows), np.int64), np.empty(len(rows)), np.empty(len(rows), np.bool_)
-    failed = evaluate_rows(
-        0, len(rows), np.array([(CODE[name], *rest) for name, *rest in code], np.int64), result,
+    scratch = [np.empty((size, 2), kind) for size, kind in ((1, np.int64), (registers, np.int64), (registers, float), (registers, bool))]
+    int_values, float_values, nulls, overflowed = (np.empty(len(rows), kind) for kind in (np.int64, float, bool, bool))
+    slot = 1
+    evaluate_rows(
+        0, len(rows), slot, np.array([(CODE[name], *rest) for name, *rest in code], np.int64), result,
         np.array(int_constants, np.int64), np.array(float_constants, np.float64), np.array(tables, np.uint8),
         ints_bank, floats_bank, no_words if floats else words, words if floats else no_words,
-        *scratch, int_values, float_values, nulls,
+        *scratch, int_values, float_values, nulls, overflowed,
     )  # fmt: skip
-    return int_values, float_values, nulls, failed
+    return int_values, float_values, nulls, int(overflowed.argmax()) if overflowed.any() else -1
 
 
 def bits(value):

@@ -36,9 +36,10 @@ def spans(draw, length):
 def test_mask_by_code_keeps_the_bits_of_the_codes_entry(data, codes, table):
     low, high = data.draw(spans(len(codes)))
     before = data.draw(st.lists(WORDS, min_size=high - low, max_size=high - low))
-    labels = words(before)
+    labels = words([1] * low + before + [1] * (len(codes) - high))
     mask_by_code(low, high, np.array(codes, np.int32), words(table), labels)
-    assert labels.tolist() == [label & table[code] for label, code in zip(before, codes[low:high], strict=True)]
+    masked = [label & table[code] for label, code in zip(before, codes[low:high], strict=True)]
+    assert labels.tolist() == [1] * low + masked + [1] * (len(codes) - high)
 
 
 @pytest.mark.parametrize(
@@ -56,10 +57,10 @@ def test_mask_by_comparison_leaves_the_others_where_the_comparison_fails(dtype, 
     def check(data, column, constant, others):
         low, high = data.draw(spans(len(column)))
         array = np.array(column, dtype)
-        labels = np.full(high - low, np.uint64(EVERYONE))
+        labels = np.full(len(column), np.uint64(EVERYONE))
         mask_by_comparison(low, high, array, COMPARISONS[name], constant_type(constant), np.uint64(others), labels)
         holds = [OPERATORS[name](value, constant) for value in array[low:high].tolist()]
-        assert labels.tolist() == [EVERYONE if true else others for true in holds]
+        assert labels.tolist() == [EVERYONE] * low + [EVERYONE if true else others for true in holds] + [EVERYONE] * (len(column) - high)
 
     check()
 
@@ -67,9 +68,10 @@ def test_mask_by_comparison_leaves_the_others_where_the_comparison_fails(dtype, 
 @given(st.data(), st.lists(st.integers(0, 2), max_size=20), WORDS)
 def test_mask_by_truth_leaves_the_others_where_false(data, truth, others):
     low, high = data.draw(spans(len(truth)))
-    labels = np.full(high - low, np.uint64(EVERYONE))
+    labels = np.full(len(truth), np.uint64(EVERYONE))
     mask_by_truth(low, high, np.array(truth, np.uint8), np.uint64(others), labels)
-    assert labels.tolist() == [EVERYONE if true else others for true in truth[low:high]]
+    masked = [EVERYONE if true else others for true in truth[low:high]]
+    assert labels.tolist() == [EVERYONE] * low + masked + [EVERYONE] * (len(truth) - high)
 
 
 @given(st.integers(0, 2**40), st.lists(st.sampled_from([0, 1, 2**63, EVERYONE]), max_size=20), st.booleans())

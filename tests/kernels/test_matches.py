@@ -36,7 +36,7 @@ def test_order_within_groups_is_by_last_event_then_by_bindings(groups):
     offsets, counts, events = flat(matches)
     order = np.full(len(matches), -1)
     lasts = integers(last_of(match) for match in matches)
-    order_matches(0, len(groups), borders, offsets, counts, events, lasts, order, np.empty_like(order))
+    order_matches(borders, offsets, counts, events, lasts, order, np.empty_like(order))
     spans = itertools.pairwise(borders.tolist())
     expected = [m for span in spans for m in sorted(range(*span), key=lambda m: (last_of(matches[m]), matches[m]))]
     assert order.tolist() == expected

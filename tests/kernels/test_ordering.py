@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.ordering import count_disorder, exclusive_offsets, gather, histogram, place_events, scatter, sort_streams, streams_of
+from gpu_cep_kernels.ordering import (
+    exclusive_offsets,
+    gather,
+    histogram,
+    mark_disorder,
+    mark_disordered_streams,
+    place_events,
+    scatter,
+    sort_streams,
+    streams_of,
+)
 
 STREAMS = 4
 INTEGER_TIMES = st.sampled_from([-(2**63), -1, 0, 1, 2, 2**63 - 1])
@@ -43,7 +53,7 @@ def test_counting_sort_is_stable_over_slices(events, cut, order, noted):
         labels = (rows + 1).astype(np.uint64)
         place_events(rows, labels, times, keys, counts[part], out_times, out_rows, out_labels, destinations)
         if noted:
-            scatter(rows, destinations, column, out)
+            scatter(0, len(rows), rows, destinations, column, out)
     placed = list(order) or list(range(STREAMS))
     expected = sorted(kept, key=lambda row: placed.index(keys[row]))
     assert out_rows.tolist() == expected
@@ -92,15 +102,20 @@ def test_sort_streams_sorts_each_stream_stably(dtype, times):
 
 
 @BOTH
-def test_count_disorder_counts_streams_out_of_order(dtype, times):
+def test_streams_and_events_out_of_order_are_marked(dtype, times):
     @given(st.data())
     def check(data):
         offsets, values, ranks = drawn_streams(data, times, dtype)
         key = place_in_time(values, ranks)
         spans = list(itertools.pairwise(offsets))
         low = data.draw(st.integers(0, len(spans)))
-        expected = sum(sorted(range(*span), key=key) != list(range(*span)) for span in spans[low:])
-        assert count_disorder(low, len(spans), offsets, values, ranks) == expected
+        disordered = np.zeros(len(spans), np.bool_)
+        mark_disordered_streams(low, len(spans), offsets, values, ranks, disordered)
+        unsorted = [sorted(range(*span), key=key) != list(range(*span)) for span in spans]
+        assert disordered.tolist() == [False] * low + unsorted[low:]
+        events = np.ones(len(values), np.bool_)
+        mark_disorder(0, len(values), np.repeat(np.arange(len(spans)), np.diff(offsets)), values, ranks, events)
+        assert events.tolist() == [e > span[0] and key(e) < key(e - 1) for span in spans for e in range(*span)]
 
     check()
 
@@ -116,5 +131,5 @@ def test_only_the_streams_asked_for_are_sorted():
 def test_gather(values, data):
     rows = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=30) if values else st.just([]))
     out = np.zeros(len(rows), np.int64)
-    gather(np.array(rows, np.int32), np.array(values, np.int64), out)
+    gather(0, len(rows), np.array(rows, np.int32), np.array(values, np.int64), out)
     assert out.tolist() == [values[row] for row in rows]

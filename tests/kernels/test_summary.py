@@ -7,7 +7,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gpu_cep_kernels.direct import bind_events, count_bindings
-from gpu_cep_kernels.summary import labels_overlap, prefix_counts, select_candidates, select_chained, select_starts, summary_statistics
+from gpu_cep_kernels.summary import (
+    chain_windows,
+    judge_windows,
+    keep_windows,
+    labels_overlap,
+    prefix_counts,
+    select_starts,
+    summary_statistics,
+)
 from tests.kernels.reference import matches
 from tests.kernels.streams import of_characters, problems
 
@@ -46,12 +54,11 @@ def test_labels_overlap(labels, other):
     assert not labels_overlap(np.array(labels, np.uint64))
 
 
-@given(LABELS, st.integers(0, 7), st.data())
-def test_select_starts(labels, minimal, data):
-    low = data.draw(st.integers(0, len(labels)))
-    starts = np.full(len(labels) - low + 1, -1)
-    count = select_starts(low, len(labels), np.array(labels, np.uint64), np.uint64(minimal), starts)
-    assert starts[:count].tolist() == [e for e in range(low, len(labels)) if labels[e] & minimal]
+@given(LABELS, st.integers(0, 7))
+def test_select_starts(labels, minimal):
+    starts = np.full(len(labels) + 1, -1)
+    count = select_starts(np.array(labels, np.uint64), np.uint64(minimal), starts)
+    assert starts[:count].tolist() == [e for e, label in enumerate(labels) if label & minimal]
 
 
 @given(problems())
@@ -60,28 +67,32 @@ def test_summary_statistics(problem):
     variables = len(pattern.level)
     arrays, starts = stream.arrays(variables), every_start(stream)
     statistics = np.full((len(starts), variables), -1, np.int32)
-    summary_statistics(starts, arrays.ends, arrays.after, pattern.table(), arrays.occurrence, arrays.counts, statistics)
+    summary_statistics(0, len(starts), starts, arrays.ends, arrays.after, pattern.table(), arrays.occurrence, arrays.counts, statistics)
     expected = [[statistic(pattern, stream, v, stream.window(e)) for v in range(variables)] for e in starts]
     assert statistics.tolist() == expected
     fewest = sum(minimum for minimum, _ in pattern.quantifiers)
-    selected = np.full(len(starts) + 1, -1)
-    kept = select_candidates(
-        starts, arrays.ends, arrays.after, pattern.table(), fewest, arrays.occurrence, arrays.counts, selected
+    holds = np.empty(len(starts), np.bool_)
+    judge_windows(
+        0, len(starts), starts, arrays.ends, arrays.after, pattern.table(), fewest, arrays.occurrence, arrays.counts, holds
     )  # fmt: skip
     enough = [all(n >= minimum for n, (minimum, _) in zip(row, pattern.quantifiers, strict=True)) for row in expected]
-    assert selected[:kept].tolist() == [e for e in starts if enough[e] and len(stream.window(e)) >= fewest]
+    assert holds.tolist() == [enough[e] and len(stream.window(e)) >= fewest for e in starts]
 
 
 def chained(pattern, stream, exact=False):
-    """The starts that select_chained keeps, and what it found to be their earliest events, [variable, start]."""
+    """The starts that the chained condition keeps, and what it found to be their earliest events, [variable, start]."""
     variables = len(pattern.level)
     arrays, starts = stream.arrays(variables), every_start(stream)
-    earliest, selected = np.full((variables + 1, len(starts) + 1), -1, np.int32), np.full(len(starts) + 1, -1)
-    kept = select_chained(
-        starts, arrays.clock, arrays.stream_end, arrays.length, arrays.after,
-        pattern.table(), exact, arrays.occurrence, earliest, selected,
-    )  # fmt: skip
-    return arrays, selected[:kept], earliest[:variables]
+    earliest, kept = np.full((variables + 1, len(starts) + 1), -1, np.int32), np.full(len(starts) + 1, -1)
+    holds = np.empty(len(starts), np.bool_)
+    middle = len(starts) // 2
+    for low, high in ((0, middle), (middle, len(starts))):
+        chain_windows(
+            low, high, starts, arrays.clock, arrays.stream_end, arrays.length, arrays.after,
+            pattern.table(), exact, arrays.occurrence, earliest, holds,
+        )  # fmt: skip
+    count = keep_windows(holds, starts, earliest[:variables], kept)
+    return arrays, kept[:count], earliest[:variables]
 
 
 def earliest_events(pattern, stream, start):
@@ -96,7 +107,7 @@ def earliest_events(pattern, stream, start):
 
 
 @given(problems())
-def test_select_chained(problem):
+def test_chained_windows(problem):
     pattern, stream = problem
     _, selected, earliest = chained(pattern, stream)
     expected = {start: earliest_events(pattern, stream, start) for start in range(len(stream.labels))}

@@ -73,7 +73,8 @@ def test_window_ends(dtype, times, lengths):
         starts = [e for e in range(len(values)) if data.draw(st.booleans())]
         inside = [data.draw(st.integers(e, expected[e] - 1)) for e in starts]
         ends = np.full(len(starts), -1, np.int32)
-        window_ends(np.array(starts, np.int64), np.array(inside, np.int64), machine(values, dtype), stream_end, dtype(length), ends)
+        begins, known = np.array(starts, np.int64), np.array(inside, np.int64)
+        window_ends(0, len(starts), begins, known, machine(values, dtype), stream_end, dtype(length), ends)
         assert ends.tolist() == [expected[e] for e in starts]
 
     check()

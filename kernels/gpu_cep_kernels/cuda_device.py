@@ -1,0 +1,170 @@
+"""A CUDA card: CuPy's arrays, numba-cuda's kernels, both on CuPy's current stream; the only file that imports cupy."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.device import Array, DeviceUnavailable, HostArray
+from gpu_cep_kernels.jit import Kernel, device_view, external_stream
+from gpu_cep_kernels.launch import available_threads, slices, spread
+from gpu_cep_kernels.ordering import gather
+
+_THREADS = 256
+# Resident threads that keep a multiprocessor busy; a grid strides over what is left.
+_BLOCKS_PER_MULTIPROCESSOR = 32
+# Slots have scratch of their own: one full set of resident threads will do.
+_SLOTTED_BLOCKS_PER_MULTIPROCESSOR = 8
+# Bytes of one pinned staging buffer: two take turns.
+_STAGING = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class _Staging:
+    """A pinned host buffer, and the event after which it may be filled again."""
+
+    buffer: HostArray
+    copied: Any
+
+
+class CudaDevice:
+    """The current CUDA device of this process."""
+
+    simulated = False
+
+    def __init__(self) -> None:
+        self.xp = cupy = _usable_cupy()
+        properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+        self.name = properties["name"].decode()
+        self._multiprocessors = int(properties["multiProcessorCount"])
+        self._copies = cupy.cuda.Stream(non_blocking=True)
+        self._staging: list[_Staging] = []
+        self._try_out()
+
+    def _try_out(self) -> None:
+        """Compile and run a kernel, to see that the versions of driver, compiler and libraries fit together."""
+        expected = np.arange(4)
+        found = self.xp.zeros(4, np.int64)
+        try:
+            self.launch(gather, 4, self.upload(expected), self.upload(expected), found)
+            right = np.array_equal(self.download(found), expected)
+        except Exception as fault:
+            raise DeviceUnavailable(f"a trial kernel failed: {type(fault).__name__}: {fault}") from fault
+        if not right:
+            raise DeviceUnavailable("a trial kernel gave a wrong result")
+
+    def upload(self, array: HostArray) -> Array:
+        """A copy, by way of pinned memory if it is large."""
+        return self.upload_slices([array], 0, len(array))[0]
+
+    def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int) -> list[Array]:
+        """Copies on a stream of their own; later work on the arrays waits for them, earlier work goes on meanwhile."""
+        cupy = self.xp
+        stream = cupy.cuda.get_current_stream()
+        targets = [cupy.empty((high - low, *array.shape[1:]), array.dtype) for array in arrays]
+        # memory that the pool hands out again may still be read by earlier work
+        self._copies.wait_event(stream.record())
+        for array, target in zip(arrays, targets, strict=True):
+            if target.nbytes:
+                self._copy(np.ascontiguousarray(array[low:high]), target)
+        stream.wait_event(self._copies.record())
+        return targets
+
+    def _copy(self, source: HostArray, target: Array) -> None:
+        cupy = self.xp
+        flat = source.reshape(-1).view(np.uint8)
+        turns = self._turns()
+        for low in range(0, flat.size, _STAGING):
+            staging = next(turns)
+            part = flat[low : low + _STAGING]
+            staging.copied.synchronize()
+            _fill(staging.buffer[: part.size], part)
+            cupy.cuda.runtime.memcpyAsync(
+                target.data.ptr + low, staging.buffer.ctypes.data, part.size, cupy.cuda.runtime.memcpyHostToDevice, self._copies.ptr
+            )
+            staging.copied.record(self._copies)
+
+    def _turns(self) -> Iterator[_Staging]:
+        cupy = self.xp
+        while len(self._staging) < 2:
+            pinned = cupy.cuda.alloc_pinned_memory(_STAGING)
+            self._staging.append(_Staging(np.frombuffer(pinned, np.uint8, _STAGING), cupy.cuda.Event(disable_timing=True)))
+        while True:
+            # the one that was filled last goes to the end
+            self._staging.append(self._staging.pop(0))
+            yield self._staging[-1]
+
+    def download(self, array: Array) -> HostArray:
+        """A copy; waits for what computes it."""
+        host: HostArray = self.xp.asnumpy(array)
+        return host
+
+    def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
+        """One thread per index, as far as a full card goes."""
+        if size:
+            stream = external_stream(self.xp.cuda.get_current_stream().ptr)
+            kernel.cuda[self._blocks(kernel.slotted, size), _THREADS, stream](size, _views(arguments))
+
+    def slots(self, size: int) -> int:
+        """The threads of the grid of a kernel with slots."""
+        return self._blocks(True, size) * _THREADS
+
+    def _blocks(self, slotted: bool, size: int) -> int:
+        most = _SLOTTED_BLOCKS_PER_MULTIPROCESSOR if slotted else _BLOCKS_PER_MULTIPROCESSOR
+        return max(1, min(-(-size // _THREADS), most * self._multiprocessors))
+
+    def synchronize(self) -> None:
+        """Wait for the current stream."""
+        self.xp.cuda.get_current_stream().synchronize()
+
+    def free_memory(self) -> int:
+        """What the driver has left, and what CuPy's pool holds unused."""
+        free, _ = self.xp.cuda.runtime.memGetInfo()
+        return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+
+
+def _fill(target: HostArray, source: HostArray) -> None:
+    """Copy between host arrays in threads: one alone does not reach the speed of a transfer."""
+    threads = available_threads()
+
+    def copy(span: tuple[int, int]) -> None:
+        np.copyto(target[slice(*span)], source[slice(*span)])
+
+    spread(copy, slices(source.size, threads), threads)
+
+
+def _views(value: Any) -> Any:
+    """Array arguments, alone or in (named) tuples, as kernels take them."""
+    if hasattr(value, "__cuda_array_interface__"):
+        return device_view(value)
+    if isinstance(value, tuple):
+        parts = [_views(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value
+
+
+def _usable_cupy() -> Any:
+    """CuPy, if there is a card that it sees."""
+    try:
+        # importing CuPy takes a second, which a machine without a driver need not spend
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError as fault:
+        raise DeviceUnavailable(f"there is no CUDA driver ({fault})") from fault
+    missing = [package for package, module in (("cupy", "cupy"), ("numba-cuda", "numba_cuda")) if importlib.util.find_spec(module) is None]
+    if missing:
+        raise DeviceUnavailable(f"{' and '.join(missing)} not installed (pip install 'gpu_cep[gpu]')")
+    import cupy
+
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as fault:
+        raise DeviceUnavailable(f"CuPy {cupy.__version__} cannot use the CUDA driver: {fault}") from fault
+    if not count:
+        raise DeviceUnavailable("the CUDA driver sees no device (CUDA_VISIBLE_DEVICES may hide it)")
+    return cupy
