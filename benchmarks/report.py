@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import platform
-import re
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from floors import Floor
+from machine import commit, package_version, processor_name, slug
 from measure import Stages, Timing
 from memory import MemoryUse
 from peers import FLAGS, compiler_version
@@ -51,21 +49,20 @@ class Report:
 
 def environment(processors: int) -> Environment:
     return Environment(
-        machine=_processor_name(),
+        machine=processor_name(),
         processors=processors,
         day=date.today().isoformat(),
-        commit=_commit(),
+        commit=commit(),
         python=platform.python_version(),
         compiler=f"{compiler_version()}, {' '.join(FLAGS[:3])}",
-        packages={name: _version(name) for name in PACKAGES},
+        packages={name: package_version(name) for name in PACKAGES},
     )
 
 
 def write(report: Report, folder: Path) -> tuple[Path, Path]:
     """Write `report` as ``<machine>-<date>.json`` and ``.md`` into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    machine = re.sub(r"[^a-z0-9]+", "-", report.environment.machine.lower()).strip("-")
-    stem = f"{machine}-{report.environment.processors}-cores-{report.environment.day}"
+    stem = f"{slug(report.environment.machine)}-{report.environment.processors}-cores-{report.environment.day}"
     paths = folder / f"{stem}.json", folder / f"{stem}.md"
     paths[0].write_text(json.dumps(asdict(report), indent=1) + "\n")
     paths[1].write_text(markdown(report))
@@ -172,22 +169,3 @@ def _spark_rows(timings: Sequence[SparkTiming]) -> list[list[str]]:
         ratio = f"{t.seconds / ours[t.workload, t.events]:.2f}"
         rows.append([t.workload, t.contestant, f"{t.events:,}", f"{t.seconds:.2f}", f"{t.events_per_second / 1e6:.2f} M/s", ratio])
     return rows
-
-
-def _processor_name() -> str:
-    path = Path("/proc/cpuinfo")
-    names = re.findall(r"^model name\s*:\s*(.+)$", path.read_text(), re.MULTILINE) if path.exists() else []
-    return names[0] if names else platform.machine()
-
-
-def _commit() -> str:
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "unknown"
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"

@@ -1,0 +1,37 @@
+"""Which machine, commit and versions figures were measured with."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+
+def processor_name() -> str:
+    path = Path("/proc/cpuinfo")
+    names = re.findall(r"^model name\s*:\s*(.+)$", path.read_text(), re.MULTILINE) if path.exists() else []
+    return names[0] if names else platform.machine()
+
+
+def commit() -> str:
+    """The commit that is checked out, or ``unknown``."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return "unknown"
+    return found.stdout.strip() or "unknown"
+
+
+def package_version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def slug(text: str) -> str:
+    """`text` as a part of a file's name."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
