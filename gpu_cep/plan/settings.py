@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 
@@ -28,7 +30,9 @@ class Settings:
     `prune` names the pruning steps that may be used (see
     :data:`PRUNING_STEPS`; none changes the matches), `columns` the input
     columns that the output carries (None: all), `max_matches` bounds the
-    output, `max_steps` the work: the automaton's steps over the whole run.
+    output, `max_steps` the work: the automaton's steps over the whole run,
+    `gpu_memory` the bytes that a run takes of a GPU's memory (None: a share
+    of what is free).
     """
 
     output: str = "matches"
@@ -39,6 +43,7 @@ class Settings:
     max_steps: int | None = None
     prune: tuple[str, ...] = PRUNING_STEPS
     columns: tuple[str, ...] | None = None
+    gpu_memory: int | None = None
 
 
 def pruning_steps(prune: bool | Iterable[str]) -> tuple[str, ...]:
@@ -56,6 +61,21 @@ def pruning_steps(prune: bool | Iterable[str]) -> tuple[str, ...]:
     if faults:
         raise PatternError(faults)
     return tuple(step for step in PRUNING_STEPS if step in chosen)
+
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?|[kmgt]i)b?", re.IGNORECASE | re.ASCII)
+
+
+def memory_bytes(size: int | str | None) -> int | None:
+    """The bytes that `gpu_memory=` means: a number, or text such as ``8GB`` (10⁹ bytes each) or ``512MiB`` (2²⁰)."""
+    if size is None:
+        return None
+    found = _SIZE.fullmatch(size.strip()) if isinstance(size, str) else None
+    number = int(Decimal(found[1]) * _UNITS[found[2].lower()]) if found else size
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise PatternError(f"gpu_memory must be a number of bytes, at least 1, or text such as '8GB' or '512MiB', not {size!r}")
+    return number
 
 
 def check_settings(settings: Settings) -> None:

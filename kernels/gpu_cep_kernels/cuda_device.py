@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.device import Array, DeviceUnavailable, HostArray
+from gpu_cep_kernels.device import Array, DeviceUnavailable, HostArray, NoDevice
 from gpu_cep_kernels.jit import Kernel, device_view, external_stream
 from gpu_cep_kernels.launch import available_threads, slices, spread
 from gpu_cep_kernels.ordering import gather
@@ -21,6 +21,8 @@ _THREADS = 256
 _BLOCKS_PER_MULTIPROCESSOR = 32
 # Slots have scratch of their own: one full set of resident threads will do.
 _SLOTTED_BLOCKS_PER_MULTIPROCESSOR = 8
+# cudaErrorNoDevice.
+_NO_DEVICE = 100
 # Bytes of one pinned staging buffer: two take turns.
 _STAGING = 1 << 26
 
@@ -155,7 +157,7 @@ def _usable_cupy() -> Any:
         # importing CuPy takes a second, which a machine without a driver need not spend
         ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError as fault:
-        raise DeviceUnavailable(f"there is no CUDA driver ({fault})") from fault
+        raise NoDevice(f"there is no CUDA driver ({fault})") from fault
     missing = [package for package, module in (("cupy", "cupy"), ("numba-cuda", "numba_cuda")) if importlib.util.find_spec(module) is None]
     if missing:
         raise DeviceUnavailable(f"{' and '.join(missing)} not installed (pip install 'gpu_cep[gpu]')")
@@ -164,7 +166,8 @@ def _usable_cupy() -> Any:
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as fault:
-        raise DeviceUnavailable(f"CuPy {cupy.__version__} cannot use the CUDA driver: {fault}") from fault
+        unavailable = NoDevice if fault.status == _NO_DEVICE else DeviceUnavailable
+        raise unavailable(f"CuPy {cupy.__version__} cannot use the CUDA driver: {fault}") from fault
     if not count:
-        raise DeviceUnavailable("the CUDA driver sees no device (CUDA_VISIBLE_DEVICES may hide it)")
+        raise NoDevice("the CUDA driver sees no device (CUDA_VISIBLE_DEVICES may hide it)")
     return cupy

@@ -23,6 +23,10 @@ class DeviceUnavailable(Exception):
     """There is no device that can run kernels; the message says why."""
 
 
+class NoDevice(DeviceUnavailable):
+    """The machine has none: no driver, or no card that the driver sees."""
+
+
 class Device(Protocol):
     """Arrays and kernels of one device; everything runs in the order of the calls.
 

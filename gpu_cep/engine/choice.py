@@ -1,0 +1,268 @@
+"""Which engine runs phase 1 of a plan, and why.
+
+``auto`` takes the GPU where one is usable and moving the events there takes
+less time than phase 1 would take on the CPU. What a transfer, a launch and a
+copy on the host cost is measured on the machine at hand, once per process;
+how many copies' worth of time phase 1 takes on the CPU comes from the
+recorded benchmarks.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+
+import numpy as np
+
+from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.batches import BATCH
+from gpu_cep.errors import EngineUnavailable
+from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
+from gpu_cep_kernels.device import Device, DeviceUnavailable, HostArray, NoDevice, open_device
+from gpu_cep_kernels.launch import available_threads
+from gpu_cep_kernels.ordering import gather
+
+# Seconds of phase 1 on one thread, in multiples of copying the columns that it reads; from the floors and stages of
+# benchmarks/results/amd-epyc-2-cores-2026-11-21.json. Of workloads of one kind the quickest counts, in favour of the CPU.
+KEEPING_ALL = 17.0  # medical_dense: no event is filtered out
+KEEPING_SOME = 3.3  # stocks
+WITHOUT_WINDOWS = 2.0  # selective: the lazy chain needs labels and order only
+
+# Launches of kernels and of array functions in phase 1, rounded up: their latency is the cost that does not grow with the events.
+LAUNCHES = 200
+
+# Bytes that are copied to measure rates (into fresh memory, as the floors are measured), and how often: the quickest time counts.
+_SAMPLE = 1 << 26
+_REPEATS = 3
+
+_log = logging.getLogger("gpu_cep")
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The device that runs phase 1 (None: the CPU does), and why, in a line."""
+
+    device: Device | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What this machine does: bytes per second of a copy by one thread and of a transfer to the device, seconds of a launch."""
+
+    copy_rate: float
+    transfer_rate: float
+    latency: float
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Expected seconds of phase 1: on the CPU, and until the GPU has the events."""
+
+    cpu: float
+    gpu: float
+
+    @property
+    def gpu_pays(self) -> bool:
+        return self.gpu < self.cpu
+
+
+def choose_engine(plan: Plan, events: int, row_bytes: int, threads: int | None = None) -> Choice:
+    """The engine for phase 1 of `plan`.
+
+    Parameters
+    ----------
+    events
+        How many there are.
+    row_bytes
+        Bytes per event that phase 1 reads, and that a device would receive (see :func:`bytes_per_event`).
+    threads
+        Threads that the CPU would use; None: all cores that the process may use.
+
+    Raises
+    ------
+    EngineUnavailable
+        The plan asks for the GPU, and it cannot be used.
+    """
+    engine = plan.settings.engine
+    if engine == "gpu":
+        return Choice(require_device(), "engine='gpu'")
+    if engine == "cpu":
+        return Choice(None, "engine='cpu'")
+    return _automatic(plan, events, row_bytes, threads or available_threads())
+
+
+def require_device() -> Device:
+    """The device, for callers that take nothing else.
+
+    Raises
+    ------
+    EngineUnavailable
+        With the cause: no driver, no card, a package is missing, or versions do not fit together.
+    """
+    try:
+        return open_device()
+    except DeviceUnavailable as fault:
+        raise EngineUnavailable(f"phase 1 cannot run on GPU because {fault}; use engine='auto' or engine='cpu'") from fault
+
+
+def bytes_per_event(plan: Plan) -> int:
+    """Bytes per event of the columns that phase 1 of `plan` reads: codes of text take 4, all else 8."""
+    query = plan.query
+    read = {query.timestamp, *plan.stream_keys, *(column for each in plan.properties for column in _columns(each))}
+    types = [attribute.type for attribute in query.schema.attributes] + [computed.type for computed in query.computed]
+    return sum(4 if types[column].kind is Kind.STRING else 8 for column in read)
+
+
+def _columns(planned: Property) -> tuple[int, ...]:
+    match planned:
+        case CodeProperty(column=column) | ComparisonProperty(column=column):
+            return (column,)
+        case ProgramProperty(layout=layout):
+            return layout.columns
+
+
+def _automatic(plan: Plan, events: int, row_bytes: int, threads: int) -> Choice:
+    if plan.algorithm == "brute_force":
+        return _on_cpu(logging.INFO, "algorithm 'brute_force' cannot run on GPU because it has no phase 1")
+    if events < BATCH:
+        # to open a device takes longer than all of it
+        return Choice(None, f"fewer than {BATCH:,} events, for which no GPU is looked for")
+    try:
+        device = open_device()
+        if device.simulated:
+            return _on_cpu(logging.INFO, "phase 1 cannot run on GPU because CUDA is simulated (NUMBA_ENABLE_CUDASIM is set)")
+        calibration = _calibration()
+    except NoDevice as fault:
+        return _on_cpu(logging.INFO, f"phase 1 cannot run on GPU because {fault}")
+    except DeviceUnavailable as fault:
+        return _on_cpu(logging.WARNING, f"phase 1 cannot run on GPU because {fault}")
+    return _cheaper(device, calibration, plan, events, row_bytes, threads)
+
+
+def _cheaper(device: Device, calibration: Calibration, plan: Plan, events: int, row_bytes: int, threads: int) -> Choice:
+    copies = copies_worth(plan)
+    threshold = break_even(calibration, row_bytes, copies, threads)
+    against = f"phase 1 on {threads} thread{'s' * (threads > 1)}"
+    if threshold is None:
+        return _on_cpu(logging.INFO, f"the transfer to {device.name} takes longer than {against}, whatever the number of events")
+    rule = f"the transfer to {device.name} takes less time than {against} from about {threshold:,} events of {row_bytes} bytes on"
+    pays = costs(calibration, events, row_bytes, copies, threads).gpu_pays
+    return Choice(device, rule) if pays else _on_cpu(logging.INFO, rule)
+
+
+def _on_cpu(level: int, reason: str) -> Choice:
+    _log_once(level, reason)
+    return Choice(None, reason)
+
+
+@cache
+def _log_once(level: int, reason: str) -> None:
+    """Log a reason the first time that it is given."""
+    _log.log(level, "engine='auto' runs on the CPU: %s", reason)
+
+
+def copies_worth(plan: Plan) -> float:
+    """Time of phase 1 on one thread of the CPU in multiples of copying the columns that it reads."""
+    decided = 0
+    for planned in plan.properties:
+        decided |= _bits(planned)
+    everyone = (1 << len(plan.query.variables)) - 1
+    if "filter" not in plan.steps or decided != everyone:
+        return KEEPING_ALL
+    return WITHOUT_WINDOWS if plan.algorithm in ("by_frequency", "lazy_chain") else KEEPING_SOME
+
+
+def _bits(planned: Property) -> int:
+    """The variables whose events a property decides."""
+    if not isinstance(planned, CodeProperty):
+        return planned.bits
+    bits = 0
+    for _, own in planned.predicates:
+        bits |= own
+    return bits
+
+
+def costs(calibration: Calibration, events: int, row_bytes: int, copies: float, threads: int) -> Costs:
+    """What `events` events of so many bytes cost, if phase 1 takes `copies` times as long as copying them."""
+    size = events * row_bytes
+    return Costs(
+        cpu=size * copies / calibration.copy_rate / threads,
+        gpu=LAUNCHES * calibration.latency + size / calibration.transfer_rate,
+    )
+
+
+def break_even(calibration: Calibration, row_bytes: int, copies: float, threads: int) -> int | None:
+    """The number of events above which the GPU pays; None: it never does."""
+    one = costs(calibration, 1, row_bytes, copies, threads)
+    fixed = LAUNCHES * calibration.latency
+    gained = one.cpu - (one.gpu - fixed)
+    return math.ceil(fixed / gained) if gained > 0 else None
+
+
+def _calibration() -> Calibration:
+    found = _calibrated()
+    if isinstance(found, DeviceUnavailable):
+        raise found
+    return found
+
+
+@cache
+def _calibrated() -> Calibration | DeviceUnavailable:
+    try:
+        return calibrate(open_device())
+    except DeviceUnavailable as fault:
+        return fault
+
+
+def calibrate(device: Device, clock: Clock = time.perf_counter) -> Calibration:
+    """Measure copies, transfers and launches, in some tens of milliseconds.
+
+    Raises
+    ------
+    DeviceUnavailable
+        The device fails at it.
+    """
+    sample = np.full(_SAMPLE // 8, 1, np.int64)
+    try:
+        return Calibration(
+            copy_rate=_SAMPLE / _quickest(sample.copy, clock),
+            transfer_rate=_SAMPLE / _quickest(partial(_transfer, device, sample), clock),
+            latency=_quickest(_launching(device), clock),
+        )
+    except Exception as fault:
+        # whatever a driver or an allocator throws: the CPU is there
+        raise DeviceUnavailable(f"measuring its speed failed: {type(fault).__name__}: {fault}") from fault
+
+
+def _transfer(device: Device, sample: HostArray) -> None:
+    device.upload(sample)
+    device.synchronize()
+
+
+def _launching(device: Device) -> Callable[[], None]:
+    rows = device.upload(np.zeros(1, np.int64))
+    values, found = device.upload(np.ones(1, np.int64)), device.upload(np.zeros(1, np.int64))
+
+    def launch() -> None:
+        device.launch(gather, 1, rows, values, found)
+        device.synchronize()
+
+    return launch
+
+
+def _quickest(action: Callable[[], object], clock: Clock) -> float:
+    """Seconds of the quickest of some runs, after one that does not count."""
+    action()
+    seconds = []
+    for _ in range(_REPEATS):
+        begin = clock()
+        action()
+        seconds.append(clock() - begin)
+    return min(seconds)
