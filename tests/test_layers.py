@@ -48,6 +48,7 @@ HOMES = {
         "gpu_cep_spark",
         # where tables come in …
         "gpu_cep.engine.columns",
+        "gpu_cep.engine.device.columns",
         "gpu_cep.engine.footprint",
         "gpu_cep.engine.encodings",
         "gpu_cep.engine.host_functions",

@@ -33,6 +33,14 @@ class Codes:
     values: pa.Array
 
 
+@dataclass(frozen=True, slots=True)
+class _SharedDictionary:
+    """The values of several text columns in ascending order, and by column the place there of each of its own values and, last, of NULL."""
+
+    values: pa.Array
+    places: dict[int, npt.NDArray[np.int32]]
+
+
 @dataclass
 class EventColumns:
     """The columns that a query reads, by number, converted on first use.
@@ -46,6 +54,8 @@ class EventColumns:
     _arrow: dict[int, pa.Array] = field(default_factory=dict)
     _values: dict[int, Array] = field(default_factory=dict)
     _codes: dict[int, Codes] = field(default_factory=dict)
+    _own_codes: dict[int, Codes] = field(default_factory=dict)
+    _shared: dict[int, _SharedDictionary] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -110,12 +120,35 @@ class EventColumns:
     def text(self, column: int) -> Codes:
         """A text column's codes."""
         if column not in self._codes:
-            group = next((group for group in self.dictionaries if column in group), None)
-            if group is None:
-                self._codes[column] = _encode(self.arrow(column))
-            else:
-                self._codes.update(zip(group, _encode_together([self.arrow(member) for member in group]), strict=True))
+            own, places = self._encoded(column), self.shared_places(column)
+            self._codes[column] = own if places is None else Codes(places[own.codes], self.text_values(column))
         return self._codes[column]
+
+    def text_values(self, column: int) -> pa.Array:
+        """The values that a text column's codes stand for, known without the codes of a dictionary's rows."""
+        shared = self._shared_dictionary(column)
+        return self._own_values(column) if shared is None else shared.values
+
+    def shared_places(self, column: int) -> npt.NDArray[np.int32] | None:
+        """The code of each value of a text column's own dictionary and, last, of NULL; None where it shares none with other columns."""
+        shared = self._shared_dictionary(column)
+        return None if shared is None else shared.places[column]
+
+    def _shared_dictionary(self, column: int) -> _SharedDictionary | None:
+        group = next((group for group in self.dictionaries if column in group), None)
+        if group is not None and column not in self._shared:
+            self._shared.update(dict.fromkeys(group, _share({member: self._own_values(member) for member in group})))
+        return self._shared.get(column)
+
+    def _own_values(self, column: int) -> pa.Array:
+        array = self.arrow(column)
+        return array.dictionary if pa.types.is_dictionary(array.type) else self._encoded(column).values
+
+    def _encoded(self, column: int) -> Codes:
+        """Codes for the column's own dictionary."""
+        if column not in self._own_codes:
+            self._own_codes[column] = _encode(self.arrow(column))
+        return self._own_codes[column]
 
     def key_values(self, column: int) -> Array:
         """The column, not text, as values that are equal where keys are: -0.0 as 0.0."""
@@ -213,15 +246,12 @@ def _encode(array: pa.Array) -> Codes:
     return Codes(machine_values(indices, ""), values)
 
 
-def _encode_together(arrays: list[pa.Array]) -> list[Codes]:
-    """Several text columns over one dictionary in ascending order."""
-    plain = [array.dictionary_decode() if pa.types.is_dictionary(array.type) else array for array in arrays]
-    encoded = pa.concat_arrays([array.cast(pa.large_string()) for array in plain]).dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
-    ranks = np.empty(len(order) + 1, np.int32)
+def _share(own: dict[int, pa.Array]) -> _SharedDictionary:
+    """One ordered dictionary for columns whose own dictionaries hold these values."""
+    merged = pa.concat_arrays([values.cast(pa.large_string()) for values in own.values()]).dictionary_encode()
+    order = pc.sort_indices(merged.dictionary).to_numpy()
+    ranks = np.empty(len(order), np.int32)
     ranks[order] = np.arange(len(order), dtype=np.int32)
-    ranks[len(order)] = len(order)
-    indices = pc.fill_null(encoded.indices, len(order)).to_numpy()
-    values = encoded.dictionary.take(pa.array(order))
-    ends = np.cumsum([len(array) for array in plain])
-    return [Codes(ranks[indices[end - len(array) : end]], values) for array, end in zip(plain, ends, strict=True)]
+    ends = np.cumsum([len(values) for values in own.values()])[:-1]
+    places = [np.append(ranks[part], np.int32(len(order))) for part in np.split(merged.indices.to_numpy(), ends)]
+    return _SharedDictionary(merged.dictionary.take(pa.array(order)), dict(zip(own, places, strict=True)))

@@ -1,0 +1,138 @@
+"""Columns of an event table as a device reads them: Arrow's buffers travel as they are, and are converted there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.columns import EXACT_DIGITS, EventColumns, machine_values
+from gpu_cep.engine.device.inputs import Constant, DType, Filled, HostBits, HostBlocks, HostNumbers, Input, Mapped
+from gpu_cep.engine.text import Values, constant_codes
+from gpu_cep.plan.plan import CodeProperty
+from gpu_cep_kernels.device import Device
+
+__all__ = ["DeviceColumns", "Input", "numbers", "presence"]
+
+_INT32, _INT64, _FLOAT32, _FLOAT64, _UINT8 = (np.dtype(kind) for kind in (np.int32, np.int64, np.float32, np.float64, np.uint8))
+
+# What a buffer of each Arrow type holds, and the machine representation of that.
+_STORED: dict[pa.DataType, tuple[Any, DType]] = {
+    pa.int8(): (np.int8, _INT64),
+    pa.int16(): (np.int16, _INT64),
+    pa.int32(): (np.int32, _INT32),
+    pa.int64(): (np.int64, _INT64),
+    pa.uint8(): (np.uint8, _INT64),
+    pa.uint16(): (np.uint16, _INT64),
+    pa.uint32(): (np.uint32, _INT64),
+    pa.float16(): (np.float16, _FLOAT64),
+    pa.float32(): (np.float32, _FLOAT32),
+    pa.float64(): (np.float64, _FLOAT64),
+    pa.date32(): (np.int32, _INT32),
+}
+
+
+@dataclass
+class DeviceColumns:
+    """The columns that a query reads, by number, as inputs of `device`; `columns` is the host's view of the same table."""
+
+    columns: EventColumns
+    device: Device
+    _values: dict[int, Input] = field(default_factory=dict)
+    _present: dict[int, Input | None] = field(default_factory=dict)
+    _codes: dict[int, Input] = field(default_factory=dict)
+
+    def values(self, column: int) -> Input:
+        """The column in its machine representation, as :meth:`EventColumns.values` has it; what stands at NULLs is arbitrary."""
+        if column not in self._values:
+            self._values[column] = self._number_input(column)
+        return self._values[column]
+
+    def present(self, column: int) -> Input | None:
+        """uint8, 0 where the column is NULL; None where it never is."""
+        if column not in self._present:
+            self._present[column] = presence(self.device, self.columns.arrow(column))
+        return self._present[column]
+
+    def text_codes(self, column: int) -> Input:
+        """A text column's codes (int32), which stand for :meth:`EventColumns.text_values`; NULL has the code after the last."""
+        if column not in self._codes:
+            self._codes[column] = self._code_input(column)
+        return self._codes[column]
+
+    def label_codes(self, planned: CodeProperty) -> tuple[Input, Values]:
+        """Codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
+        codes = constant_codes(self.columns.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
+        if codes is None:
+            return self.text_codes(planned.column), self.columns.text_values(planned.column)
+        of_block, values = codes
+        return HostBlocks(self.device, of_block, _INT32.itemsize), values
+
+    def row_bytes(self, column: int) -> int:
+        """Bytes of the device's memory that loading the column, and where it is NULL, takes for each row."""
+        present = self.present(column)
+        return self.values(column).row_bytes + (0 if present is None else present.row_bytes)
+
+    def _number_input(self, column: int) -> Input:
+        data_type = self.columns.type(column)
+        if data_type.kind is Kind.STRING:
+            return self.text_codes(column)
+        if data_type.kind is Kind.OTHER or data_type.precision > EXACT_DIGITS:
+            # conditions may only ask whether it is NULL
+            return Constant(self.device, 0, _INT64)
+        return numbers(self.device, self.columns.arrow(column), self.columns.name(column))
+
+    def _code_input(self, column: int) -> Input:
+        array = self.columns.arrow(column)
+        if not pa.types.is_dictionary(array.type):
+            return HostNumbers(self.device, self.columns.text(column).codes, _INT32)
+        indices = HostNumbers(self.device, _buffer(array.indices, array.type.index_type.to_pandas_dtype()), _INT32)
+        present = self.present(column)
+        codes = indices if present is None else Filled(self.device, indices, present, len(array.dictionary))
+        places = self.columns.shared_places(column)
+        return codes if places is None else Mapped(codes, self.device.upload(places))
+
+
+def numbers(device: Device, array: pa.Array, name: str) -> Input:
+    """The machine representation of an Arrow array that is not text, as :func:`gpu_cep.engine.columns.machine_values` has it."""
+    arrow = array.type
+    if pa.types.is_null(arrow):
+        return Constant(device, 0, _INT64)
+    if pa.types.is_boolean(arrow):
+        return HostBits(device, _bitmap(array.buffers()[1]), array.offset, _INT32)
+    if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):
+        return HostNumbers(device, _buffer(array, np.int64), _INT64)
+    if arrow in _STORED:
+        stored, kind = _STORED[arrow]
+        return HostNumbers(device, _buffer(array, stored), kind)
+    # decimals, dates in milliseconds, and integers that may not fit
+    return HostBlocks(device, lambda low, high: machine_values(array.slice(low, high - low), name), _INT64.itemsize)
+
+
+def presence(device: Device, array: pa.Array) -> Input | None:
+    """uint8, 0 where an Arrow array is NULL; None where it never is."""
+    if array.null_count == 0:
+        return None
+    validity = array.buffers()[0]
+    if validity is not None:
+        return HostBits(device, _bitmap(validity), array.offset, _UINT8)
+    return HostBlocks(device, lambda low, high: _valid(array.slice(low, high - low)), _UINT8.itemsize)
+
+
+def _valid(array: pa.Array) -> npt.NDArray[np.uint8]:
+    valid: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    return valid.view(np.uint8)
+
+
+def _buffer(array: pa.Array, stored: Any) -> npt.NDArray[Any]:
+    """The values of a fixed-width array as they stand in its buffer."""
+    kind = np.dtype(stored)
+    return np.frombuffer(array.buffers()[1], kind, len(array), array.offset * kind.itemsize) if len(array) else np.empty(0, kind)
+
+
+def _bitmap(buffer: pa.Buffer | None) -> npt.NDArray[np.uint8]:
+    return np.empty(0, np.uint8) if buffer is None else np.frombuffer(buffer, np.uint8)

@@ -1,0 +1,150 @@
+"""How rows of a column reach a device: each kind of input copies what the column's buffers hold, and converts it there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep_kernels.device import Array, Device, HostArray
+
+DType = np.dtype[Any]
+
+
+class Input(Protocol):
+    """One column, or where it is not NULL, as an array on a device.
+
+    What :meth:`load` returns is C-contiguous and must not be written to: it
+    may be the memory of the events themselves.
+    """
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the device's memory that loading takes for each row."""
+
+    def load(self, low: int, high: int) -> Array:
+        """The rows [low, high)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostNumbers:
+    """Numbers in a host buffer; they travel in their own width and become `kind` on the device."""
+
+    device: Device
+    numbers: HostArray
+    kind: DType
+
+    @property
+    def row_bytes(self) -> int:
+        return self.numbers.itemsize + (self.kind.itemsize if self.kind != self.numbers.dtype else 0)
+
+    def load(self, low: int, high: int) -> Array:
+        (numbers,) = self.device.upload_slices([self.numbers], low, high)
+        return numbers.astype(self.kind, copy=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostBits:
+    """Bits of a host bitmap, the lowest of each byte first, that become 0 or 1 on the device; row 0 is bit `offset`."""
+
+    device: Device
+    bitmap: npt.NDArray[np.uint8]
+    offset: int
+    kind: DType
+
+    @property
+    def row_bytes(self) -> int:
+        # the bit, rounded up, and the byte that it is unpacked to
+        return 2 + (self.kind.itemsize if self.kind != np.uint8 else 0)
+
+    def load(self, low: int, high: int) -> Array:
+        first, last = self.offset + low, self.offset + high
+        (packed,) = self.device.upload_slices([self.bitmap], first // 8, -(-last // 8))
+        skipped = first % 8
+        bits = self.device.xp.unpackbits(packed, bitorder="little")[skipped : skipped + high - low]
+        return bits.astype(self.kind, copy=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostBlocks:
+    """What a function computes on the host for a block of rows, `itemsize` bytes each."""
+
+    device: Device
+    of_block: Callable[[int, int], HostArray]
+    itemsize: int
+
+    @property
+    def row_bytes(self) -> int:
+        return self.itemsize
+
+    def load(self, low: int, high: int) -> Array:
+        return self.device.upload(self.of_block(low, high))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """The same value in every row."""
+
+    device: Device
+    value: int
+    kind: DType
+
+    @property
+    def row_bytes(self) -> int:
+        return self.kind.itemsize
+
+    def load(self, low: int, high: int) -> Array:
+        return self.device.xp.full(high - low, self.value, self.kind)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceNumbers:
+    """Numbers that lie on the device; a copy is made only where they are not of `kind`, or not side by side."""
+
+    device: Device
+    numbers: Array
+    kind: DType
+
+    @property
+    def row_bytes(self) -> int:
+        return self.kind.itemsize
+
+    def load(self, low: int, high: int) -> Array:
+        return self.device.xp.ascontiguousarray(self.numbers[low:high]).astype(self.kind, copy=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filled:
+    """Numbers, with one value in place of those that are NULL."""
+
+    device: Device
+    numbers: Input
+    present: Input
+    null: int
+
+    @property
+    def row_bytes(self) -> int:
+        # the result is at most as wide as what goes into it
+        return 2 * self.numbers.row_bytes + self.present.row_bytes
+
+    def load(self, low: int, high: int) -> Array:
+        numbers, present = self.numbers.load(low, high), self.present.load(low, high)
+        return self.device.xp.where(present != 0, numbers, numbers.dtype.type(self.null))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mapped:
+    """``table[code]`` for each code; the table lies on the device."""
+
+    codes: Input
+    table: Array
+
+    @property
+    def row_bytes(self) -> int:
+        return self.codes.row_bytes + int(self.table.itemsize)
+
+    def load(self, low: int, high: int) -> Array:
+        return self.table[self.codes.load(low, high)]
