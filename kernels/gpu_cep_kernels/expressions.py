@@ -137,7 +137,7 @@ def _int_result(code: int, left: int, right: int) -> tuple[int, bool, bool]:
     elif code == ABS_INT:
         value, wrapped = abs(left), left == MINIMUM_INT
     elif code == SIGN_INT:
-        value = (left > 0) - (left < 0)
+        value = int(left > 0) - int(left < 0)
     return value, null, wrapped
 
 

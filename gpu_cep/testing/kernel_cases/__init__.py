@@ -1,0 +1,34 @@
+"""The table of kernel cases: at least one for every registered kernel.
+
+Tests run each case in every way in which its kernel can run; benchmarks time
+those with `reads` against the speed of memory. A kernel without a case fails
+a test.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+import gpu_cep_kernels
+from gpu_cep.testing.kernel_cases.calls import Call, KernelCase, bytes_moved
+from gpu_cep.testing.kernel_cases.events import EVENT_CASES
+from gpu_cep.testing.kernel_cases.matches import MATCH_CASES
+from gpu_cep.testing.kernel_cases.windows import WINDOW_CASES
+from gpu_cep_kernels.jit import Kernel
+
+__all__ = ["CASES", "Call", "KernelCase", "bytes_moved", "kernels"]
+
+CASES: tuple[KernelCase, ...] = (*EVENT_CASES, *WINDOW_CASES, *MATCH_CASES)
+
+
+def kernels() -> dict[str, Kernel[..., Any]]:
+    """Every kernel declared in gpu_cep_kernels (and not the rules inlined into them), by name."""
+    modules = [importlib.import_module(f"gpu_cep_kernels.{found.name}") for found in pkgutil.iter_modules(gpu_cep_kernels.__path__)]
+    return {
+        name: value
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, Kernel) and value.body.__module__ == module.__name__
+    }

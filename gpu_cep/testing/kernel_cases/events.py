@@ -1,0 +1,199 @@
+"""Cases of the kernels over events: property masks, compaction, streams and their order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_cep.testing.kernel_cases.calls import Call, KernelCase, Variants, cases
+from gpu_cep.testing.kernel_cases.inputs import (
+    Array,
+    Random,
+    event_times,
+    flags,
+    floats,
+    integers,
+    label_words,
+    places_of,
+    stream_offsets,
+    streams,
+)
+from gpu_cep_kernels import lazy_chain, masks, ordering, windows
+from gpu_cep_kernels.rules import COMPARISONS
+
+_NO_RANKS = np.empty(0, np.int64)
+_WORDS: Variants = {word.__name__: {"word": word} for word in (np.uint8, np.uint16, np.uint32, np.uint64)}
+_KINDS: Variants = {"int64": {"kind": np.int64}, "float64": {"kind": np.float64}}
+_RANKED: Variants = {
+    "int64": {"kind": np.int64, "ranked": False},
+    "int64-ranked": {"kind": np.int64, "ranked": True},
+    "float64": {"kind": np.float64, "ranked": False},
+}
+
+
+def _columns(size: int, random: Random, kind: Any) -> Array:
+    values = floats(size, random) if np.dtype(kind).kind == "f" else integers(size, random)
+    with np.errstate(over="ignore"):
+        return values.astype(kind)
+
+
+def _codes(size: int, random: Random, slots: int, word: Any) -> Call:
+    table = label_words(5, random, 3, word)
+    return Call(size, (random.integers(0, 5, size).astype(np.int32), table, np.full(size, word(7))))
+
+
+def _comparison(size: int, random: Random, slots: int, word: Any, kind: Any, comparison: str) -> Call:
+    column = _columns(size, random, kind)
+    constant = np.float64(0.25) if column.dtype.kind == "f" else np.int64(1)
+    return Call(size, (column, COMPARISONS[comparison], constant, word(5), np.full(size, word(7))))
+
+
+def _truth(size: int, random: Random, slots: int, word: Any) -> Call:
+    return Call(size, (flags(size, random).view(np.uint8), word(5), np.full(size, word(7))))
+
+
+def _compaction(size: int, random: Random, slots: int, word: Any, keeps_all: bool) -> Call:
+    return Call(1, (7, label_words(size, random, 3, word), keeps_all, np.zeros(size + 1, np.int32), np.zeros(size + 1, word)))
+
+
+def _marking(size: int, random: Random, slots: int, kind: Any) -> Call:
+    events = streams(size, random, time=kind)
+    arguments = 0, events.offsets, 0, len(events.offsets) - 1, events.times
+    return Call(1, (*arguments, np.zeros(size, np.int32), np.zeros(size + 1, np.int32)))
+
+
+def _occurrences(size: int, random: Random, slots: int, word: Any) -> Call:
+    return Call(1, (label_words(size, random, 3, word), 3, np.zeros((3, size + 2), np.int32)))
+
+
+def _kept_rows(size: int, random: Random) -> Array:
+    return np.flatnonzero(flags(size, random, 0.75)).astype(np.int32)
+
+
+def _histogram(size: int, random: Random, slots: int) -> Call:
+    return Call(1, (_kept_rows(size, random), random.integers(0, 5, size).astype(np.int32), np.zeros(5, np.int32)))
+
+
+def _first_places(size: int, random: Random, slots: int, ordered: bool) -> Call:
+    counts = random.integers(0, 4, (3, size)).astype(np.int32)
+    return Call(1, (counts, random.permutation(size) if ordered else _NO_RANKS, np.zeros(size + 1, np.int64)))
+
+
+def _placing(size: int, random: Random, slots: int, kind: Any, noted: bool) -> Call:
+    rows = _kept_rows(size, random)
+    keys = random.integers(0, 5, size).astype(np.int32)
+    places = places_of(np.bincount(keys[rows], minlength=5))[:-1].astype(np.int32)
+    labels = label_words(len(rows), random, 3, np.uint8)
+    targets = np.zeros(len(rows), kind), np.zeros(len(rows), np.int32), np.zeros(len(rows), np.uint8)
+    destinations = np.zeros(len(rows) if noted else 0, np.int32)
+    return Call(1, (rows, labels, _columns(size, random, kind), keys, places, *targets, destinations))
+
+
+def _gathering(size: int, random: Random, slots: int, kind: Any) -> Call:
+    rows = _kept_rows(size, random)
+    return Call(len(rows), (rows, _columns(size, random, kind), np.zeros(len(rows), kind)))
+
+
+def _scattering(size: int, random: Random, slots: int, kind: Any) -> Call:
+    rows = _kept_rows(size, random)
+    return Call(len(rows), (rows, random.permutation(len(rows)).astype(np.int32), _columns(size, random, kind), np.zeros(len(rows), kind)))
+
+
+def _unordered(size: int, random: Random, kind: Any, ranked: bool) -> tuple[Array, Array, Array]:
+    """Offsets, times and ranks of streams of which some are out of order."""
+    offsets = stream_offsets(size, random)
+    times = event_times(offsets, random, kind)
+    moved = np.flatnonzero(flags(size, random, 0.2))
+    times[moved] = times[random.permutation(moved)]
+    return offsets, times, random.integers(0, 3, size) if ranked else _NO_RANKS
+
+
+def _disorder(size: int, random: Random, slots: int, kind: Any, ranked: bool, parted: bool) -> Call:
+    offsets, times, ranks = _unordered(size, random, kind, ranked)
+    numbers = np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
+    return Call(size, (numbers if parted else numbers[:0], times, ranks, np.zeros(size, np.bool_)))
+
+
+def _disordered_streams(size: int, random: Random, slots: int, kind: Any, ranked: bool) -> Call:
+    offsets, times, ranks = _unordered(size, random, kind, ranked)
+    return Call(len(offsets) - 1, (offsets, times, ranks, np.zeros(len(offsets) - 1, np.bool_)))
+
+
+def _sorting(size: int, random: Random, slots: int, kind: Any, ranked: bool) -> Call:
+    offsets, times, ranks = _unordered(size, random, kind, ranked)
+    return Call(len(offsets) - 1, (offsets, times, ranks, np.zeros(size, np.int64), np.zeros(size, np.int64)))
+
+
+def _stream_numbers(size: int, random: Random, slots: int) -> Call:
+    events = np.sort(random.integers(0, size, size // 2)) if size else np.empty(0, np.int64)
+    return Call(1, (events, stream_offsets(size, random), np.zeros(len(events), np.int64)))
+
+
+def _label_counts(size: int, random: Random, slots: int, word: Any) -> Call:
+    return Call(1, (label_words(size, random, 3, word), np.zeros(3, np.int64)))
+
+
+def _buffers(size: int, random: Random, slots: int, word: Any) -> Call:
+    labels = label_words(size, random, 3, word)
+    first = places_of(np.array([np.count_nonzero(labels & word(1 << v)) for v in range(3)]))
+    return Call(1, (labels, first, np.zeros(int(first[-1]) + 1, np.int32)))
+
+
+EVENT_CASES: tuple[KernelCase, ...] = (
+    *cases(masks.mask_by_code, _codes, _WORDS, ("labels",), ("codes", "labels")),
+    *cases(
+        masks.mask_by_comparison,
+        _comparison,
+        {
+            "int64": {"word": np.uint8, "kind": np.int64, "comparison": "le"},
+            "float64": {"word": np.uint8, "kind": np.float64, "comparison": "ge"},
+            "int32": {"word": np.uint16, "kind": np.int32, "comparison": "eq"},
+            "float32": {"word": np.uint32, "kind": np.float32, "comparison": "ne"},
+            "words": {"word": np.uint64, "kind": np.float64, "comparison": "lt"},
+            "greater": {"word": np.uint64, "kind": np.int64, "comparison": "gt"},
+        },
+        ("labels",),
+        ("column", "labels"),
+    ),
+    *cases(masks.mask_by_truth, _truth, _WORDS, ("labels",), ("truth", "labels")),
+    *cases(
+        masks.compact,
+        _compaction,
+        {
+            "uint8": {"word": np.uint8, "keeps_all": False},
+            "uint64": {"word": np.uint64, "keeps_all": False},
+            "all": {"word": np.uint64, "keeps_all": True},
+        },
+        ("rows", "kept"),
+    ),
+    *cases(windows.mark_streams, _marking, _KINDS, ("stream_end", "after")),
+    *cases(windows.next_occurrences, _occurrences, _WORDS, ("occurrence",)),
+    *cases(ordering.histogram, _histogram, {"": {}}, ("counts",)),
+    *cases(ordering.exclusive_offsets, _first_places, {"": {"ordered": False}, "ordered": {"ordered": True}}, ("counts", "offsets")),
+    *cases(
+        ordering.place_events,
+        _placing,
+        {"int64": {"kind": np.int64, "noted": False}, "float64-noted": {"kind": np.float64, "noted": True}},
+        ("places", "out_times", "out_rows", "out_labels", "destinations"),
+    ),
+    *cases(ordering.gather, _gathering, _KINDS, ("out",), ("rows", "column")),
+    *cases(ordering.scatter, _scattering, _KINDS, ("out",), ("rows", "destinations", "column")),
+    *cases(
+        ordering.mark_disorder,
+        _disorder,
+        {
+            "int64": {"kind": np.int64, "ranked": False, "parted": True},
+            "int64-ranked": {"kind": np.int64, "ranked": True, "parted": True},
+            "float64-ranked": {"kind": np.float64, "ranked": True, "parted": True},
+            "one-stream": {"kind": np.float64, "ranked": False, "parted": False},
+        },
+        ("disordered",),
+        ("streams", "times", "ranks"),
+    ),
+    *cases(ordering.mark_disordered_streams, _disordered_streams, _RANKED, ("disordered",), ("offsets", "times", "ranks")),
+    *cases(ordering.sort_streams, _sorting, _RANKED, ("permutation",), ("offsets", "times", "ranks")),
+    *cases(ordering.streams_of, _stream_numbers, {"": {}}, ("streams",)),
+    *cases(lazy_chain.count_labels, _label_counts, _WORDS, ("counts",)),
+    *cases(lazy_chain.fill_buffers, _buffers, _WORDS, ("events",)),
+)

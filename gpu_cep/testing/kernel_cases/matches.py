@@ -1,0 +1,215 @@
+"""Cases of the kernels that find and read matches: expressions, the two automata, flat matches, aggregates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_cep.testing.kernel_cases.calls import Call, KernelCase, cases
+from gpu_cep.testing.kernel_cases.inputs import (
+    Array,
+    FlatMatches,
+    Random,
+    column_bank,
+    ends_of,
+    flags,
+    flat_matches,
+    floats,
+    integers,
+    places_of,
+    start_events,
+    streams,
+)
+from gpu_cep.testing.kernel_cases.tables import PROGRAMS, QUANTIFIED, SINGLE, condition_table, operation, pattern_table, program_table
+from gpu_cep_kernels import aggregates, automaton, lazy_chain, matches
+from gpu_cep_kernels.expressions import OPCODES, evaluate_rows
+from gpu_cep_kernels.tables import ProgramTable, new_run
+
+
+def _group_borders(matches: int, random: Random) -> Array:
+    """Groups of matches, some of them empty."""
+    borders = np.sort(random.integers(0, matches + 1, matches // 4 + 1))
+    return np.concatenate([[0], borders, [matches]]).astype(np.int64)
+
+
+def _lasts(found: FlatMatches) -> Array:
+    return np.array([found.events[low:high].max() for low, high in zip(found.offsets, found.offsets[1:], strict=False)], np.int64)
+
+
+def _match_order(size: int, random: Random, slots: int) -> Call:
+    found = flat_matches(size, random)
+    inputs = _group_borders(size, random), found.offsets, found.counts, found.events, _lasts(found)
+    return Call(1, (*inputs, np.zeros(size, np.int64), np.zeros(size, np.int64)))
+
+
+def _grouping(size: int, random: Random, slots: int) -> Call:
+    events = size // 2 + 1
+    return Call(1, (random.integers(0, events, size), np.zeros(events + 1, np.int64), np.zeros(size, np.int64)))
+
+
+def _offsets(size: int, random: Random, slots: int) -> Call:
+    return Call(1, (flat_matches(size, random).counts, np.zeros(size + 1, np.int64)))
+
+
+def _last_events(size: int, random: Random, slots: int) -> Call:
+    found = flat_matches(size, random)
+    return Call(size, (found.offsets, found.events, np.zeros(size, np.int64)))
+
+
+def _binding(size: int, random: Random, slots: int) -> Call:
+    found = flat_matches(size, random)
+    places = places_of(found.counts[:, 1])
+    return Call(size, (1, found.offsets, found.counts, found.events, places, np.zeros(int(places[-1]), np.int64)))
+
+
+def _reordering(size: int, random: Random, slots: int) -> Call:
+    found = flat_matches(size, random)
+    order = random.permutation(size)
+    offsets = places_of(np.diff(found.offsets)[order])
+    return Call(size, (order, found.offsets, found.counts, found.events, offsets, np.zeros_like(found.counts), np.zeros_like(found.events)))
+
+
+def _segments(size: int, random: Random, kind: Any) -> tuple[Array, Array, Array]:
+    """Places, values and NULLs of segments of which some are empty, or all NULL."""
+    places = places_of(random.integers(0, 7, size))
+    values = floats(int(places[-1]), random) if kind is np.float64 else integers(int(places[-1]), random)
+    return places, values, flags(len(values), random, 0.4)
+
+
+def _present(size: int, random: Random, slots: int) -> Call:
+    places, _, nulls = _segments(size, random, np.int64)
+    return Call(size, (places, nulls, np.zeros(size, np.int64)))
+
+
+def _float_sums(size: int, random: Random, slots: int) -> Call:
+    return Call(size, (*_segments(size, random, np.float64), np.zeros(size)))
+
+
+def _int_sums(size: int, random: Random, slots: int) -> Call:
+    return Call(size, (*_segments(size, random, np.int64), np.zeros(size, np.int64), np.zeros(size, np.bool_)))
+
+
+def _extremes(size: int, random: Random, slots: int, kind: Any, sign: int) -> Call:
+    return Call(size, (*_segments(size, random, kind), sign, np.zeros(size, np.int64)))
+
+
+def _evaluation(size: int, random: Random, slots: int, programs: ProgramTable, nulls: bool) -> Call:
+    bank = column_bank(size, random, nulls)
+    result = int(programs.code[-1, 1])
+    registers = [np.zeros((programs.registers, slots), kind) for kind in (np.int64, np.float64, np.bool_)]
+    outputs = [np.zeros(size, kind) for kind in (np.int64, np.float64, np.bool_, np.bool_)]
+    tables = programs.code, result, programs.int_constants, programs.float_constants, programs.lookups
+    return Call(size, (*tables, *bank, np.zeros((1, slots), np.int64), *registers, *outputs))
+
+
+_EVALUATED = ("int_values", "float_values", "nulls", "overflowed")
+# x * y + 0.5 > x: a product and a sum, which must not be contracted
+_FLOAT_PROGRAM = program_table(
+    (
+        ("load_float", 0, 0, 0),
+        ("load_float", 1, 1, 0),
+        ("mul_float", 2, 0, 1),
+        ("const_float", 3, 0, 0),
+        ("add_float", 2, 2, 3),
+        ("gt_float", 3, 2, 0),
+    ),
+    float_constants=[0.5],
+)
+
+_NEXT = pattern_table((2, 1), ((1, 1), (1, None), (1, 1)))
+_ANY = pattern_table((1, 1, 1), ((1, 1), (1, 2), (1, 1)))
+_SINGLE = pattern_table((1, 2), ((1, 1), (1, 1), (1, 1)))
+_DEPTH = 64
+
+
+def _automaton(
+    size: int, random: Random, slots: int, passes_over: bool, counting: bool = False, steps: int = 1 << 12, **given: Any
+) -> Call:
+    events = streams(size, random, exclusive=not passes_over, **given)
+    starts = start_events(events.labels, 1)
+    conditions = condition_table(3, QUANTIFIED)
+    most = 0 if counting else size
+    inputs = starts, ends_of(events, starts), events.labels, events.after, events.occurrence
+    tables = _ANY if passes_over else _NEXT, conditions, PROGRAMS, column_bank(size, random)
+    output = np.zeros(most, np.int64), np.zeros((most, 3), np.int32), np.zeros(most * 8, np.int64), np.zeros(len(starts), np.int64)
+    return Call(1, (*inputs, *tables, 0, passes_over, counting, steps, new_run(_DEPTH, 3, conditions, PROGRAMS), *output))
+
+
+def _lazy_chain(
+    size: int, random: Random, slots: int, counting: bool = False, strict: bool = True, steps: int = 1 << 12, **given: Any
+) -> Call:
+    events = streams(size, random, **given)
+    counts = np.zeros(3, np.int64)
+    lazy_chain.count_labels(events.labels, counts)
+    first = places_of(counts)
+    buffers = lazy_chain.InputBuffers(first, np.zeros(int(first[-1]) + 1, np.int32))
+    lazy_chain.fill_buffers(events.labels, *buffers)
+    conditions = condition_table(3, SINGLE)
+    run = new_run(3, 3, conditions, PROGRAMS)
+    run.earlier[:] = -1
+    chain = lazy_chain.new_chain(np.argsort(counts, kind="stable"), buffers, _SINGLE, size)
+    fixed = buffers, events.offsets, events.times, events.times, events.length, strict, 0, size
+    tables = _SINGLE, conditions, PROGRAMS, column_bank(size, random)
+    most = len(events.offsets) if counting else size
+    starts, totals = np.full(most, size, np.int64), np.zeros(most if counting else 0, np.int64)
+    return Call(1, (*fixed, *tables, counting, steps, chain, run, starts, np.zeros((0 if counting else most, 3), np.int64), totals))
+
+
+MATCH_CASES: tuple[KernelCase, ...] = (
+    *cases(matches.order_matches, _match_order, {"": {}}, ("order",)),
+    *cases(matches.group_matches, _grouping, {"": {}}, ("places", "order")),
+    *cases(matches.match_offsets, _offsets, {"": {}}, ("offsets",)),
+    *cases(matches.last_events, _last_events, {"": {}}, ("lasts",), ("offsets", "events")),
+    *cases(matches.split_binding, _binding, {"": {}}, ("out",), ("offsets", "counts", "events", "places")),
+    *cases(
+        matches.gather_matches,
+        _reordering,
+        {"": {}},
+        ("new_counts", "new_events"),
+        ("order", "offsets", "counts", "events", "new_offsets"),
+    ),
+    *cases(aggregates.count_present, _present, {"": {}}, ("counts",), ("places", "nulls")),
+    *cases(aggregates.sum_floats, _float_sums, {"": {}}, ("sums",), ("places", "values", "nulls")),
+    *cases(aggregates.sum_ints, _int_sums, {"": {}}, ("sums", "overflowed"), ("places", "values", "nulls")),
+    *cases(
+        aggregates.extreme_places,
+        _extremes,
+        {"int64-least": {"kind": np.int64, "sign": 1}, "float64-greatest": {"kind": np.float64, "sign": -1}},
+        ("found",),
+        ("places", "values", "nulls"),
+    ),
+    *cases(
+        evaluate_rows,
+        _evaluation,
+        {"program": {"programs": _FLOAT_PROGRAM, "nulls": True}},
+        _EVALUATED,
+        ("floats", "float_nulls"),
+    ),
+    *cases(evaluate_rows, _evaluation, {name: {"programs": operation(name), "nulls": True} for name in OPCODES}, _EVALUATED),
+    *cases(
+        automaton.enumerate_matches,
+        _automaton,
+        {
+            "next": {"passes_over": False},
+            "next-untied": {"passes_over": False, "tied": False},
+            "any": {"passes_over": True},
+            "any-counting": {"passes_over": True, "counting": True},
+            "interrupted": {"passes_over": True, "steps": 20},
+            "uint8": {"passes_over": False, "word": np.uint8},
+        },
+        ("run", "match_starts", "match_counts", "match_events", "totals"),
+    ),
+    *cases(
+        lazy_chain.enumerate_chain,
+        _lazy_chain,
+        {
+            "int64": {},
+            "float64": {"time": np.float64},
+            "counting": {"counting": True},
+            "untied": {"strict": False},
+            "interrupted": {"steps": 20},
+        },
+        ("chain", "run", "match_starts", "match_events", "totals"),
+    ),
+)
