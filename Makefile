@@ -21,6 +21,7 @@ $(STAMP): pyproject.toml .ci/java
 
 test: $(STAMP)
 	$(IN_VENV) -m pytest $(PYTEST_ARGS)
+	export NUMBA_ENABLE_CUDASIM=1 && $(IN_VENV) -m pytest tests/gpu
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check .

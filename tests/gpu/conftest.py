@@ -1,0 +1,16 @@
+"""Tests of this folder need a device: a card, or numba's CUDA simulator (NUMBA_ENABLE_CUDASIM=1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu_cep_kernels.device import DeviceUnavailable, open_device
+
+
+@pytest.fixture(scope="session", autouse=True)
+def device():
+    """The device of this process."""
+    try:
+        return open_device()
+    except DeviceUnavailable as fault:
+        pytest.skip(f"needs a card, or NUMBA_ENABLE_CUDASIM=1: {fault}")

@@ -1,0 +1,60 @@
+"""Kernel cases, run in each way that the host has, and what they gave."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu_cep.testing.kernel_cases import CASES
+from gpu_cep.testing.kernel_cases.calls import arrays_in, written
+from gpu_cep_kernels.jit import plain
+
+SIZES = (0, 1, 40, 200)
+
+
+def each_call(wanted=lambda case: True, sizes=SIZES):
+    """Parametrises a test by case and size."""
+    calls = [pytest.param(case, size, id=f"{case.name}-{size}") for case in CASES if wanted(case) for size in sizes]
+    return pytest.mark.parametrize(("case", "size"), calls)
+
+
+def made(case, size, slots=1):
+    """The call of a case; the same each time."""
+    return case.make(size, np.random.default_rng([size, len(case.name)]), slots)
+
+
+def image(values):
+    """Type, shape and bits of the arrays in `values`; all NaN are one."""
+    return [
+        (array.dtype, array.shape, np.where(array == array, array, array.dtype.type(1)).tobytes(), (array == array).tobytes())
+        for value in values
+        for array in arrays_in(value)
+    ]
+
+
+def leading(case, low, high, slot):
+    """The first arguments: which indices, and in which slot."""
+    return (low, high, slot)[: 2 + case.kernel.slotted] if case.kernel.parallel else ()
+
+
+def in_python(case, size):
+    """What the kernel returns and writes, uncompiled."""
+    call = made(case, size)
+    with np.errstate(all="ignore"):
+        returned = plain(case.kernel)(*leading(case, 0, call.size, 0), *call.arguments)
+    return returned, image(written(case, call))
+
+
+def compiled(case, size):
+    """What the compiled kernel returns and writes."""
+    call = made(case, size)
+    returned = case.kernel(*leading(case, 0, call.size, 0), *call.arguments)
+    return returned, image(written(case, call))
+
+
+def in_slices(case, size, parts):
+    """The same for a parallel kernel, a slice of its indices after the other."""
+    call = made(case, size, parts)
+    for slot in range(parts):
+        case.kernel(*leading(case, call.size * slot // parts, call.size * (slot + 1) // parts, slot), *call.arguments)
+    return None, image(written(case, call))
