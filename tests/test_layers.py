@@ -39,6 +39,7 @@ LAZY = {
 HOMES = {
     "numba": {"gpu_cep_kernels.jit"},
     "cupy": {"gpu_cep_kernels"},
+    "cudf": {"gpu_cep.engine.device.cudf"},
     "lark": {"gpu_cep.lang"},
     "hypothesis": {"gpu_cep.testing"},
     "pyspark": {"gpu_cep_spark"},
@@ -50,6 +51,9 @@ HOMES = {
         # where tables come in …
         "gpu_cep.engine.columns",
         "gpu_cep.engine.device.columns",
+        "gpu_cep.engine.device.cudf",
+        "gpu_cep.engine.device.resident",
+        "gpu_cep.engine.device.tables",
         "gpu_cep.engine.footprint",
         "gpu_cep.engine.encodings",
         "gpu_cep.engine.host_functions",

@@ -7,17 +7,19 @@ import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.device.resident import ResidentTable
 from gpu_cep.engine.keys import encode_keys
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.results import count_table, match_table
 from gpu_cep.engine.streams import load_times, tie_ranks
+from gpu_cep.engine.tables import on_host
 from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.lang.ast import Query
 from gpu_cep.plan.plan import Plan
 from gpu_cep.testing.oracle import matches as oracle_matches
 
 
-def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: pa.Table) -> pa.Table:
+def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: pa.Table | ResidentTable) -> pa.Table:
     """The result by brute force, straight from the definitions (SPEC sections 2 and 3).
 
     Raises
@@ -27,6 +29,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
     MatchLimitExceeded
         There are more than `max_matches`.
     """
+    table = on_host(table)
     columns = EventColumns(table, plan.query, plan.dictionaries)
     times = load_times(columns, plan.query.timestamp)
     found = oracle_matches(

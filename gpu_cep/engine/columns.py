@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.types import DataType, Kind
+from gpu_cep.engine.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.host_functions import compute_column
 from gpu_cep.errors import EventError
 
@@ -48,7 +49,7 @@ class EventColumns:
     `dictionaries` are the groups of text columns that share an ordered dictionary.
     """
 
-    table: pa.Table
+    table: pa.Table | ResidentTable
     query: BoundQuery
     dictionaries: tuple[tuple[int, ...], ...] = ()
     _arrow: dict[int, pa.Array] = field(default_factory=dict)
@@ -77,7 +78,8 @@ class EventColumns:
         if column not in self._arrow:
             width = len(self.query.schema.attributes)
             if column < width:
-                self._arrow[column] = _one_array(self.table.column(column))
+                source = self.table.column(column)
+                self._arrow[column] = _one_array(source) if isinstance(source, pa.ChunkedArray) else source.to_arrow()
             else:
                 computed = self.query.computed[column - width]
                 self._arrow[column] = compute_column(computed, self.arrow(computed.column))
@@ -85,10 +87,20 @@ class EventColumns:
 
     def take(self, column: int, rows: pa.Array) -> pa.Array:
         """The column's values at `rows`, in its own type."""
+        resident = self.resident(column)
+        if resident is not None:
+            return resident.take(rows)
         array = self.arrow(column)
         if column >= len(self.query.schema.attributes) or array.type == self.table.schema.field(column).type:
             return array.take(rows)
         return _joined(self.table.column(column).take(rows))
+
+    def resident(self, column: int) -> ResidentColumn | None:
+        """The column where it lies on a device; None where it lies on the host."""
+        if column >= len(self.query.schema.attributes):
+            return None
+        source = self.table.column(column)
+        return None if isinstance(source, pa.ChunkedArray) else source
 
     def values(self, column: int) -> Array:
         """The column in its machine representation (int32 and float32 as they are); what stands at NULLs is arbitrary."""
@@ -141,6 +153,9 @@ class EventColumns:
         return self._shared.get(column)
 
     def _own_values(self, column: int) -> pa.Array:
+        resident = self.resident(column)
+        if isinstance(resident, ResidentText):
+            return resident.encoded.values
         array = self.arrow(column)
         return array.dictionary if pa.types.is_dictionary(array.type) else self._encoded(column).values
 

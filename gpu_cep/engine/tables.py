@@ -22,6 +22,9 @@ from gpu_cep.analysis.types import (
     duration,
     timestamp,
 )
+from gpu_cep.engine.device.cudf import is_frame
+from gpu_cep.engine.device.resident import ResidentTable
+from gpu_cep.engine.device.tables import are_arrays, read_arrays, read_frame
 from gpu_cep.engine.encodings import decoded
 from gpu_cep.errors import EventError
 
@@ -59,13 +62,19 @@ _PLAIN = (
 )
 
 
-def read_events(events: Any) -> pa.Table:
-    """`events` as a table: an Arrow table or batch, anything with the Arrow C stream interface, or a path to Parquet, CSV or Arrow IPC.
+def read_events(events: Any) -> pa.Table | ResidentTable:
+    """`events` as a table.
+
+    They are an Arrow table or batch, anything with the Arrow C stream
+    interface, a path to Parquet, CSV or Arrow IPC; or, left where they are, a
+    cudf DataFrame, or arrays on the device by name.
 
     Raises
     ------
     EventError
         The file cannot be read, or `events` is none of these.
+    EngineUnavailable
+        The events are arrays on a device, but there is none.
     """
     if isinstance(events, pa.Table):
         return decoded(events)
@@ -73,12 +82,22 @@ def read_events(events: Any) -> pa.Table:
         return decoded(_read_file(Path(events)))
     if isinstance(events, pa.RecordBatch):
         return decoded(pa.Table.from_batches([events]))
+    if is_frame(events):
+        return read_frame(events)
+    if are_arrays(events):
+        return read_arrays(events)
     if hasattr(events, "__arrow_c_stream__"):
         return decoded(pa.table(events))
     raise EventError(
         f"events: cannot read {type(events).__name__}; expected a table with the Arrow C stream interface "
-        "(pyarrow, pandas, polars, duckdb …) or a path to a .parquet, .csv or .arrow file"
+        "(pyarrow, pandas, polars, duckdb …), a path to a .parquet, .csv or .arrow file, "
+        "or, on a device, a cudf DataFrame or arrays by name"
     )
+
+
+def on_host(table: pa.Table | ResidentTable) -> pa.Table:
+    """A table of events, downloaded if it lies on a device."""
+    return table.to_arrow() if isinstance(table, ResidentTable) else table
 
 
 def _read_parquet(path: Path) -> pa.Table:

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.columns import EXACT_DIGITS, EventColumns, machine_values
-from gpu_cep.engine.device.inputs import Constant, DType, Filled, HostBits, HostBlocks, HostNumbers, Input, Mapped
+from gpu_cep.engine.device.inputs import Constant, DeviceNumbers, DType, Filled, HostBits, HostBlocks, HostNumbers, Input, Mapped
+from gpu_cep.engine.device.resident import ResidentNumbers, ResidentText
 from gpu_cep.engine.text import Values, constant_codes
 from gpu_cep.plan.plan import CodeProperty
 from gpu_cep_kernels.device import Device
@@ -55,7 +56,8 @@ class DeviceColumns:
     def present(self, column: int) -> Input | None:
         """uint8, 0 where the column is NULL; None where it never is."""
         if column not in self._present:
-            self._present[column] = presence(self.device, self.columns.arrow(column))
+            resident = self.columns.resident(column)
+            self._present[column] = presence(self.device, self.columns.arrow(column)) if resident is None else resident.present
         return self._present[column]
 
     def text_codes(self, column: int) -> Input:
@@ -66,11 +68,12 @@ class DeviceColumns:
 
     def label_codes(self, planned: CodeProperty) -> tuple[Input, Values]:
         """Codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
-        codes = constant_codes(self.columns.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
-        if codes is None:
-            return self.text_codes(planned.column), self.columns.text_values(planned.column)
-        of_block, values = codes
-        return HostBlocks(self.device, of_block, _INT32.itemsize), values
+        if self.columns.resident(planned.column) is None:
+            codes = constant_codes(self.columns.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
+            if codes is not None:
+                of_block, values = codes
+                return HostBlocks(self.device, of_block, _INT32.itemsize), values
+        return self.text_codes(planned.column), self.columns.text_values(planned.column)
 
     def row_bytes(self, column: int) -> int:
         """Bytes of the device's memory that loading the column, and where it is NULL, takes for each row."""
@@ -84,17 +87,29 @@ class DeviceColumns:
         if data_type.kind is Kind.OTHER or data_type.precision > EXACT_DIGITS:
             # conditions may only ask whether it is NULL
             return Constant(self.device, 0, _INT64)
+        resident = self.columns.resident(column)
+        if isinstance(resident, ResidentNumbers):
+            return resident.values
         return numbers(self.device, self.columns.arrow(column), self.columns.name(column))
 
     def _code_input(self, column: int) -> Input:
-        array = self.columns.arrow(column)
-        if not pa.types.is_dictionary(array.type):
+        codes = self._own_codes(column)
+        if codes is None:
             return HostNumbers(self.device, self.columns.text(column).codes, _INT32)
-        indices = HostNumbers(self.device, _buffer(array.indices, array.type.index_type.to_pandas_dtype()), _INT32)
-        present = self.present(column)
-        codes = indices if present is None else Filled(self.device, indices, present, len(array.dictionary))
         places = self.columns.shared_places(column)
         return codes if places is None else Mapped(codes, self.device.upload(places))
+
+    def _own_codes(self, column: int) -> Input | None:
+        """The codes of a column that has a dictionary of its own."""
+        resident = self.columns.resident(column)
+        if isinstance(resident, ResidentText):
+            return DeviceNumbers(self.device, resident.encoded.codes, _INT32)
+        array = self.columns.arrow(column)
+        if not pa.types.is_dictionary(array.type):
+            return None
+        indices = HostNumbers(self.device, _buffer(array.indices, array.type.index_type.to_pandas_dtype()), _INT32)
+        present = self.present(column)
+        return indices if present is None else Filled(self.device, indices, present, len(array.dictionary))
 
 
 def numbers(device: Device, array: pa.Array, name: str) -> Input:

@@ -9,9 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep.errors import EventError
 from gpu_cep_kernels.device import Array, Device, HostArray
 
 DType = np.dtype[Any]
+
+_INT64 = np.dtype(np.int64)
+_LARGEST = int(np.iinfo(np.int64).max)
 
 
 class Input(Protocol):
@@ -63,9 +67,7 @@ class HostBits:
     def load(self, low: int, high: int) -> Array:
         first, last = self.offset + low, self.offset + high
         (packed,) = self.device.upload_slices([self.bitmap], first // 8, -(-last // 8))
-        skipped = first % 8
-        bits = self.device.xp.unpackbits(packed, bitorder="little")[skipped : skipped + high - low]
-        return bits.astype(self.kind, copy=False)
+        return _unpacked(self.device, packed, first % 8, high - low).astype(self.kind, copy=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,6 +119,67 @@ class DeviceNumbers:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class WideNumbers:
+    """Unsigned 64-bit numbers that lie on the device, as int64; those of column `name` that do not fit are an error, but for NULLs."""
+
+    device: Device
+    numbers: Array
+    present: Input | None
+    name: str
+
+    @property
+    def row_bytes(self) -> int:
+        return 2 * _INT64.itemsize + (0 if self.present is None else self.present.row_bytes)
+
+    def load(self, low: int, high: int) -> Array:
+        numbers = self.numbers[low:high]
+        beyond = numbers > np.uint64(_LARGEST)
+        if self.present is not None:
+            beyond &= self.present.load(low, high) != 0
+        if bool(beyond.any()):
+            raise EventError(f"column {self.name!r}: Integer value {int(numbers[beyond][0])} not in range: 0 to {_LARGEST}")
+        return numbers.astype(_INT64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceBits:
+    """Bits of a bitmap that lies on the device, the lowest of each byte first, as uint8; row 0 is bit 0."""
+
+    device: Device
+    bitmap: Array
+
+    @property
+    def row_bytes(self) -> int:
+        return 1
+
+    def load(self, low: int, high: int) -> Array:
+        return _unpacked(self.device, self.bitmap[low // 8 : -(-high // 8)], low % 8, high - low)
+
+    def at(self, rows: Array) -> Array:
+        """The bits of some rows."""
+        return (self.bitmap[rows >> 3] >> (rows & 7).astype(np.uint8)) & np.uint8(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceFlags:
+    """Whether numbers that lie on the device are not 0, as uint8."""
+
+    device: Device
+    flags: Array
+
+    @property
+    def row_bytes(self) -> int:
+        return 2
+
+    def load(self, low: int, high: int) -> Array:
+        return (self.flags[low:high] != 0).astype(np.uint8)
+
+    def at(self, rows: Array) -> Array:
+        """The flags of some rows."""
+        return (self.flags[rows] != 0).astype(np.uint8)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Filled:
     """Numbers, with one value in place of those that are NULL."""
 
@@ -148,3 +211,8 @@ class Mapped:
 
     def load(self, low: int, high: int) -> Array:
         return self.table[self.codes.load(low, high)]
+
+
+def _unpacked(device: Device, packed: Array, skipped: int, count: int) -> Array:
+    """`count` bits of a bitmap as uint8, after the first few."""
+    return device.xp.unpackbits(packed, bitorder="little")[skipped : skipped + count]
