@@ -8,13 +8,14 @@ run over a slice of time does (see :mod:`gpu_cep.engine.slices`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
-from gpu_cep.engine.streams import OrderedEvents
+from gpu_cep.engine.streams import Indices, OrderedEvents
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.windows import window_ends
 
@@ -33,9 +34,17 @@ class Batch:
     high: int
 
 
+# Where the window of an event ends: (event, end of its stream) → the first event outside.
+Reach = Callable[[int, int], int]
+
+
 def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH) -> list[Batch]:
     """Cut the ordered events into batches of about `size` own events."""
-    offsets = ordered.offsets
+    return cut(ordered.offsets, lambda last, stream_end: reach(plan, ordered, last, stream_end), size)
+
+
+def cut(offsets: Indices, reach_of: Reach, size: int) -> list[Batch]:
+    """Cut streams that begin at `offsets` into batches of about `size` own events."""
     total = int(offsets[-1])
     batches: list[Batch] = []
     low = 0
@@ -46,34 +55,42 @@ def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH) -> list[B
         if whole > low:
             batches.append(Batch(low, whole, whole))
         else:
-            batches.append(_cut_stream(plan, ordered, low, stream_end, size))
+            batches.append(_cut_stream(reach_of, low, stream_end, size))
         low = batches[-1].own
     return batches
 
 
-def _cut_stream(plan: Plan, ordered: OrderedEvents, low: int, stream_end: int, size: int) -> Batch:
+def _cut_stream(reach_of: Reach, low: int, stream_end: int, size: int) -> Batch:
     """The next slice of a long stream; the rest of it where its windows reach so far that slices would repeat too much."""
     own = min(low + size, stream_end)
-    reach = _reach(plan, ordered, own - 1, stream_end)
-    return Batch(low, own, reach) if reach - own <= LONGEST_REACH * size else Batch(low, stream_end, stream_end)
+    high = reach_of(own - 1, stream_end)
+    return Batch(low, own, high) if high - own <= LONGEST_REACH * size else Batch(low, stream_end, stream_end)
 
 
-def _reach(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> int:
+def reach(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> int:
     """Where the window of event `last` ends."""
     if isinstance(plan.query.window, CountWindow):
         return min(last + plan.query.window.events, stream_end)
-    clock, length = window_clock(plan, ordered.times[last:stream_end])
+    clock, length = window_clock(plan, ordered, last, stream_end)
     found = np.empty(1, np.int32)
     start = np.zeros(1, np.int64)
     window_ends(0, 1, start, start, clock, np.full(1, stream_end - last, np.int32), length, found)
     return last + int(found[0])
 
 
-def window_clock(plan: Plan, times: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.generic], np.uint64 | np.float64]:
-    """What windows over these events are measured on, and their length on it: times, or positions for a number of events."""
+def window_clock(plan: Plan, ordered: OrderedEvents, low: int, high: int) -> tuple[npt.NDArray[np.generic], np.uint64 | np.float64]:
+    """What windows over the events [low, high) are measured on, and their length on it: times, or positions for a number of events."""
+    length = window_length(plan, ordered.times.dtype)
+    if not isinstance(plan.query.window, CountWindow):
+        return ordered.times[low:high], length
+    return np.arange(high - low, dtype=np.uint64) if ordered.positions is None else ordered.positions[low:high], length
+
+
+def window_length(plan: Plan, times: np.dtype[np.generic]) -> np.uint64 | np.float64:
+    """The length of the window on its clock, where times are of that type."""
     match plan.query.window:
         case CountWindow(events=events):
-            return np.arange(len(times), dtype=np.uint64), np.uint64(min(events, len(times) + 1) - 1)
+            return np.uint64(min(events - 1, 2**64 - 1))
         case TimeWindow(length=length):
-            return times, np.float64(length) if times.dtype.kind == "f" else np.uint64(length)
-    return times, np.float64(np.inf) if times.dtype.kind == "f" else np.uint64(2**64 - 1)
+            return np.float64(length) if times.kind == "f" else np.uint64(length)
+    return np.float64(np.inf) if times.kind == "f" else np.uint64(2**64 - 1)

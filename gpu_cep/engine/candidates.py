@@ -29,7 +29,8 @@ class Windows:
     ``clock[f] - clock[e] <= length``. ``after[e]`` is the first event that e
     is before (empty where that is always the next); ``occurrence[v, e]`` the
     first event from e on whose label has bit v. `starts` are the events that
-    a match can start with.
+    a match can start with; `judged`: whose windows satisfied the necessary
+    match conditions already.
     """
 
     labels: npt.NDArray[np.unsignedinteger[Any]]
@@ -39,6 +40,7 @@ class Windows:
     after: Places
     occurrence: Places
     starts: Indices
+    judged: bool
 
     def ends(self, starts: Indices, inside: Indices | Places | None = None) -> Places:
         """Where the windows of `starts` end; `inside` holds an event of each, if one is known."""
@@ -68,23 +70,34 @@ def match_windows(
         first, last = (int(place) for place in np.searchsorted(ordered.offsets, [batch.low, batch.high - 1], side="right"))
         stream_end, after = np.empty(size, np.int32), np.empty(size + 1, np.int32)
         ties = mark_streams(batch.low, ordered.offsets, first - 1, last, times, stream_end, after)
-        clock, length = window_clock(plan, times)
+        clock, length = window_clock(plan, ordered, batch.low, batch.high)
     with profile.stage("occurrences"):
         occurrence = np.empty((len(tables.pattern.before), size + 2), np.int32)
         next_occurrences(labels, len(tables.pattern.before), occurrence)
     with profile.stage("starts"):
-        starts = np.empty(owned + 1, np.int64)
-        starts = starts[: select_starts(labels[:owned], tables.minimal, starts)]
+        starts = _starts(ordered, batch, labels[:owned], tables)
         if own != WHOLE:
             starts = starts[own.holds(times[starts])]
-    profile.add("windows", len(starts))
+    if ordered.starts is None:
+        profile.add("windows", len(starts))
     untied = plan.query.ties == "position" or ties == 0
-    return Windows(labels, clock, length, stream_end, after[:0] if untied else after, occurrence, starts)
+    return Windows(labels, clock, length, stream_end, after[:0] if untied else after, occurrence, starts, ordered.starts is not None)
+
+
+def _starts(ordered: OrderedEvents, batch: Batch, labels: npt.NDArray[np.unsignedinteger[Any]], tables: MatcherTables) -> Indices:
+    """The events of the batch's own, of which the labels are given, that a match can start with."""
+    if ordered.starts is not None:
+        first, last = np.searchsorted(ordered.starts, [batch.low, batch.own])
+        return ordered.starts[first:last] - batch.low
+    starts = np.empty(len(labels) + 1, np.int64)
+    return starts[: select_starts(labels, tables.minimal, starts)]
 
 
 def prune_windows(plan: Plan, windows: Windows, tables: MatcherTables, profile: Profile) -> Candidates:
-    """The candidates left by the steps ``summary`` and ``chain`` of the plan."""
+    """The candidates left by the steps ``summary`` and ``chain`` of the plan, if they have not been taken yet."""
     candidates = Candidates(windows.starts, None)
+    if windows.judged:
+        return candidates
     if "summary" in plan.steps:
         with profile.stage("summary"):
             candidates = Candidates(_summarised(windows, tables), None)

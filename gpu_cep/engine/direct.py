@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.direct import bind_events, count_bindings
 from gpu_cep_kernels.rules import UNBOUNDED
 from gpu_cep_kernels.summary import labels_overlap
+from gpu_cep_kernels.tables import PatternTable
 
 
 def reads_directly(plan: Plan, tables: MatcherTables) -> bool:
@@ -29,17 +31,21 @@ def reads_directly(plan: Plan, tables: MatcherTables) -> bool:
 
 
 def is_deterministic(windows: Windows, tables: MatcherTables) -> bool:
-    """Whether no event of the batch fits two available variables: labels are exclusive, or single variables follow one another.
+    """Whether no event of the batch fits two available variables."""
+    return labels_decide(tables.pattern, bool(windows.after.size), lambda: labels_overlap(windows.labels))
+
+
+def labels_decide(pattern: PatternTable, tied: bool, overlap: Callable[[], bool]) -> bool:
+    """Whether no event fits two available variables: labels do not `overlap`, or single variables follow one another.
 
     Where events tie, a quantified variable must not have two successors
     either: which of them is bound first decides whether it still binds.
     """
-    pattern = tables.pattern
     successors = np.diff(pattern.following_first)
-    if windows.after.size and bool(((pattern.maximum == UNBOUNDED) & (successors > 1)).any()):
+    if tied and bool(((pattern.maximum == UNBOUNDED) & (successors > 1)).any()):
         return False
     chain = all(int(mask).bit_count() == place for place, mask in enumerate(pattern.before[pattern.order]))
-    return (chain and bool((pattern.maximum == 1).all())) or not labels_overlap(windows.labels)
+    return (chain and bool((pattern.maximum == 1).all())) or not overlap()
 
 
 @dataclass(frozen=True, slots=True)

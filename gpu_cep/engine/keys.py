@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.columns import Array, EventColumns, dense_rank
+from gpu_cep.engine.text import Values
 
 # A direct code (value − smallest) may take this many times as many streams as there are events.
 SPARSE = 4
@@ -51,7 +52,7 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
         text = columns.text(column)
         count = len(text.values) + 1
         # the last code is NULL's
-        return StreamKeys(text.codes, count, np.append(dense_rank(text.values) + 1, 0) if count <= RANKED else None)
+        return StreamKeys(text.codes, count, text_ranks(text.values) if count <= RANKED else None)
     values = columns.key_values(column)
     if values.dtype.kind == "f" or not len(values):
         return _by_dictionary(columns, column)
@@ -64,6 +65,11 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
         codes, count = codes + np.int32(1), count + 1
         codes[nulls] = 0
     return StreamKeys(codes, count, np.arange(count))
+
+
+def text_ranks(values: Values) -> Ranks:
+    """The rank of each of a dictionary's values and, last, of NULL, which comes first."""
+    return np.append(dense_rank(values) + 1, 0)
 
 
 def _shifted(values: Array, low: int) -> npt.NDArray[np.int32]:

@@ -38,7 +38,7 @@ class LabelledEvents:
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
+class Word:
     """Label words: the narrowest type with a bit for each variable."""
 
     kind: type[np.unsignedinteger[Any]]
@@ -52,9 +52,10 @@ class _Word:
         return self.kind(self.everyone & ~bits)
 
 
-def _word(variables: int) -> _Word:
+def word_for(variables: int) -> Word:
+    """Words for so many variables."""
     kind = next(kind for kind in (np.uint8, np.uint16, np.uint32, np.uint64) if variables <= np.iinfo(kind).bits)
-    return _Word(kind, (1 << variables) - 1)
+    return Word(kind, (1 << variables) - 1)
 
 
 def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEvents:
@@ -64,9 +65,8 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
     Theorem 5.1); with ``partition`` those whose derived key is NULL or NaN,
     as it equals no other.
     """
-    if len(columns) >= _MOST_ROWS:
-        raise EventError(f"{len(columns):,} events are more than one call takes ({_MOST_ROWS - 1:,}): split them by stream")
-    word = _word(len(plan.query.variables))
+    check_rows(columns)
+    word = word_for(len(plan.query.variables))
     steps = [step for planned in plan.properties for step in _steps(planned, columns, word)]
     steps += [_key_step(column, columns, word) for column in plan.derived]
     keeps_all = "filter" not in plan.steps
@@ -88,7 +88,18 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
     return LabelledEvents([rows for rows, _ in labelled], [labels for _, labels in labelled])
 
 
-def _steps(planned: Property, columns: EventColumns, word: _Word) -> list[Step]:
+def check_rows(columns: EventColumns) -> None:
+    """Raise EventError if there are more rows than their numbers have bits for."""
+    if len(columns) >= _MOST_ROWS:
+        raise EventError(f"{len(columns):,} events are more than one call takes ({_MOST_ROWS - 1:,}): split them by stream")
+
+
+def overflow_error(planned: ProgramProperty, row: int) -> EventError:
+    """What is raised where an integer overflows in a property."""
+    return EventError(f"integer overflow in {planned.text} at input row {row}")
+
+
+def _steps(planned: Property, columns: EventColumns, word: Word) -> list[Step]:
     match planned:
         case CodeProperty():
             return [_code_step(planned, columns, word)]
@@ -99,18 +110,18 @@ def _steps(planned: Property, columns: EventColumns, word: _Word) -> list[Step]:
     raise TypeError(f"no step for {type(planned).__name__}")
 
 
-def _code_step(planned: CodeProperty, columns: EventColumns, word: _Word) -> Step:
+def _code_step(planned: CodeProperty, columns: EventColumns, word: Word) -> Step:
     codes = constant_codes(columns.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
     if codes is None:
         text = columns.text(planned.column)
-        table = _label_table(planned, text.values, word)
+        table = label_table(planned, text.values, word)
         return lambda low, high, labels: mask_by_code(0, high - low, text.codes[low:high], table, labels)
     of_block, values = codes
-    table = _label_table(planned, values, word)
+    table = label_table(planned, values, word)
     return lambda low, high, labels: mask_by_code(0, high - low, of_block(low, high), table, labels)
 
 
-def _label_table(planned: CodeProperty, values: Values, word: _Word) -> Words:
+def label_table(planned: CodeProperty, values: Values, word: Word) -> Words:
     """The label word of each value, and of NULL last."""
     table = np.full(len(values) + 1, word.all())
     for predicate, bits in planned.predicates:
@@ -118,7 +129,7 @@ def _label_table(planned: CodeProperty, values: Values, word: _Word) -> Words:
     return table
 
 
-def _comparison_steps(planned: ComparisonProperty, columns: EventColumns, word: _Word) -> list[Step]:
+def _comparison_steps(planned: ComparisonProperty, columns: EventColumns, word: Word) -> list[Step]:
     values = columns.values(planned.column)
     comparison, others = COMPARISONS[planned.comparison], word.others(planned.bits)
     constant = np.float64(planned.constant) if values.dtype.kind == "f" else np.int64(planned.constant)
@@ -132,13 +143,13 @@ def _comparison_steps(planned: ComparisonProperty, columns: EventColumns, word: 
     return steps
 
 
-def _key_step(column: int, columns: EventColumns, word: _Word) -> Step:
+def _key_step(column: int, columns: EventColumns, word: Word) -> Step:
     comparable = columns.comparable_mask(column).view(np.uint8)
     nobody = word.kind(0)
     return lambda low, high, labels: mask_by_truth(0, high - low, comparable[low:high], nobody, labels)
 
 
-def _program_step(planned: ProgramProperty, columns: EventColumns, word: _Word) -> Step:
+def _program_step(planned: ProgramProperty, columns: EventColumns, word: Word) -> Step:
     table, _ = assemble([planned.program], tabulator(columns))
     bits, others = word.kind(planned.bits), word.others(planned.bits)
 
@@ -147,7 +158,7 @@ def _program_step(planned: ProgramProperty, columns: EventColumns, word: _Word) 
         bank = load_bank(columns, planned.layout, wanted + low)
         truth, nulls, failed = evaluate(planned.program, table, bank)
         if failed >= 0:
-            raise EventError(f"integer overflow in {planned.text} at input row {low + int(wanted[failed])}")
+            raise overflow_error(planned, low + int(wanted[failed]))
         labels[wanted[(truth == 0) | nulls]] &= others
 
     return step

@@ -120,7 +120,7 @@ class _Enumeration:
     def _advance(self, starts: Indices, events: Indices, totals: Indices | None) -> int:
         search, batch, tables = self.search, self.batch, self.search.tables
         times = search.ordered.times[batch.low : batch.high]
-        clock, length = window_clock(search.plan, times)
+        clock, length = window_clock(search.plan, search.ordered, batch.low, batch.high)
         status = enumerate_chain(
             self.buffers, search.ordered.offsets, times, clock, length, search.plan.query.ties == "strict",
             batch.low, batch.own - batch.low, tables.pattern, tables.conditions, tables.programs, search.ordered.bank,

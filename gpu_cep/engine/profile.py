@@ -40,6 +40,14 @@ class Profile:
             with self._lock:
                 self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
+    def merge(self, other: Profile) -> None:
+        """Add all of another profile's counts and seconds."""
+        with self._lock:
+            for name, count in other.counts.items():
+                self.counts[name] = self.counts.get(name, 0) + count
+            for name, seconds in other.seconds.items():
+                self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+
     def __str__(self) -> str:
         counts = " → ".join(f"{name} {count:,}" for name, count in self.counts.items())
         times = ", ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in self.seconds.items())

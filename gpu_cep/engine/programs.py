@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ def tabulator(columns: EventColumns) -> Tabulate:
     def tabulate(predicate: Bound) -> npt.NDArray[np.uint8]:
         column = string_predicate_column(predicate)
         assert column is not None
-        return truth_table(predicate, columns.text(column).values)
+        return truth_table(predicate, columns.text_values(column))
 
     return tabulate
 
@@ -107,13 +108,12 @@ def evaluate(program: Program, table: ProgramTable, bank: ColumnBank) -> tuple[A
     nulls, overflowed = np.empty(length, np.bool_), np.empty(length, np.bool_)
     evaluate_rows(
         0, length, 0, table.code, program.result, table.int_constants, table.float_constants, table.lookups,
-        bank.ints, bank.floats, bank.int_nulls, bank.float_nulls, *program_scratch(table, 1), ints, floats, nulls, overflowed,
+        bank.ints, bank.floats, bank.int_nulls, bank.float_nulls, *program_scratch(np, table, 1), ints, floats, nulls, overflowed,
     )  # fmt: skip
     return floats if program.is_float else ints, nulls, int(overflowed.argmax()) if overflowed.any() else -1
 
 
-def program_scratch(table: ProgramTable, slots: int) -> tuple[Array, Array, Array, Array]:
-    """The row of the one role, and the registers, of so many programs at work at the same time."""
-    kinds = (np.int64, np.float64, np.bool_)
-    ints, floats, nulls = (np.empty((table.registers, slots), kind) for kind in kinds)
-    return np.empty((1, slots), np.int64), ints, floats, nulls
+def program_scratch(xp: Any, table: ProgramTable, slots: int) -> tuple[Array, Array, Array, Array]:
+    """The row of the one role, and the registers, of so many programs at work at the same time; arrays of the module `xp`."""
+    ints, floats, nulls = (xp.empty((table.registers, slots), kind) for kind in (np.int64, np.float64, np.bool_))
+    return xp.empty((1, slots), np.int64), ints, floats, nulls

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.engine.batches import cut_batches
+from gpu_cep.engine.batches import Batch, cut_batches
 from gpu_cep.engine.budget import Budget, BudgetExceeded, memory_for_results
 from gpu_cep.engine.by_frequency import ByFrequency
+from gpu_cep.engine.choice import bytes_per_event, choose_engine
 from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.device.road import TooLittleMemory, phase_one_on_device
 from gpu_cep.engine.footprint import result_footprint
-from gpu_cep.engine.keys import encode_keys
-from gpu_cep.engine.labels import label_events
 from gpu_cep.engine.lazy_chain import LazyChain
-from gpu_cep.engine.matches import Indices, concatenated
+from gpu_cep.engine.matches import Indices, Matches, concatenated
+from gpu_cep.engine.naming import window_name
 from gpu_cep.engine.order import in_result_order, matches_by_stream
 from gpu_cep.engine.patterns import matcher_tables
+from gpu_cep.engine.phase_one import PhaseOne, Run, order_on_cpu
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.programs import tabulator
 from gpu_cep.engine.results import count_table, match_table
 from gpu_cep.engine.search import ConditionOverflow, Matcher, Search
 from gpu_cep.engine.slices import WHOLE, TimeSlice
-from gpu_cep.engine.streams import OrderedEvents, load_times, order_events
+from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.engine.two_phase import TwoPhase
-from gpu_cep.errors import EventError, MatchLimitExceeded
+from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import available_threads, spread
 
 # Sums of match counts are exact in int64 below this bound, whatever the rounding of the float sum that is compared with it.
 _MOST_MATCHES = 2.0**62
+
+_log = logging.getLogger("gpu_cep")
+
+Result = TypeVar("Result")
 
 _LESS_MEMORY = "use output='count' or a narrower pattern"
 
@@ -64,6 +72,8 @@ def execute(
     ------
     EventError
         The events are at fault.
+    EngineUnavailable
+        The plan asks for the GPU, which cannot be used, or whose memory does not suffice.
     MatchLimitExceeded
         More matches or steps than the settings, or matches than memory, allow.
     """
@@ -71,22 +81,15 @@ def execute(
     threads = threads or available_threads()
     columns = EventColumns(table, plan.query, plan.dictionaries)
     profile.add("events", len(columns))
-    ordered = _ordered(plan, columns, threads, profile)
     settings = plan.settings
     budget = Budget(settings.max_matches, settings.max_steps, result_footprint(plan, columns), memory_for_results(concurrent))
-    search = Search(plan, matcher_tables(plan, tabulator(columns)), ordered, budget, profile, own)
-    # only the two-phase strategy goes from start to start
-    matcher = _MATCHERS[plan.algorithm](search) if own == WHOLE else TwoPhase(search)
-    batches = cut_batches(plan, ordered)
+    run = Run(plan, columns, matcher_tables(plan, tabulator(columns)), own, budget, threads, profile)
     try:
+        first = _phase_one(run)
+        ordered = first.ordered
         if settings.output == "count":
-            return _counted(plan, columns, ordered, spread(matcher.count, batches, threads))
-        found = concatenated(spread(matcher.find, batches, threads), len(plan.query.variables))
-    except BudgetExceeded as exceeded:
-        raise MatchLimitExceeded(f"{exceeded.reason}, in {_window_name(plan, columns, ordered, exceeded.start)}") from None
-    except ConditionOverflow as overflow:
-        condition = plan.conditions[overflow.condition].text
-        raise EventError(f"integer overflow in {condition}, in {_window_name(plan, columns, ordered, overflow.start)}") from None
+            return _counted(plan, columns, ordered, _counts(run, first))
+        found = _matches(run, first)
     except MemoryError:
         raise MatchLimitExceeded(f"out of memory while matching; {_LESS_MEMORY}") from None
     finally:
@@ -100,17 +103,49 @@ def execute(
             raise MatchLimitExceeded(f"out of memory while building the result of {number}; {_LESS_MEMORY}") from None
 
 
-def _ordered(plan: Plan, columns: EventColumns, threads: int, profile: Profile) -> OrderedEvents:
-    with profile.stage("timestamps"):
-        times = load_times(columns, plan.query.timestamp)
-    with profile.stage("labels"):
-        labelled = label_events(plan, columns, threads)
-    with profile.stage("keys"):
-        keys = encode_keys(columns, plan.stream_keys)
-    with profile.stage("order"):
-        ordered = order_events(plan, columns, times, labelled, keys, threads)
-    profile.add("filtered", len(ordered.rows))
-    return ordered
+def _phase_one(run: Run) -> PhaseOne:
+    """Phase 1 on the engine that is chosen; a device without the memory for it leaves it to the CPU, unless it was asked for by name."""
+    settings = run.plan.settings
+    device = choose_engine(run.plan, len(run.columns), bytes_per_event(run.plan), run.threads).device
+    if device is None:
+        return order_on_cpu(run)
+    try:
+        return phase_one_on_device(run, device)
+    except TooLittleMemory as fault:
+        reason = f"phase 1 cannot run on GPU because its memory does not suffice: {fault}"
+        if settings.engine == "gpu":
+            raise EngineUnavailable(f"{reason}; use engine='auto', engine='cpu' or a larger gpu_memory") from fault
+        _log.warning("engine='auto' runs on the CPU: %s", reason)
+        return order_on_cpu(run)
+
+
+def _matches(run: Run, first: PhaseOne) -> Matches:
+    """All matches, grouped by first event."""
+    if first.found is not None:
+        return first.found
+    return concatenated(_each_batch(run, first, lambda matcher: matcher.find), len(run.plan.query.variables))
+
+
+def _counts(run: Run, first: PhaseOne) -> list[tuple[Indices, Indices]]:
+    """How many matches there are, in parts, as :meth:`Matcher.count` gives them."""
+    if first.counted is not None:
+        return [first.counted]
+    return _each_batch(run, first, lambda matcher: matcher.count)
+
+
+def _each_batch(run: Run, first: PhaseOne, action: Callable[[Matcher], Callable[[Batch], Result]]) -> list[Result]:
+    plan, columns, ordered = run.plan, run.columns, first.ordered
+    search = Search(plan, run.tables, ordered, run.budget, run.profile, run.own)
+    # only the two-phase strategy goes from start to start
+    matcher = _MATCHERS[plan.algorithm](search) if run.own == WHOLE else TwoPhase(search)
+    try:
+        return spread(action(matcher), cut_batches(plan, ordered), run.threads)
+    except BudgetExceeded as exceeded:
+        window = window_name(plan, columns, int(ordered.rows[exceeded.start]))
+        raise MatchLimitExceeded(f"{exceeded.reason}, in {window}") from None
+    except ConditionOverflow as overflow:
+        window = window_name(plan, columns, int(ordered.rows[overflow.start]))
+        raise EventError(f"integer overflow in {plan.conditions[overflow.condition].text}, in {window}") from None
 
 
 def _counted(plan: Plan, columns: EventColumns, ordered: OrderedEvents, parts: list[tuple[Indices, Indices]]) -> pa.Table:
@@ -122,12 +157,3 @@ def _counted(plan: Plan, columns: EventColumns, ordered: OrderedEvents, parts: l
     if plan.query.partition_by:
         return count_table(plan, columns, *matches_by_stream(plan, columns, ordered, starts, totals))
     return count_table(plan, columns, np.empty(0, np.int64), np.array([totals.sum()], np.int64))
-
-
-def _window_name(plan: Plan, columns: EventColumns, ordered: OrderedEvents, start: int) -> str:
-    """The stream and the window that start at an ordered event, for messages."""
-    row = int(ordered.rows[start])
-    keys = ", ".join(f"{columns.name(column)}={columns.arrow(column)[row].as_py()!r}" for column in plan.stream_keys)
-    time = columns.arrow(plan.query.timestamp)[row].as_py()
-    stream = f"stream {keys}" if keys else "the only stream"
-    return f"the window that starts at {columns.name(plan.query.timestamp)}={time} (input row {row}) of {stream}"

@@ -29,6 +29,10 @@ class OrderedEvents:
     differences cannot overflow), `rows` the input row numbers, `labels` words
     of as few bits as hold the variables.
     `keys_ordered`: the streams ascend with their keys.
+
+    Where windows were judged before, only the events of candidate windows are
+    here: `starts` are the events that begin one (None: not judged yet), and
+    `positions` those that the events had among all (None: their own).
     """
 
     offsets: Indices
@@ -37,6 +41,8 @@ class OrderedEvents:
     rows: Array
     bank: ColumnBank
     keys_ordered: bool
+    starts: Indices | None = None
+    positions: Array | None = None
 
 
 def load_times(columns: EventColumns, column: int) -> Array:
@@ -47,16 +53,18 @@ def load_times(columns: EventColumns, column: int) -> Array:
     EventError
         A timestamp is NULL or NaN.
     """
-    nulls = columns.arrow(column).null_count
-    if nulls:
-        raise EventError(f"timestamp column {columns.name(column)!r} holds {nulls:,} NULL{'s' if nulls > 1 else ''}")
+    refuse_missing(columns, column, "NULL", columns.arrow(column).null_count)
     values = columns.values(column)
     if values.dtype.kind == "i":
         return values.astype(np.int64, copy=False)
-    missing = int(np.isnan(values).sum())
-    if missing:
-        raise EventError(f"timestamp column {columns.name(column)!r} holds {missing:,} NaN{'s' if missing > 1 else ''}")
+    refuse_missing(columns, column, "NaN", int(np.isnan(values).sum()))
     return values.astype(np.float64, copy=False)
+
+
+def refuse_missing(columns: EventColumns, column: int, what: str, count: int) -> None:
+    """Raise EventError if `count` timestamps are NULL or NaN, as `what` says."""
+    if count:
+        raise EventError(f"timestamp column {columns.name(column)!r} holds {count:,} {what}{'s' if count > 1 else ''}")
 
 
 def order_events(

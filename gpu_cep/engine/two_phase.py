@@ -53,7 +53,8 @@ class TwoPhase:
         direct = DirectMatcher(tables)
         with profile.stage("chain"):
             candidates = direct.candidates(windows)
-        profile.add("candidates", len(candidates.starts))
+        if not windows.judged:
+            profile.add("candidates", len(candidates.starts))
         return windows, candidates, direct
 
     def _spend(self, batch: Batch, candidates: Candidates, events: int) -> None:

@@ -1,0 +1,145 @@
+"""The ordered events that windows are judged over: all on the device, or on the host and uploaded batch by batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gpu_cep.analysis.bound import CountWindow
+from gpu_cep.engine.batches import reach, window_length
+from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.device.streams import DeviceEvents
+from gpu_cep.engine.programs import load_bank
+from gpu_cep.engine.streams import Indices, OrderedEvents
+from gpu_cep.plan.plan import Plan
+from gpu_cep_kernels import primitives
+from gpu_cep_kernels.device import Array, Device, HostArray
+from gpu_cep_kernels.summary import labels_overlap
+from gpu_cep_kernels.windows import window_ends
+
+
+class EventSource(Protocol):
+    """Ordered events, wherever they are."""
+
+    @property
+    def offsets(self) -> Indices:
+        """Where each stream begins, and the last one ends."""
+
+    def part(self, low: int, high: int) -> tuple[Array, Array]:
+        """Times and labels of the events [low, high), on the device."""
+
+    def reach(self, last: int, stream_end: int) -> int:
+        """Where the window of event `last` ends, or an event behind that."""
+
+    def overlapping(self) -> bool:
+        """Whether an event has two labels."""
+
+    def tied(self) -> bool:
+        """Whether two neighbours have the same time."""
+
+    def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
+        """Some of the events, in the order given, on the host; `starts` are those of them that begin a candidate window."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResidentEvents:
+    """Events that are all on the device."""
+
+    plan: Plan
+    columns: EventColumns
+    events: DeviceEvents
+    device: Device
+
+    @property
+    def offsets(self) -> Indices:
+        return self.events.offsets
+
+    def part(self, low: int, high: int) -> tuple[Array, Array]:
+        """Views."""
+        return self.events.times[low:high], self.events.labels[low:high]
+
+    def reach(self, last: int, stream_end: int) -> int:
+        """Found by the kernel, for one window."""
+        if isinstance(self.plan.query.window, CountWindow):
+            return min(last + self.plan.query.window.events, stream_end)
+        xp, clock = self.device.xp, self.events.times[last:stream_end]
+        found, start = xp.empty(1, xp.int32), xp.zeros(1, xp.int64)
+        ends = xp.full(1, stream_end - last, xp.int32)
+        self.device.launch(window_ends, 1, start, start, clock, ends, window_length(self.plan, clock.dtype), found)
+        return last + int(found[0])
+
+    def overlapping(self) -> bool:
+        """One pass on the device."""
+        return primitives.labels_overlap(self.events.labels)
+
+    def tied(self) -> bool:
+        """One pass on the device."""
+        return bool((self.events.times[1:] == self.events.times[:-1]).any())
+
+    def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
+        """Only what is picked is copied to the host."""
+        device, places = self.device, self.device.upload(events)
+        times, labels, rows = (device.download(array[places]) for array in (self.events.times, self.events.labels, self.events.rows))
+        return _ordered(self, events, starts, times, labels, rows, self.events.keys_ordered)
+
+
+@dataclass(frozen=True, slots=True)
+class SpilledEvents:
+    """Events that are on the host, as they were too many for the device at once."""
+
+    plan: Plan
+    columns: EventColumns
+    events: OrderedEvents
+    device: Device
+
+    @property
+    def offsets(self) -> Indices:
+        return self.events.offsets
+
+    def part(self, low: int, high: int) -> tuple[Array, Array]:
+        """Copies."""
+        times, labels = self.device.upload_slices([self.events.times, self.events.labels], low, high)
+        return times, labels
+
+    def reach(self, last: int, stream_end: int) -> int:
+        """Found on the host."""
+        return reach(self.plan, self.events, last, stream_end)
+
+    def overlapping(self) -> bool:
+        """One pass on the host."""
+        return bool(labels_overlap(self.events.labels))
+
+    def tied(self) -> bool:
+        """One pass on the host."""
+        return bool((self.events.times[1:] == self.events.times[:-1]).any())
+
+    def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
+        """Copies of what is picked."""
+        times, labels, rows = self.events.times[events], self.events.labels[events], self.events.rows[events]
+        return _ordered(self, events, starts, times, labels, rows, self.events.keys_ordered)
+
+
+def _ordered(
+    source: ResidentEvents | SpilledEvents,
+    events: Indices,
+    starts: Indices | None,
+    times: HostArray,
+    labels: HostArray,
+    rows: HostArray,
+    keys_ordered: bool,
+) -> OrderedEvents:
+    """Some of the events of `source` as ordered events of their own."""
+    streams = np.searchsorted(source.offsets, events, side="right") - 1
+    counted = isinstance(source.plan.query.window, CountWindow)
+    return OrderedEvents(
+        offsets=np.searchsorted(streams, np.arange(len(source.offsets))),
+        times=times,
+        labels=labels,
+        rows=rows,
+        bank=load_bank(source.columns, source.plan.layout, rows),
+        keys_ordered=keys_ordered,
+        starts=starts,
+        positions=events.astype(np.uint64) if counted else None,
+    )

@@ -1,0 +1,210 @@
+"""Labels on the device: chunk by chunk of rows, so that the copy of one chunk overlaps with the kernels of the last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.device.columns import DeviceColumns, Input
+from gpu_cep.engine.labels import Word, check_rows, label_table, overflow_error, word_for
+from gpu_cep.engine.programs import assemble, program_scratch, tabulator
+from gpu_cep.plan.plan import BankLayout, CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
+from gpu_cep_kernels.device import Array, Device, to_device
+from gpu_cep_kernels.expressions import evaluate_rows
+from gpu_cep_kernels.launch import blocks
+from gpu_cep_kernels.masks import mask_by_code, mask_by_comparison, mask_by_truth
+from gpu_cep_kernels.rules import COMPARISONS
+
+
+@dataclass
+class Chunk:
+    """The rows [low, high) of the columns that are asked for, each loaded once."""
+
+    columns: DeviceColumns
+    low: int
+    high: int
+    _loaded: dict[tuple[str, int], Array | None] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.high - self.low
+
+    @property
+    def device(self) -> Device:
+        device: Device = self.columns.device
+        return device
+
+    def values(self, column: int) -> Array:
+        """The column in its machine representation."""
+        return self._load("values", column, self.columns.values)
+
+    def present(self, column: int) -> Array | None:
+        """uint8: 0 where the column is NULL; None where it never is."""
+        return self._load("present", column, self.columns.present)
+
+    def text_codes(self, column: int) -> Array:
+        """A text column's codes."""
+        return self._load("text", column, self.columns.text_codes)
+
+    def _load(self, kind: str, column: int, source: Callable[[int], Input | None]) -> Array | None:
+        if (kind, column) not in self._loaded:
+            found = source(column)
+            self._loaded[kind, column] = None if found is None else found.load(self.low, self.high)
+        return self._loaded[kind, column]
+
+
+# Clears the label bits that a property denies the events of a chunk.
+Step = Callable[[Chunk, Array], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledChunk:
+    """The events of a chunk that are kept: row numbers (int32, ascending) and labels; `kept` are their places in it (None: all)."""
+
+    chunk: Chunk
+    rows: Array
+    labels: Array
+    kept: Array | None
+
+    def pick(self, values: Array) -> Array:
+        """What a column of the chunk holds for the events that are kept."""
+        return values if self.kept is None else values[self.kept]
+
+
+def label_chunks(plan: Plan, columns: DeviceColumns, chunk_rows: int) -> Iterator[LabelledChunk]:
+    """Evaluate all properties, chunk by chunk, as :func:`gpu_cep.engine.labels.label_events` does on the CPU.
+
+    Raises
+    ------
+    EventError
+        An integer overflows in a property, or there are more rows than one call takes.
+    """
+    check_rows(columns.columns)
+    xp = columns.device.xp
+    word = word_for(len(plan.query.variables))
+    steps = [_step(planned, columns, word) for planned in plan.properties]
+    steps += [_key_step(column, columns, word) for column in plan.derived]
+    keeps_all = "filter" not in plan.steps
+    for low, high in list(blocks(0, len(columns.columns), chunk_rows)) or [(0, 0)]:
+        chunk = Chunk(columns, low, high)
+        labels = xp.full(high - low, word.all())
+        for step in steps:
+            step(chunk, labels)
+        kept = None if keeps_all else xp.flatnonzero(labels)
+        rows = xp.arange(low, high, dtype=xp.int32) if kept is None else (kept + low).astype(xp.int32)
+        yield LabelledChunk(chunk, rows, labels if kept is None else labels[kept], kept)
+
+
+def _step(planned: Property, columns: DeviceColumns, word: Word) -> Step:
+    match planned:
+        case CodeProperty():
+            return _code_step(planned, columns, word)
+        case ComparisonProperty():
+            return _comparison_step(planned, word)
+        case ProgramProperty():
+            return _program_step(planned, columns, word)
+    raise TypeError(f"no step for {type(planned).__name__}")
+
+
+def _code_step(planned: CodeProperty, columns: DeviceColumns, word: Word) -> Step:
+    codes, values = columns.label_codes(planned)
+    table = columns.device.upload(label_table(planned, values, word))
+
+    def step(chunk: Chunk, labels: Array) -> None:
+        chunk.device.launch(mask_by_code, len(chunk), codes.load(chunk.low, chunk.high), table, labels)
+
+    return step
+
+
+def _comparison_step(planned: ComparisonProperty, word: Word) -> Step:
+    comparison, others = COMPARISONS[planned.comparison], word.others(planned.bits)
+
+    def step(chunk: Chunk, labels: Array) -> None:
+        values = chunk.values(planned.column)
+        constant = np.float64(planned.constant) if values.dtype.kind == "f" else np.int64(planned.constant)
+        chunk.device.launch(mask_by_comparison, len(chunk), values, comparison, constant, others, labels)
+        present = chunk.present(planned.column)
+        if present is not None:
+            chunk.device.launch(mask_by_truth, len(chunk), present, others, labels)
+
+    return step
+
+
+def _key_step(column: int, columns: DeviceColumns, word: Word) -> Step:
+    """Keeps the events whose key equals itself: it is neither NULL nor NaN."""
+    nobody = word.kind(0)
+    textual = columns.columns.type(column).kind is Kind.STRING
+
+    def step(chunk: Chunk, labels: Array) -> None:
+        present = chunk.present(column)
+        if present is not None:
+            chunk.device.launch(mask_by_truth, len(chunk), present, nobody, labels)
+        values = None if textual else chunk.values(column)
+        if values is not None and values.dtype.kind == "f":
+            known = (values == values).astype(chunk.device.xp.uint8)
+            chunk.device.launch(mask_by_truth, len(chunk), known, nobody, labels)
+
+    return step
+
+
+def _program_step(planned: ProgramProperty, columns: DeviceColumns, word: Word) -> Step:
+    device, xp = columns.device, columns.device.xp
+    table, _ = assemble([planned.program], tabulator(columns.columns))
+    on_device = to_device(device, table)
+    bits, others = word.kind(planned.bits), word.others(planned.bits)
+
+    def step(chunk: Chunk, labels: Array) -> None:
+        wanted = xp.flatnonzero(labels & bits)
+        ints, floats, int_nulls, float_nulls = _bank(planned.layout, chunk, wanted)
+        scratch = program_scratch(xp, table, device.slots(wanted.size))
+        int_values, float_values = xp.empty(wanted.size, xp.int64), xp.empty(wanted.size, xp.float64)
+        nulls, overflowed = xp.empty(wanted.size, xp.bool_), xp.empty(wanted.size, xp.bool_)
+        device.launch(
+            evaluate_rows, wanted.size, on_device.code, planned.program.result,
+            on_device.int_constants, on_device.float_constants, on_device.lookups, ints, floats, int_nulls, float_nulls,
+            *scratch, int_values, float_values, nulls, overflowed,
+        )  # fmt: skip
+        if bool(overflowed.any()):
+            raise overflow_error(planned, chunk.low + int(wanted[overflowed][0]))
+        labels[wanted[(int_values == 0) | nulls]] &= others
+
+    return step
+
+
+def _bank(layout: BankLayout, chunk: Chunk, wanted: Array) -> tuple[Array, Array, Array, Array]:
+    """The columns of `layout` at the wanted places of a chunk, as a bank of the interpreter."""
+    xp = chunk.device.xp
+    matrices = [
+        _matrix(xp, [_int_values(chunk, column)[wanted] for column in layout.ints], wanted.size, xp.int64),
+        _matrix(xp, [chunk.values(column)[wanted] for column in layout.floats], wanted.size, xp.float64),
+    ]
+    words = [_null_words(chunk, columns, wanted) for columns in (layout.ints, layout.floats)]
+    return matrices[0], matrices[1], words[0], words[1]
+
+
+def _int_values(chunk: Chunk, column: int) -> Array:
+    textual = chunk.columns.columns.type(column).kind is Kind.STRING
+    return chunk.text_codes(column) if textual else chunk.values(column)
+
+
+def _matrix(xp: Any, arrays: Sequence[Array], length: int, dtype: Any) -> Array:
+    matrix = xp.empty((len(arrays), length), dtype)
+    for number, array in enumerate(arrays):
+        matrix[number] = array
+    return matrix
+
+
+def _null_words(chunk: Chunk, columns: Sequence[int], wanted: Array) -> Array:
+    """A word per row with bit c set where column c is NULL; empty if none ever is."""
+    xp = chunk.device.xp
+    masks = {number: chunk.present(column) for number, column in enumerate(columns)}
+    if all(mask is None for mask in masks.values()):
+        return xp.empty(0, xp.uint64)
+    words = xp.zeros(wanted.size, xp.uint64)
+    for number, mask in masks.items():
+        if mask is not None:
+            words |= (mask[wanted] == 0).astype(xp.uint64) << xp.uint64(number)
+    return words

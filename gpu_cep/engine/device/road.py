@@ -1,0 +1,250 @@
+"""Phase 1 on a device: columns → labels → streams → candidate windows, or whole matches where labels decide them.
+
+Only what phase 1 reads is uploaded, and only events of candidate windows, or
+of matches, come back: the matchers on the CPU go on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpu_cep.engine.batches import LONGEST_REACH, Batch, cut
+from gpu_cep.engine.budget import BudgetExceeded
+from gpu_cep.engine.candidates import Places
+from gpu_cep.engine.device.candidates import DevicePattern, DeviceWindows, covered, pattern_on_device, prune_on_device, windows_on_device
+from gpu_cep.engine.device.columns import DeviceColumns
+from gpu_cep.engine.device.direct import bind_on_device, count_on_device, direct_candidates
+from gpu_cep.engine.device.events import EventSource, ResidentEvents, SpilledEvents
+from gpu_cep.engine.device.labels import label_chunks
+from gpu_cep.engine.device.memory import DeviceMemory, memory_of
+from gpu_cep.engine.device.streams import KeptEvents, encode_streams, joined, keep_events, order_on_device
+from gpu_cep.engine.direct import labels_decide, reads_directly
+from gpu_cep.engine.keys import encode_keys
+from gpu_cep.engine.labels import LabelledEvents, Words
+from gpu_cep.engine.matches import Matches, concatenated
+from gpu_cep.engine.naming import window_name
+from gpu_cep.engine.phase_one import PhaseOne, Run
+from gpu_cep.engine.profile import Profile
+from gpu_cep.engine.streams import OrderedEvents, load_times, order_events, refuse_missing
+from gpu_cep.errors import MatchLimitExceeded
+from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
+from gpu_cep_kernels.device import Array, Device
+from gpu_cep_kernels.launch import blocks
+
+# Below this, less memory will not help.
+_LEAST_MEMORY = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRun(Run):
+    """A run on a device."""
+
+    device: Device
+
+
+class TooLittleMemory(Exception):
+    """The device's memory does not hold what cannot be cut any further; the message says what."""
+
+
+def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
+    """Phase 1 of a run, in pieces that the device's memory holds; with smaller pieces if an allocation fails nevertheless.
+
+    Raises
+    ------
+    EventError
+        The events are at fault.
+    MatchLimitExceeded
+        More matches than the settings, or the host's memory, allow.
+    TooLittleMemory
+        The windows of one stream reach over more events than the device's memory holds.
+    """
+    memory = memory_of(device, run.plan)
+    while True:
+        # what a failed attempt counted must not count
+        attempt = DeviceRun(run.plan, run.columns, run.tables, run.own, replace(run.budget), run.threads, Profile(), device)
+        try:
+            result = _phase_one(attempt, memory)
+            run.profile.merge(attempt.profile)
+            return result
+        except MemoryError as fault:
+            memory = memory.halved()
+            if memory.bytes < _LEAST_MEMORY:
+                raise TooLittleMemory(str(fault)) from fault
+
+
+def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
+    source = _ordered_events(run, memory)
+    run.profile.add("filtered", int(source.offsets[-1]))
+    if not {"summary", "chain"} & set(run.plan.steps):
+        return PhaseOne(source.picked(np.arange(source.offsets[-1]), None))
+    query = pattern_on_device(run.plan, run.tables, run.own, run.device)
+    batches = _batches(run, source, memory)
+    if not _is_direct(run, source):
+        return _candidate_events(run, query, source, batches)
+    if run.plan.settings.output == "count":
+        return _counted(run, query, source, batches)
+    return _found(run, query, source, batches)
+
+
+def _ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
+    """The labelled events in order: on the device if all that are kept fit, else on the host."""
+    plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
+    device_columns = DeviceColumns(columns, device)
+    with profile.stage("timestamps"):
+        _refuse_null_times(plan, device_columns, memory)
+    kept: list[KeptEvents] = []
+    spilled: list[tuple[Places, Words]] = []
+    with profile.stage("labels"):
+        for labelled in label_chunks(plan, device_columns, memory.chunk_rows(_row_bytes(plan, device_columns))):
+            kept.append(keep_events(plan, labelled))
+            if spilled or sum(part.rows.size for part in kept) > memory.kept_events:
+                spilled += [(device.download(part.rows), device.download(part.labels)) for part in kept]
+                kept.clear()
+        device.synchronize()
+    if spilled:
+        return SpilledEvents(plan, columns, _ordered_on_host(run, spilled), device)
+    with profile.stage("keys"):
+        all_kept = joined(device.xp, kept)
+        kept.clear()
+        streams = encode_streams(plan, columns, all_kept, device)
+        device.synchronize()
+    with profile.stage("order"):
+        events = order_on_device(plan, columns, all_kept, streams, device)
+        device.synchronize()
+    return ResidentEvents(plan, columns, events, device)
+
+
+def _refuse_null_times(plan: Plan, columns: DeviceColumns, memory: DeviceMemory) -> None:
+    column = plan.query.timestamp
+    present = columns.present(column)
+    if present is not None:
+        chunks = blocks(0, len(columns.columns), memory.chunk_rows(1))
+        refuse_missing(columns.columns, column, "NULL", sum(int((present.load(*chunk) == 0).sum()) for chunk in chunks))
+
+
+def _row_bytes(plan: Plan, columns: DeviceColumns) -> int:
+    """What a row of a chunk takes on the device: the columns that phase 1 reads, its label and its number."""
+    read = {plan.query.timestamp, *plan.stream_keys}
+    for planned in plan.properties:
+        read |= set(_columns_of(planned))
+    return sum(columns.row_bytes(column) for column in read) + 3 * 8
+
+
+def _columns_of(planned: Property) -> tuple[int, ...]:
+    match planned:
+        case CodeProperty(column=column) | ComparisonProperty(column=column):
+            return (column,)
+        case ProgramProperty(layout=layout):
+            return layout.columns
+    raise TypeError(f"no columns of {type(planned).__name__}")
+
+
+def _ordered_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> OrderedEvents:
+    """The labelled events in order, as the CPU's road makes it."""
+    plan, columns, profile = run.plan, run.columns, run.profile
+    with profile.stage("keys"):
+        keys = encode_keys(columns, plan.stream_keys)
+    with profile.stage("order"):
+        times = load_times(columns, plan.query.timestamp)
+        labelled = LabelledEvents([rows for rows, _ in spilled], [labels for _, labels in spilled])
+        return order_events(plan, columns, times, labelled, keys, run.threads)
+
+
+def _batches(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> list[Batch]:
+    """The events cut into batches whose windows the device's memory holds: streams, or slices of a long one with what its windows reach."""
+    most, total = memory.batch_events(len(run.plan.query.variables)), int(source.offsets[-1])
+    if total <= most:
+        return [Batch(0, total, total)] if total else []
+    batches = cut(source.offsets, source.reach, most // (LONGEST_REACH + 1))
+    longest = max(batch.high - batch.low for batch in batches)
+    if longest > most:
+        raise TooLittleMemory(f"windows reach over {longest:,} events of one stream, and {most:,} fit")
+    return batches
+
+
+def _is_direct(run: DeviceRun, source: EventSource) -> bool:
+    """Whether every candidate window has one match, which its labels decide."""
+    if not reads_directly(run.plan, run.tables):
+        return False
+    tied = run.plan.query.ties == "strict" and source.tied()
+    return labels_decide(run.tables.pattern, tied, source.overlapping)
+
+
+def _windows(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> Iterator[tuple[Batch, DeviceWindows]]:
+    for batch in batches:
+        times, labels = source.part(batch.low, batch.high)
+        yield batch, windows_on_device(query, batch, times, labels, source.offsets, run.device, run.profile)
+
+
+def _candidate_events(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
+    """The events of all candidate windows."""
+    device = run.device
+    held, starts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for batch, windows in _windows(run, query, source, batches):
+        candidates = prune_on_device(query, windows, run.profile)
+        run.profile.add("candidates", int(candidates.starts.size))
+        with run.profile.stage("candidates back"):
+            held.append(device.download(run.device.xp.flatnonzero(covered(windows, candidates))) + batch.low)
+            starts.append(device.download(candidates.starts) + batch.low)
+    with run.profile.stage("candidates back"):
+        # the last windows of a batch reach into the next
+        events = np.concatenate(held) if len(batches) <= 1 else np.unique(np.concatenate(held))
+        return PhaseOne(source.picked(events, np.searchsorted(events, np.concatenate(starts))))
+
+
+def _counted(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
+    """How many matches start in each stream of each batch, at the first event that starts one."""
+    device, xp = run.device, run.device.xp
+    firsts, totals = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for batch, windows in _windows(run, query, source, batches):
+        with run.profile.stage("chain"):
+            starts = direct_candidates(query, windows).starts + batch.low
+        _account(run, source, starts, 0)
+        with run.profile.stage("candidates back"):
+            places = xp.searchsorted(starts, device.upload(source.offsets))
+            matched = xp.flatnonzero(xp.diff(places))
+            firsts.append(device.download(starts[places[matched]]))
+            totals.append(device.download(xp.diff(places)[matched]))
+    with run.profile.stage("candidates back"):
+        events = np.concatenate(firsts)
+        return PhaseOne(source.picked(events, None), counted=(np.arange(len(events)), np.concatenate(totals)))
+
+
+def _found(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
+    """All matches, over the events that they bind; an event that matches of two batches bind is there twice."""
+    device, xp = run.device, run.device.xp
+    events, parts = [np.empty(0, np.int64)], []
+    bound = 0
+    for batch, windows in _windows(run, query, source, batches):
+        with run.profile.stage("chain"):
+            candidates = direct_candidates(query, windows)
+        with run.profile.stage("matching"):
+            counts = count_on_device(query, windows, candidates)
+            _account(run, source, candidates.starts + batch.low, int(counts.sum()))
+            matches = bind_on_device(windows, candidates, counts)
+        with run.profile.stage("candidates back"):
+            held = xp.zeros(batch.high - batch.low, xp.bool_)
+            held[matches.events] = True
+            places = xp.cumsum(held, dtype=xp.int64) - 1 + bound
+            first, renumbered = device.download(places[matches.first]), device.download(places[matches.events])
+            parts.append(Matches(first, device.download(counts), renumbered))
+            events.append(device.download(xp.flatnonzero(held)) + batch.low)
+            bound += len(events[-1])
+    with run.profile.stage("candidates back"):
+        return PhaseOne(source.picked(np.concatenate(events), None), found=concatenated(parts, query.variables))
+
+
+def _account(run: DeviceRun, source: EventSource, starts: Array, events: int) -> None:
+    """Account for one match at each of `starts`, which bind so many events together."""
+    run.profile.add("candidates", int(starts.size))
+    run.profile.add("matches", int(starts.size))
+    if not starts.size:
+        return
+    try:
+        run.budget.spend(int(starts.size), events, 0, lambda match: int(starts[min(match, starts.size - 1)]))
+    except BudgetExceeded as exceeded:
+        row = int(source.picked(np.array([exceeded.start]), None).rows[0])
+        raise MatchLimitExceeded(f"{exceeded.reason}, in {window_name(run.plan, run.columns, row)}") from None

@@ -1,0 +1,14 @@
+"""How messages name a match window."""
+
+from __future__ import annotations
+
+from gpu_cep.engine.columns import EventColumns
+from gpu_cep.plan.plan import Plan
+
+
+def window_name(plan: Plan, columns: EventColumns, row: int) -> str:
+    """The window that starts at an input row, and its stream."""
+    keys = ", ".join(f"{columns.name(column)}={columns.arrow(column)[row].as_py()!r}" for column in plan.stream_keys)
+    time = columns.arrow(plan.query.timestamp)[row].as_py()
+    stream = f"stream {keys}" if keys else "the only stream"
+    return f"the window that starts at {columns.name(plan.query.timestamp)}={time} (input row {row}) of {stream}"

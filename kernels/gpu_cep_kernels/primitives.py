@@ -1,0 +1,86 @@
+"""Parallel primitives over a device's array module: what the CPU does in one sequential pass.
+
+`xp` is cupy, or numpy in its place; arrays are its own. Each function names
+the sequential kernel whose result it gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+Array = Any  # of the array module
+
+
+def label_flags(labels: Array, variable: int) -> Array:
+    """1 where the label has the variable's bit, else 0; as wide as the labels."""
+    word = labels.dtype.type
+    return (labels >> word(variable)) & word(1)
+
+
+def prefix_counts(xp: Any, labels: Array, variables: int) -> Array:
+    """As :func:`gpu_cep_kernels.summary.prefix_counts`: int32 [variable, event + 1]."""
+    counts = xp.zeros((variables, labels.size + 1), xp.int32)
+    for v in range(variables):
+        xp.cumsum(label_flags(labels, v), dtype=xp.int32, out=counts[v, 1:])
+    return counts
+
+
+def next_occurrences(xp: Any, labels: Array, variables: int) -> Array:
+    """As :func:`gpu_cep_kernels.windows.next_occurrences`: int32 [variable, event + 2]."""
+    size = labels.size
+    occurrence = xp.full((variables, size + 2), size, xp.int32)
+    for v in range(variables):
+        flags = label_flags(labels, v)
+        places = xp.append(xp.flatnonzero(flags), size).astype(xp.int32)
+        # before event e stand as many occurrences as precede the next one in `places`
+        occurrence[v, :size] = places[xp.cumsum(flags, dtype=xp.int32) - flags.astype(xp.int32)]
+    return occurrence
+
+
+def stream_numbers(xp: Any, borders: Array, size: int) -> Array:
+    """int32: the stream of each event; ``borders`` are the events at which a stream begins, but for the first."""
+    flags = xp.zeros(size, xp.int32)
+    flags[borders] = 1
+    return xp.cumsum(flags, dtype=xp.int32)
+
+
+def later_events(xp: Any, times: Array, streams: Array) -> Array:
+    """`after` of :func:`gpu_cep_kernels.windows.mark_streams`; empty where no event ties with the next of its stream."""
+    size = times.size
+    last = xp.ones(size, xp.bool_)
+    last[:-1] = (times[1:] != times[:-1]) | (streams[1:] != streams[:-1])
+    ends = xp.flatnonzero(last)
+    if ends.size == size:
+        return xp.empty(0, xp.int32)
+    after = xp.full(size + 1, size, xp.int32)
+    after[:size] = ends[xp.cumsum(last, dtype=xp.int32) - last.astype(xp.int32)] + 1
+    return after
+
+
+def labels_overlap(labels: Array) -> bool:
+    """As :func:`gpu_cep_kernels.summary.labels_overlap`."""
+    return bool(((labels & (labels - labels.dtype.type(1))) != 0).any())
+
+
+def covered_events(xp: Any, starts: Array, ends: Array, size: int) -> Array:
+    """Whether each event falls into a window [starts[w], ends[w]); both ascend."""
+    flags = xp.zeros(size, xp.int32)
+    flags[starts] = 1
+    begun = xp.cumsum(flags, dtype=xp.int32)
+    reach = xp.append(xp.zeros(1, ends.dtype), ends)
+    return xp.arange(size, dtype=ends.dtype) < reach[begun]
+
+
+def stable_order(xp: Any, keys: Sequence[Array]) -> Array:
+    """The order by the first key, among equals by the second and so on, then by place."""
+    order = xp.argsort(keys[-1], kind="stable")
+    for key in reversed(keys[:-1]):
+        order = order[xp.argsort(key[order], kind="stable")]
+    return order
+
+
+def dense_codes(xp: Any, values: Array) -> tuple[Array, int]:
+    """int64 codes that ascend with the values, and how many there are."""
+    distinct, codes = xp.unique(values, return_inverse=True)
+    return codes.astype(xp.int64), int(distinct.size)

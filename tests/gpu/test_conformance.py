@@ -1,0 +1,87 @@
+"""The device's road against the oracle: random queries over random tables, whole and in pieces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import gpu_cep
+from gpu_cep.errors import UnsupportedError
+from gpu_cep.lang.parser import parse
+from gpu_cep.testing import oracle
+from gpu_cep.testing.results import matches_of
+from gpu_cep.testing.strategies import cases
+
+LIMIT = 2_000
+
+
+def expected(case):
+    """The oracle's matches; cases that are too much work for it are left out."""
+    try:
+        return oracle.matches(parse(case.text), case.events, **case.options, limit=LIMIT)
+    except UnsupportedError:
+        assume(False)
+        raise
+
+
+def found(case, **options):
+    return gpu_cep.match(case.events, case.text, **case.options, engine="gpu", **options)
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """As DeviceMemory, for a device that holds next to nothing."""
+
+    bytes: int
+    chunk: int
+    kept_events: int
+    batch: int
+
+    def chunk_rows(self, row_bytes):
+        return self.chunk
+
+    def batch_events(self, variables):
+        return self.batch
+
+
+PIECES = st.builds(Pieces, st.just(1), st.integers(1, 9), st.sampled_from([3, 1000]), st.sampled_from([60, 1000]))
+
+
+@given(cases())
+def test_same_matches_in_the_same_order(case):
+    assert matches_of(found(case, output="indices")) == expected(case)
+
+
+@given(cases(max_size=40, strategies=("skip_till_next_match",)))
+def test_same_matches_in_longer_streams(case):
+    assert matches_of(found(case, output="indices")) == expected(case)
+
+
+@given(cases(max_size=20), PIECES, st.data())
+def test_pieces_and_pruning_change_nothing(case, pieces, data):
+    from gpu_cep.plan.settings import PRUNING_STEPS
+
+    wanted = expected(case)
+    prune = data.draw(st.one_of(st.booleans(), st.sets(st.sampled_from(PRUNING_STEPS)).map(sorted)))
+    with patch("gpu_cep.engine.device.road.memory_of", lambda device, plan: pieces):
+        assert matches_of(found(case, output="indices", prune=prune)) == wanted
+
+
+@given(cases(max_size=20), PIECES)
+def test_same_counts(case, pieces):
+    with patch("gpu_cep.engine.device.road.memory_of", lambda device, plan: pieces):
+        counts = found(case, output="count")
+    assert counts.equals(gpu_cep.match(case.events, case.text, **case.options, engine="cpu", output="count"))
+
+
+@pytest.mark.parametrize("output", ["matches", "events", "indices", "count"])
+def test_no_events(output):
+    events = pa.table({"ts": pa.array([], pa.int64()), "type": pa.array([], pa.string()), "k": pa.array([], pa.int64())})
+    options = {"partition_by": "k", "output": output}
+    text = "PATTERN SEQ(A a, B b+) WITHIN 10"
+    assert gpu_cep.match(events, text, engine="gpu", **options).equals(gpu_cep.match(events, text, engine="cpu", **options))
