@@ -1,6 +1,7 @@
 """What one CUDA thread does, for each way in which kernels are declared.
 
-`body` and `cuda` are bound for each kernel by :mod:`gpu_cep_kernels.jit`.
+`body` and `cuda` are bound for each kernel by :mod:`gpu_cep_kernels.jit`. The
+loops are no ranges: a range with a step begins with a division of 64 bits.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ cuda: Any = None
 
 def for_each(size: int, arguments: Any) -> None:
     """All indices below `size`, a slice of one at a time."""
-    for index in range(cuda.grid(1), size, cuda.gridsize(1)):
+    index = cuda.grid(1)
+    while index < size:
         body(index, index + 1, *arguments)
+        index += cuda.gridsize(1)
 
 
 def for_each_slotted(size: int, arguments: Any) -> None:
     """The same, with the thread's number as its slot."""
-    for index in range(cuda.grid(1), size, cuda.gridsize(1)):
+    index = cuda.grid(1)
+    while index < size:
         body(index, index + 1, cuda.grid(1), *arguments)
+        index += cuda.gridsize(1)
 
 
 def once(size: int, arguments: Any) -> None:
