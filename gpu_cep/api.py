@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from gpu_cep.analysis.bind import bind
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.profile import Profile
-from gpu_cep.errors import Diagnostic, EngineUnavailable, PatternError
+from gpu_cep.errors import Diagnostic, PatternError
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.planner import plan
-from gpu_cep.plan.settings import Settings, pruning_steps
+from gpu_cep.plan.settings import Settings, check_settings, memory_bytes, pruning_steps
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +38,7 @@ def match(
     time_unit: str | None = None,
     after_match: str = "all",
     engine: str = "auto",
+    gpu_memory: int | str | None = None,
     algorithm: str = "auto",
     output: str = "matches",
     columns: Names = None,
@@ -79,7 +80,15 @@ def match(
     after_match
         ``all``: every match.
     engine
-        ``auto`` or ``cpu``; ``gpu`` is an error until the GPU engine is there.
+        Where phase 1 (properties, streams, order, windows) runs; what follows
+        runs on the CPU, and the matches are the same. ``cpu``; ``gpu``: on a
+        CUDA card, or an error that says why not; ``auto``: on a card where
+        one can be used and moving the events there takes less time than
+        phase 1 on the CPU, else on the CPU, with the reason logged once.
+    gpu_memory
+        How much of a card's memory to use: a number of bytes, or text such as
+        ``"8GB"`` or ``"512MiB"`` (default: a share of what is free). More
+        events than fit are worked on in pieces.
     algorithm
         ``auto``, ``ses_automaton``, ``lazy_chain`` (skip_till_any_match without
         quantifiers; good where events differ in frequency), or ``brute_force``
@@ -113,17 +122,18 @@ def match(
     EventError
         The events are at fault.
     EngineUnavailable
-        `engine` cannot run here.
+        `engine` cannot run here; the message says why.
     MatchLimitExceeded
         A bound was reached; nothing is truncated.
     """
     from gpu_cep.engine.run import execute
     from gpu_cep.engine.tables import read_events
 
-    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
-        raise PatternError(f"threads must be a whole number of at least 1, not {threads!r}")
-    settings = replace(_settings(output, engine, algorithm, after_match, columns, prune), max_matches=max_matches, max_steps=max_steps)
+    _check_threads(threads)
+    settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
+    settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
+    _check_engine(settings)
     table = read_events(events)
     planned = make_plan(pattern, table.schema, options, settings)
     if planned.algorithm == "brute_force":
@@ -142,8 +152,6 @@ def make_plan(pattern: str | Query, schema: pa.Schema, options: Options, setting
     query = pattern if isinstance(pattern, Query) else parse(pattern)
     _check_names(schema.names)
     planned = plan(bind(query, schema_of(schema), options, text), settings)
-    if settings.engine == "gpu":
-        raise EngineUnavailable("engine='gpu' is not available: this release runs on the CPU only; use engine='auto' or engine='cpu'")
     result_schema(planned, schema)
     return planned
 
@@ -161,36 +169,67 @@ def explain(
     time_unit: str | None = None,
     after_match: str = "all",
     engine: str = "auto",
+    gpu_memory: int | str | None = None,
     algorithm: str = "auto",
     output: str = "matches",
     columns: Names = None,
     prune: bool | Iterable[str] = True,
+    threads: int | None = None,
 ) -> Explanation:
     """How a query will be answered, as an object that prints itself; the keywords are those of :func:`match`.
 
     Without `events` (a table, or a schema's table without rows) there is no
-    schema to bind to, and only the query itself is explained.
+    schema to bind to, and only the query itself is explained. With events it
+    says which engine would run them here, and why.
     """
     query = pattern if isinstance(pattern, Query) else parse(pattern)
-    settings = _settings(output, engine, algorithm, after_match, columns, prune)
+    _check_threads(threads)
+    settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
     if events is None:
         return Explanation(query, None)
+    from gpu_cep.engine.choice import bytes_per_event, choose_engine
     from gpu_cep.engine.tables import read_events
 
-    return Explanation(query, make_plan(pattern, read_events(events).schema, options, settings))
+    table = read_events(events)
+    planned = make_plan(pattern, table.schema, options, settings)
+    choice = choose_engine(planned, table.num_rows, bytes_per_event(planned), threads)
+    return Explanation(query, planned, None if choice.device is None else choice.device.name, choice.reason)
 
 
-def _settings(output: str, engine: str, algorithm: str, after_match: str, columns: Names, prune: bool | Iterable[str]) -> Settings:
+def _settings(
+    output: str,
+    engine: str,
+    gpu_memory: int | str | None,
+    algorithm: str,
+    after_match: str,
+    columns: Names,
+    prune: bool | Iterable[str],
+) -> Settings:
     """The keywords of a call that bear on the plan, without bounds."""
     return Settings(
         output=output,
         engine=engine,
+        gpu_memory=memory_bytes(gpu_memory),
         algorithm=algorithm,
         after_match=after_match,
         prune=pruning_steps(prune),
         columns=None if columns is None else name_tuple(columns),
     )
+
+
+def _check_threads(threads: object) -> None:
+    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
+        raise PatternError(f"threads must be a whole number of at least 1, not {threads!r}")
+
+
+def _check_engine(settings: Settings) -> None:
+    """Refuse an engine that is unknown, or not there, before events are read: files may be large."""
+    from gpu_cep.engine.choice import require_device
+
+    check_settings(settings)
+    if settings.engine == "gpu":
+        require_device()
 
 
 def name_tuple(names: Names, argument: str = "columns") -> tuple[str, ...]:

@@ -14,14 +14,16 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, partial, reduce
+from operator import or_
 
 import numpy as np
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.batches import BATCH
 from gpu_cep.errors import EngineUnavailable
-from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
+from gpu_cep.plan.algorithms import algorithm_named
+from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.device import Device, DeviceUnavailable, HostArray, NoDevice, open_device
 from gpu_cep_kernels.launch import available_threads
 from gpu_cep_kernels.ordering import gather
@@ -114,26 +116,16 @@ def require_device() -> Device:
 
 def bytes_per_event(plan: Plan) -> int:
     """Bytes per event of the columns that phase 1 of `plan` reads: codes of text take 4, all else 8."""
-    query = plan.query
-    read = {query.timestamp, *plan.stream_keys, *(column for each in plan.properties for column in _columns(each))}
-    types = [attribute.type for attribute in query.schema.attributes] + [computed.type for computed in query.computed]
-    return sum(4 if types[column].kind is Kind.STRING else 8 for column in read)
-
-
-def _columns(planned: Property) -> tuple[int, ...]:
-    match planned:
-        case CodeProperty(column=column) | ComparisonProperty(column=column):
-            return (column,)
-        case ProgramProperty(layout=layout):
-            return layout.columns
+    types = [attribute.type for attribute in plan.query.schema.attributes] + [computed.type for computed in plan.query.computed]
+    return sum(4 if types[column].kind is Kind.STRING else 8 for column in plan.bulk_columns)
 
 
 def _automatic(plan: Plan, events: int, row_bytes: int, threads: int) -> Choice:
-    if plan.algorithm == "brute_force":
-        return _on_cpu(logging.INFO, "algorithm 'brute_force' cannot run on GPU because it has no phase 1")
+    if "gpu" not in algorithm_named(plan.algorithm).engines:
+        return _on_cpu(logging.INFO, f"algorithm={plan.algorithm!r} cannot run on GPU because it has no phase 1")
     if events < BATCH:
         # to open a device takes longer than all of it
-        return Choice(None, f"fewer than {BATCH:,} events, for which no GPU is looked for")
+        return Choice(None, f"{BATCH:,} events and more are worth looking for a GPU")
     try:
         device = open_device()
         if device.simulated:
@@ -170,23 +162,11 @@ def _log_once(level: int, reason: str) -> None:
 
 def copies_worth(plan: Plan) -> float:
     """Time of phase 1 on one thread of the CPU in multiples of copying the columns that it reads."""
-    decided = 0
-    for planned in plan.properties:
-        decided |= _bits(planned)
-    everyone = (1 << len(plan.query.variables)) - 1
-    if "filter" not in plan.steps or decided != everyone:
+    decided = reduce(or_, (planned.bits for planned in plan.properties), 0)
+    # a variable without properties takes any event
+    if "filter" not in plan.steps or decided != (1 << len(plan.query.variables)) - 1:
         return KEEPING_ALL
     return WITHOUT_WINDOWS if plan.algorithm in ("by_frequency", "lazy_chain") else KEEPING_SOME
-
-
-def _bits(planned: Property) -> int:
-    """The variables whose events a property decides."""
-    if not isinstance(planned, CodeProperty):
-        return planned.bits
-    bits = 0
-    for _, own in planned.predicates:
-        bits |= own
-    return bits
 
 
 def costs(calibration: Calibration, events: int, row_bytes: int, copies: float, threads: int) -> Costs:

@@ -17,13 +17,17 @@ from gpu_cep.plan.settings import ALGORITHMS, PRUNING_STEPS
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A way to find matches: the queries it runs (`needs` says so in words), the pruning steps it can use, and what it does."""
+    """A way to find matches: the queries it runs (`needs` says so in words), the pruning steps it can use, and what it does.
+
+    `engines` are those that can run its phase 1; what follows runs on the CPU.
+    """
 
     name: str
     runs: Callable[[BoundQuery], bool]
     needs: str
     steps: tuple[str, ...]
     does: str
+    engines: tuple[str, ...] = ("cpu", "gpu")
 
 
 def _all_single(query: BoundQuery) -> bool:
@@ -50,17 +54,17 @@ _ALGORITHMS = (
         "binds variables from the rarest to the most frequent, as each batch counts them",
     ),
     Algorithm("ses_automaton", _any, "nothing", PRUNING_STEPS, "walks each candidate window"),
-    Algorithm("brute_force", _any, "nothing", (), "tries all combinations, by definition"),
+    Algorithm("brute_force", _any, "nothing", (), "tries all combinations, by definition", engines=("cpu",)),
 )
 
 
-def choose_algorithm(query: BoundQuery, name: str) -> Algorithm:
+def choose_algorithm(query: BoundQuery, name: str, engine: str = "auto") -> Algorithm:
     """The algorithm `name`, or the first that runs `query` for ``auto``.
 
     Raises
     ------
     UnsupportedError
-        The algorithm cannot run `query`.
+        The algorithm cannot run `query`, or not on `engine`.
     """
     running = [algorithm for algorithm in _ALGORITHMS if algorithm.runs(query)]
     if name == "auto":
@@ -69,6 +73,9 @@ def choose_algorithm(query: BoundQuery, name: str) -> Algorithm:
     if chosen not in running:
         supported = ", ".join(name for name in ALGORITHMS if name == "auto" or algorithm_named(name) in running)
         message = f"algorithm={name!r} needs {chosen.needs}; supported for this query: {supported}"
+        raise UnsupportedError([Diagnostic(message)])
+    if engine not in ("auto", *chosen.engines):
+        message = f"algorithm={name!r} is not supported with engine={engine!r}; supported: auto, {', '.join(chosen.engines)}"
         raise UnsupportedError([Diagnostic(message)])
     return chosen
 

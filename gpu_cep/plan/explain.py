@@ -21,39 +21,50 @@ _STEPS = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a query will be answered; print it. `plan` is None where there was no schema to bind to."""
+    """How a query will be answered; print it.
+
+    `plan` is None where there was no schema to bind to. `device` is what runs
+    phase 1 here (None: the CPU), and `reason` says why: they belong to this
+    machine, not to the plan.
+    """
 
     query: Query
     plan: Plan | None
+    device: str | None = None
+    reason: str = ""
 
     def __str__(self) -> str:
         lines = [format_query(self.query)]
         if self.plan is not None:
-            lines += ["", *_plan_lines(self.plan)]
+            lines += ["", *_plan_lines(self.plan, "cpu" if self.device is None else "gpu"), self._engine_line()]
         return "\n".join(lines)
 
     __repr__ = __str__
 
+    def _engine_line(self) -> str:
+        return f"engine     {'cpu' if self.device is None else f'gpu for phase 1 ({self.device}), cpu for phase 2'}: {self.reason}"
 
-def _plan_lines(plan: Plan) -> Iterator[str]:
+
+def _plan_lines(plan: Plan, bulk: str) -> Iterator[str]:
+    """The plan, step by step, each with where it runs; `bulk` is where phase 1 does."""
     query, names = plan.query, [variable.name for variable in plan.query.variables]
     yield f"order      {_order(query, names)}"
     yield f"strategy   {query.strategy}, ties {query.ties}, window {_window(query)}"
     derived = f", derived keys {_columns(query, plan.derived)}" if plan.derived else ""
     yield f"streams    {_columns(query, query.partition_by) or 'one'}{derived}"
-    yield "properties (phase 1, in bulk)"
+    yield f"properties (phase 1, in bulk, {bulk})"
     for planned in plan.properties:
         yield f"  {_property(query, planned)}"
-    yield "conditions between bindings (phase 2)"
+    yield "conditions between bindings (phase 2, cpu)"
     dropped = [c.text for c in query.conditions if c.key is not None and c.key in plan.derived]
     for condition in plan.conditions:
         yield f"  {condition.text}"
     if dropped:
         yield f"  implied by the derived keys: {', '.join(dict.fromkeys(dropped))}"
-    yield "pruning"
+    yield f"pruning (phase 1, in bulk, {bulk})"
     for step in plan.steps:
         yield f"  {step:<10} {_STEPS[step]}"
-    yield f"algorithm  {plan.algorithm} ({algorithm_named(plan.algorithm).does}), engine cpu"
+    yield f"algorithm  {plan.algorithm} ({algorithm_named(plan.algorithm).does}), phase 2, cpu"
 
 
 def _order(query: BoundQuery, names: list[str]) -> str:
@@ -90,10 +101,7 @@ def _variables(query: BoundQuery, bits: int) -> str:
 def _property(query: BoundQuery, planned: CodeProperty | ComparisonProperty | ProgramProperty) -> str:
     match planned:
         case CodeProperty(column=column, predicates=predicates):
-            bits = 0
-            for _, own in predicates:
-                bits |= own
-            return f"{_variables(query, bits)}: {len(predicates)} test(s) of {_name(query, column)}, once per distinct value"
+            return f"{_variables(query, planned.bits)}: {len(predicates)} test(s) of {_name(query, column)}, once per distinct value"
         case ComparisonProperty(column=column, comparison=comparison, constant=constant, bits=bits):
             return f"{_variables(query, bits)}: {_name(query, column)} {comparison} {constant}"
         case ProgramProperty(text=text, bits=bits):

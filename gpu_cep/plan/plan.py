@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from gpu_cep.analysis.bound import Bound, BoundQuery
 from gpu_cep.plan.programs import Leaf, Program
@@ -19,6 +21,15 @@ class CodeProperty:
     column: int
     predicates: tuple[tuple[Bound, int], ...]
 
+    @property
+    def columns(self) -> tuple[int, ...]:
+        return (self.column,)
+
+    @property
+    def bits(self) -> int:
+        """The variables that some predicate is about."""
+        return reduce(or_, (bits for _, bits in self.predicates), 0)
+
 
 @dataclass(frozen=True, slots=True)
 class ComparisonProperty:
@@ -29,6 +40,10 @@ class ComparisonProperty:
     constant: int | float
     bits: int
 
+    @property
+    def columns(self) -> tuple[int, ...]:
+        return (self.column,)
+
 
 @dataclass(frozen=True, slots=True)
 class ProgramProperty:
@@ -38,6 +53,10 @@ class ProgramProperty:
     layout: BankLayout
     bits: int
     text: str
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        return self.layout.columns
 
 
 Property = CodeProperty | ComparisonProperty | ProgramProperty
@@ -110,6 +129,12 @@ class Plan:
     steps: tuple[str, ...]
     returns: tuple[ReturnProgram | None, ...]
     version: int = PLAN_VERSION
+
+    @property
+    def bulk_columns(self) -> tuple[int, ...]:
+        """The columns that phase 1 reads, in ascending order."""
+        read = {self.query.timestamp, *self.stream_keys}
+        return tuple(sorted(read.union(*(planned.columns for planned in self.properties))))
 
     def fingerprint(self) -> str:
         """A stable digest of the plan, the same in every process."""

@@ -20,7 +20,7 @@ def plan(query: BoundQuery, settings: Settings) -> Plan:
         A setting is unknown or not supported yet.
     """
     check_settings(settings)
-    algorithm = choose_algorithm(query, settings.algorithm)
+    algorithm = choose_algorithm(query, settings.algorithm, settings.engine)
     derived = query.derived_keys if _partitions(query, settings) else ()
     conditions, layout = plan_relationships(query, derived)
     return Plan(

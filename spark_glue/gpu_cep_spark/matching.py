@@ -16,7 +16,7 @@ from gpu_cep.engine.results import result_schema
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.ast import Query
 from gpu_cep.plan.plan import Plan
-from gpu_cep.plan.settings import Settings, pruning_steps
+from gpu_cep.plan.settings import Settings, memory_bytes, pruning_steps
 from gpu_cep_spark.codes import Codes, code, coded_columns
 from gpu_cep_spark.columns import columns_read, tie_breakers
 from gpu_cep_spark.pushdown import column, event_filter
@@ -39,6 +39,7 @@ def gpu_match(
     time_unit: str | None = None,
     after_match: str = "all",
     engine: str = "auto",
+    gpu_memory: int | str | None = None,
     algorithm: str = "auto",
     output: str = "matches",
     columns: Names = None,
@@ -58,8 +59,12 @@ def gpu_match(
     ----------
     df
         The events; a classic or a Spark Connect DataFrame.
-    pattern, timestamp, partition_by, type_column, strategy, ties, time_unit, after_match, engine, algorithm, columns, prune
+    pattern, timestamp, partition_by, type_column, strategy, ties, time_unit, after_match, algorithm, columns, prune
         As in :func:`gpu_cep.match`.
+    engine, gpu_memory
+        As in :func:`gpu_cep.match`; each executor decides for itself, with
+        one task's cores and memory in view. Where ``gpu`` cannot be used on
+        an executor, the job fails with EngineUnavailable and its cause.
     order_by
         Columns that order events of one time. Rows of a DataFrame have no
         position: ties that `order_by` leaves are broken by the other columns
@@ -84,6 +89,7 @@ def gpu_match(
     settings = Settings(
         output=output,
         engine=engine,
+        gpu_memory=memory_bytes(gpu_memory),
         algorithm=algorithm,
         after_match=after_match,
         max_matches=max_matches,
