@@ -1,0 +1,84 @@
+"""Parallel primitives, over NumPy in CuPy's place, against the sequential kernels whose results they give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep_kernels import primitives, summary, windows
+from tests.kernels.streams import problems
+
+WIDTHS = pytest.mark.parametrize("word", [np.uint8, np.uint16, np.uint32, np.uint64])
+LABELS = st.lists(st.integers(0, 255), max_size=20)
+
+
+@WIDTHS
+def test_prefix_counts(word):
+    @given(LABELS)
+    def check(values):
+        labels = np.array(values, word)
+        expected = np.empty((8, len(labels) + 1), np.int32)
+        summary.prefix_counts(labels, 8, expected)
+        found = primitives.prefix_counts(np, labels, 8)
+        assert found.dtype == expected.dtype
+        assert found.tolist() == expected.tolist()
+
+    check()
+
+
+@WIDTHS
+def test_next_occurrences(word):
+    @given(LABELS)
+    def check(values):
+        labels = np.array(values, word)
+        expected = np.empty((8, len(labels) + 2), np.int32)
+        windows.next_occurrences(labels, 8, expected)
+        found = primitives.next_occurrences(np, labels, 8)
+        assert found.dtype == expected.dtype
+        assert found.tolist() == expected.tolist()
+
+    check()
+
+
+@given(LABELS)
+def test_labels_overlap(values):
+    labels = np.array(values, np.uint64)
+    assert primitives.labels_overlap(labels) == bool(summary.labels_overlap(labels))
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5).map(sorted), min_size=1, max_size=4))
+def test_streams_and_later_events(streams):
+    times = np.array([time for stream in streams for time in stream], np.uint64)
+    offsets = np.concatenate([[0], np.cumsum([len(stream) for stream in streams])])
+    numbers = primitives.stream_numbers(np, offsets[1:-1], len(times))
+    assert numbers.tolist() == [number for number, stream in enumerate(streams) for _ in stream]
+    stream_end, after = np.empty(len(times), np.int32), np.empty(len(times) + 1, np.int32)
+    ties = windows.mark_streams(0, offsets, 0, len(streams), times, stream_end, after)
+    assert primitives.later_events(np, times, numbers).tolist() == (after.tolist() if ties else [])
+
+
+@given(problems(), st.data())
+def test_covered_events(problem, data):
+    pattern, stream = problem
+    arrays = stream.arrays(len(pattern.level))
+    size = len(stream.labels)
+    starts = np.array([e for e in range(size) if data.draw(st.booleans())], np.int64)
+    inside = {e for start in starts for e in stream.window(start)}
+    assert primitives.covered_events(np, starts, arrays.ends[starts], size).tolist() == [e in inside for e in range(size)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=12))
+def test_stable_order(pairs):
+    keys = [np.array(key) for key in zip(*pairs, strict=True)]
+    assert primitives.stable_order(np, keys).tolist() == sorted(range(len(pairs)), key=lambda e: pairs[e])
+    assert primitives.stable_order(np, keys[:1]).tolist() == sorted(range(len(pairs)), key=lambda e: pairs[e][0])
+
+
+@given(st.lists(st.sampled_from([-(2**63), -1, 0, 5, 2**63 - 1]), max_size=12))
+def test_dense_codes_ascend_with_the_values(values):
+    codes, count = primitives.dense_codes(np, np.array(values, np.int64))
+    distinct = sorted(set(values))
+    assert codes.tolist() == [distinct.index(value) for value in values]
+    assert count == len(distinct)
