@@ -27,7 +27,7 @@ ATTRIBUTES: Mapping[str, tuple[pa.DataType, tuple[Any, ...]]] = {
     "k": (pa.int64(), (1, 1, 1, 1, 2, None)),
     "s": (pa.string(), ("x", "x", "x", "x", "y", "xy", "", None)),
     "x": (pa.int64(), (1, 1, 1, 2, 2, 2, 3, 0, -1, None)),
-    "y": (pa.float64(), (1.0, 1.0, 1.0, 0.5, 0.5, 2.5, 2.5, 0.0, -0.0, float("nan"), None)),
+    "y": (pa.float64(), (1.0, 1.0, 1.0, 0.5, 0.5, 2.5, 2.5, 0.1, 0.0, -0.0, float("nan"), None)),
     "f": (pa.bool_(), (True, True, True, False, False, None)),
     "d": (pa.date32(), (DAY_ZERO, DAY_ZERO, DAY_ZERO + timedelta(1), DAY_ZERO + timedelta(3), None)),
     "t": (pa.timestamp("us"), (SECOND_ZERO, SECOND_ZERO + timedelta(seconds=1), SECOND_ZERO + timedelta(days=1), None)),
@@ -186,6 +186,7 @@ TERMS: Mapping[str, tuple[str, ...]] = {
         *("{x} + 1", "{x} - {y}", "{x} * 2", "{x} / {y}", "{x} % 2", "{y} % 2", "{y} * 0.5", "-{x}", "abs({x} - 2)", "sign({y})"),
         *("floor({y})", "ceil({y})", "round({y})", "sqrt({x})", "coalesce({x}, 1)", "coalesce({y}, {x})", "nullif({x}, 0)"),
         *("least({x}, 2)", "greatest({x}, 1)", "least({y}, 1)", "greatest({y}, {x})", "length({s})"),
+        *("{y} * {y} - {y} * {y}", "{y} * 0.1 + {x}"),  # other bits if a product were fused with the sum
     ),
     "decimal": ("{m}", "{m}", "{m} + 0.25", "{m} - 1", "-{m}", "{m} + {x}"),
     "string": ("{s}", "{s}", "{s}", "lower({s})", "upper({s})"),
