@@ -1,0 +1,226 @@
+"""Which engine runs phase 1: what `auto` takes, from which number of events on, and what it says."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gpu_cep.analysis.options import Options
+from gpu_cep.api import make_plan
+from gpu_cep.engine import choice
+from gpu_cep.engine.choice import Calibration, break_even, bytes_per_event, calibrate, choose_engine, copies_worth, costs
+from gpu_cep.errors import EngineUnavailable, UnsupportedError
+from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.settings import Settings
+from gpu_cep_kernels.device import DeviceUnavailable, NoDevice
+
+SCHEMA = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.float64(), "key": pa.string()})
+PATTERN = "PATTERN SEQ(A a, B b) WITHIN 10"
+MANY = 10**9
+# 10 GB/s of copies, 20 GB/s of transfers
+RATES = Calibration(copy_rate=1e10, transfer_rate=2e10, latency=1e-5)
+
+
+class Card:
+    """A device whose copies and launches take the time that a test says, on the clock of `seconds`."""
+
+    name = "a card"
+    simulated = False
+
+    def __init__(self, transfer_rate: float = 1e9, latency: float = 1e-5) -> None:
+        self.transfer_rate, self.latency, self.seconds, self.launches = transfer_rate, latency, 0.0, 0
+
+    def upload(self, array: np.ndarray) -> np.ndarray:
+        self.seconds += array.nbytes / self.transfer_rate
+        return array.copy()
+
+    def launch(self, kernel: object, size: int, *arguments: object) -> None:
+        self.launches += 1
+        self.seconds += self.latency
+
+    def synchronize(self) -> None:
+        """Nothing is ever under way."""
+
+
+class BrokenCard(Card):
+    name = "a broken card"
+
+    def launch(self, kernel: object, size: int, *arguments: object) -> None:
+        raise RuntimeError("the driver is too old")
+
+
+def plan_of(pattern: str = PATTERN, **settings: object) -> Plan:
+    return make_plan(pattern, SCHEMA, Options(), Settings(**settings))
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    """What is kept for a process is forgotten before and after each test."""
+    for kept in (choice._calibrated, choice._log_once):
+        kept.cache_clear()
+    yield
+    for kept in (choice._calibrated, choice._log_once):
+        kept.cache_clear()
+
+
+@pytest.fixture
+def no_driver(monkeypatch):
+    def refuse():
+        raise NoDevice("there is no CUDA driver (libcuda.so.1 is missing)")
+
+    monkeypatch.setattr(choice, "open_device", refuse)
+
+
+def with_card(monkeypatch, card: Card, calibration: Calibration | None = None) -> None:
+    monkeypatch.setattr(choice, "open_device", lambda: card)
+    if calibration is not None:
+        monkeypatch.setattr(choice, "calibrate", lambda device: calibration)
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_the_refusal_travels_between_processes():
+    with pytest.raises(EngineUnavailable) as caught:
+        choose_engine(plan_of(engine="gpu"), MANY, 12)
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (type(copy), str(copy)) == (EngineUnavailable, str(caught.value))
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_auto_takes_the_cpu_and_says_so_once(caplog):
+    with caplog.at_level(logging.INFO, "gpu_cep"):
+        choices = [choose_engine(plan_of(), MANY, 12) for _ in range(3)]
+    assert {chosen.device for chosen in choices} == {None}
+    (record,) = caplog.records
+    assert record.levelno == logging.INFO
+    assert "runs on the CPU: phase 1 cannot run on GPU because there is no CUDA driver" in record.getMessage()
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_cpu_says_nothing(caplog):
+    with caplog.at_level(logging.DEBUG, "gpu_cep"):
+        assert choose_engine(plan_of(engine="cpu"), MANY, 12).device is None
+    assert not caplog.records
+
+
+def test_a_card_that_cannot_be_used_is_worth_a_warning(monkeypatch, caplog):
+    with_card(monkeypatch, BrokenCard())
+    with caplog.at_level(logging.INFO, "gpu_cep"):
+        chosen = [choose_engine(plan_of(), MANY, 12) for _ in range(2)]
+    assert chosen[0].device is None
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "cannot run on GPU because measuring its speed failed: RuntimeError: the driver is too old" in record.getMessage()
+
+
+def test_few_events_open_no_device(monkeypatch):
+    monkeypatch.setattr(choice, "open_device", lambda: pytest.fail("a device was opened"))
+    assert "131,072 events and more" in choose_engine(plan_of(), 1000, 12).reason
+
+
+def test_the_simulator_is_never_picked(monkeypatch):
+    card = Card()
+    card.simulated = True
+    with_card(monkeypatch, card)
+    chosen = choose_engine(plan_of(), MANY, 12)
+    assert chosen.device is None
+    assert "cannot run on GPU because CUDA is simulated" in chosen.reason
+    assert choose_engine(plan_of(engine="gpu"), 2, 12).device is card
+
+
+def test_auto_takes_a_card_where_the_transfer_pays(monkeypatch):
+    card = Card()
+    with_card(monkeypatch, card, Calibration(copy_rate=1e9, transfer_rate=1e10, latency=1e-3))
+    plan = plan_of()
+    threshold = break_even(choice._calibration(), 12, copies_worth(plan), threads=1)
+    assert choose_engine(plan, threshold - 1, 12, threads=1).device is None
+    taken = choose_engine(plan, threshold + 1, 12, threads=1)
+    assert taken.device is card
+    assert f"phase 1 on 1 thread from about {threshold:,} events of 12 bytes on" in taken.reason
+
+
+def test_auto_leaves_a_card_alone_that_transfers_too_slowly(monkeypatch):
+    with_card(monkeypatch, Card(), Calibration(copy_rate=1e10, transfer_rate=1e9, latency=1e-5))
+    chosen = choose_engine(plan_of(), 10**15, 12, threads=4)
+    assert chosen.device is None
+    assert "takes longer than phase 1 on 4 threads, whatever the number of events" in chosen.reason
+
+
+def test_brute_force_has_no_phase_1():
+    with pytest.raises(UnsupportedError, match="'brute_force' is not supported with engine='gpu'; supported: auto, cpu"):
+        plan_of(engine="gpu", algorithm="brute_force")
+    assert "no phase 1" in choose_engine(plan_of(algorithm="brute_force"), MANY, 12).reason
+
+
+def test_the_cpu_shares_the_work_among_its_threads():
+    one, four = (costs(RATES, 10**6, 10, copies=3.0, threads=threads) for threads in (1, 4))
+    assert one.cpu == pytest.approx(3e-3)
+    assert four.cpu == pytest.approx(one.cpu / 4)
+    assert one.gpu == four.gpu == pytest.approx(choice.LAUNCHES * 1e-5 + 5e-4)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_the_gpu_pays_from_the_break_even_on(threads):
+    threshold = break_even(RATES, 16, 3.3, threads)
+    assert not costs(RATES, threshold - 1, 16, 3.3, threads).gpu_pays
+    assert costs(RATES, threshold + 1, 16, 3.3, threads).gpu_pays
+
+
+def test_more_threads_than_the_transfer_is_worth():
+    assert break_even(RATES, 16, 3.3, threads=7) is None
+    assert not costs(RATES, 10**12, 16, 3.3, threads=7).gpu_pays
+
+
+def test_nothing_to_do_does_not_pay():
+    assert not costs(RATES, 0, 16, 3.3, threads=1).gpu_pays
+    assert break_even(RATES, 0, 3.3, threads=1) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "settings", "copies"),
+    [
+        (PATTERN, {}, choice.KEEPING_SOME),
+        (PATTERN, {"prune": ("partition",)}, choice.KEEPING_ALL),
+        ("PATTERN SEQ(A a, b) WITHIN 10", {}, choice.KEEPING_ALL),
+        ("PATTERN SEQ(A a, B b) WITHIN 10 EVENTS", {}, choice.KEEPING_ALL),
+        ("PATTERN SEQ(A a, B b) WHERE skip_till_any_match { a.x < b.x } WITHIN 10", {}, choice.WITHOUT_WINDOWS),
+    ],
+)
+def test_the_work_of_phase_1_depends_on_what_is_filtered(pattern, settings, copies):
+    assert copies_worth(plan_of(pattern, **settings)) == copies
+
+
+def test_the_bytes_of_phase_1_are_those_of_the_columns_that_it_reads():
+    assert bytes_per_event(plan_of()) == 8 + 4  # ts, type
+    assert bytes_per_event(plan_of("PARTITION BY key PATTERN SEQ(A a, B b) WHERE a.x > 1 AND b.x > 2 WITHIN 10")) == 8 + 4 + 4 + 8
+    # a condition between bindings is phase 2
+    assert bytes_per_event(plan_of("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10")) == 8 + 4
+
+
+def test_calibration_measures_what_the_device_takes():
+    card = Card(transfer_rate=2e9, latency=3e-5)
+    ticks = itertools.count()
+    # time that passes outside the device, too
+    found = calibrate(card, lambda: card.seconds + 1e-9 * next(ticks))
+    assert found.transfer_rate == pytest.approx(2e9, rel=1e-3)
+    assert found.latency == pytest.approx(3e-5, rel=1e-3)
+    assert found.copy_rate > 0
+    assert card.launches > 1
+
+
+def test_a_device_that_fails_at_it_is_unavailable():
+    with pytest.raises(DeviceUnavailable, match="the driver is too old"):
+        calibrate(BrokenCard())
+
+
+def test_a_process_measures_once(monkeypatch):
+    card = Card()
+    with_card(monkeypatch, card)
+    choose_engine(plan_of(), MANY, 12)
+    launches = card.launches
+    choose_engine(plan_of(), MANY, 12)
+    assert card.launches == launches > 0
