@@ -1,7 +1,8 @@
 """Parallel primitives over a device's array module: what the CPU does in one sequential pass.
 
-`xp` is cupy, or numpy in its place; arrays are its own. Each function names
-the sequential kernel whose result it gives.
+`xp` is cupy, or numpy in its place; arrays are its own, and not empty: CuPy
+does not scan nothing. Where a sequential kernel gives the same result, it is
+named.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def prefix_counts(xp: Any, labels: Array, variables: int) -> Array:
     """As :func:`gpu_cep_kernels.summary.prefix_counts`: int32 [variable, event + 1]."""
     counts = xp.zeros((variables, labels.size + 1), xp.int32)
     for v in range(variables):
-        xp.cumsum(label_flags(labels, v), dtype=xp.int32, out=counts[v, 1:])
+        counts[v, 1:] = xp.cumsum(label_flags(labels, v), dtype=xp.int32)
     return counts
 
 

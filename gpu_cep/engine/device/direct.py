@@ -38,7 +38,7 @@ def bind_on_device(windows: DeviceWindows, candidates: DeviceCandidates, counts:
     """The matches themselves."""
     xp, starts = windows.device.xp, candidates.starts
     offsets = xp.zeros(starts.size + 1, xp.int64)
-    xp.cumsum(counts.sum(axis=1, dtype=xp.int64), out=offsets[1:])
+    offsets[1:] = xp.cumsum(counts.sum(axis=1, dtype=xp.int64))
     events = xp.empty(int(offsets[-1]), xp.int64)
     windows.device.launch(bind_events, starts.size, 0, offsets, counts, windows.occurrence, candidates.earliest, events)
     return DeviceMatches(starts, counts, events)

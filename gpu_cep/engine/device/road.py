@@ -6,7 +6,7 @@ of matches, come back: the matchers on the CPU go on from there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -90,7 +90,7 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
 
 
 def _ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
-    """The labelled events in order: on the device if all that are kept fit, else on the host."""
+    """The labelled events in order: on the device if all that are kept fit, else (or if there are none) on the host."""
     plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
     device_columns = DeviceColumns(columns, device)
     with profile.stage("timestamps"):
@@ -100,9 +100,11 @@ def _ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
     with profile.stage("labels"):
         for labelled in label_chunks(plan, device_columns, memory.chunk_rows(_row_bytes(plan, device_columns))):
             kept.append(keep_events(plan, labelled))
-            if spilled or sum(part.rows.size for part in kept) > memory.kept_events:
-                spilled += [(device.download(part.rows), device.download(part.labels)) for part in kept]
+            if spilled or _size(kept) > memory.kept_events:
+                spilled += _downloaded(device, kept)
                 kept.clear()
+        if not _size(kept):
+            spilled += _downloaded(device, kept)
         device.synchronize()
     if spilled:
         return SpilledEvents(plan, columns, _ordered_on_host(run, spilled), device)
@@ -115,6 +117,14 @@ def _ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
         events = order_on_device(plan, columns, all_kept, streams, device)
         device.synchronize()
     return ResidentEvents(plan, columns, events, device)
+
+
+def _size(parts: Sequence[KeptEvents]) -> int:
+    return sum(part.rows.size for part in parts)
+
+
+def _downloaded(device: Device, parts: Sequence[KeptEvents]) -> list[tuple[Places, Words]]:
+    return [(device.download(part.rows), device.download(part.labels)) for part in parts]
 
 
 def _refuse_null_times(plan: Plan, columns: DeviceColumns, memory: DeviceMemory) -> None:
@@ -186,6 +196,8 @@ def _candidate_events(run: DeviceRun, query: DevicePattern, source: EventSource,
     for batch, windows in _windows(run, query, source, batches):
         candidates = prune_on_device(query, windows, run.profile)
         run.profile.add("candidates", int(candidates.starts.size))
+        if not candidates.starts.size:
+            continue
         with run.profile.stage("candidates back"):
             held.append(device.download(run.device.xp.flatnonzero(covered(windows, candidates))) + batch.low)
             starts.append(device.download(candidates.starts) + batch.low)
@@ -203,6 +215,8 @@ def _counted(run: DeviceRun, query: DevicePattern, source: EventSource, batches:
         with run.profile.stage("chain"):
             starts = direct_candidates(query, windows).starts + batch.low
         _account(run, source, starts, 0)
+        if not starts.size:
+            continue
         with run.profile.stage("candidates back"):
             places = xp.searchsorted(starts, device.upload(source.offsets))
             matched = xp.flatnonzero(xp.diff(places))
@@ -224,6 +238,8 @@ def _found(run: DeviceRun, query: DevicePattern, source: EventSource, batches: l
         with run.profile.stage("matching"):
             counts = count_on_device(query, windows, candidates)
             _account(run, source, candidates.starts + batch.low, int(counts.sum()))
+            if not candidates.starts.size:
+                continue
             matches = bind_on_device(windows, candidates, counts)
         with run.profile.stage("candidates back"):
             held = xp.zeros(batch.high - batch.low, xp.bool_)
