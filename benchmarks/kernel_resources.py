@@ -1,0 +1,86 @@
+"""What each kernel takes of a GPU: registers, stack and spilled bytes of one thread, told by the compiler; no device is needed.
+
+``python benchmarks/kernel_resources.py`` writes results/kernel-resources.md
+and .json. Each set of argument types in the table of cases is compiled once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from device_code import CAPABILITIES, WHEELS, Resources, distinct_cases, machine_code, ptx
+from machine import package_version
+
+from gpu_cep.testing.kernel_cases import KernelCase
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("numba", *WHEELS)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kernel with arguments of certain types, on each architecture (``sm_90``)."""
+
+    kernel: str
+    variant: str
+    parallel: bool
+    resources: dict[str, Resources]
+
+
+def measured(case: KernelCase) -> Row:
+    """The case compiled for all architectures."""
+    resources = {
+        f"sm_{10 * major + minor}": machine_code(ptx(case, (major, minor)), (major, minor)).resources for major, minor in CAPABILITIES
+    }
+    return Row(case.kernel.__name__, case.variant, case.kernel.parallel, resources)
+
+
+def markdown(rows: Sequence[Row], versions: dict[str, str]) -> str:
+    """The rows as a page: parallel kernels first."""
+    architectures = [*rows[0].resources]
+    head = [
+        "kernel",
+        "arguments",
+        *(f"{name} registers" for name in architectures),
+        *(f"{name} stack" for name in architectures),
+        "spilled",
+    ]
+    parts = [
+        "# What kernels take of a GPU",
+        "As the compiler tells, for one thread; nothing here was run on a card. Registers count those of library functions that a kernel "
+        "calls. Stack and spilled are bytes; spilled is the most of stores and loads on any architecture.",
+        f"Written by `python benchmarks/kernel_resources.py` with {', '.join(f'{name} {version}' for name, version in versions.items())}.",
+    ]
+    for title, parallel in (("Parallel kernels, one thread per index", True), ("Sequential kernels, one thread in all", False)):
+        lines = [_line(row) for row in rows if row.parallel is parallel]
+        parts += [f"## {title}", "\n".join([_joined(head), _joined(["---"] * 2 + ["---:"] * (len(head) - 2)), *lines])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _line(row: Row) -> str:
+    found = row.resources.values()
+    spilled = max(max(each.spill_stores, each.spill_loads) for each in found)
+    figures = [*(each.registers for each in found), *(each.stack for each in found), spilled]
+    return _joined([f"`{row.kernel}`", row.variant, *map(str, figures)])
+
+
+def _joined(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Compile all cases, write both files, print the page."""
+    rows = [measured(case) for case in distinct_cases()]
+    versions = {package: package_version(package) for package in PACKAGES}
+    page = markdown(rows, versions)
+    record = {"versions": versions, "kernels": [asdict(row) for row in rows]}
+    (RESULTS / "kernel-resources.md").write_text(page, encoding="utf-8")
+    (RESULTS / "kernel-resources.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    print(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""Every kernel compiles to PTX and machine code for CUDA with no device and no driver, contracts nothing, and spills nothing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from benchmarks.device_code import CAPABILITIES, distinct_cases, machine_code, missing_wheels, ptx
+
+pytestmark = pytest.mark.skipif(bool(missing_wheels()), reason=f"not installed: {', '.join(missing_wheels())}")
+
+# A product that was, or may be, contracted with a sum; libdevice's fmod multiplies by 2**54, which is exact.
+FUSIBLE = re.compile(r"fma\.|mul\.f(?!.* 0d4350000000000000;)")
+ELF = b"\x7fELF"
+# Three blocks of 256 threads fit a multiprocessor of 65,536 registers.
+MOST_REGISTERS = 80
+# One thread runs a whole search, or a program: their registers are recorded (benchmarks/results/kernel-resources.md), not bounded.
+SEARCHES = {"evaluate_rows", "enumerate_matches", "enumerate_chain", "order_matches"}
+
+
+@pytest.mark.parametrize("case", distinct_cases(), ids=lambda case: case.name)
+def test_kernels_compile_for_cuda(case):
+    for major, minor in CAPABILITIES:
+        text = ptx(case, (major, minor))
+        assert f".target sm_{major}{minor}" in text
+        assert not FUSIBLE.search(text)
+        assert "NRT_" not in text
+        code = machine_code(text, (major, minor))
+        assert code.cubin.startswith(ELF)
+        resources = code.resources
+        assert (resources.stack, resources.spill_stores, resources.spill_loads) == (0, 0, 0)
+        assert 0 < resources.registers <= (255 if case.kernel.__name__ in SEARCHES else MOST_REGISTERS)
