@@ -95,6 +95,10 @@ class EventColumns:
             return array.take(rows)
         return _joined(self.table.column(column).take(rows))
 
+    def value(self, column: int, row: int) -> object:
+        """The value in one row, for messages."""
+        return self.take(column, pa.array([row]))[0].as_py()
+
     def resident(self, column: int) -> ResidentColumn | None:
         """The column where it lies on a device; None where it lies on the host."""
         if column >= len(self.query.schema.attributes):
@@ -116,6 +120,18 @@ class EventColumns:
             # conditions may only ask whether it is NULL
             return np.zeros(len(self), np.int64)
         return machine_values(self.arrow(column), self.name(column))
+
+    def pick(self, column: int, rows: Array) -> tuple[Array, npt.NDArray[np.bool_] | None]:
+        """The machine representation at some rows, and where it is NULL there (None: nowhere); of a device only these rows are fetched."""
+        resident = self.resident(column)
+        if isinstance(resident, ResidentText):
+            codes, places = resident.codes_at(rows), self.shared_places(column)
+            return codes if places is None else places[codes], codes == len(resident.encoded.values)
+        if resident is not None:
+            picked = resident.take(pa.array(rows))
+            return machine_values(picked, self.name(column)), picked.is_null().to_numpy(zero_copy_only=False) if picked.null_count else None
+        nulls = self.null_mask(column)
+        return self.values(column)[rows], None if nulls is None else nulls[rows]
 
     def null_mask(self, column: int) -> npt.NDArray[np.bool_] | None:
         """True where the column is NULL, or None where it never is."""

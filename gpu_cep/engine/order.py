@@ -38,6 +38,8 @@ def _partition_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents
     if not plan.derived:
         streams_of(first, ordered.offsets, streams)
         return streams
+    if any(columns.resident(column) is not None for column in plan.query.partition_by):
+        return tie_ranks(columns, plan.query.partition_by, ordered.rows[first])
     codes = encode_keys(columns, plan.query.partition_by).codes
     return streams if codes is None else codes[ordered.rows[first]].astype(np.int64)
 

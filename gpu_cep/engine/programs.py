@@ -83,18 +83,15 @@ def stacked(arrays: Sequence[Array], length: int, dtype: type) -> Array:
     return matrix
 
 
-def load_bank(columns: EventColumns, layout: BankLayout, rows: slice | Array) -> ColumnBank:
+def load_bank(columns: EventColumns, layout: BankLayout, rows: Array) -> ColumnBank:
     """The columns of `layout` at the given rows of the input."""
-    ints = [columns.values(column)[rows] for column in layout.ints]
-    floats = [columns.values(column)[rows] for column in layout.floats]
-    length = len(range(*rows.indices(len(columns)))) if isinstance(rows, slice) else len(rows)
-    masks = {column: columns.null_mask(column) for column in layout.columns}
-    picked = {column: None if mask is None else mask[rows] for column, mask in masks.items()}
+    ints = [columns.pick(column, rows) for column in layout.ints]
+    floats = [columns.pick(column, rows) for column in layout.floats]
     return ColumnBank(
-        ints=stacked(ints, length, np.int64),
-        floats=stacked(floats, length, np.float64),
-        int_nulls=null_words([picked[column] for column in layout.ints], length),
-        float_nulls=null_words([picked[column] for column in layout.floats], length),
+        ints=stacked([values for values, _ in ints], len(rows), np.int64),
+        floats=stacked([values for values, _ in floats], len(rows), np.float64),
+        int_nulls=null_words([nulls for _, nulls in ints], len(rows)),
+        float_nulls=null_words([nulls for _, nulls in floats], len(rows)),
     )
 
 

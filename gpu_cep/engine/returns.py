@@ -213,13 +213,13 @@ def _machine_leaf(leaf: Leaf, events: BoundEvents) -> tuple[Array, npt.NDArray[n
 
 def _text_codes(leaf: Leaf, column: int, events: BoundEvents) -> tuple[Array, npt.NDArray[np.bool_]]:
     """A text leaf as codes of its column's dictionary."""
-    text = events.columns.text(column)
+    values = events.columns.text_values(column)
     if isinstance(leaf, Field):
-        codes = text.codes[events.binding(leaf.variable)[0]]
+        codes, _ = events.columns.pick(column, events.binding(leaf.variable)[0])
     else:
-        values = _plain(_leaf_array(leaf, events)).cast(text.values.type)
-        codes = pc.fill_null(pc.index_in(values, text.values), len(text.values)).to_numpy()
-    return codes, codes == len(text.values)
+        found = _plain(_leaf_array(leaf, events)).cast(values.type)
+        codes = pc.fill_null(pc.index_in(found, values), len(values)).to_numpy()
+    return codes, codes == len(values)
 
 
 def _plain(array: pa.Array) -> pa.Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -135,6 +135,10 @@ class ResidentText:
 
     def to_arrow(self) -> pa.Array:
         return self._dictionary(self.encoded.codes)
+
+    def codes_at(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
+        """The codes of some rows on the host."""
+        return self.device.download(self.encoded.codes[self.device.upload(rows)])
 
     def take(self, rows: pa.Array) -> pa.Array:
         places = _places(self.device, rows)

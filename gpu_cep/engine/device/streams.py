@@ -139,7 +139,7 @@ def encode_streams(plan: Plan, columns: EventColumns, kept: KeptEvents, device: 
 def _encoded(columns: EventColumns, column: int, key: KeptKey, device: Device) -> StreamCodes:
     if columns.type(column).kind is not Kind.STRING:
         return _integer_codes(device.xp, key)
-    values = columns.text(column).values
+    values = columns.text_values(column)
     if len(values) >= RANKED:
         return StreamCodes(key.values, len(values) + 1, ordered=False)
     return StreamCodes(device.upload(text_ranks(values))[key.values], len(values) + 1, ordered=True)
