@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.bind import bind
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.profile import Profile
-from gpu_cep.errors import Diagnostic, PatternError
+from gpu_cep.errors import Diagnostic, PatternError, nearest
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.explain import Explanation
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Profile", "explain", "make_options", "make_plan", "match", "name_tuple", "parse"]
 
 Names = str | Sequence[str] | None
+RESULTS = ("arrow", "cudf")
 
 
 def match(
@@ -41,21 +42,23 @@ def match(
     gpu_memory: int | str | None = None,
     algorithm: str = "auto",
     output: str = "matches",
+    result: str = "arrow",
     columns: Names = None,
     max_matches: int | None = None,
     max_steps: int | None = None,
     prune: bool | Iterable[str] = True,
     threads: int | None = None,
     profile: Profile | None = None,
-) -> pa.Table:
+) -> Any:
     """The matches of `pattern` in `events`.
 
     Parameters
     ----------
     events
         A table: anything with the Arrow C stream interface (pyarrow, pandas,
-        polars, duckdb …) or a path to Parquet, CSV or Arrow IPC. It need not
-        be sorted.
+        polars, duckdb …) or a path to Parquet, CSV or Arrow IPC; or what lies
+        on a GPU, and is left there: a cudf.DataFrame, or a mapping of names
+        to arrays (``__cuda_array_interface__``). It need not be sorted.
     pattern
         A query's text, or what :func:`parse` made of it.
     timestamp
@@ -97,6 +100,8 @@ def match(
         ``matches``: a row per match; ``events``: a row per matched event;
         ``indices``: input row numbers per variable; ``count``: the number of
         matches per stream that has any.
+    result
+        ``arrow`` for a pyarrow.Table, ``cudf`` for a cudf.DataFrame.
     columns
         The input columns that whole events carry in the output (default: all).
     max_matches, max_steps
@@ -112,7 +117,7 @@ def match(
 
     Returns
     -------
-    pyarrow.Table
+    pyarrow.Table or cudf.DataFrame
         Ordered by stream key, first event, last event and bindings.
 
     Raises
@@ -122,7 +127,8 @@ def match(
     EventError
         The events are at fault.
     EngineUnavailable
-        `engine` cannot run here; the message says why.
+        `engine` cannot run here, or there is no cuDF for `result`; the message
+        says why.
     MatchLimitExceeded
         A bound was reached; nothing is truncated.
     """
@@ -134,13 +140,14 @@ def match(
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
     _check_engine(settings)
+    hand_over = _result_form(result)
     table = read_events(events)
     planned = make_plan(pattern, table.schema, options, settings)
     if planned.algorithm == "brute_force":
         from gpu_cep.engine.brute_force import enumerate_by_definition
 
-        return enumerate_by_definition(planned, parse(pattern) if isinstance(pattern, str) else pattern, options, table)
-    return execute(planned, table, threads=threads, profile=profile)
+        return hand_over(enumerate_by_definition(planned, parse(pattern) if isinstance(pattern, str) else pattern, options, table))
+    return hand_over(execute(planned, table, threads=threads, profile=profile))
 
 
 def make_plan(pattern: str | Query, schema: pa.Schema, options: Options, settings: Settings) -> Plan:
@@ -189,11 +196,11 @@ def explain(
     if events is None:
         return Explanation(query, None)
     from gpu_cep.engine.choice import bytes_per_event, choose_engine
-    from gpu_cep.engine.tables import read_events
+    from gpu_cep.engine.tables import is_resident, read_events
 
     table = read_events(events)
     planned = make_plan(pattern, table.schema, options, settings)
-    choice = choose_engine(planned, table.num_rows, bytes_per_event(planned), threads)
+    choice = choose_engine(planned, table.num_rows, bytes_per_event(planned), threads, resident=is_resident(table))
     return Explanation(query, planned, None if choice.device is None else choice.device.name, choice.reason)
 
 
@@ -230,6 +237,19 @@ def _check_engine(settings: Settings) -> None:
     check_settings(settings)
     if settings.engine == "gpu":
         require_device()
+
+
+def _result_form(result: object) -> Callable[[pa.Table], Any]:
+    """What makes of a table what `result` asks for."""
+    if result not in RESULTS:
+        message = f"result={result!r} is unknown; expected one of {', '.join(RESULTS)}"
+        raise PatternError([Diagnostic(message, hint=nearest(str(result), RESULTS))])
+    if result == "arrow":
+        return lambda table: table
+    from gpu_cep.engine.device.cudf import require_cudf, to_cudf
+
+    require_cudf()
+    return to_cudf
 
 
 def name_tuple(names: Names, argument: str = "columns") -> tuple[str, ...]:

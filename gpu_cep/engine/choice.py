@@ -64,6 +64,19 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """Phase 1 of a run: its events, the bytes that it reads of each, and what it takes on the CPU.
+
+    `copies` is its time on one thread, in multiples of copying these bytes.
+    """
+
+    events: int
+    row_bytes: int
+    copies: float
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
     """Expected seconds of phase 1: on the CPU, and until the GPU has the events."""
 
@@ -75,7 +88,7 @@ class Costs:
         return self.gpu < self.cpu
 
 
-def choose_engine(plan: Plan, events: int, row_bytes: int, threads: int | None = None) -> Choice:
+def choose_engine(plan: Plan, events: int, row_bytes: int, threads: int | None = None, *, resident: bool = False) -> Choice:
     """The engine for phase 1 of `plan`.
 
     Parameters
@@ -86,6 +99,8 @@ def choose_engine(plan: Plan, events: int, row_bytes: int, threads: int | None =
         Bytes per event that phase 1 reads, and that a device would receive (see :func:`bytes_per_event`).
     threads
         Threads that the CPU would use; None: all cores that the process may use.
+    resident
+        Whether the events lie on the device already.
 
     Raises
     ------
@@ -97,7 +112,8 @@ def choose_engine(plan: Plan, events: int, row_bytes: int, threads: int | None =
         return Choice(require_device(), "engine='gpu'")
     if engine == "cpu":
         return Choice(None, "engine='cpu'")
-    return _automatic(plan, events, row_bytes, threads or available_threads())
+    work = Work(events, row_bytes, copies_worth(plan), threads or available_threads())
+    return _automatic(plan, work, resident)
 
 
 def require_device() -> Device:
@@ -120,33 +136,29 @@ def bytes_per_event(plan: Plan) -> int:
     return sum(4 if types[column].kind is Kind.STRING else 8 for column in plan.bulk_columns)
 
 
-def _automatic(plan: Plan, events: int, row_bytes: int, threads: int) -> Choice:
+def _automatic(plan: Plan, work: Work, resident: bool) -> Choice:
     if "gpu" not in algorithm_named(plan.algorithm).engines:
         return _on_cpu(logging.INFO, f"algorithm={plan.algorithm!r} cannot run on GPU because it has no phase 1")
-    if events < BATCH:
+    if work.events < BATCH and not resident:
         # to open a device takes longer than all of it
         return Choice(None, f"{BATCH:,} events and more are worth looking for a GPU")
     try:
         device = open_device()
         if device.simulated:
             return _on_cpu(logging.INFO, "phase 1 cannot run on GPU because CUDA is simulated (NUMBA_ENABLE_CUDASIM is set)")
-        calibration = _calibration()
-    except NoDevice as fault:
-        return _on_cpu(logging.INFO, f"phase 1 cannot run on GPU because {fault}")
+        return Choice(device, f"the events lie on {device.name}") if resident else _cheaper(device, _calibration(), work)
     except DeviceUnavailable as fault:
-        return _on_cpu(logging.WARNING, f"phase 1 cannot run on GPU because {fault}")
-    return _cheaper(device, calibration, plan, events, row_bytes, threads)
+        level = logging.INFO if isinstance(fault, NoDevice) else logging.WARNING
+        return _on_cpu(level, f"phase 1 cannot run on GPU because {fault}")
 
 
-def _cheaper(device: Device, calibration: Calibration, plan: Plan, events: int, row_bytes: int, threads: int) -> Choice:
-    copies = copies_worth(plan)
-    threshold = break_even(calibration, row_bytes, copies, threads)
-    against = f"phase 1 on {threads} thread{'s' * (threads > 1)}"
+def _cheaper(device: Device, calibration: Calibration, work: Work) -> Choice:
+    threshold = break_even(calibration, work)
+    against = f"phase 1 on {work.threads} thread{'s' * (work.threads > 1)}"
     if threshold is None:
         return _on_cpu(logging.INFO, f"the transfer to {device.name} takes longer than {against}, whatever the number of events")
-    rule = f"the transfer to {device.name} takes less time than {against} from about {threshold:,} events of {row_bytes} bytes on"
-    pays = costs(calibration, events, row_bytes, copies, threads).gpu_pays
-    return Choice(device, rule) if pays else _on_cpu(logging.INFO, rule)
+    rule = f"the transfer to {device.name} takes less time than {against} from about {threshold:,} events of {work.row_bytes} bytes on"
+    return Choice(device, rule) if costs(calibration, work).gpu_pays else _on_cpu(logging.INFO, rule)
 
 
 def _on_cpu(level: int, reason: str) -> Choice:
@@ -169,20 +181,19 @@ def copies_worth(plan: Plan) -> float:
     return WITHOUT_WINDOWS if plan.algorithm in ("by_frequency", "lazy_chain") else KEEPING_SOME
 
 
-def costs(calibration: Calibration, events: int, row_bytes: int, copies: float, threads: int) -> Costs:
-    """What `events` events of so many bytes cost, if phase 1 takes `copies` times as long as copying them."""
-    size = events * row_bytes
+def costs(calibration: Calibration, work: Work) -> Costs:
+    """What the work costs on a machine that does so much."""
+    size = work.events * work.row_bytes
     return Costs(
-        cpu=size * copies / calibration.copy_rate / threads,
+        cpu=size * work.copies / calibration.copy_rate / work.threads,
         gpu=LAUNCHES * calibration.latency + size / calibration.transfer_rate,
     )
 
 
-def break_even(calibration: Calibration, row_bytes: int, copies: float, threads: int) -> int | None:
-    """The number of events above which the GPU pays; None: it never does."""
-    one = costs(calibration, 1, row_bytes, copies, threads)
+def break_even(calibration: Calibration, work: Work) -> int | None:
+    """The number of such events above which the GPU pays; None: it never does."""
     fixed = LAUNCHES * calibration.latency
-    gained = one.cpu - (one.gpu - fixed)
+    gained = work.row_bytes * (work.copies / calibration.copy_rate / work.threads - 1 / calibration.transfer_rate)
     return math.ceil(fixed / gained) if gained > 0 else None
 
 

@@ -28,6 +28,7 @@ from gpu_cep.engine.results import count_table, match_table
 from gpu_cep.engine.search import ConditionOverflow, Matcher, Search
 from gpu_cep.engine.slices import WHOLE, TimeSlice
 from gpu_cep.engine.streams import OrderedEvents
+from gpu_cep.engine.tables import is_resident
 from gpu_cep.engine.two_phase import TwoPhase
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.plan.plan import Plan
@@ -106,7 +107,8 @@ def execute(
 def _phase_one(run: Run) -> PhaseOne:
     """Phase 1 on the engine that is chosen; a device without the memory for it leaves it to the CPU, unless it was asked for by name."""
     settings = run.plan.settings
-    device = choose_engine(run.plan, len(run.columns), bytes_per_event(run.plan), run.threads).device
+    resident = is_resident(run.columns.table)
+    device = choose_engine(run.plan, len(run.columns), bytes_per_event(run.plan), run.threads, resident=resident).device
     if device is None:
         return order_on_cpu(run)
     try:

@@ -95,6 +95,11 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
     )
 
 
+def is_resident(table: pa.Table | ResidentTable) -> bool:
+    """Whether a table of events lies on a device."""
+    return isinstance(table, ResidentTable)
+
+
 def on_host(table: pa.Table | ResidentTable) -> pa.Table:
     """A table of events, downloaded if it lies on a device."""
     return table.to_arrow() if isinstance(table, ResidentTable) else table

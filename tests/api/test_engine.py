@@ -11,6 +11,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.api import make_plan
 from gpu_cep.engine import choice
 from gpu_cep.engine.choice import Choice, bytes_per_event
+from gpu_cep.engine.device import cudf
 from gpu_cep.errors import EngineUnavailable, PatternError
 from gpu_cep.plan.settings import Settings, memory_bytes
 from gpu_cep_kernels.device import NoDevice, SimulatedDevice
@@ -24,7 +25,8 @@ def no_driver(monkeypatch):
     def refuse():
         raise NoDevice("there is no CUDA driver (libcuda.so.1 is missing)")
 
-    monkeypatch.setattr(choice, "open_device", refuse)
+    for module in (choice, cudf):
+        monkeypatch.setattr(module, "open_device", refuse)
 
 
 @pytest.mark.usefixtures("no_driver")
@@ -73,9 +75,14 @@ def test_explain_without_events_names_no_engine():
 
 def test_explain_names_the_card(monkeypatch):
     asked = []
-    monkeypatch.setattr(choice, "choose_engine", lambda *given: asked.append(given) or Choice(SimulatedDevice(), "it pays"))
+
+    def choose(*work, resident):
+        asked.append((*work, resident))
+        return Choice(SimulatedDevice(), "it pays")
+
+    monkeypatch.setattr(choice, "choose_engine", choose)
     explained = cep.explain(PATTERN, EVENTS, threads=3)
-    assert asked == [(explained.plan, 2, bytes_per_event(explained.plan), 3)]
+    assert asked == [(explained.plan, 2, bytes_per_event(explained.plan), 3, False)]
     assert (explained.device, explained.reason) == ("CUDA simulator", "it pays")
     text = str(explained)
     assert "properties (phase 1, in bulk, gpu)" in text
@@ -113,6 +120,18 @@ def test_gpu_memory_that_is_no_size(size):
 
 def test_gpu_memory_reaches_the_plan():
     assert cep.explain(PATTERN, EVENTS, gpu_memory="1MiB").plan.settings.gpu_memory == 2**20
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_results_on_a_card_need_one(tmp_path):
+    with pytest.raises(EngineUnavailable, match="result='cudf' is not available: there is no CUDA driver"):
+        cep.match(tmp_path / "missing.parquet", PATTERN, result="cudf")
+
+
+def test_an_unknown_form_of_result():
+    with pytest.raises(PatternError, match=r"result='cudff' is unknown; expected one of arrow, cudf\n.*did you mean 'cudf'"):
+        cep.match(EVENTS, PATTERN, result="cudff")
+    assert cep.match(EVENTS, PATTERN, result="arrow").equals(cep.match(EVENTS, PATTERN))
 
 
 def test_gpu_memory_means_nothing_to_the_cpu():

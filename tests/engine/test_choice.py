@@ -13,7 +13,7 @@ import pytest
 from gpu_cep.analysis.options import Options
 from gpu_cep.api import make_plan
 from gpu_cep.engine import choice
-from gpu_cep.engine.choice import Calibration, break_even, bytes_per_event, calibrate, choose_engine, copies_worth, costs
+from gpu_cep.engine.choice import Calibration, Work, break_even, bytes_per_event, calibrate, choose_engine, copies_worth, costs
 from gpu_cep.errors import EngineUnavailable, UnsupportedError
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import Settings
@@ -136,7 +136,7 @@ def test_auto_takes_a_card_where_the_transfer_pays(monkeypatch):
     card = Card()
     with_card(monkeypatch, card, Calibration(copy_rate=1e9, transfer_rate=1e10, latency=1e-3))
     plan = plan_of()
-    threshold = break_even(choice._calibration(), 12, copies_worth(plan), threads=1)
+    threshold = break_even(choice._calibration(), Work(0, 12, copies_worth(plan), 1))
     assert choose_engine(plan, threshold - 1, 12, threads=1).device is None
     taken = choose_engine(plan, threshold + 1, 12, threads=1)
     assert taken.device is card
@@ -150,6 +150,14 @@ def test_auto_leaves_a_card_alone_that_transfers_too_slowly(monkeypatch):
     assert "takes longer than phase 1 on 4 threads, whatever the number of events" in chosen.reason
 
 
+def test_auto_goes_where_the_events_lie(monkeypatch):
+    card = Card()
+    with_card(monkeypatch, card)
+    assert choose_engine(plan_of(), 2, 12, resident=True).device is card
+    assert choose_engine(plan_of(engine="cpu"), 2, 12, resident=True).device is None
+    assert card.launches == 0
+
+
 def test_brute_force_has_no_phase_1():
     with pytest.raises(UnsupportedError, match="'brute_force' is not supported with engine='gpu'; supported: auto, cpu"):
         plan_of(engine="gpu", algorithm="brute_force")
@@ -157,7 +165,7 @@ def test_brute_force_has_no_phase_1():
 
 
 def test_the_cpu_shares_the_work_among_its_threads():
-    one, four = (costs(RATES, 10**6, 10, copies=3.0, threads=threads) for threads in (1, 4))
+    one, four = (costs(RATES, Work(10**6, 10, 3.0, threads)) for threads in (1, 4))
     assert one.cpu == pytest.approx(3e-3)
     assert four.cpu == pytest.approx(one.cpu / 4)
     assert one.gpu == four.gpu == pytest.approx(choice.LAUNCHES * 1e-5 + 5e-4)
@@ -165,19 +173,20 @@ def test_the_cpu_shares_the_work_among_its_threads():
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_the_gpu_pays_from_the_break_even_on(threads):
-    threshold = break_even(RATES, 16, 3.3, threads)
-    assert not costs(RATES, threshold - 1, 16, 3.3, threads).gpu_pays
-    assert costs(RATES, threshold + 1, 16, 3.3, threads).gpu_pays
+    threshold = break_even(RATES, Work(0, 16, 3.3, threads))
+    assert not costs(RATES, Work(threshold - 1, 16, 3.3, threads)).gpu_pays
+    assert costs(RATES, Work(threshold + 1, 16, 3.3, threads)).gpu_pays
 
 
 def test_more_threads_than_the_transfer_is_worth():
-    assert break_even(RATES, 16, 3.3, threads=7) is None
-    assert not costs(RATES, 10**12, 16, 3.3, threads=7).gpu_pays
+    work = Work(10**12, 16, 3.3, threads=7)
+    assert break_even(RATES, work) is None
+    assert not costs(RATES, work).gpu_pays
 
 
 def test_nothing_to_do_does_not_pay():
-    assert not costs(RATES, 0, 16, 3.3, threads=1).gpu_pays
-    assert break_even(RATES, 0, 3.3, threads=1) is None
+    assert not costs(RATES, Work(0, 16, 3.3, 1)).gpu_pays
+    assert break_even(RATES, Work(10**6, 0, 3.3, 1)) is None
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ def open_series(device: Device, series: Any, name: str) -> ResidentColumn:
     )
 
 
-def to_cudf(table: pa.Table) -> Any:
-    """An Arrow table as a cudf.DataFrame.
+def require_cudf() -> Any:
+    """The module, for results.
 
     Raises
     ------
@@ -82,7 +82,18 @@ def to_cudf(table: pa.Table) -> Any:
         import cudf
     except (DeviceUnavailable, ImportError) as fault:
         raise EngineUnavailable(f"result='cudf' is not available: {fault}") from fault
-    return cudf.DataFrame.from_arrow(table)
+    return cudf
+
+
+def to_cudf(table: pa.Table) -> Any:
+    """An Arrow table as a cudf.DataFrame.
+
+    Raises
+    ------
+    EngineUnavailable
+        There is no device, or no cudf; the message says why.
+    """
+    return require_cudf().DataFrame.from_arrow(table)
 
 
 def _text(strings: Any) -> pa.Array:
