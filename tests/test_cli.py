@@ -75,6 +75,20 @@ def test_match_passes_its_options_on(tmp_path, pattern, events):
     assert sum(row["count"] for row in counts) == 2
 
 
+def test_match_and_explain_take_an_engine(tmp_path, pattern, events, capsys):
+    target = tmp_path / "matches.arrow"
+    assert main(["match", str(pattern), str(events), "-o", str(target), *OPTIONS, "--engine", "cpu", "--gpu-memory", "2GB"]) == 0
+    assert read_ipc(target).to_pylist() == EXPECTED
+    capsys.readouterr()
+    assert main(["explain", str(pattern), str(events), *OPTIONS, "--engine", "cpu"]) == 0
+    assert "engine     cpu: engine='cpu'" in capsys.readouterr().out
+
+
+def test_a_size_that_is_none_is_a_pattern_error(tmp_path, pattern, events, capsys):
+    assert main(["match", str(pattern), str(events), "-o", str(tmp_path / "out.arrow"), *OPTIONS, "--gpu-memory", "lots"]) == 2
+    assert "gpu_memory must be a number of bytes" in capsys.readouterr().err
+
+
 def test_max_matches_is_an_error_of_its_own(tmp_path, pattern, events, capsys):
     target = tmp_path / "matches.parquet"
     assert main(["match", str(pattern), str(events), "-o", str(target), *OPTIONS, "--max-matches", "1"]) == 1

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 import gpu_cep as cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.api import make_plan
-from gpu_cep.errors import EngineUnavailable, PatternError, PatternSyntaxError, UnsupportedError
+from gpu_cep.errors import PatternError, PatternSyntaxError, UnsupportedError
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.matching import total_counts
 from tests.spark.samples import QUERIES, streams
@@ -66,7 +66,8 @@ def test_the_schema_is_known_without_a_job(source: DataFrame) -> None:
         ("PATTERN SEQ(A a, B b)", {"partition_by": "nokey"}, PatternError, "nokey"),
         ("PATTERN SEQ(A a, B b)", {"output": "indices"}, UnsupportedError, "matches, events, count"),
         ("PATTERN SEQ(A a, B b)", {"algorithm": "brute_force"}, UnsupportedError, "ses_automaton"),
-        ("PATTERN SEQ(A a, B b)", {"engine": "gpu"}, EngineUnavailable, "gpu"),
+        ("PATTERN SEQ(A a, B b)", {"engine": "tpu"}, PatternError, "auto, cpu, gpu"),
+        ("PATTERN SEQ(A a, B b)", {"gpu_memory": "8 gallons"}, PatternError, "gpu_memory"),
         ("PATTERN SEQ(A a, B b)", {"columns": ["nothing"]}, PatternError, "nothing"),
         ("PATTERN SEQ(A a, NOT(C c), B b) WITHIN 3", {}, UnsupportedError, "NOT"),
     ],
