@@ -6,7 +6,9 @@ import ctypes
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -45,8 +47,11 @@ class CudaDevice:
         properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
         self.name = properties["name"].decode()
         self._multiprocessors = int(properties["multiProcessorCount"])
-        self._copies = cupy.cuda.Stream(non_blocking=True)
+        # these wait for the default stream's earlier work, and it for theirs, but not for each other
+        self._lanes = cupy.cuda.Stream(), cupy.cuda.Stream()
         self._staging: list[_Staging] = []
+        # the staging buffers are shared by all threads that upload
+        self._uploading = Lock()
         self._try_out()
 
     def _try_out(self) -> None:
@@ -61,25 +66,26 @@ class CudaDevice:
         if not right:
             raise DeviceUnavailable("a trial kernel gave a wrong result")
 
+    def lane(self, number: int | None) -> AbstractContextManager[Any]:
+        """The streams take turns; None: the default stream."""
+        lane: AbstractContextManager[Any] = self.xp.cuda.Stream.null if number is None else self._lanes[number % len(self._lanes)]
+        return lane
+
     def upload(self, array: HostArray) -> Array:
         """A copy, by way of pinned memory if it is large."""
         return self.upload_slices([array], 0, len(array))[0]
 
     def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int) -> list[Array]:
-        """Copies on a stream of their own; later work on the arrays waits for them, earlier work goes on meanwhile."""
-        cupy = self.xp
-        stream = cupy.cuda.get_current_stream()
-        targets = [cupy.empty((high - low, *array.shape[1:]), array.dtype) for array in arrays]
-        # memory that the pool hands out again may still be read by earlier work
-        self._copies.wait_event(stream.record())
-        for array, target in zip(arrays, targets, strict=True):
-            if target.nbytes:
-                self._copy(np.ascontiguousarray(array[low:high]), target)
-        stream.wait_event(self._copies.record())
+        """Copies, in the order of the lane's work."""
+        targets = [self.xp.empty((high - low, *array.shape[1:]), array.dtype) for array in arrays]
+        with self._uploading:
+            for array, target in zip(arrays, targets, strict=True):
+                if target.nbytes:
+                    self._copy(np.ascontiguousarray(array[low:high]), target)
         return targets
 
     def _copy(self, source: HostArray, target: Array) -> None:
-        cupy = self.xp
+        runtime, stream = self.xp.cuda.runtime, self.xp.cuda.get_current_stream()
         flat = source.reshape(-1).view(np.uint8)
         turns = self._turns()
         for low in range(0, flat.size, _STAGING):
@@ -87,10 +93,8 @@ class CudaDevice:
             part = flat[low : low + _STAGING]
             staging.copied.synchronize()
             _fill(staging.buffer[: part.size], part)
-            cupy.cuda.runtime.memcpyAsync(
-                target.data.ptr + low, staging.buffer.ctypes.data, part.size, cupy.cuda.runtime.memcpyHostToDevice, self._copies.ptr
-            )
-            staging.copied.record(self._copies)
+            runtime.memcpyAsync(target.data.ptr + low, staging.buffer.ctypes.data, part.size, runtime.memcpyHostToDevice, stream.ptr)
+            staging.copied.record(stream)
 
     def _turns(self) -> Iterator[_Staging]:
         cupy = self.xp

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,7 +31,7 @@ class NoDevice(DeviceUnavailable):
 
 
 class Device(Protocol):
-    """Arrays and kernels of one device; everything runs in the order of the calls.
+    """Arrays and kernels of one device; in one lane everything runs in the order of the calls.
 
     `xp` is the array module, `name` the card's, `simulated` whether it is numba's simulator.
     """
@@ -42,7 +44,10 @@ class Device(Protocol):
         """A copy of a host array on the device; the host array may be reused at once."""
 
     def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int) -> list[Array]:
-        """Rows [low, high) of each array; what is computed meanwhile is not waited for."""
+        """Copies of the rows [low, high) of each array; the host arrays may be reused at once."""
+
+    def lane(self, number: int | None) -> AbstractContextManager[Any]:
+        """What is called within runs in this lane: lanes of different numbers may overlap, and None, the default, overlaps with none."""
 
     def download(self, array: Array) -> HostArray:
         """A copy on the host."""
@@ -106,6 +111,9 @@ class SimulatedDevice:
     # so much is taken at once, as if it were a card's memory
     _MEMORY = 1 << 32
 
+    # the simulator runs one kernel at a time
+    _RUNNING = Lock()
+
     def __init__(self, xp: Any = np) -> None:
         self.xp = xp
 
@@ -117,13 +125,17 @@ class SimulatedDevice:
         """Copies."""
         return [self.upload(array[low:high]) for array in arrays]
 
+    def lane(self, number: int | None) -> AbstractContextManager[Any]:
+        """Nothing overlaps."""
+        return nullcontext()
+
     def download(self, array: Array) -> HostArray:
         """A copy."""
         return np.array(array, subok=False)
 
     def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
         """Run the uncompiled body, in few threads."""
-        with warnings.catch_warnings():
+        with self._RUNNING, warnings.catch_warnings():
             # numpy.errstate would not reach the simulator's threads
             warnings.simplefilter("ignore", RuntimeWarning)
             kernel.cuda[self._BLOCKS, self._THREADS](size, _host_views(arguments))

@@ -1,10 +1,10 @@
-"""Labels on the device: chunk by chunk of rows, so that the copy of one chunk overlaps with the kernels of the last."""
+"""Labels on the device: chunk by chunk of rows, so that the copies of one chunk overlap with the kernels of the last."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,12 +19,18 @@ from gpu_cep_kernels.launch import blocks
 from gpu_cep_kernels.masks import mask_by_code, mask_by_comparison, mask_by_truth
 from gpu_cep_kernels.rules import COMPARISONS
 
+Kept = TypeVar("Kept")
+
+# What chunks load: each kind of input of each column.
+Sources = dict[tuple[str, int], Input | None]
+
 
 @dataclass
 class Chunk:
-    """The rows [low, high) of the columns that are asked for, each loaded once."""
+    """The rows [low, high) of the columns that are asked for, each loaded once; `sources` are those that any chunk was asked for."""
 
     columns: DeviceColumns
+    sources: Sources
     low: int
     high: int
     _loaded: dict[tuple[str, int], Array | None] = field(default_factory=dict)
@@ -49,11 +55,26 @@ class Chunk:
         """A text column's codes."""
         return self._load("text", column, self.columns.text_codes)
 
+    def label_codes(self, column: int, codes: Input) -> Array:
+        """The codes by which a text column's properties are decided."""
+        return self._load("label", column, lambda _: codes)
+
     def _load(self, kind: str, column: int, source: Callable[[int], Input | None]) -> Array | None:
-        if (kind, column) not in self._loaded:
-            found = source(column)
-            self._loaded[kind, column] = None if found is None else found.load(self.low, self.high)
-        return self._loaded[kind, column]
+        key = kind, column
+        if key not in self.sources:
+            self.sources[key] = source(column)
+        if key not in self._loaded:
+            self._loaded[key] = _loaded(self.sources[key], self.low, self.high)
+        return self._loaded[key]
+
+    def prefetched(self) -> Chunk:
+        """Itself, after all known sources were loaded."""
+        self._loaded = {key: _loaded(source, self.low, self.high) for key, source in self.sources.items()}
+        return self
+
+
+def _loaded(source: Input | None, low: int, high: int) -> Array | None:
+    return None if source is None else source.load(low, high)
 
 
 # Clears the label bits that a property denies the events of a chunk.
@@ -74,8 +95,8 @@ class LabelledChunk:
         return values if self.kept is None else values[self.kept]
 
 
-def label_chunks(plan: Plan, columns: DeviceColumns, chunk_rows: int) -> Iterator[LabelledChunk]:
-    """Evaluate all properties, chunk by chunk, as :func:`gpu_cep.engine.labels.label_events` does on the CPU.
+def label_chunks(plan: Plan, columns: DeviceColumns, chunk_rows: int, keep: Callable[[LabelledChunk], Kept]) -> Iterator[Kept]:
+    """Evaluate all properties, chunk by chunk, as :func:`gpu_cep.engine.labels.label_events` does on the CPU; what `keep` makes of each.
 
     Raises
     ------
@@ -83,19 +104,37 @@ def label_chunks(plan: Plan, columns: DeviceColumns, chunk_rows: int) -> Iterato
         An integer overflows in a property, or there are more rows than one call takes.
     """
     check_rows(columns.columns)
-    xp = columns.device.xp
+    device = columns.device
     word = word_for(len(plan.query.variables))
     steps = [_step(planned, columns, word) for planned in plan.properties]
     steps += [_key_step(column, columns, word) for column in plan.derived]
-    keeps_all = "filter" not in plan.steps
-    for low, high in list(blocks(0, len(columns.columns), chunk_rows)) or [(0, 0)]:
-        chunk = Chunk(columns, low, high)
-        labels = xp.full(high - low, word.all())
-        for step in steps:
-            step(chunk, labels)
-        kept = None if keeps_all else xp.flatnonzero(labels)
-        rows = xp.arange(low, high, dtype=xp.int32) if kept is None else (kept + low).astype(xp.int32)
-        yield LabelledChunk(chunk, rows, labels if kept is None else labels[kept], kept)
+    sources: Sources = {}
+    spans = list(blocks(0, len(columns.columns), chunk_rows)) or [(0, 0)]
+    chunk = Chunk(columns, sources, *spans[0])
+    for number, following in enumerate([*spans[1:], None]):
+        with device.lane(number):
+            labels = device.xp.full(len(chunk), word.all())
+            for step in steps:
+                step(chunk, labels)
+        ahead = None
+        if following is not None:
+            # before the host waits for this chunk
+            with device.lane(number + 1):
+                ahead = Chunk(columns, sources, *following).prefetched()
+        with device.lane(number):
+            kept = keep(_compacted(plan, chunk, labels))
+        yield kept
+        if ahead is not None:
+            chunk = ahead
+
+
+def _compacted(plan: Plan, chunk: Chunk, labels: Array) -> LabelledChunk:
+    """The events of a chunk that have a label, or all without the ``filter`` step."""
+    xp = chunk.device.xp
+    if "filter" not in plan.steps:
+        return LabelledChunk(chunk, xp.arange(chunk.low, chunk.high, dtype=xp.int32), labels, None)
+    kept = xp.flatnonzero(labels)
+    return LabelledChunk(chunk, (kept + chunk.low).astype(xp.int32), labels[kept], kept)
 
 
 def _step(planned: Property, columns: DeviceColumns, word: Word) -> Step:
@@ -114,7 +153,7 @@ def _code_step(planned: CodeProperty, columns: DeviceColumns, word: Word) -> Ste
     table = columns.device.upload(label_table(planned, values, word))
 
     def step(chunk: Chunk, labels: Array) -> None:
-        chunk.device.launch(mask_by_code, len(chunk), codes.load(chunk.low, chunk.high), table, labels)
+        chunk.device.launch(mask_by_code, len(chunk), chunk.label_codes(planned.column, codes), table, labels)
 
     return step
 

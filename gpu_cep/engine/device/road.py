@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -62,11 +63,14 @@ def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
         The windows of one stream reach over more events than the device's memory holds.
     """
     memory = memory_of(device, run.plan)
+    # columns on the device may still be computed in the caller's lane
+    device.synchronize()
     while True:
         # what a failed attempt counted must not count
         attempt = DeviceRun(run.plan, run.columns, run.tables, run.own, replace(run.budget), run.threads, Profile(), device)
         try:
-            result = _phase_one(attempt, memory)
+            with device.lane(None):
+                result = _phase_one(attempt, memory)
             run.profile.merge(attempt.profile)
             return result
         except MemoryError as fault:
@@ -98,8 +102,9 @@ def _ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
     kept: list[KeptEvents] = []
     spilled: list[tuple[Places, Words]] = []
     with profile.stage("labels"):
-        for labelled in label_chunks(plan, device_columns, memory.chunk_rows(_row_bytes(plan, device_columns))):
-            kept.append(keep_events(plan, labelled))
+        chunk_rows = memory.chunk_rows(_row_bytes(plan, device_columns))
+        for part in label_chunks(plan, device_columns, chunk_rows, partial(keep_events, plan)):
+            kept.append(part)
             if spilled or _size(kept) > memory.kept_events:
                 spilled += _downloaded(device, kept)
                 kept.clear()
