@@ -7,9 +7,10 @@ STAMP := $(VENV)/stamp
 IN_VENV := . $(VENV)/env && $(VENV)/bin/python
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+GPU_CHECK_ARGS ?=
 FUZZ_EXAMPLES ?= 20000
 
-.PHONY: venv test lint demo bench fuzz wheel clean
+.PHONY: venv test lint demo bench gpu-check fuzz wheel clean
 
 venv: $(STAMP)
 
@@ -32,6 +33,10 @@ demo: $(STAMP)
 
 bench: $(STAMP)
 	$(IN_VENV) benchmarks/run.py $(BENCH_ARGS)
+
+# With the Python at hand, for machines without a network: it needs CuPy, numba-cuda, pyarrow, hypothesis and lark.
+gpu-check:
+	PYTHONPATH=.:kernels$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON) benchmarks/gpu_check.py $(GPU_CHECK_ARGS)
 
 fuzz: $(STAMP)
 	CEP_EXAMPLES=$(FUZZ_EXAMPLES) $(IN_VENV) -m pytest $(PYTEST_ARGS)

@@ -27,8 +27,8 @@ from gpu_process import finished, last_lines
 from gpu_report import GpuReport, PartResult, markdown, part_markdown, write
 
 RESULTS = Path(__file__).parent / "results"
-# What the command imports, by the name to install it by.
-REQUIRED = {name: name for name in ("hypothesis", "lark", "numba", "numpy", "pyarrow")}
+# What must be installed beside CuPy and numba-cuda, of which the device itself tells.
+REQUIRED = ("hypothesis", "lark", "numba", "numpy", "pyarrow")
 NO_DEVICE = 2
 # Share of a part's time after which it begins nothing more.
 WORKING_SHARE = 0.8
@@ -107,7 +107,7 @@ def carry_out(options: argparse.Namespace) -> int:
 
 
 def missing_packages() -> list[str]:
-    return [package for package, module in REQUIRED.items() if find_spec(module) is None]
+    return [package for package in REQUIRED if find_spec(package) is None]
 
 
 def arguments(argv: Sequence[str]) -> argparse.Namespace:
