@@ -43,28 +43,33 @@ class CudaDevice:
     simulated = False
 
     def __init__(self) -> None:
-        self.xp = cupy = _usable_cupy()
+        self.xp = _usable_cupy()
+        # the staging buffers are shared by all threads that upload
+        self._uploading = Lock()
+        self._staging: list[_Staging] = []
+        try:
+            self._open()
+            works = self._runs_a_kernel()
+        except Exception as fault:
+            # whatever a driver, a compiler or an allocator throws
+            raise DeviceUnavailable(f"a trial kernel failed: {type(fault).__name__}: {fault}") from fault
+        if not works:
+            raise DeviceUnavailable("a trial kernel gave a wrong result")
+
+    def _open(self) -> None:
+        cupy = self.xp
         properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
         self.name = properties["name"].decode()
         self._multiprocessors = int(properties["multiProcessorCount"])
         # these wait for the default stream's earlier work, and it for theirs, but not for each other
         self._lanes = cupy.cuda.Stream(), cupy.cuda.Stream()
-        self._staging: list[_Staging] = []
-        # the staging buffers are shared by all threads that upload
-        self._uploading = Lock()
-        self._try_out()
 
-    def _try_out(self) -> None:
-        """Compile and run a kernel, to see that the versions of driver, compiler and libraries fit together."""
+    def _runs_a_kernel(self) -> bool:
+        """Compile and run a kernel, to see whether the versions of driver, compiler and libraries fit together."""
         expected = np.arange(4)
         found = self.xp.zeros(4, np.int64)
-        try:
-            self.launch(gather, 4, self.upload(expected), self.upload(expected), found)
-            right = np.array_equal(self.download(found), expected)
-        except Exception as fault:
-            raise DeviceUnavailable(f"a trial kernel failed: {type(fault).__name__}: {fault}") from fault
-        if not right:
-            raise DeviceUnavailable("a trial kernel gave a wrong result")
+        self.launch(gather, 4, self.upload(expected), self.upload(expected), found)
+        return np.array_equal(self.download(found), expected)
 
     def lane(self, number: int | None) -> AbstractContextManager[Any]:
         """The streams take turns; None: the default stream."""
@@ -164,9 +169,11 @@ def _usable_cupy() -> Any:
         raise NoDevice(f"there is no CUDA driver ({fault})") from fault
     missing = [package for package, module in (("cupy", "cupy"), ("numba-cuda", "numba_cuda")) if importlib.util.find_spec(module) is None]
     if missing:
-        raise DeviceUnavailable(f"{' and '.join(missing)} not installed (pip install 'gpu_cep[gpu]')")
-    import cupy
-
+        raise DeviceUnavailable(f"there is no {' and no '.join(missing)} (pip install 'gpu_cep[gpu]')")
+    try:
+        import cupy
+    except ImportError as fault:
+        raise DeviceUnavailable(f"CuPy cannot be imported: {fault}") from fault
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as fault:
