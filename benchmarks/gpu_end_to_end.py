@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
@@ -117,12 +117,15 @@ def _at_size(device: Device, speed: float, workload: Workload, size: int) -> Ite
     if len(set(counts.values())) > 1:
         yield fault(f"{workload.name}, {size:,} events, matches: {counts}")
         return
-    seconds = [best_seconds(answer, REPEATS) for answer in contestants.values()]
+    cpu, gpu, gpu_resident = (best_seconds(answer, REPEATS) for answer in contestants.values())
     transfer = transferred_bytes(plan, events) / speed
-    yield row("Whole calls, output='count'", EndToEnd(workload.name, size, counts["CPU"], threads, *seconds, transfer))
+    yield row("Whole calls, output='count'", EndToEnd(workload.name, size, counts["CPU"], threads, cpu, gpu, gpu_resident, transfer))
     encoding = best_seconds(events["type"].dictionary_encode, REPEATS) if workload.plain_types else 0.0
-    for source, table, planned in (("host memory", events, plan), ("device memory", resident, resident_plan)):
-        spent, stages = min((time_phase_one(planned, table, device) for _ in range(REPEATS)), key=lambda timed: timed[0])
-        measured = PhaseOneTime(workload.name, source, size, spent, stages, transfer, encoding, device.simulated)
-        on_host = source == "host memory"
-        yield row("Phase 1 alone", measured if on_host else replace(measured, transfer=0.0, encoding=0.0))
+    spent, stages = _best_phase_one(partial(time_phase_one, plan, events, device))
+    yield row("Phase 1 alone", PhaseOneTime(workload.name, "host memory", size, spent, stages, transfer, encoding, device.simulated))
+    spent, stages = _best_phase_one(partial(time_phase_one, resident_plan, resident, device))
+    yield row("Phase 1 alone", PhaseOneTime(workload.name, "device memory", size, spent, stages, 0.0, 0.0, device.simulated))
+
+
+def _best_phase_one(measure: Callable[[], tuple[float, dict[str, float]]]) -> tuple[float, dict[str, float]]:
+    return min((measure() for _ in range(REPEATS)), key=lambda timed: timed[0])

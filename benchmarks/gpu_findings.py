@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from gpu_cep_kernels.device import Device
@@ -34,14 +34,8 @@ class Finding:
     record: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Record(Protocol):
-    """A dataclass of figures that knows its cells, by heading."""
-
-    def cells(self) -> dict[str, str]: ...
-
-
 def row(table: str, record: Any) -> Finding:
-    """`record`, a :class:`Record`, as a row of `table`."""
+    """A row of `table`: a dataclass of figures that has its ``cells()`` by heading."""
     return Finding(ROW, table=table, cells=record.cells(), record=asdict(record))
 
 
