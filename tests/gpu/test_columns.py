@@ -17,6 +17,7 @@ from gpu_cep.engine.device.columns import DeviceColumns
 from gpu_cep.engine.text import truth_table
 from gpu_cep.errors import EventError
 from gpu_cep.plan.settings import Settings
+from tests.gpu.foreign import strict_if_simulated
 
 DAYS = st.dates(date(1900, 1, 1), date(2100, 1, 1))
 MOMENTS = st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1))
@@ -51,6 +52,11 @@ WORDS = st.sampled_from(["x", "y", "", "xy", "Zürich", "z" * 40])
 INDICES = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
 
 
+@pytest.fixture(scope="module")
+def device(device):
+    return strict_if_simulated(device)
+
+
 @st.composite
 def pieces(draw, arrays):
     """An array of the strategy, as chunks that are slices of longer arrays."""
@@ -75,7 +81,8 @@ def spans(length):
 
 def loaded(device, source, low, high):
     array = source.load(low, high)
-    assert array.ndim == 1 and array.flags.c_contiguous
+    assert array.shape == (high - low,)
+    assert array.flags.c_contiguous
     return device.download(array)
 
 

@@ -1,0 +1,202 @@
+"""Arrays on a device as events: left where they are, and read as the same columns from the host would be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpu_cep
+from gpu_cep.api import make_options, make_plan
+from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.device.columns import DeviceColumns
+from gpu_cep.engine.tables import read_events
+from gpu_cep.errors import EngineUnavailable, EventError
+from gpu_cep.plan.settings import Settings
+from gpu_cep_kernels.device import DeviceUnavailable
+from tests.gpu.foreign import MASKS, Foreign, bits, flags, strict_if_simulated
+
+NUMBERS = ["b1", *(f"{sign}{width}" for sign in "iu" for width in (1, 2, 4, 8)), "f4", "f8"]
+TIMES = [f"{kind}8[{unit}]" for kind in "mM" for unit in ("s", "ms", "us", "ns")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device(device):
+    """The device, also for what the engine opens."""
+    found = strict_if_simulated(device)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpu_cep_kernels.device._find_device", lambda: found)
+        yield found
+
+
+@st.composite
+def arrays(draw, kind):
+    """Random bits as values of a type, the greatest uint64 excluded."""
+    dtype = np.dtype(kind)
+    size = draw(st.integers(1, 60))
+    if dtype.kind == "b":
+        return np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size)))
+    words = np.frombuffer(draw(st.binary(min_size=8 * size, max_size=8 * size)), np.uint64) >> np.uint64(dtype == np.uint64)
+    return words.view(np.uint8).reshape(size, 8)[:, : dtype.itemsize].copy().view(dtype).reshape(-1)
+
+
+def views(table):
+    plan = make_plan("PATTERN a", table.schema, make_options("ts", None, None, "type", None, "strict", None), Settings())
+    return EventColumns(table, plan.query)
+
+
+@pytest.mark.parametrize("kind", [*NUMBERS, *TIMES])
+@given(data=st.data())
+def test_like_the_same_columns_on_the_host(device, kind, data):
+    values, strided = data.draw(arrays(kind)), data.draw(st.booleans())
+    size = len(values)
+    valid = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
+    masked = data.draw(st.sampled_from(MASKS))(device, valid)
+    on_host = pa.table({"ts": np.arange(size), "c": pa.array(values, mask=None if masked is None else ~valid, from_pandas=False)})
+    on_device = read_events({"ts": Foreign(device, np.arange(size)), "c": Foreign(device, values, masked, strided=strided)})
+    assert on_device.schema == on_host.schema
+    assert bytes_of(on_device.to_arrow()["c"]) == bytes_of(on_host["c"])
+
+    host, there = views(on_host), views(on_device)
+    rows = np.array(data.draw(st.lists(st.integers(0, size - 1), max_size=9)), np.int64)
+    picked, nulls = there.pick(1, rows)
+    wanted, absent = host.pick(1, rows)
+    known = np.ones(len(rows), np.bool_) if absent is None else ~absent
+    assert (np.zeros(len(rows), np.bool_) if nulls is None else nulls).tolist() == (~known).tolist()
+    assert picked.dtype == wanted.dtype
+    assert picked[known].tobytes() == wanted[known].tobytes()
+    some = pa.array(rows, mask=np.arange(len(rows)) % 3 == 1)
+    assert bytes_of(there.take(1, some)) == bytes_of(host.take(1, some))
+
+    low, high = sorted(data.draw(st.tuples(st.integers(0, size), st.integers(0, size))))
+    columns = DeviceColumns(there, device)
+    present, missing = columns.present(1), host.null_mask(1)
+    loaded = np.ones(high - low, np.uint8) if present is None else device.download(present.load(low, high))
+    assert loaded.tolist() == (np.ones(high - low) if missing is None else ~missing[low:high]).tolist()
+    found = device.download(columns.values(1).load(low, high))
+    assert found.dtype == host.values(1).dtype
+    assert found[loaded == 1].tobytes() == host.values(1)[low:high][loaded == 1].tobytes()
+
+
+def bytes_of(array):
+    """Type, NULLs and the bits of the values that are none."""
+    whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    known = whole.drop_null()
+    plain = known.cast(pa.uint8()) if known.type == pa.bool_() else known
+    return whole.type, whole.is_null().to_pylist(), np.asarray(plain.to_numpy(zero_copy_only=False)).tobytes()
+
+
+@pytest.mark.parametrize("mask", [bits, flags])
+def test_integers_beyond_64_bits(device, mask):
+    values = np.array([1, 2**63, 2**64 - 1], np.uint64)
+    hidden = mask(device, np.array([True, False, False]))
+    table = read_events({"ts": Foreign(device, np.arange(3)), "c": Foreign(device, values), "d": Foreign(device, values, hidden)})
+    columns = DeviceColumns(views(table), device)
+    assert device.download(columns.values(2).load(0, 3))[0] == 1
+    with pytest.raises(EventError) as found:
+        columns.values(1).load(0, 3)
+    with pytest.raises(EventError) as expected:
+        views(table).values(1)
+    assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (np.zeros(3, np.complex64), "an array of complex64 on the device cannot be read; supported are bool, int8"),
+        (np.zeros(3, np.float16), "an array of float16"),
+        (np.zeros(3, ">i4"), "an array of >i4"),
+        (np.zeros(3, "M8[s]").astype("M8[25s]"), r"an array of datetime64\[25s\]"),
+        (np.zeros(3, "U3"), "an array of <U3.*text as a cudf or Arrow column"),
+        (np.zeros((3, 1)), "an array of 2 dimensions is no column"),
+        ([1, 2, 3], "cannot read list; expected an array on the device"),
+    ],
+)
+def test_columns_that_cannot_be_read(device, column, message):
+    foreign = Foreign(device, column) if isinstance(column, np.ndarray) else column
+    with pytest.raises(EventError, match=f"column 'c': {message}"):
+        read_events({"ts": Foreign(device, np.arange(3)), "c": foreign})
+
+
+def test_tables_that_are_none(device):
+    with pytest.raises(EventError, match="columns of different lengths: ts 3, c 4"):
+        read_events({"ts": Foreign(device, np.arange(3)), "c": pa.array([1, 2, 3, 4])})
+    with pytest.raises(EventError, match="the name of a column must be text, not 1"):
+        read_events({1: Foreign(device, np.arange(3))})
+
+
+def test_without_a_device(device, monkeypatch):
+    monkeypatch.setattr("gpu_cep_kernels.device._find_device", lambda: DeviceUnavailable("there is no driver"))
+    with pytest.raises(EngineUnavailable, match="arrays on a device cannot be read here: there is no driver"):
+        read_events({"ts": Foreign(device, np.arange(3))})
+
+
+ROWS = 400
+TABLE = pa.table(
+    {
+        "ts": pa.array(np.arange(ROWS) * 7 % ROWS * 1_000_000).cast(pa.timestamp("us")),
+        "type": pa.array(["A" if e % 20 == 0 else "B" if e % 20 == 9 else "C" for e in range(ROWS)]).dictionary_encode(),
+        "k": pa.array([None if e % 57 == 0 else e % 3 for e in range(ROWS)], pa.int32()),
+        "x": [e * 31 % 17 for e in range(ROWS)],
+        "y": [float("nan") if e % 11 == 0 else e % 4 / 2 for e in range(ROWS)],
+        "f": [e // 10 % 4 < 2 for e in range(ROWS)],
+    }
+)
+QUERIES = [
+    ("PATTERN SEQ(A a, B b) WHERE a.x < b.x AND a.f <> b.f WITHIN 90 s", {}),
+    ("PATTERN SEQ(A a, B b+) WITHIN 90 s RETURN a.y, sum(b.x) AS s, last(b.y) AS l, b.type AS t", {"partition_by": "k", "order_by": "x"}),
+    ("PATTERN SEQ(a, b) WHERE [k] AND a.type = 'A' AND b.type = 'B' AND b.y + b.x > 3 WITHIN 90 s", {"partition_by": "f"}),
+    ("PATTERN SEQ(A a, B b) WITHIN 90 s", {"output": "count", "partition_by": "k"}),
+]
+
+
+def on_device(device, table):
+    """The numeric columns of a table as arrays on the device, its text as it is."""
+    named = {}
+    for name in table.schema.names:
+        column = table[name].combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            named[name] = column
+            continue
+        filled = column.fill_null(0) if column.null_count else column
+        mask = bits(device, column.is_valid().to_numpy(zero_copy_only=False)) if column.null_count else None
+        named[name] = Foreign(device, filled.to_numpy(zero_copy_only=False), mask)
+    return named
+
+
+@pytest.mark.parametrize(("text", "options"), QUERIES)
+@pytest.mark.parametrize("engine", ["gpu", "cpu"])
+def test_same_matches_and_few_rows_downloaded(device, monkeypatch, text, options, engine):
+    sizes = []
+    download = type(device).download
+
+    def recorded(self, array):
+        sizes.append(array.size)
+        return download(self, array)
+
+    monkeypatch.setattr(type(device), "download", recorded)
+    found = gpu_cep.match(on_device(device, TABLE), text, engine=engine, **options)
+    downloaded = max(sizes)
+    expected = gpu_cep.match(TABLE, text, engine="cpu", **options)
+    assert found.schema == expected.schema
+    assert found.num_rows > 0
+    assert [repr(row) for row in found.to_pylist()] == [repr(row) for row in expected.to_pylist()]
+    assert (downloaded < ROWS / 2) is (engine == "gpu")
+
+
+def test_brute_force_over_arrays_on_a_device(device):
+    head = TABLE.slice(0, 40)
+    options = {"algorithm": "brute_force", "output": "indices"}
+    text = "PATTERN SEQ(A a, B b) WHERE a.x <> b.x WITHIN 90 s"
+    found = gpu_cep.match(on_device(device, head), text, **options)
+    assert found.equals(gpu_cep.match(head, text, **options))
+    assert found.num_rows > 0
+
+
+def test_a_time_that_is_none(device):
+    times = np.array([1, "NaT", 3, "NaT"], "M8[s]")
+    for engine in ("cpu", "gpu"):
+        with pytest.raises(EventError, match="timestamp column 'ts' holds 2 NULLs"):
+            gpu_cep.match({"ts": Foreign(device, times)}, "PATTERN a", engine=engine)
