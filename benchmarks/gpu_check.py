@@ -44,10 +44,10 @@ class Part:
 
 
 PARTS = {
-    "device": Part("gpu_facts", "Device", 1),
-    "conformance": Part("gpu_conformance", "Conformance: the GPU's matches are the CPU's", 5),
+    "device": Part("gpu_facts", "Device", 2),
+    "conformance": Part("gpu_conformance", "Conformance: the GPU's matches are the CPU's", 6),
     "large": Part("gpu_large", "Conformance on large input", 4),
-    "kernels": Part("gpu_kernels", "Kernels and primitives against their floors", 4),
+    "kernels": Part("gpu_kernels", "Kernels and primitives against their floors", 5),
     "end_to_end": Part("gpu_end_to_end", "End to end", 6),
     "sanitizer": Part("gpu_sanitizer", "Memory safety", 2),
 }

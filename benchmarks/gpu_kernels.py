@@ -24,7 +24,7 @@ from gpu_cep_kernels.device import Device, to_device
 TARGETED = ("mask_by_code", "mask_by_comparison", "mask_by_truth", "window_ends")
 COMPARED_SIZES = (1, 300, 5_000)
 MOVED = 1 << 28  # bytes that a timed call moves, about
-FEWEST, MOST = 1 << 20, 100_000_000  # indices of a timed call
+FEWEST, MOST = 1_000_000, 30_000_000  # indices of a timed call
 SAMPLE = 1 << 12  # indices from which bytes per index are told
 QUICK_SIZES, QUICK_TIMED = (40,), 64
 REPEATS = 10
