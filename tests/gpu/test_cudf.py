@@ -1,0 +1,114 @@
+"""cuDF's DataFrames as events and as results, with a stand-in for cuDF."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import gpu_cep
+from gpu_cep.engine.device.cudf import to_cudf
+from gpu_cep.engine.tables import read_events
+from gpu_cep.errors import EngineUnavailable, EventError
+from gpu_cep_kernels.device import DeviceUnavailable
+from tests.gpu import cudf_stand_in
+from tests.gpu.foreign import Foreign, strict_if_simulated
+
+ROWS = 300
+WORDS = ["x", None, "y", "xy", ""]
+TABLE = pa.table(
+    {
+        "ts": pa.array(np.arange(ROWS) * 7 % ROWS).cast(pa.timestamp("ns")),
+        "type": ["A" if e % 20 == 0 else "B" if e % 20 == 9 else "C" for e in range(ROWS)],
+        "s": [WORDS[e // 7 % 5] for e in range(ROWS)],
+        "c": pa.array([WORDS[e // 11 % 5] for e in range(ROWS)]).dictionary_encode(),
+        "x": pa.array([None if e % 7 == 0 else e * 31 % 17 for e in range(ROWS)], pa.int16()),
+        "f": [e // 10 % 4 < 2 for e in range(ROWS)],
+        "n": pa.nulls(ROWS, pa.string()),
+    }
+)
+QUERIES = [
+    ("PATTERN SEQ(A a, B b) WHERE a.s < b.c AND b.x > 3 WITHIN 90 ns", {}),
+    ("PATTERN SEQ(A a, B b+) WHERE a.n IS NULL AND b.s LIKE 'x%' WITHIN 90 ns RETURN a.c, b.s AS s, max(b.c) AS m", {"partition_by": "f"}),
+    ("PATTERN SEQ(a, b) WHERE [c] AND a.type = 'A' AND b.type = 'B' WITHIN 300 ns", {"partition_by": "s", "columns": ["x", "s", "c"]}),
+    ("PATTERN SEQ(A a, B b) WITHIN 300 ns", {"output": "count", "partition_by": ["n", "c"]}),
+    ("PATTERN SEQ(A a, B b) WITHIN 9 ns", {"order_by": "s", "output": "events", "ties": "position"}),
+]
+TEXT_TYPES = [cudf_stand_in.OBJECT, cudf_stand_in.StringDtype()]
+
+
+@pytest.fixture
+def device(device, monkeypatch):
+    found = strict_if_simulated(device)
+    monkeypatch.setattr("gpu_cep_kernels.device._find_device", lambda: found)
+    monkeypatch.setitem(sys.modules, "cudf", cudf_stand_in.module())
+    return found
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("text", TEXT_TYPES, ids=["object", "str"])
+def test_schema_and_values(device, text, masked):
+    found = read_events(cudf_stand_in.frame(device, TABLE, text, masked))
+    assert found.schema == TABLE.schema
+    assert found.to_arrow().equals(TABLE)
+
+
+@pytest.mark.parametrize("engine", ["gpu", "cpu"])
+@pytest.mark.parametrize(("pattern", "options"), QUERIES)
+def test_same_matches(device, pattern, options, engine):
+    frame = cudf_stand_in.frame(device, TABLE)
+    found = gpu_cep.match(frame, pattern, engine=engine, **options)
+    expected = gpu_cep.match(TABLE, pattern, engine="cpu", **options)
+    assert found.schema == expected.schema
+    assert found.num_rows > 0
+    assert found.to_pylist() == expected.to_pylist()
+    assert sum(series.downloads for series in frame.series.values()) == 0
+    assert max((rows for series in frame.series.values() for rows in series.taken), default=0) < ROWS / 2
+
+
+def test_columns_of_a_frame_beside_arrays(device):
+    frame = cudf_stand_in.frame(device, TABLE)
+    named = {"ts": frame["ts"], "type": frame["type"], "x": Foreign(device, np.arange(ROWS)), "c": TABLE["c"]}
+    pattern = "PATTERN SEQ(A a, B b) WHERE a.c = b.c OR a.x < b.x WITHIN 30 ns"
+    expected = pa.table({"ts": TABLE["ts"], "type": TABLE["type"], "x": np.arange(ROWS), "c": TABLE["c"]})
+    found = gpu_cep.match(named, pattern, engine="gpu")
+    assert found.num_rows > 0
+    assert found.equals(gpu_cep.match(expected, pattern, engine="cpu"))
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pa.array([0], pa.timestamp("us", "UTC")), r"a cudf column of datetime64\[us, UTC\] cannot be read on the device; supported are"),
+        (pa.array([1]).dictionary_encode(), r"a cudf column of category.*events.to_arrow\(\) brings the table to the host"),
+    ],
+)
+def test_columns_that_cannot_be_read(device, column, message):
+    with pytest.raises(EventError, match=f"column 'c': {message}"):
+        read_events(cudf_stand_in.frame(device, pa.table({"ts": [1], "c": column})))
+
+
+def test_frames_where_kernels_cannot_run(device, monkeypatch):
+    monkeypatch.setattr("gpu_cep_kernels.device._find_device", lambda: DeviceUnavailable("numba-cuda is not installed"))
+    assert read_events(cudf_stand_in.frame(device, TABLE)).equals(TABLE)
+
+
+def test_results(device):
+    pattern = "PATTERN SEQ(A a, B b) WITHIN 9 ns"
+    found = gpu_cep.match(TABLE, pattern, result="cudf")
+    assert isinstance(found, cudf_stand_in.DataFrame)
+    assert found.table.equals(gpu_cep.match(TABLE, pattern))
+
+
+def test_results_without_cudf(device, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cudf", None)
+    with pytest.raises(EngineUnavailable, match=r"result='cudf' is not available: .*cudf"):
+        to_cudf(TABLE)
+
+
+def test_results_without_a_device(device, monkeypatch):
+    monkeypatch.setattr("gpu_cep_kernels.device._find_device", lambda: DeviceUnavailable("there is no driver"))
+    with pytest.raises(EngineUnavailable, match="result='cudf' is not available: there is no driver"):
+        to_cudf(TABLE)
