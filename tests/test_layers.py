@@ -26,6 +26,7 @@ BELOW = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)} | {
     "gpu_cep.engine.brute_force": {*ROAD[:5], "gpu_cep.testing.oracle"},
     "gpu_cep.testing": {*ROAD[:2]},
     "gpu_cep.testing.kernel_cases": {"gpu_cep_kernels"},
+    "gpu_cep.testing.strict_arrays": {"gpu_cep_kernels"},
     "gpu_cep.cli": {*ROAD},
     "gpu_cep": {*ROAD},
     "gpu_cep_kernels": set(),

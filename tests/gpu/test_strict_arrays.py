@@ -1,0 +1,89 @@
+"""Whole queries on arrays that refuse what CuPy's would refuse: host and device never mix, and only what CuPy has is used."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import gpu_cep
+from gpu_cep.testing.strict_arrays import StrictDevice
+
+SIZE = 240
+EVENTS = pa.table(
+    {
+        "ts": [e * 7 % 80 for e in range(SIZE)],
+        "type": ["A", "B", "C"] * (SIZE // 3),
+        "k": [None if e % 50 == 0 else e % 4 for e in range(SIZE)],
+        "s": pa.array([f"s{e // 5 % 2}" for e in range(SIZE)]).dictionary_encode(),
+        "x": [None if e % 10 == 0 else e * 31 % 17 for e in range(SIZE)],
+        "y": [float("nan") if e % 11 == 0 else e % 4 / 2 for e in range(SIZE)],
+    }
+)
+QUERIES = {
+    "labels": ("PATTERN SEQ(A a, B b+, C c) WITHIN 9", {}),
+    "streams": ("PATTERN SEQ(A a, B b+) WITHIN 30", {"partition_by": ["k", "s"], "order_by": "x", "ties": "position"}),
+    "conditions": ("PATTERN SEQ(A a, b{2,}) WHERE a.x < b.x AND a.y * b.y + 0.5 > 0 AND (b.x * 2 > 3 OR b.s = 's1') WITHIN 9", {}),
+    "derived": ("PATTERN SEQ(a, b, c) WHERE [k] AND a.type = 'A' AND b.y > 0.4 AND c.x <> 3 WITHIN 40 EVENTS", {}),
+    "any": ("PATTERN SEQ(A a, B b, C c) WHERE skip_till_any_match { a.x < b.x AND b.y <= c.y } WITHIN 9", {"partition_by": "k"}),
+}
+
+
+@pytest.fixture
+def strict(device, monkeypatch):
+    """A strict device in place of the simulator."""
+    if not device.simulated:
+        pytest.skip("a card's arrays are strict themselves")
+    found = StrictDevice(pytest.importorskip("cupy"))
+    monkeypatch.setattr("gpu_cep_kernels.device._find_device", lambda: found)
+    return found
+
+
+@pytest.mark.parametrize("prune", [True, ["filter", "summary"], False], ids=str)
+@pytest.mark.parametrize("output", ["indices", "count"])
+@pytest.mark.parametrize(("text", "options"), QUERIES.values(), ids=[*QUERIES])
+def test_queries_never_mix_host_and_device(strict, text, options, output, prune):
+    expected = gpu_cep.match(EVENTS, text, engine="cpu", output=output, prune=prune, **options)
+    assert gpu_cep.match(EVENTS, text, engine="gpu", output=output, prune=prune, **options).equals(expected)
+    assert len(expected)
+
+
+REFUSED = {
+    "operand": lambda xp, array, host: array + host,
+    "operand first": lambda xp, array, host: host * array,
+    "in place": lambda xp, array, host: array.__iadd__(host),
+    "function": lambda xp, array, host: xp.concatenate([array, host]),
+    "NumPy's function": lambda xp, array, host: np.cumsum(array, out=host),
+    "method": lambda xp, array, host: array.searchsorted(host),
+    "index": lambda xp, array, host: array[host],
+    "value": lambda xp, array, host: array.__setitem__(slice(None), host),
+    "conversion": lambda xp, array, host: np.asarray(array),
+    "list": lambda xp, array, host: np.array([array, array]),
+    "parameter": lambda xp, array, host: xp.cumsum(array, initial=0),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cupy_refuses_is_refused(strict, name):
+    host = np.arange(3)
+    with pytest.raises(TypeError):
+        REFUSED[name](strict.xp, strict.upload(host), host)
+
+
+@pytest.mark.parametrize("name", ["lexsorted", "frompyfunc", "matlib"])
+def test_what_cupy_lacks_is_missing(strict, name):
+    with pytest.raises(AttributeError):
+        getattr(strict.xp, name)
+
+
+def test_arrays_compute_as_numpy_does(strict):
+    host = np.array([3, 1, 2, 1])
+    array = strict.upload(host)
+    distinct, places = strict.xp.unique(array, return_inverse=True)
+    assert strict.download(distinct[places] * 2 + np.int64(1)).tolist() == [7, 3, 5, 3]
+    assert int(array.sum()) == 7
+    assert bool((array[1:] == 1).any())
+    array[1:3] = 0
+    array += 1
+    assert strict.download(array).tolist() == [4, 1, 1, 2]
+    assert host.tolist() == [3, 1, 2, 1]

@@ -1,0 +1,46 @@
+"""The disk cache of kernels compiled for CUDA: each has entries of its own, which end with the sources that they were made of."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import SimpleNamespace
+
+import pytest
+
+from gpu_cep.testing.kernel_cases import kernels
+from gpu_cep_kernels import jit
+
+pytestmark = [
+    pytest.mark.skipif(jit.simulated(), reason="the simulator compiles nothing"),
+    pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="needs numba-cuda"),
+]
+
+# What a device would add to the key: the runtime's version and its compute capability.
+CODEGEN = SimpleNamespace(magic_tuple=lambda: ((13, 0), (9, 0)))
+
+
+def fresh(kernel):
+    """The kernel as a new process would declare it."""
+    return jit.Kernel(kernel.body, kernel.parallel)
+
+
+def entry(kernel):
+    """The file and the key under which the kernel's code for one signature is kept."""
+    kept = kernel.cuda._cache
+    return kept._cache_file._index_name, kept._index_key("signature", CODEGEN)
+
+
+def test_no_two_kernels_share_an_entry():
+    declared = [fresh(kernel) for kernel in kernels().values()]
+    assert len({entry(kernel) for kernel in declared}) == len(declared)
+
+
+def test_entries_are_found_again():
+    for kernel in kernels().values():
+        assert entry(fresh(kernel)) == entry(fresh(kernel))
+
+
+def test_other_sources_have_other_entries(monkeypatch):
+    before = {entry(fresh(kernel)) for kernel in kernels().values()}
+    monkeypatch.setattr(jit, "_digest", lambda: "the digest of other sources")
+    assert before.isdisjoint({entry(fresh(kernel)) for kernel in kernels().values()})
