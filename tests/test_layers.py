@@ -40,6 +40,7 @@ LAZY = {
 HOMES = {
     "numba": {"gpu_cep_kernels.jit"},
     "cupy": {"gpu_cep_kernels"},
+    "rmm": {"gpu_cep_kernels.rmm_pool"},
     "cudf": {"gpu_cep.engine.device.cudf"},
     "lark": {"gpu_cep.lang"},
     "hypothesis": {"gpu_cep.testing"},

@@ -17,6 +17,7 @@ from gpu_cep_kernels.device import Array, DeviceUnavailable, HostArray, NoDevice
 from gpu_cep_kernels.jit import Kernel, device_view, external_stream
 from gpu_cep_kernels.launch import available_threads, slices, spread
 from gpu_cep_kernels.ordering import gather
+from gpu_cep_kernels.rmm_pool import adopt_pool, current_pool, pool_bytes
 
 _THREADS = 256
 # Resident threads that keep a multiprocessor busy; a grid strides over what is left.
@@ -58,6 +59,7 @@ class CudaDevice:
 
     def _open(self) -> None:
         cupy = self.xp
+        adopt_pool(cupy)
         properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
         self.name = properties["name"].decode()
         self._multiprocessors = int(properties["multiProcessorCount"])
@@ -135,9 +137,10 @@ class CudaDevice:
         self.xp.cuda.get_current_stream().synchronize()
 
     def free_memory(self) -> int:
-        """What the driver has left, and what CuPy's pool holds unused."""
-        free, _ = self.xp.cuda.runtime.memGetInfo()
-        return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+        """What the driver has left, and what the pool that arrays come from holds beside it: RMM's, or CuPy's own."""
+        free = int(self.xp.cuda.runtime.memGetInfo()[0])
+        pool = current_pool()
+        return pool_bytes(pool, free) if pool is not None else free + int(self.xp.get_default_memory_pool().free_bytes())
 
 
 def _fill(target: HostArray, source: HostArray) -> None:
