@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import assume, given
 
 import gpu_cep
+from gpu_cep.errors import UnsupportedError
+from gpu_cep.testing.strategies import cases
 from gpu_cep.testing.strict_arrays import StrictDevice
 
 SIZE = 240
@@ -46,6 +49,18 @@ def test_queries_never_mix_host_and_device(strict, text, options, output, prune)
     expected = gpu_cep.match(EVENTS, text, engine="cpu", output=output, prune=prune, **options)
     assert gpu_cep.match(EVENTS, text, engine="gpu", output=output, prune=prune, **options).equals(expected)
     assert len(expected)
+
+
+def test_random_queries_never_mix_them_either(strict):
+    @given(cases())
+    def check(case):
+        try:
+            expected = gpu_cep.match(case.events, case.text, engine="cpu", output="indices", **case.options)
+        except UnsupportedError:
+            assume(False)
+        assert gpu_cep.match(case.events, case.text, engine="gpu", output="indices", **case.options).equals(expected)
+
+    check()
 
 
 REFUSED = {
