@@ -31,7 +31,7 @@ from gpu_cep.engine.phase_one import PhaseOne, Run
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.streams import OrderedEvents, load_times, order_events, refuse_missing
 from gpu_cep.errors import MatchLimitExceeded
-from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
+from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.device import Array, Device
 from gpu_cep_kernels.launch import blocks
 
@@ -142,19 +142,7 @@ def _refuse_null_times(plan: Plan, columns: DeviceColumns, memory: DeviceMemory)
 
 def _row_bytes(plan: Plan, columns: DeviceColumns) -> int:
     """What a row of a chunk takes on the device: the columns that phase 1 reads, its label and its number."""
-    read = {plan.query.timestamp, *plan.stream_keys}
-    for planned in plan.properties:
-        read |= set(_columns_of(planned))
-    return sum(columns.row_bytes(column) for column in read) + 3 * 8
-
-
-def _columns_of(planned: Property) -> tuple[int, ...]:
-    match planned:
-        case CodeProperty(column=column) | ComparisonProperty(column=column):
-            return (column,)
-        case ProgramProperty(layout=layout):
-            return layout.columns
-    raise TypeError(f"no columns of {type(planned).__name__}")
+    return sum(columns.row_bytes(column) for column in plan.bulk_columns) + 3 * 8
 
 
 def _ordered_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> OrderedEvents:
