@@ -123,7 +123,7 @@ class EventColumns:
 
     def pick(self, column: int, rows: Array) -> tuple[Array, npt.NDArray[np.bool_] | None]:
         """The machine representation at some rows, and where it is NULL there (None: nowhere); of a device only these rows are fetched."""
-        resident = self.resident(column)
+        resident = None if column in self._values else self.resident(column)
         if isinstance(resident, ResidentText):
             codes, places = resident.codes_at(rows), self.shared_places(column)
             return codes if places is None else places[codes], codes == len(resident.encoded.values)

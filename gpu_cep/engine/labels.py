@@ -152,6 +152,9 @@ def _key_step(column: int, columns: EventColumns, word: Word) -> Step:
 def _program_step(planned: ProgramProperty, columns: EventColumns, word: Word) -> Step:
     table, _ = assemble([planned.program], tabulator(columns))
     bits, others = word.kind(planned.bits), word.others(planned.bits)
+    for column in planned.layout.columns:
+        # once, before threads ask for it
+        columns.values(column)
 
     def step(low: int, high: int, labels: Words) -> None:
         wanted = np.flatnonzero(labels & bits)

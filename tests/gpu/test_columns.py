@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -123,6 +124,12 @@ def test_text(device, kind, shared, data):
     if shared:
         assert columns.columns.text_values(1) is columns.columns.text_values(2)
         assert columns.columns.text_values(1).to_pylist() == sorted(columns.columns.text_values(1).to_pylist())
+
+
+def test_text_is_not_encoded_to_know_its_size(device):
+    columns = DeviceColumns(columns_of(pa.array(["x", None])), device)
+    with patch("gpu_cep.engine.columns._encode", side_effect=AssertionError("encoded")):
+        assert columns.row_bytes(1) == 4 + columns.present(1).row_bytes
 
 
 def test_null_slots_of_indices_may_hold_anything(device):

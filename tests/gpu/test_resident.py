@@ -195,6 +195,15 @@ def test_brute_force_over_arrays_on_a_device(device):
     assert found.num_rows > 0
 
 
+@pytest.mark.parametrize("kind", ["M8[us]", "m8[ns]"])
+def test_no_time_beside_a_mask(device, kind):
+    values, valid = np.array([1, "NaT", 3, "NaT"], kind), np.array([True, True, False, False])
+    for masked, known in ((None, [1, 0, 1, 0]), (bits(device, valid), [1, 0, 0, 0])):
+        table = read_events({"ts": Foreign(device, np.arange(4)), "c": Foreign(device, values, masked)})
+        assert device.download(DeviceColumns(views(table), device).present(1).load(0, 4)).tolist() == known
+        assert table.to_arrow()["c"].is_valid().to_pylist() == [bool(each) for each in known]
+
+
 def test_a_time_that_is_none(device):
     times = np.array([1, "NaT", 3, "NaT"], "M8[s]")
     for engine in ("cpu", "gpu"):

@@ -78,7 +78,14 @@ class DeviceColumns:
     def row_bytes(self, column: int) -> int:
         """Bytes of the device's memory that loading the column, and where it is NULL, takes for each row."""
         present = self.present(column)
-        return self.values(column).row_bytes + (0 if present is None else present.row_bytes)
+        return self._value_bytes(column) + (0 if present is None else present.row_bytes)
+
+    def _value_bytes(self, column: int) -> int:
+        textual = self.columns.type(column).kind is Kind.STRING
+        if textual and self.columns.resident(column) is None and not pa.types.is_dictionary(self.columns.arrow(column).type):
+            # known before all of it is encoded, which a property may not need
+            return _INT32.itemsize
+        return self.values(column).row_bytes
 
     def _number_input(self, column: int) -> Input:
         data_type = self.columns.type(column)

@@ -17,6 +17,9 @@ from gpu_cep.engine.device.inputs import DeviceFlags, DeviceNumbers, DType, Inpu
 from gpu_cep_kernels.device import Array, Device
 
 _INT32, _INT64, _FLOAT32, _FLOAT64 = (np.dtype(kind) for kind in (np.int32, np.int64, np.float32, np.float64))
+# What numbers of a type are computed as; all others as int64.
+_MACHINE_TYPES: dict[DType, DType] = {_FLOAT32: _FLOAT32, _FLOAT64: _FLOAT64, _INT32: _INT32, np.dtype(np.bool_): _INT32}
+_NOT_A_TIME = np.iinfo(np.int64).min
 
 
 class ResidentColumn(Protocol):
@@ -65,14 +68,17 @@ class ResidentNumbers:
         """The column in its machine representation."""
         if self.array.dtype == np.uint64:
             return WideNumbers(self.device, self.array.values, self.present, self.name)
-        return DeviceNumbers(self.device, self.array.values, _machine_type(self.array.dtype))
+        return DeviceNumbers(self.device, self.array.values, _MACHINE_TYPES.get(self.array.dtype, _INT64))
 
     @cached_property
     def present(self) -> Input | None:
-        if self.array.mask is None and self.array.dtype.kind in "mM":
-            known = self.array.values != _NOT_A_TIME
-            return None if bool(known.all()) else DeviceFlags(self.device, known)
-        return self.array.mask
+        mask = self.array.mask
+        if self.array.dtype.kind not in "mM":
+            return mask
+        known = self.array.values != _NOT_A_TIME
+        if bool(known.all()):
+            return mask
+        return DeviceFlags(self.device, known if mask is None else known & (mask.load(0, len(self)) != 0))
 
     def to_arrow(self) -> pa.Array:
         mask = self.array.mask
@@ -84,21 +90,11 @@ class ResidentNumbers:
         return _with_nulls(self._on_host(self.array.values[places], None if mask is None else mask.at(places)), rows)
 
     def _on_host(self, values: Array, present: Array | None) -> pa.Array:
-        nulls = None if present is None else self.device.download(present) == 0
-        # NaT becomes NULL
-        return pa.array(self.device.download(values).view(self.array.dtype), self.type, mask=nulls, from_pandas=False)
-
-
-_NOT_A_TIME = np.iinfo(np.int64).min
-
-
-def _machine_type(dtype: DType) -> DType:
-    """What numbers of a type are computed as."""
-    if dtype == np.float32 or dtype.kind == "b":
-        return _FLOAT32 if dtype.kind == "f" else _INT32
-    if dtype.kind == "f":
-        return _FLOAT64
-    return _INT32 if dtype == np.int32 else _INT64
+        host = self.device.download(values).view(self.array.dtype)
+        nulls = np.zeros(len(host), np.bool_) if present is None else self.device.download(present) == 0
+        if self.array.dtype.kind in "mM":
+            nulls |= np.isnat(host)
+        return pa.array(host, self.type, mask=nulls, from_pandas=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,7 +175,7 @@ class ResidentTable:
 
     @property
     def num_rows(self) -> int:
-        return len(next(iter(self.columns.values())))
+        return len(next(iter(self.columns.values()), ()))
 
     def column(self, place: int) -> AnyColumn:
         """A column, by its place in the schema."""
