@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -177,50 +177,61 @@ def _combined(xp: Any, left: StreamCodes, right: StreamCodes) -> StreamCodes:
     return StreamCodes(dense, count, ordered)
 
 
+class _Placed(NamedTuple):
+    """Events in the order found so far; `streams` are their codes, empty where all are one stream."""
+
+    streams: Array
+    times: Array
+    rows: Array
+    labels: Array
+
+    def sorted(self, xp: Any, *keys: Array) -> _Placed:
+        """By stream, then by `keys`, then as they are."""
+        order = stable_order(xp, [key for key in (self.streams, *keys) if key.size])
+        return _Placed(*(values[order] if values.size else values for values in self))
+
+
 def order_on_device(plan: Plan, columns: EventColumns, kept: KeptEvents, streams: StreamCodes, device: Device) -> DeviceEvents:
-    """The kept events by stream and time; ties by `order_by`, then by input position."""
+    """The kept events by stream and time; ties by `order_by`, then by input position. Nothing is sorted that is in order."""
     xp = device.xp
-    codes = None if streams.codes is None else streams.codes.astype(xp.int32)
-    rows, labels, times = kept.rows, kept.labels, kept.times
-    if codes is not None:
-        order = stable_order(xp, [codes])
-        codes, rows, labels, times = codes[order], rows[order], labels[order], times[order]
-    untied = xp.empty(0, xp.int64)
-    if _is_disordered(device, codes, times, untied):
-        order = stable_order(xp, [times] if codes is None else [codes, times])
-        codes, rows, labels, times = None if codes is None else codes[order], rows[order], labels[order], times[order]
+    nothing = xp.empty(0, xp.int64)
+    placed = _Placed(nothing if streams.codes is None else streams.codes.astype(xp.int32), kept.times, kept.rows, kept.labels)
+    if streams.codes is not None and _is_disordered(device, nothing, placed.streams, nothing):
+        placed = placed.sorted(xp)
+    if _is_disordered(device, placed.streams, placed.times, nothing):
+        placed = placed.sorted(xp, placed.times)
     if plan.query.order_by:
-        ranks = _tie_ranks(plan, columns, codes, times, rows, device)
-        if _is_disordered(device, codes, times, ranks):
-            order = stable_order(xp, [times, ranks] if codes is None else [codes, times, ranks])
-            rows, labels = rows[order], labels[order]
-    borders = xp.empty(0, xp.int64) if codes is None else xp.flatnonzero(codes[1:] != codes[:-1]) + 1
+        ranks = _tie_ranks(plan, columns, placed, device)
+        if _is_disordered(device, placed.streams, placed.times, ranks):
+            placed = placed.sorted(xp, placed.times, ranks)
+    borders = nothing if streams.codes is None else xp.flatnonzero(placed.streams[1:] != placed.streams[:-1]) + 1
     return DeviceEvents(
-        offsets=np.concatenate([[0], device.download(borders), [rows.size]]).astype(np.int64),
-        times=times if times.dtype.kind == "f" else times.view(xp.uint64),
-        labels=labels,
-        rows=rows,
+        offsets=np.concatenate([[0], device.download(borders), [placed.rows.size]]).astype(np.int64),
+        times=placed.times if placed.times.dtype.kind == "f" else placed.times.view(xp.uint64),
+        labels=placed.labels,
+        rows=placed.rows,
         keys_ordered=streams.ordered,
     )
 
 
-def _is_disordered(device: Device, codes: Array | None, times: Array, ranks: Array) -> bool:
-    xp = device.xp
-    disordered = xp.empty(times.size, xp.bool_)
-    device.launch(mark_disorder, times.size, xp.empty(0, xp.int32) if codes is None else codes, times, ranks, disordered)
+def _is_disordered(device: Device, streams: Array, values: Array, ranks: Array) -> bool:
+    """Whether some event is less than the one before it, of the same stream, by value and then by rank."""
+    disordered = device.xp.empty(values.size, device.xp.bool_)
+    device.launch(mark_disorder, values.size, streams, values, ranks, disordered)
     return bool(disordered.any())
 
 
-def _tie_ranks(plan: Plan, columns: EventColumns, codes: Array | None, times: Array, rows: Array, device: Device) -> Array:
+def _tie_ranks(plan: Plan, columns: EventColumns, placed: _Placed, device: Device) -> Array:
     """The rank by `order_by` of the events that tie with a neighbour in their stream, found on the host; 0 for all others."""
     xp = device.xp
-    same = xp.zeros(times.size + 1, xp.bool_)  # whether event e has the time and stream of e − 1
-    same[1:-1] = times[1:] == times[:-1]
-    if codes is not None:
-        same[1:-1] &= codes[1:] == codes[:-1]
+    size = placed.times.size
+    same = xp.zeros(size + 1, xp.bool_)  # whether event e has the time and stream of e − 1
+    same[1:-1] = placed.times[1:] == placed.times[:-1]
+    if placed.streams.size:
+        same[1:-1] &= placed.streams[1:] == placed.streams[:-1]
     tied = xp.flatnonzero(same[1:] | same[:-1])
-    ranks = xp.zeros(times.size, xp.int64)
-    ranks[tied] = device.upload(tie_ranks(columns, plan.query.order_by, device.download(rows[tied])))
+    ranks = xp.zeros(size, xp.int64)
+    ranks[tied] = device.upload(tie_ranks(columns, plan.query.order_by, device.download(placed.rows[tied])))
     return ranks
 
 
