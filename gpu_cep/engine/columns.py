@@ -54,6 +54,7 @@ class EventColumns:
     dictionaries: tuple[tuple[int, ...], ...] = ()
     _arrow: dict[int, pa.Array] = field(default_factory=dict)
     _values: dict[int, Array] = field(default_factory=dict)
+    _nulls: dict[int, npt.NDArray[np.bool_] | None] = field(default_factory=dict)
     _codes: dict[int, Codes] = field(default_factory=dict)
     _own_codes: dict[int, Codes] = field(default_factory=dict)
     _shared: dict[int, _SharedDictionary] = field(default_factory=dict)
@@ -135,8 +136,10 @@ class EventColumns:
 
     def null_mask(self, column: int) -> npt.NDArray[np.bool_] | None:
         """True where the column is NULL, or None where it never is."""
-        array = self.arrow(column)
-        return None if array.null_count == 0 else array.is_null().to_numpy(zero_copy_only=False)
+        if column not in self._nulls:
+            array = self.arrow(column)
+            self._nulls[column] = None if array.null_count == 0 else array.is_null().to_numpy(zero_copy_only=False)
+        return self._nulls[column]
 
     def comparable_mask(self, column: int) -> npt.NDArray[np.bool_]:
         """True where the column equals itself: it is neither NULL nor NaN."""

@@ -127,6 +127,11 @@ def test_tables_that_are_none(device):
         read_events({1: Foreign(device, np.arange(3))})
 
 
+def test_masks_of_another_length(device):
+    with pytest.raises(EventError, match=r"column 'c': a mask of shape \(1,\) for 3 rows"):
+        read_events({"c": Foreign(device, np.arange(3), flags(device, np.ones(1, np.bool_)))})
+
+
 def test_without_a_device(device, monkeypatch):
     monkeypatch.setattr("gpu_cep_kernels.device._find_device", lambda: DeviceUnavailable("there is no driver"))
     with pytest.raises(EngineUnavailable, match="arrays on a device cannot be read here: there is no driver"):

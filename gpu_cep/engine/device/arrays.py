@@ -67,7 +67,7 @@ def open_array(device: Device, value: Any, name: str) -> ForeignArray:
     rows = int(interface["shape"][0])
     values = _seen_as(device, value, interface, _TIME if dtype.kind in "mM" else dtype, rows)
     mask = interface.get("mask")
-    return ForeignArray(values, dtype, None if mask is None else _open_mask(device, mask, rows))
+    return ForeignArray(values, dtype, None if mask is None else _open_mask(device, mask, rows, name))
 
 
 def _protocol(device: Device) -> str:
@@ -87,8 +87,10 @@ def _checked(typestr: str, name: str) -> DType:
     return dtype
 
 
-def _open_mask(device: Device, mask: Any, rows: int) -> Mask:
+def _open_mask(device: Device, mask: Any, rows: int, name: str) -> Mask:
     interface = getattr(mask, _protocol(device))
+    if tuple(interface["shape"]) != (rows,):
+        raise EventError(f"column {name!r}: a mask of shape {tuple(interface['shape'])} for {rows:,} rows")
     typestr = interface["typestr"]
     if typestr[1:] == "t1":
         # one bit per row, as cudf has it
