@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_cep
@@ -15,6 +15,7 @@ from gpu_cep.engine.device.columns import DeviceColumns
 from gpu_cep.engine.tables import read_events
 from gpu_cep.errors import EngineUnavailable, EventError
 from gpu_cep.plan.settings import Settings
+from gpu_cep.testing.strategies import cases
 from gpu_cep_kernels.device import DeviceUnavailable
 from tests.gpu.foreign import MASKS, Foreign, bits, flags, strict_if_simulated
 
@@ -158,17 +159,19 @@ QUERIES = [
 
 
 def on_device(device, table):
-    """The numeric columns of a table as arrays on the device, its text as it is."""
-    named = {}
-    for name in table.schema.names:
-        column = table[name].combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            named[name] = column
-            continue
-        filled = column.fill_null(0) if column.null_count else column
-        mask = bits(device, column.is_valid().to_numpy(zero_copy_only=False)) if column.null_count else None
-        named[name] = Foreign(device, filled.to_numpy(zero_copy_only=False), mask)
-    return named
+    """The columns of a table that arrays on the device can be as such, and the others as they are."""
+    return {name: moved(device, table[name].combine_chunks()) for name in table.schema.names}
+
+
+ON_DEVICE = [pa.from_numpy_dtype(np.dtype(kind)) for kind in NUMBERS + TIMES]
+
+
+def moved(device, column):
+    if column.type not in ON_DEVICE:
+        return column
+    filled = column.fill_null(pa.scalar(0).cast(column.type)) if column.null_count else column
+    mask = bits(device, column.is_valid().to_numpy(zero_copy_only=False)) if column.null_count else None
+    return Foreign(device, filled.to_numpy(zero_copy_only=False), mask)
 
 
 @pytest.mark.parametrize(("text", "options"), QUERIES)
@@ -189,6 +192,14 @@ def test_same_matches_and_few_rows_downloaded(device, monkeypatch, text, options
     assert found.num_rows > 0
     assert [repr(row) for row in found.to_pylist()] == [repr(row) for row in expected.to_pylist()]
     assert (downloaded < ROWS / 2) is (engine == "gpu")
+
+
+@given(cases(max_size=30))
+@settings(max_examples=50)
+def test_random_queries(device, case):
+    options = {**case.options, "output": "indices"}
+    found = gpu_cep.match(on_device(device, case.events), case.text, engine="gpu", **options)
+    assert found.equals(gpu_cep.match(case.events, case.text, engine="cpu", **options))
 
 
 def test_brute_force_over_arrays_on_a_device(device):

@@ -39,7 +39,11 @@ _STORED: dict[pa.DataType, tuple[Any, DType]] = {
 
 @dataclass
 class DeviceColumns:
-    """The columns that a query reads, by number, as inputs of `device`; `columns` is the host's view of the same table."""
+    """The columns that a query reads, by number, as inputs of `device`; `columns` is the host's view of the same table.
+
+    What the loads of an input share on the device, such as a table of codes,
+    is computed when the input is first asked for, in the caller's lane.
+    """
 
     columns: EventColumns
     device: Device
