@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
 from benchmarks.device_code import CAPABILITIES, distinct_cases, machine_code, missing_wheels, ptx
+from gpu_cep.testing.kernel_cases import kernels
 
-pytestmark = pytest.mark.skipif(bool(missing_wheels()), reason=f"not installed: {', '.join(missing_wheels())}")
+RECORD = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "kernel-resources.json"
 
 # A product that was, or may be, contracted with a sum; libdevice's fmod multiplies by 2**54, which is exact.
 FUSIBLE = re.compile(r"fma\.|mul\.f(?!.* 0d4350000000000000;)")
@@ -19,6 +22,7 @@ MOST_REGISTERS = 80
 SEARCHES = {"evaluate_rows", "enumerate_matches", "enumerate_chain", "order_matches"}
 
 
+@pytest.mark.skipif(bool(missing_wheels()), reason=f"not installed: {', '.join(missing_wheels())}")
 @pytest.mark.parametrize("case", distinct_cases(), ids=lambda case: case.name)
 def test_kernels_compile_for_cuda(case):
     for major, minor in CAPABILITIES:
@@ -31,3 +35,8 @@ def test_kernels_compile_for_cuda(case):
         resources = code.resources
         assert (resources.stack, resources.spill_stores, resources.spill_loads) == (0, 0, 0)
         assert 0 < resources.registers <= (255 if case.kernel.__name__ in SEARCHES else MOST_REGISTERS)
+
+
+def test_what_every_kernel_takes_is_recorded():
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    assert {row["kernel"] for row in record["kernels"]} == kernels().keys()
