@@ -30,6 +30,25 @@ def mask_by_comparison(low: int, high: int, column: Any, comparison: int, consta
 
 
 @kernel
+def mask_by_comparisons(
+    low: int, high: int, column: Any, present: Any, comparisons: Any, constants: Any, others: Any, labels: Any
+) -> None:
+    """All properties ``column φ constant`` of a column in one pass, for devices, where memory is what takes the time.
+
+    Where the one of number t fails, or the column is NULL (`present` is 0
+    there; empty: never), only the bits of ``others[t]`` may stay. The CPU is
+    an order of magnitude faster with a vectorised pass for each.
+    """
+    for e in range(low, high):
+        value, word = column[e], labels[e]
+        known = present.size == 0 or present[e] != 0
+        for t in range(comparisons.size):
+            if not (known and compare(comparisons[t], value, constants[t])):
+                word &= others[t]
+        labels[e] = word
+
+
+@kernel
 def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> None:
     """A property decided elsewhere: where `truth` (uint8) is 0, only the bits of the `others` may stay."""
     values, words = truth[low:high], labels[low:high]

@@ -16,7 +16,7 @@ from gpu_cep.plan.plan import BankLayout, CodeProperty, ComparisonProperty, Plan
 from gpu_cep_kernels.device import Array, Device, to_device
 from gpu_cep_kernels.expressions import evaluate_rows
 from gpu_cep_kernels.launch import blocks
-from gpu_cep_kernels.masks import mask_by_code, mask_by_comparison, mask_by_truth
+from gpu_cep_kernels.masks import mask_by_code, mask_by_comparisons, mask_by_truth
 from gpu_cep_kernels.rules import COMPARISONS
 
 Kept = TypeVar("Kept")
@@ -106,7 +106,7 @@ def label_chunks(plan: Plan, columns: DeviceColumns, chunk_rows: int, keep: Call
     check_rows(columns.columns)
     device = columns.device
     word = word_for(len(plan.query.variables))
-    steps = [_step(planned, columns, word) for planned in plan.properties]
+    steps = _steps(plan.properties, columns, word)
     steps += [_key_step(column, columns, word) for column in plan.derived]
     sources: Sources = {}
     spans = list(blocks(0, len(columns.columns), chunk_rows)) or [(0, 0)]
@@ -137,15 +137,21 @@ def _compacted(plan: Plan, chunk: Chunk, labels: Array) -> LabelledChunk:
     return LabelledChunk(chunk, (kept + chunk.low).astype(xp.int32), labels[kept], kept)
 
 
-def _step(planned: Property, columns: DeviceColumns, word: Word) -> Step:
-    match planned:
-        case CodeProperty():
-            return _code_step(planned, columns, word)
-        case ComparisonProperty():
-            return _comparison_step(planned, word)
-        case ProgramProperty():
-            return _program_step(planned, columns, word)
-    raise TypeError(f"no step for {type(planned).__name__}")
+def _steps(properties: Sequence[Property], columns: DeviceColumns, word: Word) -> list[Step]:
+    """A step for each property, but only one for all comparisons of a column: the memory that they read is what takes the time."""
+    comparisons: dict[int, list[ComparisonProperty]] = {}
+    steps = []
+    for planned in properties:
+        match planned:
+            case CodeProperty():
+                steps.append(_code_step(planned, columns, word))
+            case ComparisonProperty(column=column):
+                comparisons.setdefault(column, []).append(planned)
+            case ProgramProperty():
+                steps.append(_program_step(planned, columns, word))
+            case _:
+                raise TypeError(f"no step for {type(planned).__name__}")
+    return [*(_comparison_step(column, own, columns.device, word) for column, own in comparisons.items()), *steps]
 
 
 def _code_step(planned: CodeProperty, columns: DeviceColumns, word: Word) -> Step:
@@ -158,16 +164,15 @@ def _code_step(planned: CodeProperty, columns: DeviceColumns, word: Word) -> Ste
     return step
 
 
-def _comparison_step(planned: ComparisonProperty, word: Word) -> Step:
-    comparison, others = COMPARISONS[planned.comparison], word.others(planned.bits)
+def _comparison_step(column: int, comparisons: Sequence[ComparisonProperty], device: Device, word: Word) -> Step:
+    codes = device.upload(np.array([COMPARISONS[planned.comparison] for planned in comparisons], np.int64))
+    constants = device.upload(np.array([planned.constant for planned in comparisons]))
+    others = device.upload(np.array([word.others(planned.bits) for planned in comparisons]))
 
     def step(chunk: Chunk, labels: Array) -> None:
-        values = chunk.values(planned.column)
-        constant = np.float64(planned.constant) if values.dtype.kind == "f" else np.int64(planned.constant)
-        chunk.device.launch(mask_by_comparison, len(chunk), values, comparison, constant, others, labels)
-        present = chunk.present(planned.column)
-        if present is not None:
-            chunk.device.launch(mask_by_truth, len(chunk), present, others, labels)
+        present = chunk.present(column)
+        known = device.xp.empty(0, device.xp.uint8) if present is None else present
+        device.launch(mask_by_comparisons, len(chunk), chunk.values(column), known, codes, constants, others, labels)
 
     return step
 
