@@ -201,7 +201,7 @@ def break_even(calibration: Calibration, work: Work) -> int | None:
 def _calibration() -> Calibration:
     found = _calibrated()
     if isinstance(found, DeviceUnavailable):
-        raise found
+        raise found.anew()
     return found
 
 
@@ -210,7 +210,7 @@ def _calibrated() -> Calibration | DeviceUnavailable:
     try:
         return calibrate(open_device())
     except DeviceUnavailable as fault:
-        return fault
+        return fault.anew()
 
 
 def calibrate(device: Device, clock: Clock = time.perf_counter) -> Calibration:

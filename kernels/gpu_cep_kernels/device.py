@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,10 @@ HostArray = npt.NDArray[Any]
 
 class DeviceUnavailable(Exception):
     """There is no device that can run kernels; the message says why."""
+
+    def anew(self) -> Self:
+        """The same, not raised yet: one that was keeps its callers' variables, whole tables of events among them, as long as it is kept."""
+        return type(self)(*self.args)
 
 
 class NoDevice(DeviceUnavailable):
@@ -85,7 +89,7 @@ def open_device() -> Device:
     """
     found = _find_device()
     if isinstance(found, DeviceUnavailable):
-        raise found
+        raise found.anew()
     return found
 
 
@@ -98,7 +102,7 @@ def _find_device() -> Device | DeviceUnavailable:
     try:
         return CudaDevice()
     except DeviceUnavailable as fault:
-        return fault
+        return fault.anew()
 
 
 class SimulatedDevice:

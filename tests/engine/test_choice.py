@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import pickle
+import weakref
 
 import numpy as np
 import pyarrow as pa
@@ -115,6 +116,16 @@ def test_a_card_that_cannot_be_used_is_worth_a_warning(monkeypatch, caplog):
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert "cannot run on GPU because measuring its speed failed: RuntimeError: the driver is too old" in record.getMessage()
+
+
+def test_a_card_that_cannot_be_used_keeps_no_callers_alive(monkeypatch):
+    def call():
+        table = Card()
+        choose_engine(plan_of(), MANY, 12)
+        return weakref.ref(table)
+
+    with_card(monkeypatch, BrokenCard())
+    assert all(call()() is None for _ in range(2))
 
 
 def test_few_events_open_no_device(monkeypatch):

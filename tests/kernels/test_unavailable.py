@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from gpu_cep_kernels import cuda_device
+from gpu_cep_kernels import cuda_device, device
 from gpu_cep_kernels.cuda_device import CudaDevice
-from gpu_cep_kernels.device import DeviceUnavailable, NoDevice
+from gpu_cep_kernels.device import DeviceUnavailable, NoDevice, open_device
 
 
 class CUDARuntimeError(RuntimeError):
@@ -108,3 +110,22 @@ def test_a_kernel_that_gives_a_wrong_result(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", cupy_that(1))
     monkeypatch.setattr(CudaDevice, "_runs_a_kernel", lambda self: False)
     assert refusal(DeviceUnavailable) == "a trial kernel gave a wrong result"
+
+
+def test_the_cause_that_is_kept_keeps_no_callers_alive(monkeypatch):
+    def fail() -> None:
+        raise NoDevice("there is no card")
+
+    def call() -> weakref.ref[np.ndarray]:
+        table = np.arange(3)
+        with contextlib.suppress(NoDevice):
+            open_device()
+        return weakref.ref(table)
+
+    monkeypatch.setattr(device, "simulated", lambda: False)
+    monkeypatch.setattr(cuda_device, "CudaDevice", fail)
+    device._find_device.cache_clear()
+    try:
+        assert all(call()() is None for _ in range(2))
+    finally:
+        device._find_device.cache_clear()
