@@ -206,12 +206,24 @@ class EventColumns:
 
 def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:
     """The place of each value among the distinct values, from 0: NULL first, NaN last."""
-    source = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    source = _rankable(array)
     places = pc.rank(source, sort_keys=[("", "ascending", "at_start")], tiebreaker="dense")
     ranks: npt.NDArray[np.int64] = places.to_numpy().astype(np.int64)
     if pa.types.is_floating(source.type):
         ranks[pc.fill_null(pc.is_nan(source), False).to_numpy(zero_copy_only=False)] = len(ranks) + 1
     return ranks - 1
+
+
+def _rankable(array: pa.Array) -> pa.Array:
+    """The same values, in a type that Arrow ranks."""
+    arrow = array.type
+    if pa.types.is_dictionary(arrow):
+        return array.dictionary_decode()
+    if pa.types.is_float16(arrow):
+        return array.cast(pa.float32())
+    if pa.types.is_decimal32(arrow) or pa.types.is_decimal64(arrow):
+        return array.cast(pa.decimal128(arrow.precision, arrow.scale))
+    return array.cast(pa.int8()) if pa.types.is_null(arrow) else array
 
 
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}

@@ -97,6 +97,17 @@ def test_ties_by_position_follow_order_by(order_by, order, partition_by):
     assert bound == [order[place:] for place in range(4)]
 
 
+@pytest.mark.parametrize("kind", [pa.float16(), pa.decimal32(5, 1), pa.decimal64(12, 2), pa.uint8()], ids=str)
+def test_ties_follow_columns_of_any_type(kind):
+    table = TIED.set_column(1, "x", pa.array(TIED["x"].to_pylist(), pa.int8()).cast(kind))
+    assert cep.match(table, "PATTERN a+", order_by="x", ties="position", output="indices")["a"][0].as_py() == [1, 2, 0, 3]
+
+
+def test_ties_that_only_nulls_could_order_stay_as_they_are():
+    table = TIED.set_column(1, "x", pa.nulls(4))
+    assert cep.match(table, "PATTERN a+", order_by="x", ties="position", output="indices")["a"][0].as_py() == [0, 1, 2, 3]
+
+
 def test_strict_ties_are_not_before_each_other():
     matches = cep.match(TIED, "PATTERN SEQ(a, b)", order_by="x", output="indices").to_pylist()
     assert matches == [{"a": a, "b": 3} for a in (1, 2, 0)]
