@@ -24,6 +24,8 @@ _THREADS = 256
 _BLOCKS_PER_MULTIPROCESSOR = 32
 # Slots have scratch of their own: one full set of resident threads will do.
 _SLOTTED_BLOCKS_PER_MULTIPROCESSOR = 8
+# numba warns of smaller grids; blocks with nothing to do cost next to nothing.
+_FEWEST_BLOCKS = 128
 # cudaErrorNoDevice.
 _NO_DEVICE = 100
 # Bytes of one pinned staging buffer: two take turns.
@@ -125,12 +127,12 @@ class CudaDevice:
             kernel.cuda[self._blocks(kernel.slotted, size), _THREADS, stream](size, _views(arguments))
 
     def slots(self, size: int) -> int:
-        """The threads of the grid of a kernel with slots."""
-        return self._blocks(True, size) * _THREADS
+        """The threads of the grid of a kernel with slots, but for those that have no index."""
+        return min(size, self._blocks(True, size) * _THREADS)
 
     def _blocks(self, slotted: bool, size: int) -> int:
         most = _SLOTTED_BLOCKS_PER_MULTIPROCESSOR if slotted else _BLOCKS_PER_MULTIPROCESSOR
-        return max(1, min(-(-size // _THREADS), most * self._multiprocessors))
+        return max(_FEWEST_BLOCKS, min(-(-size // _THREADS), most * self._multiprocessors))
 
     def synchronize(self) -> None:
         """Wait for the current stream."""

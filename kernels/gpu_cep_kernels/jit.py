@@ -140,6 +140,8 @@ class Kernel(Generic[Arguments, Result]):
         entry = _ENTRIES[self.parallel, self.slotted or self.returns]
         body = plain(self) if simulated() else self.compiled
         keyed = _keyed(entry, f"{_digest()} {self.body.__module__}.{self.__name__}", {"cuda": cuda, "body": body})
+        # a file of its own in the cache, since processes that write to one at the same time may mix up what is in it
+        keyed.__name__ = keyed.__qualname__ = self.__name__
         return cuda.jit(keyed) if simulated() else cuda.jit(cache=True)(keyed)
 
 
@@ -198,6 +200,7 @@ def device_view(array: Any) -> Any:
     return _cuda().as_cuda_array(array, sync=False)
 
 
+@cache
 def external_stream(pointer: int) -> Any:
-    """Another library's CUDA stream, as a launch takes it."""
+    """Another library's CUDA stream, as a launch takes it; one object for each, so that numba knows a launch again."""
     return _cuda().external_stream(pointer)
