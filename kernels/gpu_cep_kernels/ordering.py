@@ -55,15 +55,17 @@ def place_events(
 @kernel
 def gather(low: int, high: int, rows: Any, column: Any, out: Any) -> None:
     """``out[j] = column[rows[j]]``."""
-    for j in range(low, high):
-        out[j] = column[rows[j]]
+    picked, targets = rows[low:high], out[low:high]
+    for j in range(picked.size):
+        targets[j] = column[picked[j]]
 
 
 @kernel
 def scatter(low: int, high: int, rows: Any, destinations: Any, column: Any, out: Any) -> None:
     """``out[destinations[j]] = column[rows[j]]``."""
-    for j in range(low, high):
-        out[destinations[j]] = column[rows[j]]
+    picked, places = rows[low:high], destinations[low:high]
+    for j in range(picked.size):
+        out[places[j]] = column[picked[j]]
 
 
 @rule
