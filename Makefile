@@ -35,7 +35,9 @@ bench: $(STAMP)
 	$(IN_VENV) benchmarks/run.py $(BENCH_ARGS)
 
 # With the Python at hand, for machines without a network: it needs CuPy, numba-cuda, pyarrow, hypothesis and lark.
+# numba-cuda without the wheel of NVVM takes the toolkit's, if it is told where that is.
 gpu-check:
+	if [ -z "$$CUDA_HOME$$CUDA_PATH" ] && [ -d /usr/local/cuda/nvvm ]; then export CUDA_HOME=/usr/local/cuda; fi; \
 	PYTHONPATH=.:kernels$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON) benchmarks/gpu_check.py $(GPU_CHECK_ARGS)
 
 fuzz: $(STAMP)
