@@ -30,6 +30,8 @@ _FEWEST_BLOCKS = 128
 _NO_DEVICE = 100
 # Bytes of one pinned staging buffer: two take turns.
 _STAGING = 1 << 26
+# Bytes that are worth a thread of their own when a buffer is filled.
+_FILLED = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +148,8 @@ class CudaDevice:
 
 
 def _fill(target: HostArray, source: HostArray) -> None:
-    """Copy between host arrays in threads: one alone does not reach the speed of a transfer."""
-    threads = available_threads()
+    """Copy between host arrays, large ones in threads: one alone does not reach the speed of a transfer."""
+    threads = min(available_threads(), -(-source.size // _FILLED))
 
     def copy(span: tuple[int, int]) -> None:
         np.copyto(target[slice(*span)], source[slice(*span)])
