@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 Array = Any  # of the array module
 
 
@@ -61,7 +63,16 @@ def later_events(xp: Any, times: Array, streams: Array) -> Array:
 
 def labels_overlap(labels: Array) -> bool:
     """As :func:`gpu_cep_kernels.summary.labels_overlap`."""
-    return bool(((labels & (labels - labels.dtype.type(1))) != 0).any())
+    return any_set((labels & (labels - labels.dtype.type(1))) != 0)
+
+
+def any_set(flags: Array) -> bool:
+    """Whether one of the flags (bool), which may be empty, is set.
+
+    It is their greatest byte: CuPy brings that reduction compiled, and
+    compiles ``any`` on the machine, twice for each order of size.
+    """
+    return bool(flags.size) and bool(flags.view(np.uint8).max())
 
 
 def covered_events(xp: Any, starts: Array, ends: Array, size: int) -> Array:

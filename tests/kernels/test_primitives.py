@@ -28,6 +28,11 @@ def test_prefix_counts(word):
     check()
 
 
+@pytest.mark.parametrize("flags", [[], [False], [True], [False] * 9, [False, True, False]])
+def test_any_set(flags):
+    assert primitives.any_set(np.array(flags, np.bool_)) is any(flags)
+
+
 @WIDTHS
 def test_next_occurrences(word):
     @given(LABELS)

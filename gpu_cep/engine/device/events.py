@@ -76,7 +76,7 @@ class ResidentEvents:
 
     def tied(self) -> bool:
         """One pass on the device."""
-        return bool((self.events.times[1:] == self.events.times[:-1]).any())
+        return primitives.any_set(self.events.times[1:] == self.events.times[:-1])
 
     def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
         """Only what is picked is copied to the host."""

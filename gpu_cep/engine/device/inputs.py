@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from gpu_cep.errors import EventError
 from gpu_cep_kernels.device import Array, Device, HostArray
+from gpu_cep_kernels.primitives import any_set
 
 DType = np.dtype[Any]
 
@@ -136,7 +137,7 @@ class WideNumbers:
         beyond = numbers > np.uint64(_LARGEST)
         if self.present is not None:
             beyond &= self.present.load(low, high) != 0
-        if bool(beyond.any()):
+        if any_set(beyond):
             raise EventError(f"column {self.name!r}: Integer value {int(numbers[beyond][0])} not in range: 0 to {_LARGEST}")
         return numbers.astype(_INT64)
 

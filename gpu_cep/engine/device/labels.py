@@ -17,6 +17,7 @@ from gpu_cep_kernels.device import Array, Device, to_device
 from gpu_cep_kernels.expressions import evaluate_rows
 from gpu_cep_kernels.launch import blocks
 from gpu_cep_kernels.masks import mask_by_code, mask_by_comparisons, mask_by_truth
+from gpu_cep_kernels.primitives import any_set
 from gpu_cep_kernels.rules import COMPARISONS
 
 Kept = TypeVar("Kept")
@@ -211,7 +212,7 @@ def _program_step(planned: ProgramProperty, columns: DeviceColumns, word: Word) 
             on_device.int_constants, on_device.float_constants, on_device.lookups, ints, floats, int_nulls, float_nulls,
             *scratch, int_values, float_values, nulls, overflowed,
         )  # fmt: skip
-        if bool(overflowed.any()):
+        if any_set(overflowed):
             raise overflow_error(planned, chunk.low + int(wanted[overflowed][0]))
         labels[wanted[(int_values == 0) | nulls]] &= others
 

@@ -16,7 +16,7 @@ from gpu_cep.engine.streams import Indices, refuse_missing, tie_ranks
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.device import Array, Device
 from gpu_cep_kernels.ordering import mark_disorder
-from gpu_cep_kernels.primitives import dense_codes, stable_order, stream_numbers
+from gpu_cep_kernels.primitives import any_set, dense_codes, stable_order, stream_numbers
 
 # Codes of several key columns are combined by multiplication up to here, and made dense from there on.
 _LARGEST_CODE = 2**31
@@ -218,7 +218,7 @@ def _is_disordered(device: Device, streams: Array, values: Array, ranks: Array) 
     """Whether some event is less than the one before it, of the same stream, by value and then by rank."""
     disordered = device.xp.empty(values.size, device.xp.bool_)
     device.launch(mark_disorder, values.size, streams, values, ranks, disordered)
-    return bool(disordered.any())
+    return any_set(disordered)
 
 
 def _tie_ranks(plan: Plan, columns: EventColumns, placed: _Placed, device: Device) -> Array:
