@@ -80,7 +80,8 @@ def _times(plan: Plan, chunk: Chunk) -> Array:
     times = chunk.values(column)
     if times.dtype.kind == "i":
         return times.astype(xp.int64, copy=False)
-    refuse_missing(chunk.columns.columns, column, "NaN", int(xp.isnan(times).sum()))
+    missing = xp.isnan(times)
+    refuse_missing(chunk.columns.columns, column, "NaN", int(missing.sum()) if any_set(missing) else 0)
     # -0.0 is 0.0, also to a sort by bits
     return times.astype(xp.float64) + 0.0
 
