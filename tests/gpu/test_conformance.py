@@ -41,6 +41,7 @@ class Pieces:
     chunk: int
     kept_events: int
     batch: int
+    bound_events: int
 
     def chunk_rows(self, row_bytes):
         return self.chunk
@@ -49,7 +50,9 @@ class Pieces:
         return self.batch
 
 
-PIECES = st.builds(Pieces, st.just(1), st.integers(1, 9), st.sampled_from([3, 1000]), st.sampled_from([60, 1000]))
+PIECES = st.builds(
+    Pieces, st.just(1), st.integers(1, 9), st.sampled_from([3, 1000]), st.sampled_from([60, 1000]), st.sampled_from([1, 5, 1000])
+)
 
 
 @given(cases())

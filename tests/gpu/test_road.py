@@ -95,6 +95,15 @@ def test_allocations_that_never_succeed_are_an_error():
         on_gpu(DIRECT)
 
 
+def test_matches_that_bind_more_events_than_fit_come_back_in_slices():
+    few = DeviceMemory(20_000)
+    text = "PATTERN SEQ(A a, B b+, C c) WITHIN 9"
+    with memory(few.bytes), patch.object(road, "bind_on_device", wraps=road.bind_on_device) as bind:
+        found = on_gpu(text, output="indices", partition_by="k")
+    assert bind.call_count > 1
+    assert found.equals(on_cpu(text, output="indices", partition_by="k"))
+
+
 LONG = "PATTERN SEQ(A a, B b+, C c) WITHIN 100000"
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
 
 from gpu_cep.engine.device.candidates import DeviceCandidates, DevicePattern, DeviceWindows, chained_on_device
 from gpu_cep_kernels.device import Array
@@ -34,11 +37,23 @@ def count_on_device(query: DevicePattern, windows: DeviceWindows, candidates: De
     return counts
 
 
-def bind_on_device(windows: DeviceWindows, candidates: DeviceCandidates, counts: Array) -> DeviceMatches:
-    """The matches themselves."""
-    xp, starts = windows.device.xp, candidates.starts
+def cut_matches(windows: DeviceWindows, counts: Array, most: int) -> list[tuple[int, int]]:
+    """The matches cut into slices that bind about `most` events each."""
+    device, xp = windows.device, windows.device.xp
+    bound = xp.cumsum(counts.sum(axis=1, dtype=xp.int64))
+    targets = np.arange(most, int(bound[-1]), most)
+    inner = device.download(xp.searchsorted(bound, device.upload(targets))) if targets.size else targets
+    borders = np.unique([0, *inner, counts.shape[0]]).tolist()
+    return list(pairwise(borders))
+
+
+def bind_on_device(windows: DeviceWindows, candidates: DeviceCandidates, counts: Array, low: int, high: int) -> DeviceMatches:
+    """The matches [low, high) themselves."""
+    xp, starts, counts = windows.device.xp, candidates.starts[low:high], counts[low:high]
+    assert candidates.earliest is not None
+    earliest = xp.ascontiguousarray(candidates.earliest[:, low:high])
     offsets = xp.zeros(starts.size + 1, xp.int64)
     offsets[1:] = xp.cumsum(counts.sum(axis=1, dtype=xp.int64))
     events = xp.empty(int(offsets[-1]), xp.int64)
-    windows.device.launch(bind_events, starts.size, 0, offsets, counts, windows.occurrence, candidates.earliest, events)
+    windows.device.launch(bind_events, starts.size, 0, offsets, counts, windows.occurrence, earliest, events)
     return DeviceMatches(starts, counts, events)

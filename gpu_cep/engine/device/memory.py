@@ -19,6 +19,8 @@ _ORDERING = 2 * (8 + 4 + 8 + 8) + 4 * 8
 _WINDOWS = 8 + 8 + 4 + 4 + 4 + 4 + 4 * 8
 # Bytes per event and variable: next occurrence, prefix count, earliest event, binding's count.
 _PER_VARIABLE = 4 * 4
+# Bytes per event that a match binds: its place in the batch, and its place among those that come back.
+_BOUND = 2 * 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,11 @@ class DeviceMemory:
     def batch_events(self, variables: int) -> int:
         """Events of a batch whose windows are judged, those that its last windows reach included."""
         return max(SMALLEST_BATCH, self.bytes // 2 // (_WINDOWS + _PER_VARIABLE * variables))
+
+    @property
+    def bound_events(self) -> int:
+        """Events that the matches which are read off at a time bind, one match at least."""
+        return max(1, self.bytes // 4 // _BOUND)
 
     def halved(self) -> DeviceMemory:
         """Half of it, for another try."""

@@ -17,7 +17,7 @@ from gpu_cep.engine.budget import BudgetExceeded
 from gpu_cep.engine.candidates import Places
 from gpu_cep.engine.device.candidates import DevicePattern, DeviceWindows, covered, pattern_on_device, prune_on_device, windows_on_device
 from gpu_cep.engine.device.columns import DeviceColumns
-from gpu_cep.engine.device.direct import bind_on_device, count_on_device, direct_candidates
+from gpu_cep.engine.device.direct import bind_on_device, count_on_device, cut_matches, direct_candidates
 from gpu_cep.engine.device.events import EventSource, ResidentEvents, SpilledEvents
 from gpu_cep.engine.device.labels import label_chunks
 from gpu_cep.engine.device.memory import DeviceMemory, memory_of
@@ -90,7 +90,7 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
         return _candidate_events(run, query, source, batches)
     if run.plan.settings.output == "count":
         return _counted(run, query, source, batches)
-    return _found(run, query, source, batches)
+    return _found(run, query, source, batches, memory)
 
 
 def _ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
@@ -220,8 +220,8 @@ def _counted(run: DeviceRun, query: DevicePattern, source: EventSource, batches:
         return PhaseOne(source.picked(events, None), counted=(np.arange(len(events)), np.concatenate(totals)))
 
 
-def _found(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
-    """All matches, over the events that they bind; an event that matches of two batches bind is there twice."""
+def _found(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch], memory: DeviceMemory) -> PhaseOne:
+    """All matches, over the events that they bind; an event that matches of two batches, or of two slices of one, bind is there twice."""
     device, xp = run.device, run.device.xp
     events, parts = [np.empty(0, np.int64)], []
     bound = 0
@@ -231,17 +231,19 @@ def _found(run: DeviceRun, query: DevicePattern, source: EventSource, batches: l
         with run.profile.stage("matching"):
             counts = count_on_device(query, windows, candidates)
             _account(run, source, candidates.starts + batch.low, int(counts.sum()))
-            if not candidates.starts.size:
-                continue
-            matches = bind_on_device(windows, candidates, counts)
-        with run.profile.stage("candidates back"):
-            held = xp.zeros(batch.high - batch.low, xp.bool_)
-            held[matches.events] = True
-            places = xp.cumsum(held, dtype=xp.int64) - 1 + bound
-            first, renumbered = device.download(places[matches.first]), device.download(places[matches.events])
-            parts.append(Matches(first, device.download(counts), renumbered))
-            events.append(device.download(xp.flatnonzero(held)) + batch.low)
-            bound += len(events[-1])
+        if not candidates.starts.size:
+            continue
+        for low, high in cut_matches(windows, counts, memory.bound_events):
+            with run.profile.stage("matching"):
+                matches = bind_on_device(windows, candidates, counts, low, high)
+            with run.profile.stage("candidates back"):
+                held = xp.zeros(batch.high - batch.low, xp.bool_)
+                held[matches.events] = True
+                places = xp.cumsum(held, dtype=xp.int64) - 1 + bound
+                first, renumbered = device.download(places[matches.first]), device.download(places[matches.events])
+                parts.append(Matches(first, device.download(matches.counts), renumbered))
+                events.append(device.download(xp.flatnonzero(held)) + batch.low)
+                bound += len(events[-1])
     with run.profile.stage("candidates back"):
         return PhaseOne(source.picked(np.concatenate(events), None), found=concatenated(parts, query.variables))
 
