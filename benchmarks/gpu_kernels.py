@@ -21,7 +21,7 @@ from gpu_cep.testing.kernel_cases.calls import arrays_in, written
 from gpu_cep_kernels.device import Device, to_device
 
 # Of masks, windows and compaction a share of the copy's speed is asked for; of the primitives, that is "compaction".
-TARGETED = ("mask_by_code", "mask_by_comparison", "mask_by_truth", "window_ends")
+TARGETED = ("mask_by_code", "mask_by_comparisons", "mask_by_truth", "window_ends")
 COMPARED_SIZES = (1, 300, 5_000)
 MOVED = 1 << 28  # bytes that a timed call moves, about
 FEWEST, MOST = 1_000_000, 30_000_000  # indices of a timed call
