@@ -16,8 +16,8 @@ class Profile:
     `counts` holds, in the order of the road, ``events`` (read), ``filtered``
     (left after filtering), ``windows`` (events a match can start with),
     ``summarised`` and ``candidates`` (windows left after the necessary match
-    conditions), or, where the lazy chain ran, ``pivots`` (events of the rarest
-    variable), ``matches``. `seconds` are summed over threads.
+    conditions), where the lazy chain ran ``pivots`` (events of the rarest
+    variable; on the CPU in place of windows), ``matches``. `seconds` are summed over threads.
     """
 
     counts: dict[str, int] = field(default_factory=dict)

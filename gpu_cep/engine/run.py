@@ -141,13 +141,16 @@ def _each_batch(run: Run, first: PhaseOne, action: Callable[[Matcher], Callable[
     # only the two-phase strategy goes from start to start
     matcher = _MATCHERS[plan.algorithm](search) if run.own == WHOLE else TwoPhase(search)
     try:
-        return spread(action(matcher), cut_batches(plan, ordered), run.threads)
+        parts = spread(action(matcher), cut_batches(plan, ordered), run.threads)
     except BudgetExceeded as exceeded:
         window = window_name(plan, columns, int(ordered.rows[exceeded.start]))
         raise MatchLimitExceeded(f"{exceeded.reason}, in {window}") from None
     except ConditionOverflow as overflow:
         window = window_name(plan, columns, int(ordered.rows[overflow.start]))
         raise EventError(f"integer overflow in {plan.conditions[overflow.condition].text}, in {window}") from None
+    # where no event was left to match, too
+    run.profile.add("matches", 0)
+    return parts
 
 
 def _counted(plan: Plan, columns: EventColumns, ordered: OrderedEvents, parts: list[tuple[Indices, Indices]]) -> pa.Table:
