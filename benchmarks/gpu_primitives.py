@@ -48,14 +48,14 @@ def time_primitive(check: Check, speed: float, case: PrimitiveCase) -> Iterator[
 
 
 def _labels(size: int, random: np.random.Generator) -> Arrays:
-    """One event in five has one of the variables' bits."""
+    """One word of labels: one event in five has one of the variables' bits."""
     bits = np.array([1 << v for v in range(VARIABLES)], np.uint8)
-    return (np.where(random.random(size) < 0.2, random.choice(bits, size), np.uint8(0)),)
+    return (np.where(random.random(size) < 0.2, random.choice(bits, size), np.uint8(0)).reshape(1, -1),)
 
 
 def _compaction(xp: Any, labels: Any) -> Arrays:
     kept = xp.flatnonzero(labels)
-    return kept.astype(xp.int32), labels[kept]
+    return kept.astype(xp.int32), xp.take(labels, kept, axis=1)
 
 
 def _streams(size: int, random: np.random.Generator) -> Arrays:

@@ -16,7 +16,7 @@ from gpu_cep.analysis.bound import Branch, EventVariable
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.lang.ast import And, Not, Or, PatternNode, Repeat, Seq, Span, Variable
 
-MAX_VARIABLES = 64
+MAX_VARIABLES = 1024
 MAX_BOUND = 2**31 - 1
 """The largest bound of a quantifier: kernels count a binding's events in 32 bits."""
 

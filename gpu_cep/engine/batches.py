@@ -21,6 +21,8 @@ from gpu_cep_kernels.windows import window_ends
 
 # Events per batch: labels, times, next occurrences and window ends of one batch stay near the cache.
 BATCH = 1 << 17
+# Of patterns of more variables than this, batches have fewer events.
+_FEW_VARIABLES = 64
 # A slice may carry this many times its own events for its last windows.
 LONGEST_REACH = 4
 
@@ -39,7 +41,8 @@ Reach = Callable[[int, int], int]
 
 
 def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH) -> list[Batch]:
-    """Cut the ordered events into batches of about `size` own events."""
+    """Cut the ordered events into batches of about `size` own events, or fewer if there are many variables."""
+    size = max(1, size * _FEW_VARIABLES // max(_FEW_VARIABLES, len(plan.query.variables)))
     return cut(ordered.offsets, lambda last, stream_end: reach(plan, ordered, last, stream_end), size)
 
 

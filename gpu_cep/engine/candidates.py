@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.batches import Batch, window_clock
+from gpu_cep.engine.labels import Words, by_word
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.slices import WHOLE, TimeSlice
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.plan.plan import Plan
+from gpu_cep_kernels.primitives import marked_events
 from gpu_cep_kernels.summary import chain_windows, judge_windows, keep_windows, prefix_counts, select_starts
 from gpu_cep_kernels.windows import mark_streams, next_occurrences, window_ends
 
@@ -33,7 +34,7 @@ class Windows:
     match conditions already.
     """
 
-    labels: npt.NDArray[np.unsignedinteger[Any]]
+    labels: Words
     clock: npt.NDArray[np.generic]
     length: np.uint64 | np.float64
     stream_end: Places
@@ -64,18 +65,19 @@ def match_windows(
     plan: Plan, ordered: OrderedEvents, batch: Batch, tables: MatcherTables, profile: Profile, own: TimeSlice = WHOLE
 ) -> Windows:
     """The windows of a batch (thesis Def. 4.3) and the starts in `own` that can begin a match at all (Condition 5.2)."""
-    labels, times = ordered.labels[batch.low : batch.high], ordered.times[batch.low : batch.high]
-    size, owned = len(labels), batch.own - batch.low
+    labels, times = ordered.labels[:, batch.low : batch.high], ordered.times[batch.low : batch.high]
+    size, owned = len(times), batch.own - batch.low
     with profile.stage("windows"):
         first, last = (int(place) for place in np.searchsorted(ordered.offsets, [batch.low, batch.high - 1], side="right"))
         stream_end, after = np.empty(size, np.int32), np.empty(size + 1, np.int32)
         ties = mark_streams(batch.low, ordered.offsets, first - 1, last, times, stream_end, after)
         clock, length = window_clock(plan, ordered, batch.low, batch.high)
     with profile.stage("occurrences"):
-        occurrence = np.empty((len(tables.pattern.before), size + 2), np.int32)
-        next_occurrences(labels, len(tables.pattern.before), occurrence)
+        occurrence = np.empty((len(tables.pattern.order), size + 2), np.int32)
+        for word, found in by_word(labels, occurrence):
+            next_occurrences(word, len(found), found)
     with profile.stage("starts"):
-        starts = _starts(ordered, batch, labels[:owned], tables)
+        starts = _starts(ordered, batch, labels[:, :owned], tables)
         if own != WHOLE:
             starts = starts[own.holds(times[starts])]
     if ordered.starts is None:
@@ -84,13 +86,13 @@ def match_windows(
     return Windows(labels, clock, length, stream_end, after[:0] if untied else after, occurrence, starts, ordered.starts is not None)
 
 
-def _starts(ordered: OrderedEvents, batch: Batch, labels: npt.NDArray[np.unsignedinteger[Any]], tables: MatcherTables) -> Indices:
+def _starts(ordered: OrderedEvents, batch: Batch, labels: Words, tables: MatcherTables) -> Indices:
     """The events of the batch's own, of which the labels are given, that a match can start with."""
     if ordered.starts is not None:
         first, last = np.searchsorted(ordered.starts, [batch.low, batch.own])
         return ordered.starts[first:last] - batch.low
-    starts = np.empty(len(labels) + 1, np.int64)
-    return starts[: select_starts(labels, tables.minimal, starts)]
+    starts = np.empty(labels.shape[1] + 1, np.int64)
+    return starts[: select_starts(marked_events(labels, tables.minimal), starts)]
 
 
 def prune_windows(plan: Plan, windows: Windows, tables: MatcherTables, profile: Profile) -> Candidates:
@@ -125,7 +127,8 @@ def chained(windows: Windows, starts: Indices, tables: MatcherTables, *, exact: 
 def _summarised(windows: Windows, tables: MatcherTables) -> Indices:
     starts = windows.starts
     counts = np.empty(windows.occurrence.shape, np.int32)
-    prefix_counts(windows.labels, len(tables.pattern.order), counts)
+    for word, own in by_word(windows.labels, counts):
+        prefix_counts(word, len(own), own)
     holds = np.empty(len(starts), np.bool_)
     judge_windows(
         0, len(starts), starts, windows.ends(starts), windows.after, tables.pattern, tables.fewest, windows.occurrence, counts, holds

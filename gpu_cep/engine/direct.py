@@ -9,12 +9,12 @@ import numpy as np
 
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.candidates import Candidates, Windows, chained
+from gpu_cep.engine.labels import overlapping
 from gpu_cep.engine.matches import Counts, Indices, Matches
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.direct import bind_events, count_bindings
 from gpu_cep_kernels.rules import UNBOUNDED
-from gpu_cep_kernels.summary import labels_overlap
 from gpu_cep_kernels.tables import PatternTable
 
 
@@ -32,7 +32,7 @@ def reads_directly(plan: Plan, tables: MatcherTables) -> bool:
 
 def is_deterministic(windows: Windows, tables: MatcherTables) -> bool:
     """Whether no event of the batch fits two available variables."""
-    return labels_decide(tables.pattern, bool(windows.after.size), lambda: labels_overlap(windows.labels))
+    return labels_decide(tables.pattern, bool(windows.after.size), lambda: overlapping(windows.labels))
 
 
 def labels_decide(pattern: PatternTable, tied: bool, overlap: Callable[[], bool]) -> bool:
@@ -44,7 +44,7 @@ def labels_decide(pattern: PatternTable, tied: bool, overlap: Callable[[], bool]
     successors = np.diff(pattern.following_first)
     if tied and bool(((pattern.maximum == UNBOUNDED) & (successors > 1)).any()):
         return False
-    chain = all(int(mask).bit_count() == place for place, mask in enumerate(pattern.before[pattern.order]))
+    chain = np.array_equal(pattern.precedes.sum(axis=0)[pattern.order], np.arange(len(pattern.order)))
     return (chain and bool((pattern.maximum == 1).all())) or not overlap()
 
 

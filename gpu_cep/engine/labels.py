@@ -16,7 +16,9 @@ from gpu_cep.errors import EventError
 from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
 from gpu_cep_kernels.launch import blocks, slices, spread
 from gpu_cep_kernels.masks import compact, mask_by_code, mask_by_comparison, mask_by_truth
-from gpu_cep_kernels.rules import COMPARISONS
+from gpu_cep_kernels.primitives import merged_words, words_overlap
+from gpu_cep_kernels.rules import COMPARISONS, LABEL_BITS
+from gpu_cep_kernels.summary import labels_overlap
 
 # Events per block: labels, codes and a column or two stay in the second-level cache.
 BLOCK = 1 << 15
@@ -24,6 +26,7 @@ BLOCK = 1 << 15
 # Row numbers are int32.
 _MOST_ROWS = 2**31
 
+# Labels are [word, event]: variable v has bit ``v % LABEL_BITS`` of word ``v // LABEL_BITS``.
 Words = npt.NDArray[np.unsignedinteger[Any]]
 # Clears the label bits that a property denies the events [low, high).
 Step = Callable[[int, int, Words], None]
@@ -31,7 +34,7 @@ Step = Callable[[int, int, Words], None]
 
 @dataclass(frozen=True, slots=True)
 class LabelledEvents:
-    """The events that are kept, slice after slice: their row numbers (ascending) and labels."""
+    """The events that are kept, slice after slice: their row numbers (ascending) and labels [word, event]."""
 
     rows: list[npt.NDArray[np.int32]]
     labels: list[Words]
@@ -39,23 +42,45 @@ class LabelledEvents:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Label words: the narrowest type with a bit for each variable."""
+    """One word of each label, for the variables from `first` on; `everyone` has a bit for each of them."""
 
     kind: type[np.unsignedinteger[Any]]
+    first: int
     everyone: int
 
     def all(self) -> np.unsignedinteger[Any]:
         return self.kind(self.everyone)
 
+    def own(self, bits: int) -> np.unsignedinteger[Any]:
+        """The word's variables that are in `bits`, which has a bit for each of the pattern's."""
+        return self.kind(bits >> self.first & self.everyone)
+
     def others(self, bits: int) -> np.unsignedinteger[Any]:
-        """All variables but those in `bits`."""
-        return self.kind(self.everyone & ~bits)
+        """The word's variables that are not."""
+        return self.kind(~bits >> self.first & self.everyone)
+
+    def concerns(self, planned: Property) -> bool:
+        """Whether a property is one of the word's variables."""
+        bits = [bits for _, bits in planned.predicates] if isinstance(planned, CodeProperty) else [planned.bits]
+        return any(self.own(own) for own in bits)
 
 
-def word_for(variables: int) -> Word:
-    """Words for so many variables."""
-    kind = next(kind for kind in (np.uint8, np.uint16, np.uint32, np.uint64) if variables <= np.iinfo(kind).bits)
-    return Word(kind, (1 << variables) - 1)
+def words_for(variables: int) -> list[Word]:
+    """The words of labels of so many variables: one of the narrowest type that has the bits, or several of the widest."""
+    kinds = (np.uint8, np.uint16, np.uint32, np.uint64)
+    kind = next((kind for kind in kinds if variables <= np.iinfo(kind).bits), np.uint64)
+    firsts = range(0, variables, LABEL_BITS)
+    return [Word(kind, first, (1 << min(LABEL_BITS, variables - first)) - 1) for first in firsts]
+
+
+def by_word(labels: Words, table: npt.NDArray[Any]) -> list[tuple[Words, npt.NDArray[Any]]]:
+    """Each word of the labels, with the entries for its variables of a table that has one for each."""
+    return [(word, table[LABEL_BITS * k : LABEL_BITS * (k + 1)]) for k, word in enumerate(labels)]
+
+
+def overlapping(labels: Words) -> bool:
+    """Whether any event satisfies the properties of two variables."""
+    return any(labels_overlap(word) for word in labels) or words_overlap(labels)
 
 
 def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEvents:
@@ -66,23 +91,25 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
     as it equals no other.
     """
     check_rows(columns)
-    word = word_for(len(plan.query.variables))
-    steps = [step for planned in plan.properties for step in _steps(planned, columns, word)]
-    steps += [_key_step(column, columns, word) for column in plan.derived]
+    words = words_for(len(plan.query.variables))
+    steps = [_word_steps(plan, columns, word) for word in words]
     keeps_all = "filter" not in plan.steps
 
     def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.int32], Words]:
         low, high = span
-        rows, labels = np.empty(high - low + 1, np.int32), np.empty(high - low + 1, word.kind)
-        scratch = np.empty(min(BLOCK, high - low), word.kind)
+        rows, labels = np.empty(high - low + 1, np.int32), np.empty((len(words), high - low + 1), words[0].kind)
+        scratch = np.empty((len(words), min(BLOCK, high - low)), words[0].kind)
         count = 0
         for start, end in blocks(low, high, BLOCK):
-            block = scratch[: end - start]
-            block[:] = word.all()
-            for step in steps:
-                step(start, end, block)
-            count += compact(start, block, keeps_all, rows[count:], labels[count:])
-        return rows[:count], labels[:count]
+            block = scratch[:, : end - start]
+            for word, own, own_steps in zip(words, block, steps, strict=True):
+                own[:] = word.all()
+                for step in own_steps:
+                    step(start, end, own)
+            marks = merged_words(block)
+            kept = [compact(start, marks, own, keeps_all, rows[count:], target[count:]) for own, target in zip(block, labels, strict=True)]
+            count += kept[0]
+        return rows[:count], labels[:, :count]
 
     labelled = spread(label, slices(len(columns), threads) or [(0, 0)], threads)
     return LabelledEvents([rows for rows, _ in labelled], [labels for _, labels in labelled])
@@ -97,6 +124,11 @@ def check_rows(columns: EventColumns) -> None:
 def overflow_error(planned: ProgramProperty, row: int) -> EventError:
     """What is raised where an integer overflows in a property."""
     return EventError(f"integer overflow in {planned.text} at input row {row}")
+
+
+def _word_steps(plan: Plan, columns: EventColumns, word: Word) -> list[Step]:
+    steps = [step for planned in plan.properties if word.concerns(planned) for step in _steps(planned, columns, word)]
+    return steps + [_key_step(column, columns, word) for column in plan.derived]
 
 
 def _steps(planned: Property, columns: EventColumns, word: Word) -> list[Step]:
@@ -125,7 +157,8 @@ def label_table(planned: CodeProperty, values: Values, word: Word) -> Words:
     """The label word of each value, and of NULL last."""
     table = np.full(len(values) + 1, word.all())
     for predicate, bits in planned.predicates:
-        table[truth_table(predicate, values) != TRUE] &= word.others(bits)
+        if word.own(bits):
+            table[truth_table(predicate, values) != TRUE] &= word.others(bits)
     return table
 
 
@@ -151,7 +184,7 @@ def _key_step(column: int, columns: EventColumns, word: Word) -> Step:
 
 def _program_step(planned: ProgramProperty, columns: EventColumns, word: Word) -> Step:
     table, _ = assemble([planned.program], tabulator(columns))
-    bits, others = word.kind(planned.bits), word.others(planned.bits)
+    bits, others = word.own(planned.bits), word.others(planned.bits)
     for column in planned.layout.columns:
         # once, before threads ask for it
         columns.values(column)

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_cep.engine.batches import Batch, window_clock
+from gpu_cep.engine.labels import Words, by_word
 from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep_kernels.lazy_chain import Chain, InputBuffers, count_labels, enumerate_chain, fill_buffers, new_chain
+from gpu_cep_kernels.rules import LABEL_BITS
 from gpu_cep_kernels.tables import DEPTH, ERROR_CONDITION, FINISHED, MATCHES, OUTPUT_FULL, OVERFLOWED, STEPS, STEPS_SPENT, Run, new_run
 
 # Events filtered between two returns to Python, so that a long enumeration can be interrupted and its budget checked.
 _STEPS_PER_CALL = 1 << 22
-_SMALLEST_OUTPUT, _LARGEST_OUTPUT = 1 << 12, 1 << 22
+# Matches that the first buffer holds, and events that one holds at most.
+_SMALLEST_OUTPUT, _LARGEST_OUTPUT = 1 << 12, 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class LazyChain:
 
     def _begin(self, batch: Batch) -> _Enumeration | None:
         """The enumeration from the rarest variable's events on; None if some variable has no event."""
-        labels = self.search.ordered.labels[batch.low : batch.high]
+        labels = self.search.ordered.labels[:, batch.low : batch.high]
         with self.search.profile.stage("buffers"):
             counts = frequencies(labels, self._variables)
             pivots = int(counts.min())
@@ -58,22 +60,24 @@ class LazyChain:
                 return None
             buffers = _input_buffers(labels, counts)
         chain = new_chain(np.argsort(counts, kind="stable"), buffers, self.search.tables.pattern, batch.own - batch.low)
-        run = new_run(self._variables, self._variables, self.search.tables.conditions, self.search.tables.programs)
+        run = new_run(self._variables, self.search.tables.pattern, self.search.tables.conditions, self.search.tables.programs)
         run.earlier[:] = -1  # a single variable has no earlier event
         return _Enumeration(self.search, batch, buffers, chain, run)
 
 
-def frequencies(labels: npt.NDArray[np.unsignedinteger], variables: int) -> Indices:
+def frequencies(labels: Words, variables: int) -> Indices:
     """How many events satisfy the properties of each variable."""
     counts = np.empty(variables, np.int64)
-    count_labels(labels, counts)
+    for word, own in by_word(labels, counts):
+        count_labels(word, own)
     return counts
 
 
-def _input_buffers(labels: npt.NDArray[np.unsignedinteger], counts: Indices) -> InputBuffers:
+def _input_buffers(labels: Words, counts: Indices) -> InputBuffers:
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     events = np.empty(int(first[-1]) + 1, np.int32)
-    fill_buffers(labels, first, events)
+    for k, word in enumerate(labels):
+        fill_buffers(word, first[LABEL_BITS * k : LABEL_BITS * (k + 1) + 1], events)
     return InputBuffers(first, events)
 
 
@@ -100,7 +104,7 @@ class _Enumeration:
             part = Matches(starts[:taken] + self.batch.low, np.ones((taken, variables), np.int32), events[:taken].ravel())
             self._spend(taken, len(part.events), part.first.item)
             found.append(part)
-            capacity = min(4 * capacity, _LARGEST_OUTPUT)
+            capacity = min(4 * capacity, _LARGEST_OUTPUT // variables)
         return found
 
     def count(self) -> tuple[Indices, Indices]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 
 import numpy as np
+import numpy.typing as npt
 
 from gpu_cep.engine.programs import Tabulate, assemble
 from gpu_cep.plan.plan import Part, Plan, PlannedCondition
@@ -37,7 +36,7 @@ class MatcherTables:
     pattern: PatternTable
     conditions: ConditionTable
     programs: ProgramTable
-    minimal: np.uint64
+    minimal: int
     fewest: int
 
 
@@ -45,44 +44,35 @@ def matcher_tables(plan: Plan, tabulate: Tabulate) -> MatcherTables:
     """The tables of the plan's one branch."""
     query = plan.query
     (branch,) = query.branches
-    before = branch.before
     variables = [query.variables[v] for v in branch.variables]
-    behind = _transposed(before)
-    direct = [mask & ~_union([before[u] for u in members(mask)]) for mask in before]
-    following = _transposed(direct)
+    precedes = _relation(branch.before)
+    # what precedes v, but nothing else that does
+    direct = precedes & ~(precedes.astype(np.float32) @ precedes.astype(np.float32) > 0)
     programs, spans = assemble([condition.program for condition in plan.conditions], tabulate)
     return MatcherTables(
         pattern=PatternTable(
-            order=np.argsort([mask.bit_count() for mask in before], kind="stable").astype(np.int64),
-            before=np.array(before, np.uint64),
-            behind=np.array(behind, np.uint64),
-            direct_first=_offsets([mask.bit_count() for mask in direct]),
-            direct=np.array([u for mask in direct for u in members(mask)], np.int64),
-            following_first=_offsets([mask.bit_count() for mask in following]),
-            following=np.array([u for mask in following for u in members(mask)], np.int64),
+            order=np.argsort(precedes.sum(axis=0), kind="stable").astype(np.int64),
+            precedes=precedes,
+            direct_first=_offsets(direct.sum(axis=0)),
+            direct=np.nonzero(direct.T)[1].astype(np.int64),
+            following_first=_offsets(direct.sum(axis=1)),
+            following=np.nonzero(direct)[1].astype(np.int64),
             minimum=np.array([variable.minimum for variable in variables], np.int64),
             maximum=np.array([UNBOUNDED if variable.maximum is None else variable.maximum for variable in variables], np.int64),
-            everyone=np.uint64((1 << len(variables)) - 1),
         ),
         conditions=_condition_table(plan.conditions, spans, [variable.maximum == 1 for variable in variables]),
         programs=programs,
-        minimal=np.uint64(sum(1 << v for v, mask in enumerate(before) if mask == 0)),
+        minimal=sum(1 << v for v, mask in enumerate(branch.before) if mask == 0),
         fewest=sum(variable.minimum for variable in variables),
     )
 
 
-def members(mask: int) -> list[int]:
-    """The variables in a label mask."""
-    return [v for v in range(mask.bit_length()) if mask >> v & 1]
-
-
-def _union(masks: Sequence[int]) -> int:
-    return reduce(or_, masks, 0)
-
-
-def _transposed(masks: Sequence[int]) -> list[int]:
-    """Of a relation given as "mask of those before each" the "mask of those behind each"."""
-    return [sum(1 << w for w, mask in enumerate(masks) if mask >> v & 1) for v in range(len(masks))]
+def _relation(before: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """[u, v]: whether ``before[v]``, a mask of bits, has that of u."""
+    size = -(-len(before) // 8)
+    masks = np.frombuffer(b"".join(mask.to_bytes(size, "little") for mask in before), np.uint8).reshape(-1, size)
+    bits = np.unpackbits(masks, axis=1, count=len(before), bitorder="little")
+    return np.ascontiguousarray(bits.T).astype(np.bool_)
 
 
 def _condition_table(conditions: Sequence[PlannedCondition], spans: Sequence[tuple[int, int]], single: Sequence[bool]) -> ConditionTable:
@@ -95,7 +85,6 @@ def _condition_table(conditions: Sequence[PlannedCondition], spans: Sequence[tup
     return ConditionTable(
         first=_offsets([len(own) for own in listed]),
         listed=np.array([c for own in listed for c in own], np.int64),
-        needs=np.array([condition.needs for condition in conditions], np.uint64),
         part_first=_offsets([len(condition.parts) for condition in conditions]),
         variable=np.array([part.variable for part in parts], np.int64),
         each=np.array([part.each for part in parts], np.int64),
@@ -116,7 +105,7 @@ def _condition_table(conditions: Sequence[PlannedCondition], spans: Sequence[tup
     )
 
 
-def _offsets(sizes: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _offsets(sizes: Sequence[int] | npt.NDArray[np.int64]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
 

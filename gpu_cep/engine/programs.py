@@ -73,7 +73,7 @@ def null_words(masks: Sequence[npt.NDArray[np.bool_] | None], length: int) -> np
     return words
 
 
-def stacked(arrays: Sequence[Array], length: int, dtype: type) -> Array:
+def stacked(arrays: Sequence[Array], length: int, dtype: npt.DTypeLike) -> Array:
     """Columns as one matrix [column, row]; a single one is not copied."""
     if len(arrays) == 1 and arrays[0].dtype == dtype:
         return arrays[0].reshape(1, -1)

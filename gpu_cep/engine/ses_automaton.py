@@ -65,7 +65,7 @@ class SesAutomaton:
         found: list[Matches] = []
         capacity = len(starts) + 16
         output = _output(capacity, min(capacity * (tables.fewest + 2), _LARGEST_BUFFER) + _PATH, variables)
-        run = new_run(_PATH, variables, tables.conditions, tables.programs)
+        run = new_run(_PATH, tables.pattern, tables.conditions, tables.programs)
         status = OUTPUT_FULL
         while status != FINISHED:
             status = self._advance(batch, windows, starts, ends, run, output, counting=False)
@@ -91,7 +91,7 @@ class SesAutomaton:
         starts, ends = candidates.starts, _window_ends(windows, candidates)
         tables = self.search.tables
         variables = len(tables.pattern.order)
-        run = new_run(_PATH, variables, tables.conditions, tables.programs)
+        run = new_run(_PATH, tables.pattern, tables.conditions, tables.programs)
         output = _output(0, 0, variables)
         status, spent = PATH_FULL, 0
         while status != FINISHED:

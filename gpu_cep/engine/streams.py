@@ -26,8 +26,8 @@ class OrderedEvents:
 
     ``offsets[s]`` is where stream s begins (one more entry than streams,
     empty streams among them), `times` float64 or uint64 (int64 seen so that
-    differences cannot overflow), `rows` the input row numbers, `labels` words
-    of as few bits as hold the variables.
+    differences cannot overflow), `rows` the input row numbers, `labels` [word,
+    event] with as few bits as hold the variables.
     `keys_ordered`: the streams ascend with their keys.
 
     Where windows were judged before, only the events of candidate windows are
@@ -75,12 +75,13 @@ def order_events(
     inputs = [times, *(columns.values(column) for column in layout.columns)]
     offsets, arrays = _by_stream(labelled, keys, inputs, threads)
     arrays = _in_time_order(columns, plan.query.order_by, offsets, arrays, threads)
-    ordered_times, rows, labels, *bank = arrays
+    ordered_times, rows, *others = arrays
+    words, bank = others[: len(labelled.labels[0])], others[len(labelled.labels[0]) :]
     ints, floats = bank[: len(layout.ints)], bank[len(layout.ints) :]
     return OrderedEvents(
         offsets=offsets,
         times=ordered_times if ordered_times.dtype.kind == "f" else ordered_times.view(np.uint64),
-        labels=labels,
+        labels=stacked(words, len(rows), words[0].dtype),
         rows=rows,
         bank=ColumnBank(
             ints=stacked(ints, len(rows), np.int64),
@@ -97,7 +98,7 @@ def _at(mask: npt.NDArray[np.bool_] | None, rows: Indices) -> npt.NDArray[np.boo
 
 
 def _by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array]]:
-    """Where each stream begins, and its events: times, row numbers, labels and the other input columns, in input order."""
+    """Where each stream begins, and its events: times, row numbers, label words and the other input columns, in input order."""
     if keys.codes is None:
         return _gathered(labelled, inputs, threads)
     return _scattered(labelled, keys.codes, keys, inputs, threads)
@@ -105,7 +106,7 @@ def _by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Array], 
 
 def _gathered(labelled: LabelledEvents, inputs: list[Array], threads: int) -> tuple[Indices, list[Array]]:
     """All kept events as one stream, in input order."""
-    rows, labels = np.concatenate(labelled.rows), np.concatenate(labelled.labels)
+    rows, labels = np.concatenate(labelled.rows), np.concatenate(labelled.labels, axis=1)
     targets = [column if len(rows) == len(column) else np.empty(len(rows), column.dtype) for column in inputs]
 
     def fill(span: tuple[int, int]) -> None:
@@ -115,7 +116,7 @@ def _gathered(labelled: LabelledEvents, inputs: list[Array], threads: int) -> tu
 
     spread(fill, slices(len(rows), threads), threads)
     times, *others = targets
-    return np.array([0, len(rows)], np.int64), [times, rows, labels, *others]
+    return np.array([0, len(rows)], np.int64), [times, rows, *labels, *others]
 
 
 def _scattered(labelled: LabelledEvents, codes: Array, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array]]:
@@ -132,17 +133,20 @@ def _scattered(labelled: LabelledEvents, codes: Array, keys: StreamKeys, inputs:
         np.empty(size, labelled.rows[0].dtype),
         np.empty(size, labelled.labels[0].dtype),
     )
+    further_words = [np.empty(size, word.dtype) for word in labelled.labels[0][1:]]
     targets = [np.empty(size, column.dtype) for column in others]
 
     def place(part: int) -> None:
-        rows = labelled.rows[part]
-        destinations = np.empty(len(rows) if others else 0, np.int32)
-        place_events(rows, labelled.labels[part], times, codes, counts[part], *placed, destinations)
+        rows, (word, *words) = labelled.rows[part], labelled.labels[part]
+        destinations = np.empty(len(rows) if others or words else 0, np.int32)
+        place_events(rows, word, times, codes, counts[part], *placed, destinations)
+        for further, target in zip(words, further_words, strict=True):
+            target[destinations] = further
         for column, target in zip(others, targets, strict=True):
             scatter(0, len(rows), rows, destinations, column, target)
 
     spread(place, parts, threads)
-    return offsets, [*placed, *targets]
+    return offsets, [*placed, *further_words, *targets]
 
 
 def _in_time_order(columns: EventColumns, order_by: tuple[int, ...], offsets: Indices, arrays: list[Array], threads: int) -> list[Array]:

@@ -1,6 +1,6 @@
 """The SES automaton (thesis Alg. 2) as a resumable depth-first enumeration, one run per candidate window.
 
-A state is the set of variables bound so far, computed and never tabulated.
+A state is how often each variable is bound so far, computed and never tabulated.
 From each state the run jumps to the next event that some variable can bind,
 through the next-occurrence arrays, so irrelevant events cost nothing. The
 instances of Alg. 2 that branch from one event are the choices at one place of
@@ -15,13 +15,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gpu_cep_kernels.conditions import conditions_hold
 from gpu_cep_kernels.jit import rule, sequential
-from gpu_cep_kernels.rules import bit, following
+from gpu_cep_kernels.rules import following, is_labelled
 from gpu_cep_kernels.tables import (
-    BOUND,
     CANDIDATE,
     DEPTH,
     ERROR_CONDITION,
@@ -32,9 +29,9 @@ from gpu_cep_kernels.tables import (
     OVERFLOWED,
     PATH_FULL,
     PHASE,
-    SATISFIED,
     STEPS,
     STEPS_SPENT,
+    UNSATISFIED,
 )
 
 BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
@@ -44,71 +41,85 @@ BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
 def _begin(start: int, labels: Any, pattern: Any, run: Any) -> None:
     """The choices at the start event: the variables that nothing precedes and whose properties it satisfies."""
     run.choice_event[0] = start
-    run.choices[0] = np.uint64(0)
-    for v in range(pattern.before.size):
-        if pattern.before[v] == 0 and labels[start] & bit(v):
-            run.choices[0] |= bit(v)
+    left = 0
+    for k in range(_available(pattern, run)):
+        v = run.available[k]
+        if is_labelled(start, v, labels):
+            run.choices[0, left] = v
+            left += 1
+    run.left[0] = left
 
 
 @rule
 def _bind_next(depth: int, pattern: Any, run: Any) -> None:
-    """Bind the event at place `depth` to the first variable chosen for it that is left."""
-    v = 0
-    while run.choices[depth] & bit(v) == 0:
-        v += 1
-    run.choices[depth] &= ~bit(v)
-    run.event[depth] = run.choice_event[depth]
+    """Bind the event at place `depth` to the last variable chosen for it that is left."""
+    left = run.left[depth] - 1
+    v = run.choices[depth, left]
+    event = run.choice_event[depth]
+    bound = run.bound[v] + 1
+    run.left[depth] = left
+    run.event[depth] = event
     run.bound_to[depth] = v
     run.earlier[depth] = run.last[v]
     run.last[v] = depth
-    run.bound[v] += 1
-    run.masks[BOUND] |= bit(v)
-    if run.bound[v] >= pattern.minimum[v]:
-        run.masks[SATISFIED] |= bit(v)
-    run.choice_event[depth + 1] = run.event[depth]
-    run.choices[depth + 1] = np.uint64(0)
+    run.bound[v] = bound
+    _block_others(v, 1 if bound == 1 else 0, -1 if bound == pattern.minimum[v] else 0, pattern, run)
+    run.choice_event[depth + 1] = event
+    run.left[depth + 1] = 0
 
 
 @rule
 def _unbind(depth: int, pattern: Any, run: Any) -> None:
     """Take the event at place `depth` back from its variable."""
     v = run.bound_to[depth]
+    bound = run.bound[v]
     run.last[v] = run.earlier[depth]
-    run.bound[v] -= 1
-    if run.bound[v] == 0:
-        run.masks[BOUND] &= ~bit(v)
-    if run.bound[v] < pattern.minimum[v]:
-        run.masks[SATISFIED] &= ~bit(v)
+    run.bound[v] = bound - 1
+    _block_others(v, -1 if bound == 1 else 0, 1 if bound == pattern.minimum[v] else 0, pattern, run)
 
 
 @rule
-def _is_complete(pattern: Any, run: Any) -> bool:
+def _block_others(v: int, bound: int, unsatisfied: int, pattern: Any, run: Any) -> None:
+    """Account for v, which blocks those before it once it is bound, and those behind it until it binds its minimum.
+
+    `bound` and `unsatisfied` say whether it has come to be so (1), has ceased to be so (-1), or neither (0).
+    """
+    run.state[UNSATISFIED] += unsatisfied
+    if bound != 0 or unsatisfied != 0:
+        for u in range(pattern.order.size):
+            run.blockers[u] += bound * pattern.precedes[u, v] + unsatisfied * pattern.precedes[v, u]
+
+
+@rule
+def _is_complete(run: Any) -> bool:
     """Whether every variable binds its minimum."""
-    return run.masks[SATISFIED] == pattern.everyone
+    return run.state[UNSATISFIED] == 0
 
 
 @rule
-def _available(pattern: Any, run: Any) -> Any:
-    """The variables that may bind a further event.
+def _available(pattern: Any, run: Any) -> int:
+    """List the variables that may bind a further event; returns how many.
 
     All before them have their minimum, none behind them is bound, and they are below their maximum.
     """
-    available = np.uint64(0)
-    for v in range(pattern.before.size):
-        ready = pattern.before[v] & ~run.masks[SATISFIED] == 0 and pattern.behind[v] & run.masks[BOUND] == 0
-        if ready and run.bound[v] < pattern.maximum[v]:
-            available |= bit(v)
-    return available
+    count = 0
+    for v in range(pattern.order.size):
+        if run.blockers[v] == 0 and run.bound[v] < pattern.maximum[v]:
+            run.available[count] = v
+            count += 1
+    return count
 
 
 @rule
 def _earliest_place(v: int, position: int, after: Any, pattern: Any, run: Any) -> int:
-    """The first event that may be bound to v: behind `position`, and later than all events of the variables before v."""
+    """The first event that may be bound to v: behind `position`, and later than all events of the variables before v.
+
+    Of these only the last ones count, which precede v immediately.
+    """
     begin = position + 1
     if after.size > 0:
-        for u in range(pattern.before.size):
-            if pattern.before[v] & bit(u):
-                begin = max(begin, following(after, run.event[run.last[u]]))
+        for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
+            begin = max(begin, following(after, run.event[run.last[pattern.direct[k]]]))
     return begin
 
 
@@ -118,7 +129,7 @@ def _can_complete(position: int, end: int, after: Any, occurrence: Any, pattern:
     true = True
     for place in range(pattern.order.size):
         v = pattern.order[place]
-        if run.masks[BOUND] & bit(v):
+        if run.bound[v] > 0:
             run.earliest[v] = run.event[run.last[v]]
         elif true:
             begin = position + 1
@@ -130,47 +141,45 @@ def _can_complete(position: int, end: int, after: Any, occurrence: Any, pattern:
 
 
 @rule
-def _nearest(available: Any, position: int, end: int, after: Any, occurrence: Any, pattern: Any, run: Any) -> int:
-    """The first event behind `position` that the label of an available variable allows, or `end`."""
+def _nearest(available: int, position: int, end: int, after: Any, occurrence: Any, pattern: Any, run: Any) -> int:
+    """The first event behind `position` that the label of one of the `available` variables allows, or `end`."""
     nearest = end
-    for v in range(pattern.before.size):
-        if available & bit(v):
-            nearest = min(nearest, occurrence[v, _earliest_place(v, position, after, pattern, run)])
+    for k in range(available):
+        v = run.available[k]
+        run.next_place[k] = occurrence[v, _earliest_place(v, position, after, pattern, run)]
+        nearest = min(nearest, run.next_place[k])
     return nearest
 
 
 @rule
-def _choices_at(
-    event: int,
-    available: Any,
+def _choose(
+    depth: int,
+    nearest: int,
+    available: int,
     position: int,
-    labels: Any,
     after: Any,
+    occurrence: Any,
     base: int,
     pattern: Any,
     conditions: Any,
     programs: Any,
     bank: Any,
     run: Any,
-) -> Any:
-    """ext(g, e): the available variables that `event` may be bound to."""
-    found = np.uint64(0)
-    for v in range(pattern.before.size):
-        if (
-            available & bit(v)
-            and labels[event] & bit(v)
-            and _earliest_place(v, position, after, pattern, run) <= event
-            and conditions_hold(v, event, run.masks[BOUND], base, conditions, programs, bank, run)
-        ):
-            found |= bit(v)
-    return found
+) -> int:
+    """ext(g, e): the choices at `depth` are the available variables that the nearest event behind `position` may be bound to."""
+    left = 0
+    for k in range(available):
+        v = run.available[k]
+        if run.next_place[k] == nearest and conditions_hold(v, nearest, base, conditions, programs, bank, run):
+            run.choices[depth, left] = v
+            left += 1
+    return left
 
 
 @rule
 def _search(
     depth: int,
     end: int,
-    labels: Any,
     after: Any,
     occurrence: Any,
     base: int,
@@ -188,19 +197,19 @@ def _search(
     available = _available(pattern, run)
     position = run.choice_event[depth]
     nearest = position
-    found = np.uint64(0)
-    viable = available != 0
-    if viable and passes_over and not _is_complete(pattern, run):
+    left = 0
+    viable = available > 0
+    if viable and passes_over and not _is_complete(run):
         viable = _can_complete(position, end, after, occurrence, pattern, run)
-    while viable and found == 0:
+    while viable and left == 0:
         run.state[STEPS] += 1
         nearest = _nearest(available, position, end, after, occurrence, pattern, run)
         viable = nearest < end
         if viable:
-            found = _choices_at(nearest, available, position, labels, after, base, pattern, conditions, programs, bank, run)
+            left = _choose(depth, nearest, available, position, after, occurrence, base, pattern, conditions, programs, bank, run)
             position = nearest
-    run.choices[depth] = found
-    run.choice_event[depth] = nearest if found != 0 else end
+    run.left[depth] = left
+    run.choice_event[depth] = nearest if left > 0 else end
 
 
 @rule
@@ -222,10 +231,10 @@ def _write_match(w: int, match_starts: Any, match_counts: Any, match_events: Any
 
 
 @rule
-def _phase_after_take(depth: int, end: int, passes_over: bool, bound_one: bool, pattern: Any, run: Any) -> int:
+def _phase_after_take(depth: int, end: int, passes_over: bool, bound_one: bool, run: Any) -> int:
     """What comes once the choices at a place have been looked at: an event was bound there (`bound_one`), or none was left."""
     if bound_one:
-        phase = REPORT if passes_over and _is_complete(pattern, run) else SEARCH
+        phase = REPORT if passes_over and _is_complete(run) else SEARCH
     elif passes_over and depth > 0 and run.choice_event[depth] < end:
         phase = SEARCH
     else:
@@ -275,20 +284,20 @@ def enumerate_matches(
         if phase == BEGIN:
             _begin(candidates[w], labels, pattern, run)
             phase = TAKE
-        elif phase == TAKE and run.choices[depth] != 0 and depth >= run.event.size:
+        elif phase == TAKE and run.left[depth] > 0 and depth >= run.event.size:
             status = PATH_FULL
-        elif phase == TAKE and run.choices[depth] != 0:
+        elif phase == TAKE and run.left[depth] > 0:
             _bind_next(depth, pattern, run)
             depth += 1
-            phase = _phase_after_take(depth, end, passes_over, True, pattern, run)
+            phase = _phase_after_take(depth, end, passes_over, True, run)
         elif phase == TAKE:
-            phase = _phase_after_take(depth, end, passes_over, False, pattern, run)
+            phase = _phase_after_take(depth, end, passes_over, False, run)
             if phase == TAKE:
                 depth -= 1
                 _unbind(depth, pattern, run)
         elif phase == SEARCH:
-            _search(depth, end, labels, after, occurrence, base, passes_over, pattern, conditions, programs, bank, run)
-            phase = REPORT if run.choices[depth] == 0 and not passes_over and _is_complete(pattern, run) else TAKE
+            _search(depth, end, after, occurrence, base, passes_over, pattern, conditions, programs, bank, run)
+            phase = REPORT if run.left[depth] == 0 and not passes_over and _is_complete(run) else TAKE
             if state[ERROR_CONDITION] != 0:
                 status = OVERFLOWED
             elif state[STEPS] > limit:

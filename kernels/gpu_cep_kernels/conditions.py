@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_cep_kernels.expressions import holds, run_program
 from gpu_cep_kernels.jit import rule
-from gpu_cep_kernels.rules import bit, compare
+from gpu_cep_kernels.rules import compare
 from gpu_cep_kernels.tables import BY_INTS, BY_PROGRAM, CONSECUTIVELY, ERROR_CONDITION, PAIRWISE
 
 
@@ -70,16 +70,19 @@ def _set_rows(g: int, v: int, event: int, cursor: int, base: int, conditions: An
 
 @rule
 def _pair_holds(c: int, v: int, event: int, base: int, conditions: Any, bank: Any, run: Any) -> bool:
-    """Whether condition c, a comparison of two single variables, holds with `event` as the event of v."""
+    """Whether condition c, a comparison of two single variables, holds with `event` as the event of v; true while the other is unbound."""
     left, right = conditions.left_variable[c], conditions.right_variable[c]
-    left_event = event if left == v else run.event[run.last[left]]
-    right_event = event if right == v else run.event[run.last[right]]
-    return _compared(c, base + left_event, base + right_event, conditions, bank)
+    place = run.last[right if left == v else left]
+    true = True
+    if place >= 0:
+        other = run.event[place]
+        true = _compared(c, base + (event if left == v else other), base + (event if right == v else other), conditions, bank)
+    return true
 
 
 @rule
 def condition_holds(c: int, v: int, event: int, base: int, conditions: Any, programs: Any, bank: Any, run: Any) -> bool:
-    """Whether condition c holds for all combinations of the bound events with `event` as the new one of v."""
+    """Whether condition c holds for all combinations of the bound events with `event` as the new one of v; true if there are none."""
     first, last = conditions.part_first[c], conditions.part_first[c + 1]
     combined = True
     for g in range(first, last):
@@ -112,15 +115,23 @@ def condition_holds(c: int, v: int, event: int, base: int, conditions: Any, prog
 
 
 @rule
-def conditions_hold(v: int, event: int, bound: Any, base: int, conditions: Any, programs: Any, bank: Any, run: Any) -> bool:
-    """Whether all conditions that read v and whose variables are bound hold with `event` bound to v."""
-    known = bound | bit(v)
+def is_decided(c: int, v: int, conditions: Any, run: Any) -> bool:
+    """Whether all variables of condition c but v are bound."""
+    decided = True
+    for g in range(conditions.part_first[c], conditions.part_first[c + 1]):
+        u = conditions.variable[g]
+        decided = decided and (u == v or run.last[u] >= 0)
+    return decided
+
+
+@rule
+def conditions_hold(v: int, event: int, base: int, conditions: Any, programs: Any, bank: Any, run: Any) -> bool:
+    """Whether all conditions that read v and whose other variables are bound hold with `event` bound to v."""
     true = True
     for k in range(conditions.first[v], conditions.first[v + 1]):
         c = conditions.listed[k]
-        if true and (conditions.needs[c] & ~known) == 0:
-            if conditions.left_variable[c] >= 0:
-                true = _pair_holds(c, v, event, base, conditions, bank, run)
-            else:
-                true = condition_holds(c, v, event, base, conditions, programs, bank, run)
+        if true and conditions.left_variable[c] >= 0:
+            true = _pair_holds(c, v, event, base, conditions, bank, run)
+        elif true:
+            true = condition_holds(c, v, event, base, conditions, programs, bank, run)
     return true

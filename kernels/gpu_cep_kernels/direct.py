@@ -30,7 +30,7 @@ def count_bindings(
     """``counts[w, v]``: how many events variable v binds in the match that starts at event ``starts[w]``."""
     size = clock.size
     for w in range(low, high):
-        for v in range(pattern.before.size):
+        for v in range(pattern.order.size):
             count = 1
             if pattern.maximum[v] != 1:
                 end = _binding_end(w, v, pattern, earliest, size)

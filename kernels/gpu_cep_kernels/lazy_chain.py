@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.conditions import condition_holds, is_null
+from gpu_cep_kernels.conditions import condition_holds, is_decided, is_null
 from gpu_cep_kernels.jit import rule, sequential
 from gpu_cep_kernels.rules import bit, compare, mirrored, within
 from gpu_cep_kernels.tables import (
@@ -71,7 +71,7 @@ def new_chain(order: Ints, buffers: InputBuffers, pattern: PatternTable, own: in
     variables = len(order)
     cursor, stop = np.zeros(variables, np.int64), np.zeros(variables, np.int64)
     cursor[0], stop[0] = buffers.first[order[0]], buffers.first[order[0] + 1]
-    if int(pattern.behind[order[0]]).bit_count() == variables - 1:
+    if pattern.precedes[order[0]].sum() == variables - 1:
         # the pivot is the first event of its matches
         stop[0] = cursor[0] + np.searchsorted(buffers.events[cursor[0] : stop[0]], own)
     return Chain(
@@ -144,9 +144,9 @@ def _narrow(
     prec, succ = -1, times.size
     for d in range(depth):
         u = chain.order[d]
-        if pattern.before[v] & bit(u):
+        if pattern.precedes[u, v]:
             prec = max(prec, run.event[d])
-        if pattern.behind[v] & bit(u):
+        if pattern.precedes[v, u]:
             succ = min(succ, run.event[d])
     begin, end = max(begin, prec + 1), min(end, succ)
     step = 1
@@ -235,13 +235,12 @@ def _select_unbound(events: Any, size: int, depth: int, run: Any) -> int:
 
 
 @rule
-def _select(v: int, depth: int, events: Any, size: int, bound: Any, base: int, conditions: Any, programs: Any, bank: Any, run: Any) -> int:
+def _select(v: int, depth: int, events: Any, size: int, base: int, conditions: Any, programs: Any, bank: Any, run: Any) -> int:
     """Keep those of ``events[:size]`` that may be bound to v at `depth`; returns how many."""
     size = _select_unbound(events, size, depth, run)
-    known = bound | bit(v)
     for k in range(conditions.first[v], conditions.first[v + 1]):
         c = conditions.listed[k]
-        if (conditions.needs[c] & ~known) == 0:
+        if is_decided(c, v, conditions, run):
             if conditions.left_variable[c] >= 0:
                 size = _select_pairs(c, v, events, size, base, conditions, bank, run)
             else:
@@ -297,9 +296,6 @@ def enumerate_chain(
     variables = chain.order.size
     state = run.state
     depth = state[DEPTH]
-    bound = np.uint64(0)
-    for d in range(depth):
-        bound |= bit(chain.order[d])
     first_stream = _stream_of(base, offsets)
     s = _stream_of(base + chain.block[0, 0], offsets)
     steps = 0
@@ -310,7 +306,6 @@ def enumerate_chain(
         if chain.taken[depth] == chain.kept[depth] and chain.cursor[depth] == chain.stop[depth]:
             depth -= 1
             if depth >= 0:
-                bound &= ~bit(chain.order[depth])
                 run.last[chain.order[depth]] = -1
         elif chain.taken[depth] == chain.kept[depth]:
             begin = chain.cursor[depth]
@@ -322,7 +317,7 @@ def enumerate_chain(
                 s += 1
             chain.cursor[depth] = begin + size
             chain.taken[depth] = 0
-            chain.kept[depth] = _select(v, depth, block, size, bound, base, conditions, programs, bank, run)
+            chain.kept[depth] = _select(v, depth, block, size, base, conditions, programs, bank, run)
             steps += size
             if state[ERROR_CONDITION] != 0:
                 status = OVERFLOWED
@@ -333,7 +328,6 @@ def enumerate_chain(
             chain.taken[depth] += 1
             run.event[depth] = event
             run.last[v] = depth
-            bound |= bit(v)
             chain.earliest[depth + 1] = min(chain.earliest[depth], event)
             chain.latest[depth + 1] = max(chain.latest[depth], event)
             depth += 1

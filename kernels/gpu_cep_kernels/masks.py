@@ -1,5 +1,7 @@
-"""Property bit masks: one label word per event, bit v set where the event satisfies all properties of variable v.
+"""Property bit masks: a label word per event, bit v set where the event satisfies all properties of variable v.
 
+A pattern of more variables than a word has bits has several words of labels:
+the kernels here, and all that read labels, take one of them at a time.
 Each kernel clears the bits that one table of properties denies; the caller
 runs them chunk by chunk, so that a chunk's labels stay in cache.
 """
@@ -58,8 +60,8 @@ def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> 
 
 
 @sequential
-def compact(low: int, labels: Any, keeps_all: bool, rows: Any, kept: Any) -> int:
-    """Write row numbers and labels of the block's events whose label is not empty (or of all); returns how many.
+def compact(low: int, marks: Any, labels: Any, keeps_all: bool, rows: Any, kept: Any) -> int:
+    """Write row numbers and labels of the block's events whose mark is not 0 (or of all); returns how many.
 
     `rows` and `kept` need one slot more than they may receive: every event is
     written, and only those that are kept move the end.
@@ -68,5 +70,5 @@ def compact(low: int, labels: Any, keeps_all: bool, rows: Any, kept: Any) -> int
     for e in range(labels.size):
         rows[count] = low + e
         kept[count] = labels[e]
-        count += keeps_all or labels[e] != 0
+        count += keeps_all or marks[e] != 0
     return count

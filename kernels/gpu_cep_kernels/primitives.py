@@ -8,22 +8,38 @@ named.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
+
+from gpu_cep_kernels.rules import LABEL_BITS
 
 Array = Any  # of the array module
 
 
 def label_flags(labels: Array, variable: int) -> Array:
-    """1 where the label has the variable's bit, else 0; as wide as the labels."""
+    """1 where the labels [word, event] have the variable's bit, else 0; as wide as a label word."""
     word = labels.dtype.type
-    return (labels >> word(variable)) & word(1)
+    return (labels[variable // LABEL_BITS] >> word(variable % LABEL_BITS)) & word(1)
+
+
+def merged_words(labels: Array) -> Array:
+    """A word per event that is 0 where its label has no bit; a single word is itself."""
+    return reduce(or_, labels)
+
+
+def marked_events(labels: Array, variables: int) -> Array:
+    """A word per event that is 0 where its label has the bit of none of `variables`, a mask of bits."""
+    word = labels.dtype.type
+    wanted = [word(variables >> LABEL_BITS * k & np.iinfo(word).max) for k in range(len(labels))]
+    return merged_words([own & bits for own, bits in zip(labels, wanted, strict=True)])
 
 
 def prefix_counts(xp: Any, labels: Array, variables: int) -> Array:
     """As :func:`gpu_cep_kernels.summary.prefix_counts`: int32 [variable, event + 1]."""
-    counts = xp.zeros((variables, labels.size + 1), xp.int32)
+    counts = xp.zeros((variables, labels.shape[1] + 1), xp.int32)
     for v in range(variables):
         counts[v, 1:] = xp.cumsum(label_flags(labels, v), dtype=xp.int32)
     return counts
@@ -31,7 +47,7 @@ def prefix_counts(xp: Any, labels: Array, variables: int) -> Array:
 
 def next_occurrences(xp: Any, labels: Array, variables: int) -> Array:
     """As :func:`gpu_cep_kernels.windows.next_occurrences`: int32 [variable, event + 2]."""
-    size = labels.size
+    size = labels.shape[1]
     occurrence = xp.full((variables, size + 2), size, xp.int32)
     for v in range(variables):
         flags = label_flags(labels, v)
@@ -62,8 +78,13 @@ def later_events(xp: Any, times: Array, streams: Array) -> Array:
 
 
 def labels_overlap(labels: Array) -> bool:
-    """As :func:`gpu_cep_kernels.summary.labels_overlap`."""
-    return any_set((labels & (labels - labels.dtype.type(1))) != 0)
+    """As :func:`gpu_cep_kernels.summary.labels_overlap` of each word, and of words with each other."""
+    return any_set((labels & (labels - labels.dtype.type(1))) != 0) or words_overlap(labels)
+
+
+def words_overlap(labels: Array) -> bool:
+    """Whether two words of one event's label have a bit."""
+    return len(labels) > 1 and any_set((labels != 0).sum(axis=0) > 1)
 
 
 def any_set(flags: Array) -> bool:

@@ -11,6 +11,9 @@ from gpu_cep_kernels.jit import rule
 EQ, NE, LT, LE, GT, GE = range(6)
 COMPARISONS = {"eq": EQ, "ne": NE, "lt": LT, "le": LE, "gt": GT, "ge": GE}
 
+# Bits of the widest label word: of labels [word, event], word k is that of the variables from LABEL_BITS * k on.
+LABEL_BITS = 64
+
 UNBOUNDED = np.iinfo(np.int64).max
 MINIMUM_INT = np.iinfo(np.int64).min
 
@@ -70,8 +73,14 @@ def multiplied(left: int, right: int) -> tuple[int, bool]:
 
 @rule
 def bit(variable: int) -> np.uint64:
-    """The label bit of a variable."""
+    """The bit of a label word's variable."""
     return np.uint64(1) << np.uint64(variable)
+
+
+@rule
+def is_labelled(event: int, variable: int, labels: Any) -> bool:
+    """Whether the event satisfies the properties of a variable."""
+    return (labels[variable // LABEL_BITS, event] & bit(variable % LABEL_BITS)) != 0
 
 
 @rule

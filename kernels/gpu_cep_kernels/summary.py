@@ -31,15 +31,15 @@ def labels_overlap(labels: Any) -> bool:
 
 
 @sequential
-def select_starts(labels: Any, minimal: Any, starts: Any) -> int:
-    """The events that a match can start with (Condition 5.2): those that satisfy a variable which nothing precedes.
+def select_starts(marks: Any, starts: Any) -> int:
+    """The events whose mark is not 0; returns how many.
 
     `starts` needs one slot more than it may receive.
     """
     count = 0
-    for e in range(labels.size):
+    for e in range(marks.size):
         starts[count] = e
-        count += (labels[e] & minimal) != 0
+        count += marks[e] != 0
     return count
 
 
@@ -65,7 +65,7 @@ def summary_statistics(
 ) -> None:
     """The summary statistics of each window (thesis Def. 5.2): ``statistics[w, v]`` = cnt_v of the window [starts[w], ends[w])."""
     for w in range(low, high):
-        for v in range(pattern.before.size):
+        for v in range(pattern.order.size):
             statistics[w, v] = _statistic(v, starts[w], ends[w], after, pattern, occurrence, counts)
 
 
@@ -80,7 +80,7 @@ def judge_windows(
     for w in range(low, high):
         true = ends[w] - starts[w] >= fewest
         v = 0
-        while true and v < pattern.before.size:
+        while true and v < pattern.order.size:
             true = _statistic(v, starts[w], ends[w], after, pattern, occurrence, counts) >= pattern.minimum[v]
             v += 1
         holds[w] = true

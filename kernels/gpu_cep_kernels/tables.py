@@ -14,28 +14,28 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Words = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+# Variables by number; unsigned, so that as an index they need no test for their sign.
+Variables = npt.NDArray[np.uint16]
 
 
 class PatternTable(NamedTuple):
     """A strict partial order on variables with their quantifiers.
 
-    ``before[v]`` and ``behind[v]`` are label masks of the variables that
-    precede v and that v precedes. ``direct[direct_first[v]:direct_first[v + 1]]``
-    are those that precede it immediately; `following` likewise those that it
-    precedes immediately. ``order`` lists the variables topologically.
-    ``maximum[v]`` may be ``rules.UNBOUNDED``; `everyone` has the bits of all.
+    ``precedes[u, v]`` says whether u precedes v. ``direct[direct_first[v]:direct_first[v + 1]]``
+    are the variables that precede v immediately; `following` likewise those
+    that it precedes immediately. ``order`` lists the variables topologically.
+    ``maximum[v]`` may be ``rules.UNBOUNDED``.
     """
 
     order: Ints
-    before: Words
-    behind: Words
+    precedes: Flags
     direct_first: Ints
-    direct: Ints
+    direct: Variables
     following_first: Ints
-    following: Ints
+    following: Variables
     minimum: Ints
     maximum: Ints
-    everyone: np.uint64
 
 
 class ColumnBank(NamedTuple):
@@ -67,8 +67,8 @@ class ConditionTable(NamedTuple):
     """Conditions between bindings.
 
     ``listed[first[v]:first[v + 1]]`` are the conditions that read variable v.
-    Condition c needs the variables ``needs[c]``; its parts are
-    ``part_first[c]`` to ``part_first[c + 1]``. Part g reads variable
+    Condition c has the parts ``part_first[c]`` to ``part_first[c + 1]``, one
+    for each variable that it reads. Part g reads variable
     ``variable[g]``: the current event at role ``each[g]``, the one bound
     before at ``previous[g]`` (−1: not read), over all events, consecutive
     events or earlier events as ``spread[g]`` says. ``means[c]`` says how the
@@ -80,7 +80,6 @@ class ConditionTable(NamedTuple):
 
     first: Ints
     listed: Ints
-    needs: Words
     part_first: Ints
     variable: Ints
     each: Ints
@@ -105,20 +104,26 @@ class Run(NamedTuple):
 
     ``event[d]``, ``bound_to[d]``, ``earlier[d]`` (the place of the event bound
     before to the same variable, or −1) describe the path; ``choice_event[d]``
-    and ``choices[d]`` (label mask) what may be bound at place d. ``last[v]``
-    is the place of v's latest event or −1, ``bound[v]`` their number.
-    ``state`` and ``masks`` are indexed by the constants below.
+    may be bound at place d to the variables ``choices[d, :left[d]]``.
+    ``last[v]`` is the place of v's latest event or −1, ``bound[v]`` their
+    number. ``blockers[v]`` counts the variables that keep v from binding:
+    those before it that bind less than their minimum, and those behind it that
+    are bound. ``available`` lists variables and ``next_place`` their next
+    events while one is sought. ``state`` is indexed by the constants below.
     """
 
     event: Ints
-    bound_to: Ints
+    bound_to: Variables
     earlier: Ints
     choice_event: Ints
-    choices: Words
+    choices: Variables
+    left: Ints
     last: Ints
     bound: Ints
+    blockers: Ints
+    available: Variables
+    next_place: Ints
     state: Ints
-    masks: Words
     earliest: Ints
     cursor: Ints
     rows: Ints
@@ -127,28 +132,33 @@ class Run(NamedTuple):
     null_registers: npt.NDArray[np.bool_]
 
 
-CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION = range(7)
-STATE_SIZE = 7
+# UNSATISFIED: the variables that bind less than their minimum.
+CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION, UNSATISFIED = range(8)
+STATE_SIZE = 8
 
 # Why an enumeration stopped.
 FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, OVERFLOWED = range(5)
-# Label masks: the variables that bind an event, and those that bind their minimum.
-BOUND, SATISFIED = range(2)
 
 
-def new_run(depth: int, variables: int, conditions: ConditionTable, programs: ProgramTable) -> Run:
+def new_run(depth: int, pattern: PatternTable, conditions: ConditionTable, programs: ProgramTable) -> Run:
     """Scratch for one thread, with room for a path of `depth` events."""
     registers = max(1, programs.registers)
+    variables = len(pattern.order)
+    state = np.zeros(STATE_SIZE, np.int64)
+    state[UNSATISFIED] = variables
     return Run(
         event=np.zeros(depth, np.int64),
-        bound_to=np.zeros(depth, np.int64),
+        bound_to=np.zeros(depth, np.uint16),
         earlier=np.zeros(depth, np.int64),
         choice_event=np.zeros(depth + 1, np.int64),
-        choices=np.zeros(depth + 1, np.uint64),
+        choices=np.zeros((depth + 1, variables), np.uint16),
+        left=np.zeros(depth + 1, np.int64),
         last=np.full(variables, -1, np.int64),
         bound=np.zeros(variables, np.int64),
-        state=np.zeros(STATE_SIZE, np.int64),
-        masks=np.zeros(2, np.uint64),
+        blockers=pattern.precedes.sum(axis=0),
+        available=np.zeros(variables, np.uint16),
+        next_place=np.zeros(variables, np.int64),
+        state=state,
         earliest=np.zeros(variables, np.int64),
         cursor=np.zeros(max(1, variables), np.int64),
         rows=np.zeros(max(1, conditions.roles), np.int64),
@@ -162,6 +172,6 @@ def deepened(run: Run) -> Run:
     """`run` with room for a path twice as long."""
     grown = {
         name: np.concatenate([getattr(run, name), np.zeros_like(getattr(run, name))])
-        for name in ("event", "bound_to", "earlier", "choice_event", "choices")
+        for name in ("event", "bound_to", "earlier", "choice_event", "choices", "left")
     }
     return run._replace(**grown)

@@ -93,7 +93,7 @@ def test_summary_statistics_of_figure_5_4():
     assert found.numbers(slice(0, 5)) == [1, 2, 3, 10, 12]
     starts, ends = np.array([0, 0, 0, 0, 0, 1]), np.array([1, 2, 3, 4, 5, 5], np.int32)
     counts = np.empty(found.windows.occurrence.shape, np.int32)
-    prefix_counts(found.windows.labels, 3, counts)
+    prefix_counts(found.windows.labels[0], 3, counts)
     statistics = np.empty((6, 3), np.int32)
     windows, pattern = found.windows, found.tables.pattern
     summary_statistics(0, len(starts), starts, ends, windows.after, pattern, windows.occurrence, counts, statistics)

@@ -8,7 +8,7 @@ from itertools import accumulate, chain
 import numpy as np
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.rules import UNBOUNDED
+from gpu_cep_kernels.rules import LABEL_BITS, UNBOUNDED
 from gpu_cep_kernels.summary import prefix_counts
 from gpu_cep_kernels.tables import PatternTable
 from gpu_cep_kernels.windows import mark_streams, next_occurrences, window_ends
@@ -40,18 +40,13 @@ class Pattern:
         direct = [self.direct(v) for v in variables]
         following = [[w for w in variables if v in direct[w]] for v in variables]
 
-        def mask(members):
-            return sum(1 << u for u in members)
-
         return PatternTable(
             order=np.arange(len(variables)),
-            before=np.array([mask(self.before(v)) for v in variables], np.uint64),
-            behind=np.array([mask([w for w in variables if v in self.before(w)]) for v in variables], np.uint64),
+            precedes=np.array([[self.level[u] < self.level[v] for v in variables] for u in variables], np.bool_),
             direct_first=np.array([0, *accumulate(map(len, direct))], np.int64),
-            direct=np.array(list(chain(*direct)), np.int64),
+            direct=np.array(list(chain(*direct)), np.uint16),
             following_first=np.array([0, *accumulate(map(len, following))], np.int64),
-            following=np.array(list(chain(*following)), np.int64),
-            everyone=np.uint64(mask(variables)),
+            following=np.array(list(chain(*following)), np.uint16),
             minimum=np.array([minimum for minimum, _ in self.quantifiers], np.int64),
             maximum=np.array([UNBOUNDED if maximum is None else maximum for _, maximum in self.quantifiers], np.int64),
         )
@@ -76,16 +71,24 @@ class LabelStream:
     def arrays(self, variables):
         """What phase 1 makes of the stream."""
         size = len(self.labels)
-        labels, clock = np.array(self.labels, np.uint64), np.array(self.times, np.uint64)
+        labels, clock = label_words(self.labels, variables), np.array(self.times, np.uint64)
         stream_end, after = np.empty(size, np.int32), np.empty(size + 1, np.int32)
         mark_streams(0, np.array([0, size]), 0, 1, clock, stream_end, after)
         occurrence, counts = np.empty((variables, size + 2), np.int32), np.empty((variables, size + 1), np.int32)
-        next_occurrences(labels, variables, occurrence)
-        prefix_counts(labels, variables, counts)
+        for k, word in enumerate(labels):
+            own = slice(LABEL_BITS * k, min(LABEL_BITS * (k + 1), variables))
+            next_occurrences(word, own.stop - own.start, occurrence[own])
+            prefix_counts(word, own.stop - own.start, counts[own])
         ends = np.empty(size, np.int32)
         window_ends(0, size, np.arange(size), np.arange(size), clock, stream_end, np.uint64(self.length), ends)
         untied = not self.strict or len(set(self.times)) == size
         return Arrays(labels, clock, np.uint64(self.length), stream_end, after[:0] if untied else after, occurrence, counts, ends)
+
+
+def label_words(labels, variables):
+    """Labels as [word, event], with as many words as the variables take."""
+    words = range(-(-variables // LABEL_BITS))
+    return np.array([[label >> LABEL_BITS * k & (1 << LABEL_BITS) - 1 for label in labels] for k in words], np.uint64)
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,14 @@ def label_streams(draw, variables, max_size=9, exclusive=False):
 def problems(draw, quantifiers=QUANTIFIERS, max_size=9, exclusive=False):
     pattern = draw(patterns(quantifiers))
     return pattern, draw(label_streams(len(pattern.level), max_size, exclusive))
+
+
+def widened(pattern, stream, variables):
+    """The problem behind so many single variables that follow one another, and their events."""
+    sizes, quantifiers = (1,) * variables + pattern.sizes, ((1, 1),) * variables + pattern.quantifiers
+    labels = (*(1 << v for v in range(variables)), *(label << variables for label in stream.labels))
+    times = (*range(variables), *(variables + time for time in stream.times))
+    return Pattern(sizes, quantifiers), LabelStream(labels, times, stream.length + variables, stream.strict)
 
 
 def of_characters(text, sizes, quantifiers, length=100):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gpu_cep_kernels.automaton import FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, enumerate_matches
 from gpu_cep_kernels.tables import EVENTS, MATCHES, STEPS, ColumnBank, ConditionTable, ProgramTable, deepened, new_run
 from tests.kernels import reference
-from tests.kernels.streams import of_characters, problems
+from tests.kernels.streams import of_characters, problems, widened
 
 NONE, NO_WORDS = np.empty(0, np.int64), np.empty(0, np.uint64)
 NO_PROGRAMS = ProgramTable(np.empty((0, 4), np.int64), NONE, np.empty(0), np.empty(0, np.uint8), 1)
@@ -20,7 +20,7 @@ AMPLE = 1 << 20
 
 def no_conditions(variables):
     none = ConditionTable(**dict.fromkeys(ConditionTable._fields, NONE))
-    return none._replace(first=np.zeros(variables + 1, np.int64), needs=NO_WORDS, part_first=np.zeros(1, np.int64), roles=1)
+    return none._replace(first=np.zeros(variables + 1, np.int64), part_first=np.zeros(1, np.int64), roles=1)
 
 
 class Enumeration:
@@ -33,7 +33,7 @@ class Enumeration:
         minimal = (1 << pattern.sizes[0]) - 1
         self.starts = np.array([e for e, label in enumerate(stream.labels) if label & minimal], np.int64)
         self.conditions = no_conditions(self.variables)
-        self.run = new_run(path, self.variables, self.conditions, NO_PROGRAMS)
+        self.run = new_run(path, pattern.table(), self.conditions, NO_PROGRAMS)
         self.output = np.empty(matches, np.int64), np.empty((matches, self.variables), np.int32), np.empty(64 * matches, np.int64)
         self.totals = np.zeros(len(self.starts), np.int64)
         self.found, self.stops = [], set()
@@ -78,6 +78,16 @@ def test_matches_of_label_streams(passes_over):
     @given(problems(max_size=8 if passes_over else 14))
     def check(problem):
         assert Enumeration(*problem, passes_over).finished().matches() == reference.matches(*problem, passes_over)
+
+    check()
+
+
+@STRATEGIES
+def test_labels_of_two_words(passes_over):
+    @given(problems(max_size=6), st.sampled_from([60, 62, 64]))
+    def check(problem, variables):
+        wide = widened(*problem, variables)
+        assert Enumeration(*wide, passes_over).finished().matches() == reference.matches(*wide, passes_over)
 
     check()
 

@@ -92,9 +92,10 @@ def test_mask_by_truth_leaves_the_others_where_false(data, truth, others):
     assert labels.tolist() == [EVERYONE] * low + masked + [EVERYONE] * (len(truth) - high)
 
 
-@given(st.integers(0, 2**40), st.lists(st.sampled_from([0, 1, 2**63, EVERYONE]), max_size=20), st.booleans())
-def test_compact_keeps_events_with_a_label_or_all(low, labels, keeps_all):
+@given(st.integers(0, 2**40), st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0, 1, 2**63, EVERYONE])), max_size=20), st.booleans())
+def test_compact_keeps_marked_events_or_all(low, events, keeps_all):
+    marks, labels = [mark for mark, _ in events], [label for _, label in events]
     rows, kept = np.full(len(labels) + 1, -1), words([7] * (len(labels) + 1))
-    count = compact(low, words(labels), keeps_all, rows, kept)
-    expected = [(low + e, label) for e, label in enumerate(labels) if label or keeps_all]
+    count = compact(low, words(marks), words(labels), keeps_all, rows, kept)
+    expected = [(low + e, label) for e, (mark, label) in enumerate(events) if mark or keeps_all]
     assert list(zip(rows[:count].tolist(), kept[:count].tolist(), strict=True)) == expected

@@ -21,7 +21,7 @@ def test_prefix_counts(word):
         labels = np.array(values, word)
         expected = np.empty((8, len(labels) + 1), np.int32)
         summary.prefix_counts(labels, 8, expected)
-        found = primitives.prefix_counts(np, labels, 8)
+        found = primitives.prefix_counts(np, labels.reshape(1, -1), 8)
         assert found.dtype == expected.dtype
         assert found.tolist() == expected.tolist()
 
@@ -40,7 +40,7 @@ def test_next_occurrences(word):
         labels = np.array(values, word)
         expected = np.empty((8, len(labels) + 2), np.int32)
         windows.next_occurrences(labels, 8, expected)
-        found = primitives.next_occurrences(np, labels, 8)
+        found = primitives.next_occurrences(np, labels.reshape(1, -1), 8)
         assert found.dtype == expected.dtype
         assert found.tolist() == expected.tolist()
 
@@ -50,7 +50,7 @@ def test_next_occurrences(word):
 @given(LABELS)
 def test_labels_overlap(values):
     labels = np.array(values, np.uint64)
-    assert primitives.labels_overlap(labels) == bool(summary.labels_overlap(labels))
+    assert primitives.labels_overlap(labels.reshape(1, -1)) == bool(summary.labels_overlap(labels))
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5).map(sorted), min_size=1, max_size=4))

@@ -15,7 +15,7 @@ from gpu_cep.engine.slices import WHOLE, TimeSlice
 from gpu_cep.engine.streams import Indices
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.device import Array, Device, to_device
-from gpu_cep_kernels.primitives import covered_events, later_events, next_occurrences, prefix_counts
+from gpu_cep_kernels.primitives import covered_events, later_events, marked_events, next_occurrences, prefix_counts
 from gpu_cep_kernels.summary import chain_windows, judge_windows
 from gpu_cep_kernels.tables import PatternTable
 from gpu_cep_kernels.windows import window_ends
@@ -86,7 +86,7 @@ def windows_on_device(
     with profile.stage("occurrences"):
         occurrence = next_occurrences(xp, labels, query.variables)
     with profile.stage("starts"):
-        starts = xp.flatnonzero(labels[:owned] & labels.dtype.type(query.tables.minimal))
+        starts = xp.flatnonzero(marked_events(labels[:, :owned], query.tables.minimal))
         if query.own != WHOLE:
             starts = starts[query.own.holds(times[starts])]
     profile.add("windows", int(starts.size))
@@ -133,4 +133,4 @@ def covered(windows: DeviceWindows, candidates: DeviceCandidates) -> Array:
     """Whether each event of the batch falls into a candidate window."""
     starts = candidates.starts
     inside = starts if candidates.earliest is None else candidates.earliest.max(axis=0)
-    return covered_events(windows.device.xp, starts, windows.ends(starts, inside), windows.labels.size)
+    return covered_events(windows.device.xp, starts, windows.ends(starts, inside), windows.clock.size)

@@ -11,12 +11,12 @@ from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.engine.batches import reach, window_length
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.device.streams import DeviceEvents
+from gpu_cep.engine.labels import overlapping
 from gpu_cep.engine.programs import load_bank
 from gpu_cep.engine.streams import Indices, OrderedEvents
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels import primitives
 from gpu_cep_kernels.device import Array, Device, HostArray
-from gpu_cep_kernels.summary import labels_overlap
 from gpu_cep_kernels.windows import window_ends
 
 
@@ -58,7 +58,7 @@ class ResidentEvents:
 
     def part(self, low: int, high: int) -> tuple[Array, Array]:
         """Views."""
-        return self.events.times[low:high], self.events.labels[low:high]
+        return self.events.times[low:high], self.events.labels[:, low:high]
 
     def reach(self, last: int, stream_end: int) -> int:
         """Found by the kernel, for one window."""
@@ -81,7 +81,8 @@ class ResidentEvents:
     def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
         """Only what is picked is copied to the host."""
         device, places = self.device, self.device.upload(events)
-        times, labels, rows = (device.download(array[places]) for array in (self.events.times, self.events.labels, self.events.rows))
+        times, rows = device.download(self.events.times[places]), device.download(self.events.rows[places])
+        labels = device.download(device.xp.take(self.events.labels, places, axis=1))
         return _ordered(self, events, starts, times, labels, rows, self.events.keys_ordered)
 
 
@@ -100,8 +101,8 @@ class SpilledEvents:
 
     def part(self, low: int, high: int) -> tuple[Array, Array]:
         """Copies."""
-        times, labels = self.device.upload_slices([self.events.times, self.events.labels], low, high)
-        return times, labels
+        times, *words = self.device.upload_slices([self.events.times, *self.events.labels], low, high)
+        return times, self.device.xp.stack(words)
 
     def reach(self, last: int, stream_end: int) -> int:
         """Found on the host."""
@@ -109,7 +110,7 @@ class SpilledEvents:
 
     def overlapping(self) -> bool:
         """One pass on the host."""
-        return bool(labels_overlap(self.events.labels))
+        return overlapping(self.events.labels)
 
     def tied(self) -> bool:
         """One pass on the host."""
@@ -117,7 +118,7 @@ class SpilledEvents:
 
     def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
         """Copies of what is picked."""
-        times, labels, rows = self.events.times[events], self.events.labels[events], self.events.rows[events]
+        times, labels, rows = self.events.times[events], self.events.labels[:, events], self.events.rows[events]
         return _ordered(self, events, starts, times, labels, rows, self.events.keys_ordered)
 
 

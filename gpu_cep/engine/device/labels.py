@@ -10,14 +10,14 @@ import numpy as np
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.device.columns import DeviceColumns, Input
-from gpu_cep.engine.labels import Word, check_rows, label_table, overflow_error, word_for
+from gpu_cep.engine.labels import Word, check_rows, label_table, overflow_error, words_for
 from gpu_cep.engine.programs import assemble, program_scratch, tabulator
 from gpu_cep.plan.plan import BankLayout, CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
 from gpu_cep_kernels.device import Array, Device, to_device
 from gpu_cep_kernels.expressions import evaluate_rows
 from gpu_cep_kernels.launch import blocks
 from gpu_cep_kernels.masks import mask_by_code, mask_by_comparisons, mask_by_truth
-from gpu_cep_kernels.primitives import any_set
+from gpu_cep_kernels.primitives import any_set, merged_words
 from gpu_cep_kernels.rules import COMPARISONS
 
 Kept = TypeVar("Kept")
@@ -78,13 +78,16 @@ def _loaded(source: Input | None, low: int, high: int) -> Array | None:
     return None if source is None else source.load(low, high)
 
 
-# Clears the label bits that a property denies the events of a chunk.
+# Clears the bits of one word of labels that a property denies the events of a chunk.
 Step = Callable[[Chunk, Array], None]
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledChunk:
-    """The events of a chunk that are kept: row numbers (int32, ascending) and labels; `kept` are their places in it (None: all)."""
+    """The events of a chunk that are kept: row numbers (int32, ascending) and labels [word, event].
+
+    `kept` are their places in the chunk (None: all).
+    """
 
     chunk: Chunk
     rows: Array
@@ -106,17 +109,18 @@ def label_chunks(plan: Plan, columns: DeviceColumns, chunk_rows: int, keep: Call
     """
     check_rows(columns.columns)
     device = columns.device
-    word = word_for(len(plan.query.variables))
-    steps = _steps(plan.properties, columns, word)
-    steps += [_key_step(column, columns, word) for column in plan.derived]
+    words = words_for(len(plan.query.variables))
+    steps = [_word_steps(plan, columns, word) for word in words]
     sources: Sources = {}
     spans = list(blocks(0, len(columns.columns), chunk_rows)) or [(0, 0)]
     chunk = Chunk(columns, sources, *spans[0])
     for number, following in enumerate([*spans[1:], None]):
         with device.lane(number):
-            labels = device.xp.full(len(chunk), word.all())
-            for step in steps:
-                step(chunk, labels)
+            labels = device.xp.empty((len(words), len(chunk)), words[0].kind)
+            for word, own, own_steps in zip(words, labels, steps, strict=True):
+                own[:] = word.all()
+                for step in own_steps:
+                    step(chunk, own)
         ahead = None
         if following is not None:
             # before the host waits for this chunk
@@ -129,13 +133,18 @@ def label_chunks(plan: Plan, columns: DeviceColumns, chunk_rows: int, keep: Call
             chunk = ahead
 
 
+def _word_steps(plan: Plan, columns: DeviceColumns, word: Word) -> list[Step]:
+    properties = [planned for planned in plan.properties if word.concerns(planned)]
+    return _steps(properties, columns, word) + [_key_step(column, columns, word) for column in plan.derived]
+
+
 def _compacted(plan: Plan, chunk: Chunk, labels: Array) -> LabelledChunk:
     """The events of a chunk that have a label, or all without the ``filter`` step."""
     xp = chunk.device.xp
     if "filter" not in plan.steps:
         return LabelledChunk(chunk, xp.arange(chunk.low, chunk.high, dtype=xp.int32), labels, None)
-    kept = xp.flatnonzero(labels)
-    return LabelledChunk(chunk, (kept + chunk.low).astype(xp.int32), labels[kept], kept)
+    kept = xp.flatnonzero(merged_words(labels))
+    return LabelledChunk(chunk, (kept + chunk.low).astype(xp.int32), xp.take(labels, kept, axis=1), kept)
 
 
 def _steps(properties: Sequence[Property], columns: DeviceColumns, word: Word) -> list[Step]:
@@ -199,7 +208,7 @@ def _program_step(planned: ProgramProperty, columns: DeviceColumns, word: Word) 
     device, xp = columns.device, columns.device.xp
     table, _ = assemble([planned.program], tabulator(columns.columns))
     on_device = to_device(device, table)
-    bits, others = word.kind(planned.bits), word.others(planned.bits)
+    bits, others = word.own(planned.bits), word.others(planned.bits)
 
     def step(chunk: Chunk, labels: Array) -> None:
         wanted = xp.flatnonzero(labels & bits)

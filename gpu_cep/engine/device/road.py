@@ -24,7 +24,7 @@ from gpu_cep.engine.device.memory import DeviceMemory, memory_of
 from gpu_cep.engine.device.streams import KeptEvents, encode_streams, joined, keep_events, order_on_device
 from gpu_cep.engine.direct import labels_decide, reads_directly
 from gpu_cep.engine.keys import encode_keys
-from gpu_cep.engine.labels import LabelledEvents, Words
+from gpu_cep.engine.labels import LabelledEvents, Words, words_for
 from gpu_cep.engine.matches import Matches, concatenated
 from gpu_cep.engine.naming import window_name
 from gpu_cep.engine.phase_one import PhaseOne, Run
@@ -141,8 +141,8 @@ def _refuse_null_times(plan: Plan, columns: DeviceColumns, memory: DeviceMemory)
 
 
 def _row_bytes(plan: Plan, columns: DeviceColumns) -> int:
-    """What a row of a chunk takes on the device: the columns that phase 1 reads, its label and its number."""
-    return sum(columns.row_bytes(column) for column in plan.bulk_columns) + 3 * 8
+    """What a row of a chunk takes on the device: the columns that phase 1 reads, the words of its label and its number."""
+    return sum(columns.row_bytes(column) for column in plan.bulk_columns) + 8 * (2 + len(words_for(len(plan.query.variables))))
 
 
 def _ordered_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> OrderedEvents:

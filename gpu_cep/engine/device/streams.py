@@ -34,7 +34,7 @@ class KeptKey:
 
 @dataclass(frozen=True, slots=True)
 class KeptEvents:
-    """The kept events of one chunk, or of several: rows (int32), labels, times (int64 or float64) and stream keys."""
+    """The kept events of one chunk, or of several: rows (int32), labels [word, event], times (int64 or float64) and stream keys."""
 
     rows: Array
     labels: Array
@@ -109,7 +109,7 @@ def joined(xp: Any, parts: Sequence[KeptEvents]) -> KeptEvents:
     columns = [[part.keys[number] for part in parts] for number in range(len(parts[0].keys))]
     return KeptEvents(
         rows=xp.concatenate([part.rows for part in parts]),
-        labels=xp.concatenate([part.labels for part in parts]),
+        labels=xp.concatenate([part.labels for part in parts], axis=1),
         times=xp.concatenate([part.times for part in parts]),
         keys=tuple(KeptKey(xp.concatenate([key.values for key in keys]), _joined_masks(xp, keys)) for keys in columns),
     )
@@ -179,7 +179,7 @@ def _combined(xp: Any, left: StreamCodes, right: StreamCodes) -> StreamCodes:
 
 
 class _Placed(NamedTuple):
-    """Events in the order found so far; `streams` are their codes, empty where all are one stream."""
+    """Events in the order found so far; `streams` are their codes, empty where all are one stream, labels are [word, event]."""
 
     streams: Array
     times: Array
@@ -189,7 +189,7 @@ class _Placed(NamedTuple):
     def sorted(self, xp: Any, *keys: Array) -> _Placed:
         """By stream, then by `keys`, then as they are."""
         order = stable_order(xp, [key for key in (self.streams, *keys) if key.size])
-        return _Placed(*(values[order] if values.size else values for values in self))
+        return _Placed(*(xp.take(values, order, axis=-1) if values.size else values for values in self))
 
 
 def order_on_device(plan: Plan, columns: EventColumns, kept: KeptEvents, streams: StreamCodes, device: Device) -> DeviceEvents:

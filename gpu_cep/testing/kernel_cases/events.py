@@ -62,7 +62,8 @@ def _truth(size: int, random: Random, slots: int, word: Any) -> Call:
 
 
 def _compaction(size: int, random: Random, slots: int, word: Any, keeps_all: bool) -> Call:
-    return Call(1, (7, label_words(size, random, 3, word), keeps_all, np.zeros(size + 1, np.int32), np.zeros(size + 1, word)))
+    marks, labels = label_words(size, random, 3, word), label_words(size, random, 3, word)
+    return Call(1, (7, marks, labels, keeps_all, np.zeros(size + 1, np.int32), np.zeros(size + 1, word)))
 
 
 def _marking(size: int, random: Random, slots: int, kind: Any) -> Call:

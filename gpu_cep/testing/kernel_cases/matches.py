@@ -130,10 +130,11 @@ def _automaton(
     starts = start_events(events.labels, 1)
     conditions = condition_table(3, QUANTIFIED)
     most = 0 if counting else size
-    inputs = starts, ends_of(events, starts), events.labels, events.after, events.occurrence
-    tables = _ANY if passes_over else _NEXT, conditions, PROGRAMS, column_bank(size, random)
+    inputs = starts, ends_of(events, starts), events.labels.reshape(1, -1), events.after, events.occurrence
+    pattern = _ANY if passes_over else _NEXT
+    tables = pattern, conditions, PROGRAMS, column_bank(size, random)
     output = np.zeros(most, np.int64), np.zeros((most, 3), np.int32), np.zeros(most * 8, np.int64), np.zeros(len(starts), np.int64)
-    return Call(1, (*inputs, *tables, 0, passes_over, counting, steps, new_run(_DEPTH, 3, conditions, PROGRAMS), *output))
+    return Call(1, (*inputs, *tables, 0, passes_over, counting, steps, new_run(_DEPTH, pattern, conditions, PROGRAMS), *output))
 
 
 def _lazy_chain(
@@ -146,7 +147,7 @@ def _lazy_chain(
     buffers = lazy_chain.InputBuffers(first, np.zeros(int(first[-1]) + 1, np.int32))
     lazy_chain.fill_buffers(events.labels, *buffers)
     conditions = condition_table(3, SINGLE)
-    run = new_run(3, 3, conditions, PROGRAMS)
+    run = new_run(3, _SINGLE, conditions, PROGRAMS)
     run.earlier[:] = -1
     chain = lazy_chain.new_chain(np.argsort(counts, kind="stable"), buffers, _SINGLE, size)
     fixed = buffers, events.offsets, events.times, events.times, events.length, strict, 0, size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Any
@@ -22,25 +22,18 @@ def pattern_table(sizes: Sequence[int], quantifiers: Sequence[tuple[int, int | N
     """⟨B1, …, Bk⟩: the size of each set, and (minimum, maximum) of each variable in turn; the maximum may be None."""
     level = [place for place, size in enumerate(sizes) for _ in range(size)]
     variables = range(len(level))
-    before = [[u for u in variables if level[u] < level[v]] for v in variables]
     direct = [[u for u in variables if level[u] == level[v] - 1] for v in variables]
     following = [[w for w in variables if v in direct[w]] for v in variables]
     return PatternTable(
         order=np.arange(len(level)),
-        before=np.array([_mask(own) for own in before], np.uint64),
-        behind=np.array([_mask(w for w in variables if v in before[w]) for v in variables], np.uint64),
+        precedes=np.array([[level[u] < level[v] for v in variables] for u in variables], np.bool_),
         direct_first=_offsets(direct),
-        direct=np.array([*chain(*direct)], np.int64),
+        direct=np.array([*chain(*direct)], np.uint16),
         following_first=_offsets(following),
-        following=np.array([*chain(*following)], np.int64),
+        following=np.array([*chain(*following)], np.uint16),
         minimum=np.array([minimum for minimum, _ in quantifiers], np.int64),
         maximum=np.array([UNBOUNDED if maximum is None else maximum for _, maximum in quantifiers], np.int64),
-        everyone=np.uint64(_mask(variables)),
     )
-
-
-def _mask(variables: Iterable[int]) -> int:
-    return sum(1 << v for v in variables)
 
 
 def _offsets(lists: Sequence[Sequence[Any]]) -> Array:
@@ -59,10 +52,9 @@ class Condition:
     pair: tuple[int, int] = (-1, -1)  # the two single variables that are compared
     code: tuple[Instruction, ...] = ()
 
-    @property
-    def needs(self) -> int:
-        """The label mask of its variables."""
-        return _mask({variable for variable, *_ in self.parts})
+    def reads(self, v: int) -> bool:
+        """Whether v is one of its variables."""
+        return any(variable == v for variable, *_ in self.parts)
 
 
 def program_table(code: Sequence[Instruction], int_constants: Sequence[int] = (), float_constants: Sequence[float] = ()) -> ProgramTable:
@@ -90,14 +82,13 @@ def operation(name: str) -> ProgramTable:
 
 def condition_table(variables: int, conditions: Sequence[Condition]) -> ConditionTable:
     """The table of these conditions, and their programs in turn."""
-    listed = [[c for c, condition in enumerate(conditions) if condition.needs >> v & 1] for v in range(variables)]
+    listed = [[c for c, condition in enumerate(conditions) if condition.reads(v)] for v in range(variables)]
     parts = _columns([part for condition in conditions for part in condition.parts], 4)
     code_first = _offsets([condition.code for condition in conditions])
     left, right, pair = (_columns([getattr(c, name) for c in conditions], 2) for name in ("left", "right", "pair"))
     return ConditionTable(
         first=_offsets(listed),
         listed=np.array([*chain(*listed)], np.int64),
-        needs=np.array([condition.needs for condition in conditions], np.uint64),
         part_first=_offsets([condition.parts for condition in conditions]),
         variable=parts[0],
         each=parts[1],

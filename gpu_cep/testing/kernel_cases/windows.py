@@ -39,7 +39,7 @@ def _overlap(size: int, random: Random, slots: int, word: Any, exclusive: bool) 
 
 
 def _starts(size: int, random: Random, slots: int, word: Any) -> Call:
-    return Call(1, (label_words(size, random, 3, word), np.uint64(_MINIMAL), np.zeros(size + 1, np.int64)))
+    return Call(1, (label_words(size, random, 3, word), np.zeros(size + 1, np.int64)))
 
 
 def _statistics(size: int, random: Random, slots: int, **given: Any) -> Call:

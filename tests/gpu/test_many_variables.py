@@ -1,0 +1,35 @@
+"""Patterns of more variables than a label word has bits, on a device, against the oracle."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+
+import gpu_cep
+from gpu_cep.engine.device.memory import DeviceMemory
+from gpu_cep.testing.results import matches_of
+from tests.conformance.many_variables import ANY, CASES, NEXT
+
+
+class Cramped(DeviceMemory):
+    """Chunks of a few rows, and no room to keep them."""
+
+    kept_events = 3
+
+    def chunk_rows(self, row_bytes):
+        return 7
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("strategy", [NEXT, ANY])
+@pytest.mark.parametrize("memory", [DeviceMemory(1 << 24, 2), Cramped(1 << 24, 2)], ids=["whole", "in pieces"])
+@pytest.mark.parametrize("prune", [True, False, ["filter", "chain"]], ids=["pruned", "unpruned", "filtered and chained"])
+def test_same_matches_in_the_same_order(name, strategy, memory, prune):
+    case = CASES[name]
+    wanted = case.matches(strategy)
+    with patch("gpu_cep.engine.device.road.memory_of", lambda device, plan: memory):
+        matches = gpu_cep.match(case.events, case.text, strategy=strategy, engine="gpu", output="indices", prune=prune)
+        counts = gpu_cep.match(case.events, case.text, strategy=strategy, engine="gpu", output="count", prune=prune)
+    assert matches_of(matches) == wanted
+    assert counts["count"].to_pylist() == [len(wanted)]
