@@ -16,6 +16,7 @@ import gpu_cep as cep
 from gpu_cep.engine.choice import bytes_per_event, calibrate, choose_engine
 from gpu_cep.errors import EngineUnavailable
 from gpu_cep_kernels.device import Device
+from tests.requirements import require_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 PATTERN = "PARTITION BY key PATTERN SEQ(A a, B b+) WHERE prev(b.x) < b.x WITHIN 6 RETURN a.x AS low, max(b.x) AS high"
@@ -95,7 +96,7 @@ session.stop()
 
 
 def test_spark_gives_the_matches_of_the_cpu():
-    pytest.importorskip("pyspark")
+    require_modules("pyspark")
     roots = map(str, (ROOT, ROOT / "kernels", ROOT / "spark_glue"))
     # the workers, like this process, see a card or the simulator
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(roots)}

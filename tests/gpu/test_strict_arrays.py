@@ -11,6 +11,7 @@ import gpu_cep
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.testing.strategies import cases
 from gpu_cep.testing.strict_arrays import StrictDevice
+from tests.requirements import require_modules
 
 SIZE = 240
 EVENTS = pa.table(
@@ -37,7 +38,10 @@ def strict(device, monkeypatch):
     """A strict device in place of the simulator."""
     if not device.simulated:
         pytest.skip("a card's arrays are strict themselves")
-    found = StrictDevice(pytest.importorskip("cupy"))
+    require_modules("cupy")
+    import cupy
+
+    found = StrictDevice(cupy)
     monkeypatch.setattr("gpu_cep_kernels.device._find_device", lambda: found)
     return found
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpu_cep_kernels.jit import simulated
+from tests.requirements import require_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "kernels" / "gpu_cep_kernels"
@@ -34,5 +35,7 @@ def test_the_search_finds_names():
 @pytest.mark.skipif(simulated(), reason="the simulator needs no CuPy")
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
 def test_cupy_has_every_name(path):
-    cupy = pytest.importorskip("cupy")
+    require_modules("cupy")
+    import cupy
+
     assert not [name for name in used_names(path.read_text(encoding="utf-8")) if not hasattr(cupy, name)]

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
 from types import SimpleNamespace
 
 import pytest
 
 from gpu_cep.testing.kernel_cases import kernels
 from gpu_cep_kernels import jit
+from tests.requirements import require_modules
 
-pytestmark = [
-    pytest.mark.skipif(jit.simulated(), reason="the simulator compiles nothing"),
-    pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="needs numba-cuda"),
-]
+pytestmark = pytest.mark.skipif(jit.simulated(), reason="the simulator compiles nothing")
 
 # What a device would add to the key: the runtime's version and its compute capability.
 CODEGEN = SimpleNamespace(magic_tuple=lambda: ((13, 0), (9, 0)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def numba_cuda():
+    require_modules("numba_cuda")
 
 
 def fresh(kernel):

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.device_code import CAPABILITIES, distinct_cases, machine_code, missing_wheels, ptx
 from gpu_cep.testing.kernel_cases import kernels
+from tests.requirements import require
 
 RECORD = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "kernel-resources.json"
 
@@ -22,7 +23,12 @@ MOST_REGISTERS = 80
 SEARCHES = {"evaluate_rows", "enumerate_matches", "enumerate_chain", "order_matches"}
 
 
-@pytest.mark.skipif(bool(missing_wheels()), reason=f"not installed: {', '.join(missing_wheels())}")
+@pytest.fixture(scope="module")
+def wheels():
+    require(missing_wheels())
+
+
+@pytest.mark.usefixtures("wheels")
 @pytest.mark.parametrize("case", distinct_cases(), ids=lambda case: case.name)
 def test_kernels_compile_for_cuda(case):
     for major, minor in CAPABILITIES:
