@@ -63,7 +63,12 @@ def _statistic(v: int, start: int, end: int, after: Any, pattern: Any, occurrenc
 def summary_statistics(
     low: int, high: int, starts: Any, ends: Any, after: Any, pattern: Any, occurrence: Any, counts: Any, statistics: Any
 ) -> None:
-    """The summary statistics of each window (thesis Def. 5.2): ``statistics[w, v]`` = cnt_v of the window [starts[w], ends[w])."""
+    """The summary statistics of each window (thesis Def. 5.2): ``statistics[w, v]`` = cnt_v of the window [starts[w], ends[w]).
+
+    The engine does not call it: :func:`judge_windows` compares the same counts
+    without writing them out. By it tests hold those counts to the definition
+    and to the thesis' example.
+    """
     for w in range(low, high):
         for v in range(pattern.order.size):
             statistics[w, v] = _statistic(v, starts[w], ends[w], after, pattern, occurrence, counts)

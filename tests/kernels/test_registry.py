@@ -14,7 +14,7 @@ from tests.kernels.runs import leading, made
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = ("error_model", "_nrt")
 
-# For tests and reports only: the conditions that are tested need no statistics written out.
+# For tests only: the conditions on windows need no statistics written out.
 UNUSED = {"summary_statistics"}
 
 
