@@ -87,21 +87,15 @@ def execute(
     run = Run(plan, columns, matcher_tables(plan, tabulator(columns)), own, budget, threads, profile)
     try:
         first = _phase_one(run)
-        ordered = first.ordered
         if settings.output == "count":
-            return _counted(plan, columns, ordered, _counts(run, first))
+            return _counted(plan, columns, first.ordered, _counts(run, first))
         found = _matches(run, first)
     except MemoryError:
         raise MatchLimitExceeded(f"out of memory while matching; {_LESS_MEMORY}") from None
     finally:
         budget.close()
     with profile.stage("results"):
-        try:
-            matches, streams = in_result_order(plan, columns, ordered, found)
-            return match_table(plan, columns, ordered.rows, streams, matches)
-        except MemoryError:
-            number = f"{len(found):,} matches"
-            raise MatchLimitExceeded(f"out of memory while building the result of {number}; {_LESS_MEMORY}") from None
+        return _result(plan, columns, first.ordered, found)
 
 
 def _phase_one(run: Run) -> PhaseOne:
@@ -151,6 +145,16 @@ def _each_batch(run: Run, first: PhaseOne, action: Callable[[Matcher], Callable[
     # where no event was left to match, too
     run.profile.add("matches", 0)
     return parts
+
+
+def _result(plan: Plan, columns: EventColumns, ordered: OrderedEvents, found: Matches) -> pa.Table:
+    """The matches as a table, in the order of results."""
+    try:
+        matches, streams = in_result_order(plan, columns, ordered, found)
+        return match_table(plan, columns, ordered.rows, streams, matches)
+    except MemoryError:
+        number = f"{len(found):,} matches"
+        raise MatchLimitExceeded(f"out of memory while building the result of {number}; {_LESS_MEMORY}") from None
 
 
 def _counted(plan: Plan, columns: EventColumns, ordered: OrderedEvents, parts: list[tuple[Indices, Indices]]) -> pa.Table:
