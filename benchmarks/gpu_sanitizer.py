@@ -16,7 +16,7 @@ from gpu_kernels import agrees
 from gpu_process import finished, last_lines
 
 from gpu_cep.testing.kernel_cases import CASES
-from gpu_cep_kernels.device import open_device
+from gpu_cep_kernels.devices import open_device
 
 TOOL = "compute-sanitizer"
 USUAL_PATHS = "/usr/local/cuda/bin"

@@ -24,7 +24,8 @@ from gpu_cep.engine.batches import BATCH
 from gpu_cep.errors import EngineUnavailable
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.plan import Plan
-from gpu_cep_kernels.device import Device, DeviceUnavailable, HostArray, NoDevice, open_device
+from gpu_cep_kernels.device import Device, DeviceUnavailable, HostArray, NoDevice
+from gpu_cep_kernels.devices import open_device
 from gpu_cep_kernels.launch import available_threads
 from gpu_cep_kernels.ordering import gather
 

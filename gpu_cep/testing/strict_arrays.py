@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from gpu_cep_kernels.device import HostArray, SimulatedDevice
+from gpu_cep_kernels.device import HostArray
+from gpu_cep_kernels.devices import SimulatedDevice
 from gpu_cep_kernels.jit import Kernel
 
 # What explicitly takes an array of the host to the device.

@@ -14,7 +14,8 @@ from gpu_cep.engine.choice import Choice, bytes_per_event
 from gpu_cep.engine.device import cudf
 from gpu_cep.errors import EngineUnavailable, PatternError
 from gpu_cep.plan.settings import Settings, memory_bytes
-from gpu_cep_kernels.device import NoDevice, SimulatedDevice
+from gpu_cep_kernels.device import NoDevice
+from gpu_cep_kernels.devices import SimulatedDevice
 
 EVENTS = pa.table({"ts": [1, 2], "type": ["A", "B"]})
 PATTERN = "PATTERN SEQ(A a, B b) WITHIN 10"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_cep_kernels.device import DeviceUnavailable, open_device
+from gpu_cep_kernels.device import DeviceUnavailable
+from gpu_cep_kernels.devices import open_device
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -28,7 +28,7 @@ def device(device):
     """The device, also for what the engine opens."""
     found = strict_if_simulated(device)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpu_cep_kernels.device._find_device", lambda: found)
+        patch.setattr("gpu_cep_kernels.devices._find_device", lambda: found)
         yield found
 
 
@@ -134,7 +134,7 @@ def test_masks_of_another_length(device):
 
 
 def test_without_a_device(device, monkeypatch):
-    monkeypatch.setattr("gpu_cep_kernels.device._find_device", lambda: DeviceUnavailable("there is no driver"))
+    monkeypatch.setattr("gpu_cep_kernels.devices._find_device", lambda: DeviceUnavailable("there is no driver"))
     with pytest.raises(EngineUnavailable, match="arrays on a device cannot be read here: there is no driver"):
         read_events({"ts": Foreign(device, np.arange(3))})
 

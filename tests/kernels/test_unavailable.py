@@ -10,9 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gpu_cep_kernels import cuda_device, device
+from gpu_cep_kernels import cuda_device, devices
 from gpu_cep_kernels.cuda_device import CudaDevice
-from gpu_cep_kernels.device import DeviceUnavailable, NoDevice, open_device
+from gpu_cep_kernels.device import DeviceUnavailable, NoDevice
+from gpu_cep_kernels.devices import open_device
 
 
 class CUDARuntimeError(RuntimeError):
@@ -122,10 +123,10 @@ def test_the_cause_that_is_kept_keeps_no_callers_alive(monkeypatch):
             open_device()
         return weakref.ref(table)
 
-    monkeypatch.setattr(device, "simulated", lambda: False)
-    monkeypatch.setattr(cuda_device, "CudaDevice", fail)
-    device._find_device.cache_clear()
+    monkeypatch.setattr(devices, "simulated", lambda: False)
+    monkeypatch.setattr(devices, "CudaDevice", fail)
+    devices._find_device.cache_clear()
     try:
         assert all(call()() is None for _ in range(2))
     finally:
-        device._find_device.cache_clear()
+        devices._find_device.cache_clear()

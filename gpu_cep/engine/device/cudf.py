@@ -17,7 +17,8 @@ import pyarrow as pa
 from gpu_cep.engine.device.arrays import open_array
 from gpu_cep.engine.device.resident import DeviceCodes, ResidentColumn, ResidentNumbers, ResidentText
 from gpu_cep.errors import EngineUnavailable, EventError
-from gpu_cep_kernels.device import Array, Device, DeviceUnavailable, open_device
+from gpu_cep_kernels.device import Array, Device, DeviceUnavailable
+from gpu_cep_kernels.devices import open_device
 
 
 def is_frame(events: Any) -> bool:

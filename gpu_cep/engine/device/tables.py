@@ -12,7 +12,8 @@ from gpu_cep.engine.device.cudf import is_series, open_series
 from gpu_cep.engine.device.resident import AnyColumn, ResidentNumbers, ResidentTable
 from gpu_cep.engine.encodings import decoded
 from gpu_cep.errors import EngineUnavailable, EventError
-from gpu_cep_kernels.device import Device, DeviceUnavailable, open_device
+from gpu_cep_kernels.device import Device, DeviceUnavailable
+from gpu_cep_kernels.devices import open_device
 from gpu_cep_kernels.jit import simulated
 
 
