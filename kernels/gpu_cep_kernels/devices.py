@@ -70,14 +70,14 @@ class SimulatedDevice:
 
     def download(self, array: Array) -> HostArray:
         """A copy."""
-        return np.array(array, subok=False)
+        return np.array(array)
 
     def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
         """Run the uncompiled body, in few threads."""
         with self._RUNNING, warnings.catch_warnings():
             # numpy.errstate would not reach the simulator's threads
             warnings.simplefilter("ignore", RuntimeWarning)
-            kernel.cuda[self._BLOCKS, self._THREADS](size, _host_views(arguments))
+            kernel.cuda[self._BLOCKS, self._THREADS](size, arguments)
 
     def slots(self, size: int) -> int:
         """The threads of every grid."""
@@ -89,13 +89,3 @@ class SimulatedDevice:
     def free_memory(self) -> int:
         """As of a small card."""
         return self._MEMORY
-
-
-def _host_views(value: Any) -> Any:
-    """Array arguments as plain NumPy arrays."""
-    if isinstance(value, np.ndarray):
-        return value.view(np.ndarray)
-    if isinstance(value, tuple):
-        parts = [_host_views(part) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return value
