@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pages
 from gpu_findings import FAULT, NOTE, ROW, Finding
 from machine import slug
 
@@ -59,17 +59,10 @@ def _tables(findings: Sequence[Finding]) -> Iterator[str]:
     for table in dict.fromkeys(found.table for found in rows):
         cells = [found.cells for found in rows if found.table == table]
         heads = list(dict.fromkeys(head for line in cells for head in line))
-        lines = [heads, ["---"] * len(heads), *([line.get(head, "") for head in heads] for line in cells)]
-        yield f"### {table}\n"
-        yield from (f"| {' | '.join(line)} |" for line in lines)
-        yield ""
+        lines = [heads, *([line.get(head, "") for head in heads] for line in cells)]
+        yield f"### {table}\n\n{pages.table(lines)}\n"
 
 
 def write(report: GpuReport, folder: Path) -> tuple[Path, Path]:
     """Write `report` as ``<device>-<day>.json`` and ``.md`` into `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    stem = f"{slug(report.device)}-{report.day}"
-    paths = folder / f"{stem}.json", folder / f"{stem}.md"
-    paths[0].write_text(json.dumps(asdict(report), indent=1) + "\n")
-    paths[1].write_text(markdown(report))
-    return paths
+    return pages.write(folder, f"{slug(report.device)}-{report.day}", markdown(report), asdict(report))

@@ -6,11 +6,11 @@ and .json. Each set of argument types in the table of cases is compiled once.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pages
 from device_code import CAPABILITIES, WHEELS, Resources, distinct_cases, machine_code, ptx
 from machine import package_version
 
@@ -56,19 +56,15 @@ def markdown(rows: Sequence[Row], versions: dict[str, str]) -> str:
     ]
     for title, parallel in (("Parallel kernels, one thread per index", True), ("Sequential kernels, one thread in all", False)):
         lines = [_line(row) for row in rows if row.parallel is parallel]
-        parts += [f"## {title}", "\n".join([_joined(head), _joined(["---"] * 2 + ["---:"] * (len(head) - 2)), *lines])]
+        parts += [f"## {title}", pages.table([head, *lines], figures=len(head) - 2)]
     return "\n\n".join(parts) + "\n"
 
 
-def _line(row: Row) -> str:
+def _line(row: Row) -> list[str]:
     found = row.resources.values()
     spilled = max(max(each.spill_stores, each.spill_loads) for each in found)
     figures = [*(each.registers for each in found), *(each.stack for each in found), spilled]
-    return _joined([f"`{row.kernel}`", row.variant, *map(str, figures)])
-
-
-def _joined(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return [f"`{row.kernel}`", row.variant, *map(str, figures)]
 
 
 def main() -> None:
@@ -77,8 +73,7 @@ def main() -> None:
     versions = {package: package_version(package) for package in PACKAGES}
     page = markdown(rows, versions)
     record = {"versions": versions, "kernels": [asdict(row) for row in rows]}
-    (RESULTS / "kernel-resources.md").write_text(page, encoding="utf-8")
-    (RESULTS / "kernel-resources.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    pages.write(RESULTS, "kernel-resources", page, record)
     print(page)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 
+import pages
 from floors import Floor
 from machine import commit, package_version, processor_name, slug
 from measure import Stages, Timing
@@ -61,12 +61,8 @@ def environment(processors: int) -> Environment:
 
 def write(report: Report, folder: Path) -> tuple[Path, Path]:
     """Write `report` as ``<machine>-<date>.json`` and ``.md`` into `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    stem = f"{slug(report.environment.machine)}-{report.environment.processors}-cores-{report.environment.day}"
-    paths = folder / f"{stem}.json", folder / f"{stem}.md"
-    paths[0].write_text(json.dumps(asdict(report), indent=1) + "\n")
-    paths[1].write_text(markdown(report))
-    return paths
+    name = f"{slug(report.environment.machine)}-{report.environment.processors}-cores-{report.environment.day}"
+    return pages.write(folder, name, markdown(report), asdict(report))
 
 
 def markdown(report: Report) -> str:
@@ -92,10 +88,7 @@ def _environment_section(environment: Environment) -> str:
 
 
 def _section(title: str, rows: Sequence[Sequence[str]]) -> str:
-    if len(rows) < 2:
-        return ""
-    ruler = ["---"] * len(rows[0])
-    return f"## {title}\n\n" + "".join(f"| {' | '.join(row)} |\n" for row in (rows[0], ruler, *rows[1:]))
+    return f"## {title}\n\n{pages.table(rows)}\n" if len(rows) > 1 else ""
 
 
 def _timing_rows(timings: Iterable[Timing]) -> list[list[str]]:
