@@ -7,26 +7,13 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep
-from gpu_cep.errors import UnsupportedError
-from gpu_cep.lang.parser import parse
-from gpu_cep.testing import oracle
 from gpu_cep.testing.results import matches_of
 from gpu_cep.testing.strategies import cases
-
-LIMIT = 2_000
-
-
-def expected(case):
-    """The oracle's matches; cases that are too much work for it are left out."""
-    try:
-        return oracle.matches(parse(case.text), case.events, **case.options, limit=LIMIT)
-    except UnsupportedError:
-        assume(False)
-        raise
+from tests.conformance.expectation import expected
 
 
 def found(case, **options):

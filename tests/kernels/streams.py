@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate, chain
 
 import numpy as np
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.rules import LABEL_BITS, UNBOUNDED
+from gpu_cep.testing.kernel_cases.tables import pattern_table
+from gpu_cep_kernels.rules import LABEL_BITS
 from gpu_cep_kernels.summary import prefix_counts
-from gpu_cep_kernels.tables import PatternTable
 from gpu_cep_kernels.windows import mark_streams, next_occurrences, window_ends
 
 
@@ -36,20 +35,7 @@ class Pattern:
         return self.level.count(self.level[v] + 1)
 
     def table(self):
-        variables = range(len(self.level))
-        direct = [self.direct(v) for v in variables]
-        following = [[w for w in variables if v in direct[w]] for v in variables]
-
-        return PatternTable(
-            order=np.arange(len(variables)),
-            precedes=np.array([[self.level[u] < self.level[v] for v in variables] for u in variables], np.bool_),
-            direct_first=np.array([0, *accumulate(map(len, direct))], np.int64),
-            direct=np.array(list(chain(*direct)), np.uint16),
-            following_first=np.array([0, *accumulate(map(len, following))], np.int64),
-            following=np.array(list(chain(*following)), np.uint16),
-            minimum=np.array([minimum for minimum, _ in self.quantifiers], np.int64),
-            maximum=np.array([UNBOUNDED if maximum is None else maximum for _, maximum in self.quantifiers], np.int64),
-        )
+        return pattern_table(self.sizes, self.quantifiers)
 
 
 @dataclass(frozen=True)
