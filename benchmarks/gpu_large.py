@@ -19,6 +19,8 @@ from gpu_cep_kernels.device import Device
 from gpu_cep_kernels.launch import available_threads
 
 SIZES, QUICK_SIZES = (1_000_000, 10_000_000), (1_200,)
+# What every workload takes at least: less is refused, so that few events are never cut.
+LEAST_MEMORY = 1 << 20
 EVENTS_PER_STREAM = 100
 SEED = 2026
 
@@ -99,7 +101,7 @@ def _on_gpu(device: Device, large: LargeCase, case: Case, events: pa.Table, outp
     if large.variation.resident:
         resident = on_device(events, device)
         return execute(plan_of(case, resident.schema, output), resident)
-    limit = None if large.variation.memory is None else large.variation.memory * large.size
+    limit = None if large.variation.memory is None else max(LEAST_MEMORY, large.variation.memory * large.size)
     return run_match(case, events, output, available_threads(), engine="gpu", gpu_memory=limit)
 
 

@@ -14,7 +14,8 @@ from gpu_cep.engine.budget import Budget, BudgetExceeded, memory_for_results
 from gpu_cep.engine.by_frequency import ByFrequency
 from gpu_cep.engine.choice import bytes_per_event, choose_engine
 from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.device.road import TooLittleMemory, phase_one_on_device
+from gpu_cep.engine.device.memory import TooLittleMemory
+from gpu_cep.engine.device.road import phase_one_on_device
 from gpu_cep.engine.footprint import result_footprint
 from gpu_cep.engine.lazy_chain import LazyChain
 from gpu_cep.engine.matches import Indices, Matches, concatenated

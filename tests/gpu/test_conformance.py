@@ -29,16 +29,23 @@ class Pieces:
     kept_events: int
     batch: int
     bound_events: int
+    ranked_values: int
 
-    def chunk_rows(self, row_bytes):
+    def chunk_rows(self, labelling):
         return self.chunk
 
-    def batch_events(self, variables):
+    def batch_events(self, resident):
         return self.batch
 
 
 PIECES = st.builds(
-    Pieces, st.just(1), st.integers(1, 9), st.sampled_from([3, 1000]), st.sampled_from([60, 1000]), st.sampled_from([1, 5, 1000])
+    Pieces,
+    bytes=st.just(1),
+    chunk=st.integers(1, 9),
+    kept_events=st.sampled_from([3, 1000]),
+    batch=st.sampled_from([60, 1000]),
+    bound_events=st.sampled_from([1, 5, 1000]),
+    ranked_values=st.sampled_from([2, 1000]),
 )
 
 

@@ -17,13 +17,13 @@ class Cramped(DeviceMemory):
 
     kept_events = 3
 
-    def chunk_rows(self, row_bytes):
+    def chunk_rows(self, labelling):
         return 7
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("strategy", [NEXT, ANY])
-@pytest.mark.parametrize("memory", [DeviceMemory(1 << 24, 2), Cramped(1 << 24, 2)], ids=["whole", "in pieces"])
+@pytest.mark.parametrize("memory", [DeviceMemory(1 << 24, 16), Cramped(1 << 24, 16)], ids=["whole", "in pieces"])
 @pytest.mark.parametrize("prune", [True, False, ["filter", "chain"]], ids=["pruned", "unpruned", "filtered and chained"])
 def test_same_matches_in_the_same_order(name, strategy, memory, prune):
     case = CASES[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -37,9 +38,16 @@ def on_gpu(text, **options):
     return gpu_cep.match(EVENTS, text, engine="gpu", **options)
 
 
-def memory(size):
+class Cramped(DeviceMemory):
+    """No room to keep the events, nor for all that matches bind."""
+
+    kept_events = SIZE // 6
+    bound_events = SIZE // 12
+
+
+def memory(found):
     """Patches what a run may take of the device's memory."""
-    return patch.object(road, "memory_of", lambda device, plan: DeviceMemory(size))
+    return patch.object(road, "memory_of", lambda device, plan: found)
 
 
 @BOTH
@@ -61,9 +69,7 @@ def test_the_waterfall_is_that_of_the_cpu(text):
 
 @BOTH
 def test_events_that_do_not_fit_are_ordered_on_the_host(text):
-    few = DeviceMemory(20_000)
-    assert few.kept_events < SIZE
-    with memory(few.bytes), patch.object(road, "_ordered_on_host", wraps=road._ordered_on_host) as on_host:
+    with memory(Cramped(1 << 20)), patch.object(road, "_ordered_on_host", wraps=road._ordered_on_host) as on_host:
         found = on_gpu(text, partition_by="k")
     assert on_host.call_count == 1
     assert found.equals(on_cpu(text, partition_by="k"))
@@ -82,7 +88,7 @@ def test_a_failed_allocation_is_tried_again_with_less_memory(text):
         return found
 
     profile = gpu_cep.Profile()
-    with memory(1 << 26), patch.object(road, "_phase_one", failing_twice):
+    with memory(DeviceMemory(1 << 26)), patch.object(road, "_phase_one", failing_twice):
         found = on_gpu(text, max_matches=on_cpu(text).num_rows, profile=profile)
     assert tried == [1 << 26, 1 << 25, 1 << 24]
     assert found.equals(on_cpu(text))
@@ -96,9 +102,8 @@ def test_allocations_that_never_succeed_are_an_error():
 
 
 def test_matches_that_bind_more_events_than_fit_come_back_in_slices():
-    few = DeviceMemory(20_000)
     text = "PATTERN SEQ(A a, B b+, C c) WITHIN 9"
-    with memory(few.bytes), patch.object(road, "bind_on_device", wraps=road.bind_on_device) as bind:
+    with memory(Cramped(1 << 20)), patch.object(road, "bind_on_device", wraps=road.bind_on_device) as bind:
         found = on_gpu(text, output="indices", partition_by="k")
     assert bind.call_count > 1
     assert found.equals(on_cpu(text, output="indices", partition_by="k"))
@@ -112,14 +117,17 @@ def many_events():
 
 
 def test_windows_that_no_batch_holds_are_an_error():
-    with memory(100_000), pytest.raises(EngineUnavailable, match="windows reach over 3,000 events of one stream"):
-        gpu_cep.match(many_events(), LONG, engine="gpu")
+    with pytest.raises(EngineUnavailable, match="windows reach over 3,000 events of one stream, which take about") as raised:
+        gpu_cep.match(many_events(), LONG, engine="gpu", gpu_memory=300_000)
+    needed = re.search(r"about ([\d,]+) bytes", str(raised.value))[1].replace(",", "")
+    found = gpu_cep.match(many_events(), LONG, engine="gpu", gpu_memory=int(needed), output="count")
+    assert found.equals(gpu_cep.match(many_events(), LONG, engine="cpu", output="count"))
 
 
 def test_windows_that_no_batch_holds_are_left_to_the_cpu_where_it_may_run(device, monkeypatch, caplog):
     monkeypatch.setattr("gpu_cep.engine.run.choose_engine", lambda *_, **__: choice.Choice(device, "a test"))
-    with memory(100_000), caplog.at_level(logging.WARNING, "gpu_cep"):
-        found = gpu_cep.match(many_events(), LONG, engine="auto", output="count")
+    with caplog.at_level(logging.WARNING, "gpu_cep"):
+        found = gpu_cep.match(many_events(), LONG, engine="auto", output="count", gpu_memory=300_000)
     assert found.equals(gpu_cep.match(many_events(), LONG, engine="cpu", output="count"))
     assert "cannot run on GPU because its memory does not suffice" in caplog.text
 

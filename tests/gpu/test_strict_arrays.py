@@ -95,6 +95,27 @@ def test_what_cupy_lacks_is_missing(strict, name):
         getattr(strict.xp, name)
 
 
+def test_arrays_are_counted_once_while_they_are_held(strict):
+    ledger = strict.xp.ledger
+    array = strict.upload(np.zeros(1000))
+    view = array[10:].reshape(-1, 2)
+    assert ledger.live == ledger.peak == 8192
+    del array
+    assert ledger.live == 8192
+    del view
+    assert (ledger.live, ledger.peak) == (0, 8192)
+    ledger.restart()
+    assert ledger.peak == 0
+
+
+def test_scratch_is_part_of_the_peak(strict):
+    keys = strict.upload(np.arange(64))
+    order = strict.xp.argsort(keys, kind="stable")
+    assert strict.xp.ledger.live == 2 * 512
+    assert strict.xp.ledger.peak == 2 * 512 + 64 * 24
+    assert strict.xp.ledger.peak > strict.download(order).nbytes
+
+
 def test_arrays_compute_as_numpy_does(strict):
     host = np.array([3, 1, 2, 1])
     array = strict.upload(host)

@@ -79,6 +79,11 @@ class DeviceColumns:
                 return HostBlocks(self.device, of_block, _INT32.itemsize), values
         return self.text_codes(planned.column), self.columns.text_values(planned.column)
 
+    @property
+    def tables(self) -> int:
+        """Bytes of the device's memory that the inputs in use hold throughout."""
+        return sum(int(codes.table.nbytes) for codes in self._codes.values() if isinstance(codes, Mapped))
+
     def row_bytes(self, column: int) -> int:
         """Bytes of the device's memory that loading the column, and where it is NULL, takes for each row."""
         present = self.present(column)

@@ -17,6 +17,7 @@ from gpu_cep.engine.streams import Indices, OrderedEvents
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels import primitives
 from gpu_cep_kernels.device import Array, Device, HostArray
+from gpu_cep_kernels.launch import blocks
 from gpu_cep_kernels.windows import window_ends
 
 
@@ -26,6 +27,10 @@ class EventSource(Protocol):
     @property
     def offsets(self) -> Indices:
         """Where each stream begins, and the last one ends."""
+
+    @property
+    def resident(self) -> int:
+        """How many events lie on the device."""
 
     def part(self, low: int, high: int) -> tuple[Array, Array]:
         """Times and labels of the events [low, high), on the device."""
@@ -45,16 +50,22 @@ class EventSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ResidentEvents:
-    """Events that are all on the device."""
+    """Events that are all on the device; of those that are picked, so many are copied at a time."""
 
     plan: Plan
     columns: EventColumns
     events: DeviceEvents
     device: Device
+    picked_at_once: int
 
     @property
     def offsets(self) -> Indices:
         return self.events.offsets
+
+    @property
+    def resident(self) -> int:
+        """All."""
+        return int(self.events.rows.size)
 
     def part(self, low: int, high: int) -> tuple[Array, Array]:
         """Views."""
@@ -80,10 +91,15 @@ class ResidentEvents:
 
     def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
         """Only what is picked is copied to the host."""
-        device, places = self.device, self.device.upload(events)
-        times, rows = device.download(self.events.times[places]), device.download(self.events.rows[places])
-        labels = device.download(device.xp.take(self.events.labels, places, axis=1))
-        return _ordered(self, events, starts, times, labels, rows, self.events.keys_ordered)
+        spans = list(blocks(0, len(events), self.picked_at_once)) or [(0, 0)]
+        times, labels, rows = zip(*(self._copied(events[low:high]) for low, high in spans), strict=True)
+        return _ordered(self, events, starts, np.concatenate(times), np.concatenate(labels, axis=1), np.concatenate(rows))
+
+    def _copied(self, events: Indices) -> tuple[HostArray, HostArray, HostArray]:
+        """Times, labels and rows of some events, on the host."""
+        device, held, places = self.device, self.events, self.device.upload(events)
+        labels = device.download(device.xp.take(held.labels, places, axis=1))
+        return device.download(held.times[places]), labels, device.download(held.rows[places])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +114,11 @@ class SpilledEvents:
     @property
     def offsets(self) -> Indices:
         return self.events.offsets
+
+    @property
+    def resident(self) -> int:
+        """None."""
+        return 0
 
     def part(self, low: int, high: int) -> tuple[Array, Array]:
         """Copies."""
@@ -118,8 +139,7 @@ class SpilledEvents:
 
     def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
         """Copies of what is picked."""
-        times, labels, rows = self.events.times[events], self.events.labels[:, events], self.events.rows[events]
-        return _ordered(self, events, starts, times, labels, rows, self.events.keys_ordered)
+        return _ordered(self, events, starts, self.events.times[events], self.events.labels[:, events], self.events.rows[events])
 
 
 def _ordered(
@@ -129,7 +149,6 @@ def _ordered(
     times: HostArray,
     labels: HostArray,
     rows: HostArray,
-    keys_ordered: bool,
 ) -> OrderedEvents:
     """Some of the events of `source` as ordered events of their own."""
     streams = np.searchsorted(source.offsets, events, side="right") - 1
@@ -140,7 +159,7 @@ def _ordered(
         labels=labels,
         rows=rows,
         bank=load_bank(source.columns, source.plan.layout, rows),
-        keys_ordered=keys_ordered,
+        keys_ordered=source.events.keys_ordered,
         starts=starts,
         positions=events.astype(np.uint64) if counted else None,
     )

@@ -113,7 +113,8 @@ class DeviceNumbers:
 
     @property
     def row_bytes(self) -> int:
-        return self.kind.itemsize
+        # side by side, then as they are to be
+        return int(self.numbers.itemsize) + self.kind.itemsize
 
     def load(self, low: int, high: int) -> Array:
         return self.device.xp.ascontiguousarray(self.numbers[low:high]).astype(self.kind, copy=False)
@@ -192,7 +193,7 @@ class Filled:
     @property
     def row_bytes(self) -> int:
         # the result is at most as wide as what goes into it
-        return 2 * self.numbers.row_bytes + self.present.row_bytes
+        return 2 * self.numbers.row_bytes + self.present.row_bytes + 1
 
     def load(self, low: int, high: int) -> Array:
         numbers, present = self.numbers.load(low, high), self.present.load(low, high)

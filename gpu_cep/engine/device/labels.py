@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.device.columns import DeviceColumns, Input
+from gpu_cep.engine.device.memory import Labelling, in_pieces
 from gpu_cep.engine.labels import Word, check_rows, label_table, overflow_error, words_for
 from gpu_cep.engine.programs import assemble, program_scratch, tabulator
 from gpu_cep.plan.plan import BankLayout, CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
@@ -21,6 +22,13 @@ from gpu_cep_kernels.primitives import any_set, merged_words
 from gpu_cep_kernels.rules import COMPARISONS
 
 Kept = TypeVar("Kept")
+
+# Bytes per row while a chunk is compacted: what is kept of it, and the scratch of its times or keys.
+_COMPACTING = 8 + 4 + 8 + 6 * 8
+# Bytes per row while a property's program runs: places, banks' NULL words, results, and scratch.
+_PROGRAM = 3 * 8 + 5 * 8 + 8 + 2 * 8 + 2 + 4 * 8
+# The same for each column that it reads, gathered and in its bank, and for each register.
+_PROGRAM_COLUMN, _PROGRAM_REGISTER = 2 * 8, 8 + 8 + 1
 
 # What chunks load: each kind of input of each column.
 Sources = dict[tuple[str, int], Input | None]
@@ -78,8 +86,26 @@ def _loaded(source: Input | None, low: int, high: int) -> Array | None:
     return None if source is None else source.load(low, high)
 
 
-# Clears the bits of one word of labels that a property denies the events of a chunk.
-Step = Callable[[Chunk, Array], None]
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`clear`: the bits of one word of labels that a property denies the events of a chunk.
+
+    `tables` is the bytes that it holds on the device, `scratch` those that it
+    takes there for each row while it runs.
+    """
+
+    clear: Callable[[Chunk, Array], None]
+    tables: int
+    scratch: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSteps:
+    """The words of labels, the steps of each, and what they take of the device's memory."""
+
+    words: list[Word]
+    steps: list[list[Step]]
+    takes: Labelling
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +125,60 @@ class LabelledChunk:
         return values if self.kept is None else values[self.kept]
 
 
-def label_chunks(plan: Plan, columns: DeviceColumns, chunk_rows: int, keep: Callable[[LabelledChunk], Kept]) -> Iterator[Kept]:
+def label_steps(plan: Plan, columns: DeviceColumns) -> LabelSteps:
+    """What evaluates all properties, with its tables on the device.
+
+    Raises
+    ------
+    EventError
+        There are more rows than one call takes.
+    """
+    check_rows(columns.columns)
+    words = words_for(len(plan.query.variables))
+    steps = [_word_steps(plan, columns, word) for word in words]
+    for column in plan.stream_keys:
+        if columns.columns.type(column).kind is Kind.STRING:
+            # its table, if it has one, is part of what labelling takes
+            columns.text_codes(column)
+    taken = [step for own_steps in steps for step in own_steps]
+    takes = Labelling(
+        row_bytes=_row_bytes(plan, columns, words) + max((step.scratch for step in taken), default=0),
+        tables=columns.tables + sum(step.tables for step in taken),
+        arrays=3 * len(plan.bulk_columns),
+        rows=len(columns.columns),
+    )
+    return LabelSteps(words, steps, takes)
+
+
+def _row_bytes(plan: Plan, columns: DeviceColumns, words: Sequence[Word]) -> int:
+    """Bytes that a row of a chunk takes beside the scratch of steps: its columns, its label twice, its keys."""
+    loaded = sum(columns.row_bytes(column) for column in plan.bulk_columns)
+    # codes by which properties are decided may differ from those of a key
+    coded = 4 * sum(isinstance(planned, CodeProperty) for planned in plan.properties)
+    return loaded + coded + _COMPACTING + 2 * sum(word.all().nbytes for word in words) + 9 * len(plan.stream_keys)
+
+
+def label_chunks(
+    plan: Plan, columns: DeviceColumns, labelling: LabelSteps, chunk_rows: int, keep: Callable[[LabelledChunk], Kept]
+) -> Iterator[Kept]:
     """Evaluate all properties, chunk by chunk, as :func:`gpu_cep.engine.labels.label_events` does on the CPU; what `keep` makes of each.
 
     Raises
     ------
     EventError
-        An integer overflows in a property, or there are more rows than one call takes.
+        An integer overflows in a property.
     """
-    check_rows(columns.columns)
-    device = columns.device
-    words = words_for(len(plan.query.variables))
-    steps = [_word_steps(plan, columns, word) for word in words]
+    device, words = columns.device, labelling.words
     sources: Sources = {}
     spans = list(blocks(0, len(columns.columns), chunk_rows)) or [(0, 0)]
     chunk = Chunk(columns, sources, *spans[0])
     for number, following in enumerate([*spans[1:], None]):
         with device.lane(number):
             labels = device.xp.empty((len(words), len(chunk)), words[0].kind)
-            for word, own, own_steps in zip(words, labels, steps, strict=True):
+            for word, own, own_steps in zip(words, labels, labelling.steps, strict=True):
                 own[:] = word.all()
                 for step in own_steps:
-                    step(chunk, own)
+                    step.clear(chunk, own)
         ahead = None
         if following is not None:
             # before the host waits for this chunk
@@ -168,10 +226,10 @@ def _code_step(planned: CodeProperty, columns: DeviceColumns, word: Word) -> Ste
     codes, values = columns.label_codes(planned)
     table = columns.device.upload(label_table(planned, values, word))
 
-    def step(chunk: Chunk, labels: Array) -> None:
+    def clear(chunk: Chunk, labels: Array) -> None:
         chunk.device.launch(mask_by_code, len(chunk), chunk.label_codes(planned.column, codes), table, labels)
 
-    return step
+    return Step(clear, in_pieces(table.nbytes), 0)
 
 
 def _comparison_step(column: int, comparisons: Sequence[ComparisonProperty], device: Device, word: Word) -> Step:
@@ -179,12 +237,12 @@ def _comparison_step(column: int, comparisons: Sequence[ComparisonProperty], dev
     constants = device.upload(np.array([planned.constant for planned in comparisons]))
     others = device.upload(np.array([word.others(planned.bits) for planned in comparisons]))
 
-    def step(chunk: Chunk, labels: Array) -> None:
+    def clear(chunk: Chunk, labels: Array) -> None:
         present = chunk.present(column)
         known = device.xp.empty(0, device.xp.uint8) if present is None else present
         device.launch(mask_by_comparisons, len(chunk), chunk.values(column), known, codes, constants, others, labels)
 
-    return step
+    return Step(clear, in_pieces(codes.nbytes, constants.nbytes, others.nbytes), 0)
 
 
 def _key_step(column: int, columns: DeviceColumns, word: Word) -> Step:
@@ -192,7 +250,7 @@ def _key_step(column: int, columns: DeviceColumns, word: Word) -> Step:
     nobody = word.kind(0)
     textual = columns.columns.type(column).kind is Kind.STRING
 
-    def step(chunk: Chunk, labels: Array) -> None:
+    def clear(chunk: Chunk, labels: Array) -> None:
         present = chunk.present(column)
         if present is not None:
             chunk.device.launch(mask_by_truth, len(chunk), present, nobody, labels)
@@ -201,7 +259,7 @@ def _key_step(column: int, columns: DeviceColumns, word: Word) -> Step:
             known = (values == values).astype(chunk.device.xp.uint8)
             chunk.device.launch(mask_by_truth, len(chunk), known, nobody, labels)
 
-    return step
+    return Step(clear, 0, 2)
 
 
 def _program_step(planned: ProgramProperty, columns: DeviceColumns, word: Word) -> Step:
@@ -210,7 +268,7 @@ def _program_step(planned: ProgramProperty, columns: DeviceColumns, word: Word) 
     on_device = to_device(device, table)
     bits, others = word.own(planned.bits), word.others(planned.bits)
 
-    def step(chunk: Chunk, labels: Array) -> None:
+    def clear(chunk: Chunk, labels: Array) -> None:
         wanted = xp.flatnonzero(labels & bits)
         ints, floats, int_nulls, float_nulls = _bank(planned.layout, chunk, wanted)
         scratch = program_scratch(xp, table, device.slots(wanted.size))
@@ -225,7 +283,9 @@ def _program_step(planned: ProgramProperty, columns: DeviceColumns, word: Word) 
             raise overflow_error(planned, chunk.low + int(wanted[overflowed][0]))
         labels[wanted[(int_values == 0) | nulls]] &= others
 
-    return step
+    tables = in_pieces(table.code.nbytes, table.int_constants.nbytes, table.float_constants.nbytes, table.lookups.nbytes)
+    read = len(planned.layout.ints) + len(planned.layout.floats)
+    return Step(clear, tables, _PROGRAM + _PROGRAM_COLUMN * read + _PROGRAM_REGISTER * table.registers)
 
 
 def _bank(layout: BankLayout, chunk: Chunk, wanted: Array) -> tuple[Array, Array, Array, Array]:

@@ -9,27 +9,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
 from gpu_cep.engine.batches import LONGEST_REACH, Batch, cut
 from gpu_cep.engine.budget import BudgetExceeded
 from gpu_cep.engine.candidates import Places
-from gpu_cep.engine.device.candidates import DevicePattern, DeviceWindows, covered, pattern_on_device, prune_on_device, windows_on_device
+from gpu_cep.engine.device.candidates import (
+    DeviceCandidates,
+    DevicePattern,
+    DeviceWindows,
+    covered,
+    pattern_on_device,
+    prune_on_device,
+    windows_on_device,
+)
 from gpu_cep.engine.device.columns import DeviceColumns
 from gpu_cep.engine.device.direct import bind_on_device, count_on_device, cut_matches, direct_candidates
 from gpu_cep.engine.device.events import EventSource, ResidentEvents, SpilledEvents
-from gpu_cep.engine.device.labels import label_chunks
-from gpu_cep.engine.device.memory import DeviceMemory, memory_of
-from gpu_cep.engine.device.streams import KeptEvents, encode_streams, joined, keep_events, order_on_device
+from gpu_cep.engine.device.labels import label_chunks, label_steps
+from gpu_cep.engine.device.memory import DeviceMemory, TooLittleMemory, memory_of
+from gpu_cep.engine.device.streams import DeviceEvents, KeptEvents, encode_streams, joined, keep_events, order_on_device
 from gpu_cep.engine.direct import labels_decide, reads_directly
 from gpu_cep.engine.keys import encode_keys
-from gpu_cep.engine.labels import LabelledEvents, Words, words_for
+from gpu_cep.engine.labels import LabelledEvents, Words
 from gpu_cep.engine.matches import Matches, concatenated
 from gpu_cep.engine.naming import window_name
 from gpu_cep.engine.phase_one import PhaseOne, Run
 from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.streams import OrderedEvents, load_times, order_events, refuse_missing
+from gpu_cep.engine.streams import Indices, OrderedEvents, load_times, order_events, refuse_missing
 from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.device import Array, Device
@@ -46,10 +55,6 @@ class DeviceRun(Run):
     device: Device
 
 
-class TooLittleMemory(Exception):
-    """The device's memory does not hold what cannot be cut any further; the message says what."""
-
-
 def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
     """Phase 1 of a run, in pieces that the device's memory holds; with smaller pieces if an allocation fails nevertheless.
 
@@ -60,7 +65,7 @@ def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
     MatchLimitExceeded
         More matches than the settings, or the host's memory, allow.
     TooLittleMemory
-        The windows of one stream reach over more events than the device's memory holds.
+        The device's memory holds no chunks or batches of the smallest size, or not the events that the windows of one stream reach over.
     """
     memory = memory_of(device, run.plan)
     # columns on the device may still be computed in the caller's lane
@@ -97,13 +102,15 @@ def _ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
     """The labelled events in order: on the device if all that are kept fit, else (or if there are none) on the host."""
     plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
     device_columns = DeviceColumns(columns, device)
+    with profile.stage("labels"):
+        labelling = label_steps(plan, device_columns)
+        chunk_rows = memory.chunk_rows(labelling.takes)
     with profile.stage("timestamps"):
-        _refuse_null_times(plan, device_columns, memory)
+        _refuse_null_times(plan, device_columns, chunk_rows)
     kept: list[KeptEvents] = []
     spilled: list[tuple[Places, Words]] = []
     with profile.stage("labels"):
-        chunk_rows = memory.chunk_rows(_row_bytes(plan, device_columns))
-        for part in label_chunks(plan, device_columns, chunk_rows, partial(keep_events, plan)):
+        for part in label_chunks(plan, device_columns, labelling, chunk_rows, partial(keep_events, plan)):
             kept.append(part)
             if spilled or _size(kept) > memory.kept_events:
                 spilled += _downloaded(device, kept)
@@ -113,15 +120,21 @@ def _ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
         device.synchronize()
     if spilled:
         return SpilledEvents(plan, columns, _ordered_on_host(run, spilled), device)
+    return ResidentEvents(plan, columns, _ordered_on_device(run, kept, memory), device, memory.bound_events)
+
+
+def _ordered_on_device(run: DeviceRun, kept: list[KeptEvents], memory: DeviceMemory) -> DeviceEvents:
+    """The parts, which are let go, as one in order."""
+    plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
     with profile.stage("keys"):
         all_kept = joined(device.xp, kept)
         kept.clear()
-        streams = encode_streams(plan, columns, all_kept, device)
+        streams = encode_streams(plan, columns, all_kept, device, memory.ranked_values)
         device.synchronize()
     with profile.stage("order"):
         events = order_on_device(plan, columns, all_kept, streams, device)
         device.synchronize()
-    return ResidentEvents(plan, columns, events, device)
+    return events
 
 
 def _size(parts: Sequence[KeptEvents]) -> int:
@@ -132,17 +145,12 @@ def _downloaded(device: Device, parts: Sequence[KeptEvents]) -> list[tuple[Place
     return [(device.download(part.rows), device.download(part.labels)) for part in parts]
 
 
-def _refuse_null_times(plan: Plan, columns: DeviceColumns, memory: DeviceMemory) -> None:
+def _refuse_null_times(plan: Plan, columns: DeviceColumns, chunk_rows: int) -> None:
     column = plan.query.timestamp
     present = columns.present(column)
     if present is not None:
-        chunks = blocks(0, len(columns.columns), memory.chunk_rows(1))
+        chunks = blocks(0, len(columns.columns), chunk_rows)
         refuse_missing(columns.columns, column, "NULL", sum(int((present.load(*chunk) == 0).sum()) for chunk in chunks))
-
-
-def _row_bytes(plan: Plan, columns: DeviceColumns) -> int:
-    """What a row of a chunk takes on the device: the columns that phase 1 reads, the words of its label and its number."""
-    return sum(columns.row_bytes(column) for column in plan.bulk_columns) + 8 * (2 + len(words_for(len(plan.query.variables))))
 
 
 def _ordered_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> OrderedEvents:
@@ -158,13 +166,16 @@ def _ordered_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> Ord
 
 def _batches(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> list[Batch]:
     """The events cut into batches whose windows the device's memory holds: streams, or slices of a long one with what its windows reach."""
-    most, total = memory.batch_events(len(run.plan.query.variables)), int(source.offsets[-1])
+    most, total = memory.batch_events(source.resident), int(source.offsets[-1])
     if total <= most:
         return [Batch(0, total, total)] if total else []
-    batches = cut(source.offsets, source.reach, most // (LONGEST_REACH + 1))
+    batches = cut(source.offsets, source.reach, max(1, most // (LONGEST_REACH + 1)))
     longest = max(batch.high - batch.low for batch in batches)
     if longest > most:
-        raise TooLittleMemory(f"windows reach over {longest:,} events of one stream, and {most:,} fit")
+        needed = memory.for_batch(longest, total)
+        raise TooLittleMemory(
+            f"windows reach over {longest:,} events of one stream, which take about {needed:,} bytes, and {memory.bytes:,} may be taken"
+        )
     return batches
 
 
@@ -176,86 +187,130 @@ def _is_direct(run: DeviceRun, source: EventSource) -> bool:
     return labels_decide(run.tables.pattern, tied, source.overlapping)
 
 
-def _windows(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> Iterator[tuple[Batch, DeviceWindows]]:
-    for batch in batches:
-        times, labels = source.part(batch.low, batch.high)
-        yield batch, windows_on_device(query, batch, times, labels, source.offsets, run.device, run.profile)
+def _windows(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> DeviceWindows:
+    times, labels = source.part(batch.low, batch.high)
+    return windows_on_device(query, batch, times, labels, source.offsets, run.device, run.profile)
+
+
+# Each of the following works off a batch in a function of its own: what it holds on the device is let go before the next.
 
 
 def _candidate_events(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
     """The events of all candidate windows."""
-    device = run.device
     held, starts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for batch, windows in _windows(run, query, source, batches):
-        candidates = prune_on_device(query, windows, run.profile)
-        run.profile.add("candidates", int(candidates.starts.size))
-        if not candidates.starts.size:
-            continue
-        with run.profile.stage("candidates back"):
-            held.append(device.download(run.device.xp.flatnonzero(covered(windows, candidates))) + batch.low)
-            starts.append(device.download(candidates.starts) + batch.low)
+    for batch in batches:
+        own_events, own_starts = _candidates_of(run, query, source, batch)
+        held.append(own_events)
+        starts.append(own_starts)
     with run.profile.stage("candidates back"):
         # the last windows of a batch reach into the next
         events = np.concatenate(held) if len(batches) <= 1 else np.unique(np.concatenate(held))
         return PhaseOne(source.picked(events, np.searchsorted(events, np.concatenate(starts))))
 
 
+def _candidates_of(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
+    """The events of a batch's candidate windows, and those that start one."""
+    device, windows = run.device, _windows(run, query, source, batch)
+    candidates = prune_on_device(query, windows, run.profile)
+    run.profile.add("candidates", int(candidates.starts.size))
+    if not candidates.starts.size:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    with run.profile.stage("candidates back"):
+        events = device.download(device.xp.flatnonzero(covered(windows, candidates)))
+        return events + batch.low, device.download(candidates.starts) + batch.low
+
+
 def _counted(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
     """How many matches start in each stream of each batch, at the first event that starts one."""
-    device, xp = run.device, run.device.xp
     firsts, totals = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for batch, windows in _windows(run, query, source, batches):
-        with run.profile.stage("chain"):
-            starts = direct_candidates(query, windows).starts + batch.low
-        _account(run, source, starts, 0)
-        if not starts.size:
-            continue
-        with run.profile.stage("candidates back"):
-            places = xp.searchsorted(starts, device.upload(source.offsets))
-            matched = xp.flatnonzero(xp.diff(places))
-            firsts.append(device.download(starts[places[matched]]))
-            totals.append(device.download(xp.diff(places)[matched]))
+    for batch in batches:
+        own_firsts, own_totals = _counts_of(run, query, source, batch)
+        firsts.append(own_firsts)
+        totals.append(own_totals)
     with run.profile.stage("candidates back"):
         events = np.concatenate(firsts)
         return PhaseOne(source.picked(events, None), counted=(np.arange(len(events)), np.concatenate(totals)))
 
 
+def _counts_of(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
+    """The first event that starts a match in each stream of a batch that has one, and how many do."""
+    device, xp = run.device, run.device.xp
+    windows = _windows(run, query, source, batch)
+    with run.profile.stage("chain"):
+        starts = direct_candidates(query, windows).starts
+    _account(run, source, batch, starts, 0)
+    if not starts.size:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    with run.profile.stage("candidates back"):
+        first, last = np.searchsorted(source.offsets, [batch.low, batch.own], side="right")
+        borders = np.concatenate([[0], source.offsets[first:last] - batch.low, [batch.own - batch.low]])
+        places = xp.searchsorted(starts, device.upload(borders))
+        matched = xp.flatnonzero(xp.diff(places))
+        return device.download(starts[places[matched]]) + batch.low, device.download(xp.diff(places)[matched])
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """Some matches, over the events that they bind (places among all)."""
+
+    events: Indices
+    matches: Matches
+
+
 def _found(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch], memory: DeviceMemory) -> PhaseOne:
     """All matches, over the events that they bind; an event that matches of two batches, or of two slices of one, bind is there twice."""
-    device, xp = run.device, run.device.xp
     events, parts = [np.empty(0, np.int64)], []
     bound = 0
-    for batch, windows in _windows(run, query, source, batches):
-        with run.profile.stage("chain"):
-            candidates = direct_candidates(query, windows)
-        with run.profile.stage("matching"):
-            counts = count_on_device(query, windows, candidates)
-            _account(run, source, candidates.starts + batch.low, int(counts.sum()))
-        if not candidates.starts.size:
-            continue
-        for low, high in cut_matches(windows, counts, memory.bound_events):
-            with run.profile.stage("matching"):
-                matches = bind_on_device(windows, candidates, counts, low, high)
-            with run.profile.stage("candidates back"):
-                held = xp.zeros(batch.high - batch.low, xp.bool_)
-                held[matches.events] = True
-                places = xp.cumsum(held, dtype=xp.int64) - 1 + bound
-                first, renumbered = device.download(places[matches.first]), device.download(places[matches.events])
-                parts.append(Matches(first, device.download(matches.counts), renumbered))
-                events.append(device.download(xp.flatnonzero(held)) + batch.low)
-                bound += len(events[-1])
+    for found in chain.from_iterable(_matches_of(run, query, source, batch, memory) for batch in batches):
+        parts.append(_shifted(found.matches, bound))
+        events.append(found.events)
+        bound += len(found.events)
     with run.profile.stage("candidates back"):
         return PhaseOne(source.picked(np.concatenate(events), None), found=concatenated(parts, query.variables))
 
 
-def _account(run: DeviceRun, source: EventSource, starts: Array, events: int) -> None:
-    """Account for one match at each of `starts`, which bind so many events together."""
+def _shifted(matches: Matches, bound: int) -> Matches:
+    """The matches, with `bound` events before theirs."""
+    return Matches(matches.first + bound, matches.counts, matches.events + bound)
+
+
+def _matches_of(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, memory: DeviceMemory) -> Iterator[_Slice]:
+    """The matches that start in a batch, slice by slice."""
+    windows = _windows(run, query, source, batch)
+    with run.profile.stage("chain"):
+        candidates = direct_candidates(query, windows)
+    with run.profile.stage("matching"):
+        counts = count_on_device(query, windows, candidates)
+        _account(run, source, batch, candidates.starts, int(counts.sum()))
+    if candidates.starts.size:
+        for low, high in cut_matches(windows, counts, memory.bound_events):
+            yield _read_off(run, batch, windows, candidates, counts, low, high)
+
+
+def _read_off(
+    run: DeviceRun, batch: Batch, windows: DeviceWindows, candidates: DeviceCandidates, counts: Array, low: int, high: int
+) -> _Slice:
+    """The matches [low, high) of a batch's."""
+    device, xp = run.device, run.device.xp
+    with run.profile.stage("matching"):
+        matches = bind_on_device(windows, candidates, counts, low, high)
+    with run.profile.stage("candidates back"):
+        held = xp.zeros(batch.high - batch.low, xp.bool_)
+        held[matches.events] = True
+        places = xp.cumsum(held, dtype=xp.int64) - 1
+        first, bound = device.download(places[matches.first]), device.download(places[matches.events])
+        events = device.download(xp.flatnonzero(held)) + batch.low
+        return _Slice(events, Matches(first, device.download(matches.counts), bound))
+
+
+def _account(run: DeviceRun, source: EventSource, batch: Batch, starts: Array, events: int) -> None:
+    """Account for one match at each of `starts` of a batch, which bind so many events together."""
     run.profile.add("candidates", int(starts.size))
     run.profile.add("matches", int(starts.size))
     if not starts.size:
         return
     try:
-        run.budget.spend(int(starts.size), events, 0, lambda match: int(starts[min(match, starts.size - 1)]))
+        run.budget.spend(int(starts.size), events, 0, lambda match: int(starts[min(match, starts.size - 1)]) + batch.low)
     except BudgetExceeded as exceeded:
         row = int(source.picked(np.array([exceeded.start]), None).rows[0])
         raise MatchLimitExceeded(f"{exceeded.reason}, in {window_name(run.plan, run.columns, row)}") from None

@@ -129,19 +129,22 @@ class StreamCodes:
     ordered: bool
 
 
-def encode_streams(plan: Plan, columns: EventColumns, kept: KeptEvents, device: Device) -> StreamCodes:
-    """Codes for the combinations of the kept events' keys; NULLs are one key value, and so are NaNs."""
+def encode_streams(plan: Plan, columns: EventColumns, kept: KeptEvents, device: Device, most_ranked: int) -> StreamCodes:
+    """Codes for the combinations of the kept events' keys; NULLs are one key value, and so are NaNs.
+
+    Text of up to `most_ranked` distinct values gets codes in its order.
+    """
     encoded = StreamCodes(None, 1, ordered=True)
     for column, key in zip(plan.stream_keys, kept.keys, strict=True):
-        encoded = _combined(device.xp, encoded, _encoded(columns, column, key, device))
+        encoded = _combined(device.xp, encoded, _encoded(columns, column, key, device, min(RANKED, most_ranked)))
     return encoded
 
 
-def _encoded(columns: EventColumns, column: int, key: KeptKey, device: Device) -> StreamCodes:
+def _encoded(columns: EventColumns, column: int, key: KeptKey, device: Device, most_ranked: int) -> StreamCodes:
     if columns.type(column).kind is not Kind.STRING:
         return _integer_codes(device.xp, key)
     values = columns.text_values(column)
-    if len(values) >= RANKED:
+    if len(values) >= most_ranked:
         return StreamCodes(key.values, len(values) + 1, ordered=False)
     return StreamCodes(device.upload(text_ranks(values))[key.values], len(values) + 1, ordered=True)
 

@@ -1,0 +1,182 @@
+"""``gpu_memory=`` bounds what lies on the device at any time, measured on a device that counts it; or an error names what would do."""
+
+from __future__ import annotations
+
+import gc
+import re
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import gpu_cep
+from gpu_cep.api import make_options, make_plan
+from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.device import road
+from gpu_cep.engine.device.columns import DeviceColumns
+from gpu_cep.engine.device.memory import DeviceMemory, memory_of
+from gpu_cep.engine.tables import read_events
+from gpu_cep.errors import EngineUnavailable
+from gpu_cep.plan.settings import Settings
+from gpu_cep.testing.strict_arrays import StrictDevice
+from tests.gpu.foreign import Foreign, strict_if_simulated
+
+SIZE = 1500
+
+
+def events(size, *, types="ABC", streams=4, ties=1):
+    """Events of all kinds of columns; `ties` of them share each time."""
+    return pa.table(
+        {
+            "ts": [e // ties for e in range(size)],
+            "type": [types[e % len(types)] for e in range(size)],
+            "k": [None if e % 50 == 0 else e % streams for e in range(size)],
+            "s": [f"s{e % 7}" for e in range(size)],
+            "x": [e * 7919 % 101 for e in range(size)],
+            "y": [None if e % 10 == 0 else e * 31 % 17 / 2 for e in range(size)],
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    text: str
+    options: dict = field(default_factory=dict)
+    events: dict = field(default_factory=dict)
+
+
+LABELS = "PATTERN SEQ(A a, B b+, C c) WITHIN 9"
+CASES = {
+    "labels decide": Case(LABELS),
+    "streams": Case(LABELS, {"partition_by": "k"}),
+    "count": Case(LABELS, {"output": "count", "partition_by": "k"}),
+    "many small streams": Case("PATTERN SEQ(A a, B b) WITHIN 900", {"output": "count", "partition_by": "k"}, {"streams": 500}),
+    "ties and keys": Case(
+        "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 9",
+        {"partition_by": ["k", "s", "y"], "order_by": "x"},
+        {"ties": 3},
+    ),
+    "programs": Case("PATTERN SEQ(a, b) WHERE a.x * 2 < 150 AND b.y + b.x > 3 AND a.k = b.k WITHIN 9"),
+    "six variables": Case("PATTERN SEQ(A a, B b, C c, A d, B e, C f) WITHIN 30"),
+    "every event starts a window": Case("PATTERN SEQ(a, b, c) WHERE a.x >= 0 AND b.x > a.x AND b.x < c.x WITHIN 3 EVENTS"),
+    "unfiltered": Case(LABELS, {"prune": ["summary", "chain"], "partition_by": "s"}),
+    "long windows": Case("PATTERN SEQ(A a, B b+, C c) WITHIN 250", {"partition_by": "k"}, {"streams": 1}),
+    "matches of many events": Case("PATTERN SEQ(A a, B b+, C c) WITHIN 100", {}, {"types": "A" + "B" * 18 + "C"}),
+    "many matches": Case("PATTERN SEQ(A a, B b) WITHIN 400", {}, {"types": "A" * 19 + "B"}),
+}
+each_case = pytest.mark.parametrize("case", CASES.values(), ids=[*CASES])
+
+
+@pytest.fixture(scope="module")
+def counted(device):
+    """A device that counts what arrays hold of it."""
+    if not device.simulated:
+        pytest.skip("a card does not count what one run takes")
+    found = strict_if_simulated(device)
+    with patch("gpu_cep_kernels.device._find_device", lambda: found):
+        yield found
+
+
+def run(case, table, **options):
+    return gpu_cep.match(table, case.text, **{"output": "indices", **case.options, **options})
+
+
+def peak(device: StrictDevice, case, table, budget):
+    """The most bytes that a run within a budget holds; its matches are those of the CPU."""
+    ledger = device.xp.ledger
+    # the traceback of an error before may still hold arrays
+    gc.collect()
+    before = ledger.live
+    ledger.restart()
+    found = run(case, table, engine="gpu", gpu_memory=budget)
+    assert found.equals(run(case, table, engine="cpu"))
+    assert ledger.live == before
+    return ledger.peak - before
+
+
+def refused(case, table, budget):
+    """The bytes that the error for a budget names."""
+    with pytest.raises(EngineUnavailable, match="larger gpu_memory") as raised:
+        run(case, table, engine="gpu", gpu_memory=budget)
+    return int(re.search(r"the query takes ([\d,]+) bytes at least", str(raised.value))[1].replace(",", ""))
+
+
+@each_case
+@pytest.mark.parametrize("size", [1, 3, 300, SIZE])
+def test_the_least_budget_is_named_and_kept(counted, case, size):
+    table = events(size, **case.events)
+    least = refused(case, table, 1)
+    assert refused(case, table, least - 1) == least
+    assert 0 < peak(counted, case, table, least) <= least
+
+
+@each_case
+@pytest.mark.parametrize("factor", [1.5, 3])
+def test_budgets_are_kept(counted, case, factor):
+    table = events(SIZE, **case.events)
+    budget = int(factor * refused(case, table, 1))
+    assert 0 < peak(counted, case, table, budget) <= budget
+
+
+def planned_memory(device, case, table):
+    """What the plan of a case makes of a budget."""
+    seen: list[DeviceMemory] = []
+
+    def noted(*arguments):
+        seen.append(memory_of(*arguments))
+        return seen[0]
+
+    with patch.object(road, "memory_of", noted):
+        run(case, table, engine="gpu")
+    return lambda size: DeviceMemory(size, seen[0].label, seen[0].variables, seen[0].keys)
+
+
+@each_case
+def test_budgets_that_just_hold_all_events_at_once_are_kept_and_used(counted, case):
+    table = events(SIZE, **case.events)
+    memory = planned_memory(counted, case, table)
+    holding = bisect_left(range(1 << 30), SIZE, key=lambda size: memory(size).batch_events(min(SIZE, memory(size).kept_events)))
+    budget = max(holding, refused(case, table, 1))
+    assert budget / 5 < peak(counted, case, table, budget) <= budget
+
+
+KINDS = [pa.bool_(), pa.int8(), pa.int32(), pa.int64(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.date32(), pa.date64()]
+TEXT = [pa.string(), pa.dictionary(pa.int8(), pa.string())]
+
+
+def loading(device, column):
+    """Bytes that loading all of a column, and where it is NULL, takes; and what it is said to take."""
+    table = {"ts": pa.array(range(len(column))), "c": column}
+    read = read_events(table) if isinstance(column, Foreign) else pa.table(table)
+    plan = make_plan("PATTERN a", read.schema, make_options("ts", None, None, "type", None, "strict", None), Settings())
+    columns = DeviceColumns(EventColumns(read, plan.query), device)
+    values, present = columns.values(1), columns.present(1)
+    ledger = device.xp.ledger
+    before = ledger.live
+    ledger.restart()
+    loaded = [source.load(3, len(column)) for source in (values, present) if source is not None]
+    assert loaded
+    return ledger.peak - before, columns.row_bytes(1) * (len(column) - 3)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *TEXT], ids=str)
+@pytest.mark.parametrize("nulls", [False, True])
+def test_loading_a_column_takes_what_it_is_said_to_take(counted, kind, nulls):
+    numbers = np.arange(4000) % 2
+    values = pa.array(numbers.astype(str) if kind in TEXT else numbers).cast(pa.string() if kind in TEXT else pa.int64())
+    if kind in (pa.date32(), pa.date64()):
+        values = values.cast(pa.int32()).cast(pa.date32())
+    column = values.cast(kind) if kind not in TEXT else values.dictionary_encode().cast(kind)
+    column = column.take(pa.array(np.arange(4000), mask=np.arange(4000) % 3 == 0)) if nulls else column
+    taken, said = loading(counted, column)
+    assert 0 < taken <= said + 4096
+
+
+@pytest.mark.parametrize("kind", ["b1", "i1", "i8", "u8", "f4", "f8"])
+@pytest.mark.parametrize("strided", [False, True])
+def test_so_does_loading_an_array_of_the_device(counted, kind, strided):
+    taken, said = loading(counted, Foreign(counted, (np.arange(4000) % 2).astype(kind), strided=strided))
+    assert taken <= said + 4096
