@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import enum
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -29,6 +29,7 @@ from typing import Any
 
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang import ast
+from gpu_cep.testing.aggregates import AGGREGATES
 from gpu_cep.testing.values import (
     ARITHMETIC,
     CHOICES,
@@ -65,10 +66,21 @@ NUMBERS = (Kind.INTEGER, Kind.FRACTION, Kind.DECIMAL, Kind.FLOAT)
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The event that each variable stands for, and the one bound to it just before."""
+    """The events bound to each variable, and the index among them of the one that it stands for, where it stands for one."""
 
-    current: Mapping[str, Row]
-    previous: Mapping[str, Row]
+    bound: Mapping[str, Sequence[Row]]
+    index: Mapping[str, int]
+
+    def current(self, variable: str) -> Row:
+        return self.bound[variable][self.index[variable]]
+
+    def previous(self, variable: str) -> Row:
+        """The event bound just before; it exists."""
+        return self.bound[variable][self.index[variable] - 1]
+
+    def earlier(self, variable: str) -> Sequence[Row]:
+        """All events bound before."""
+        return self.bound[variable][: self.index[variable]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,19 +144,45 @@ def _(expression: ast.Reference, schema: Schema) -> Meaning:
     if variable is None or attribute is None:
         raise PatternError("a condition reads variable.attribute")
     kind = attribute_kind(attribute, schema)
-    if expression.index is None or isinstance(expression.index, ast.EachIndex):
-        return Meaning(kind, lambda assignment: assignment.current[variable][attribute])
-    if isinstance(expression.index, ast.PreviousIndex):
-        return Meaning(kind, lambda assignment: assignment.previous[variable][attribute])
-    raise UnsupportedError(f"the oracle does not evaluate {type(expression.index).__name__}")
+    match expression.index:
+        case None | ast.EachIndex():
+            return Meaning(kind, lambda assignment: assignment.current(variable)[attribute])
+        case ast.PreviousIndex():
+            return Meaning(kind, lambda assignment: assignment.previous(variable)[attribute])
+        case ast.NumberIndex(number=1):
+            return Meaning(kind, lambda assignment: assignment.bound[variable][0][attribute])
+        case ast.LastIndex():
+            return Meaning(kind, lambda assignment: assignment.bound[variable][-1][attribute])
+    raise UnsupportedError("of a binding's events, the oracle reads [i], [i-1], [1] and [LEN]")
 
 
 @_meaning.register
 def _(expression: ast.PrevBound, schema: Schema) -> Meaning:
-    return Meaning(
-        attribute_kind(expression.attribute, schema),
-        lambda assignment: assignment.previous[expression.variable][expression.attribute],
-    )
+    kind = attribute_kind(expression.attribute, schema)
+    return Meaning(kind, lambda assignment: assignment.previous(expression.variable)[expression.attribute])
+
+
+@_meaning.register
+def _(expression: ast.Aggregate, schema: Schema) -> Meaning:
+    variable, attribute = expression.variable, expression.attribute
+
+    def events(assignment: Assignment) -> Sequence[Row]:
+        return assignment.earlier(variable) if expression.running else assignment.bound[variable]
+
+    if attribute is None:
+        return Meaning(Kind.INTEGER, lambda assignment: len(events(assignment)))
+    aggregate = AGGREGATES[expression.function]
+    kind = _aggregate_kind(expression.function, attribute_kind(attribute, schema))
+    return Meaning(kind, lambda assignment: aggregate([row[attribute] for row in events(assignment)]))
+
+
+def _aggregate_kind(function: str, kind: Kind) -> Kind:
+    if function == "count":
+        return Kind.INTEGER
+    summable = {"avg": NUMBERS, "sum": (*NUMBERS, Kind.DURATION)}.get(function)
+    if summable is not None and kind not in (*summable, Kind.NULL):
+        raise PatternError(f"{function} does not take a {kind.value}")
+    return Kind.FLOAT if function == "avg" else kind
 
 
 def attribute_kind(name: str, schema: Schema) -> Kind:

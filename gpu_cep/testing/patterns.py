@@ -1,151 +1,281 @@
-"""What a query asks for, read from its tree as SPEC section 2 defines it, for the oracle alone."""
+"""What a query asks for, read from its tree as SPEC section 2 defines it, for the oracle alone.
+
+The normal form of a pattern is its branches: OR, ``?`` and ``*`` multiplied
+out, so that each branch is a strict partial order of variables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import singledispatch
-from itertools import combinations, pairwise, product
+from itertools import combinations, product
 
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang import ast
-from gpu_cep.testing.expressions import Assignment, Kind, Row, Schema, attribute_kind, meaning
+from gpu_cep.testing.conditions import Agreement, Condition, condition_of, conjuncts_of, connecting_attributes
+from gpu_cep.testing.expressions import Schema
 
 Order = frozenset[tuple[str, str]]
-Events = Mapping[str, tuple[Row, ...]]
+MAX_BRANCHES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """How many events a variable binds; no `maximum` is no upper bound."""
+    """How many events a variable binds, where it is present; no `maximum` is no upper bound."""
 
     minimum: int
     maximum: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
-    """A condition on every combination of events bound to `variables`.
+class Negation:
+    """``NOT(variable)``: no event between `predecessors` and `successors` satisfies `conditions`.
 
-    For those in `consecutive`, which it also reads the previous event of, a
-    combination takes the i-th event with the one before it, for every i ≥ 2.
+    They are all positive variables that stand before and behind it in the branch.
     """
 
-    variables: tuple[str, ...]
-    consecutive: frozenset[str]
-    is_true: Callable[[Assignment], bool]
-
-    def holds(self, events: Events) -> bool:
-        return all(self.is_true(assignment) for assignment in self._assignments(events))
-
-    def _assignments(self, events: Events) -> Iterator[Assignment]:
-        for choice in product(*(self._choices(variable, events[variable]) for variable in self.variables)):
-            pairs = dict(zip(self.variables, choice, strict=True))
-            yield Assignment(
-                current={variable: current for variable, (_, current) in pairs.items()},
-                previous={variable: previous for variable, (previous, _) in pairs.items() if previous is not None},
-            )
-
-    def _choices(self, variable: str, bound: tuple[Row, ...]) -> list[tuple[Row | None, Row]]:
-        if variable in self.consecutive:
-            return list(pairwise(bound))
-        return [(None, row) for row in bound]
+    variable: str
+    predecessors: frozenset[str]
+    successors: frozenset[str]
+    conditions: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
-    """``[attribute]``: every two events of the match agree on it, and so it is not NULL."""
+class Branch:
+    """A pattern without alternatives.
 
-    attribute: str
-    variables: tuple[str, ...] = ()  # it waits for none
-
-    def holds(self, events: Events) -> bool:
-        values = [row[self.attribute] for bound in events.values() for row in bound]
-        return all(one is not None and one == other for one, other in combinations(values, 2))
-
-
-Condition = Relation | Agreement
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """A pattern without OR and NOT.
-
-    `variables` stand in order of first appearance; `before` is the strict
-    partial order ≺. `closure` holds the attributes that the equality
-    conditions connect all variables on (thesis Def. 5.3), as agreements.
+    `variables` are the positive ones, in order of first appearance; `before`
+    is the strict partial order ≺ on them. `keys` are the attributes that the
+    equality conditions connect all of them on, `closure` says that every two
+    events agree on these (thesis Def. 5.3).
     """
 
     variables: Mapping[str, Quantity]
     before: Order
     conditions: tuple[Condition, ...]
-    closure: tuple[Agreement, ...]
+    keys: tuple[str, ...] = ()
+    negations: tuple[Negation, ...] = ()
+
+    @property
+    def closure(self) -> tuple[Agreement, ...]:
+        return tuple(Agreement(attribute) for attribute in self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pattern in normal form; `variables` are the positive ones of all branches, in order of first appearance."""
+
+    variables: tuple[str, ...]
+    branches: tuple[Branch, ...]
 
 
 def pattern_of(query: ast.Query, schema: Schema, type_column: str) -> Pattern:
     """The pattern of `query` over events with attributes `schema`."""
-    variables, order, properties = _elements(query.pattern, type_column)
-    conjuncts = [*properties, *_conjuncts(query.where)]
-    return Pattern(
-        variables=variables,
-        before=_closed(order),
-        conditions=tuple(_condition(conjunct, variables, schema) for conjunct in conjuncts),
-        closure=tuple(Agreement(attribute) for attribute in _connected_attributes(conjuncts, set(variables))),
+    declared = _declared(query.pattern)
+    quantified = {name for name, declaration in declared.items() if declaration.quantity != Quantity(1, 1)}
+    conjuncts = [*_type_tests(declared, type_column), *conjuncts_of(query.where)]
+    where = [(conjunct, condition_of(conjunct, declared, quantified, schema)) for conjunct in conjuncts]
+    negated = {name for name, declaration in declared.items() if declaration.negated}
+    for _, condition in where:
+        if len(negated.intersection(condition.variables)) > 1:
+            raise PatternError(f"a condition relates the negated variables {' and '.join(negated.intersection(condition.variables))}")
+    alternatives = dict.fromkeys(_Alternative(each.names, _closed(each.order)) for each in _all_alternatives(query.pattern))
+    branches = [_branch(each, declared, where) for each in alternatives if each.names - negated]
+    if not branches:
+        raise PatternError("the pattern binds no event: it has no branch with a variable that is not negated")
+    if query.within is None:
+        _check_scopes(branches)
+    return Pattern(tuple(name for name in declared if name not in negated), tuple(branches))
+
+
+def _branch(alternative: _Alternative, declared: Mapping[str, _Declaration], where: Sequence[tuple[ast.Expression, Condition]]) -> Branch:
+    """`alternative` with the conditions that mention no variable absent from it."""
+    positive = {name: declared[name].quantity for name in declared if name in alternative.names and not declared[name].negated}
+    present = [(conjunct, condition) for conjunct, condition in where if alternative.names.issuperset(condition.variables)]
+    own = [(conjunct, condition) for conjunct, condition in present if positive.keys() >= set(condition.variables)]
+    return Branch(
+        variables=positive,
+        before=frozenset((first, second) for first, second in alternative.order if first in positive and second in positive),
+        conditions=tuple(condition for _, condition in own),
+        keys=connecting_attributes([conjunct for conjunct, _ in own], positive),
+        negations=tuple(
+            _negation(name, positive, alternative.order, [condition for _, condition in present])
+            for name in declared
+            if name in alternative.names and name not in positive
+        ),
     )
 
 
-# The pattern clause ----------------------------------------------------------
+def _negation(name: str, positive: Collection[str], order: Order, conditions: Sequence[Condition]) -> Negation:
+    return Negation(
+        name,
+        predecessors=frozenset(first for first, second in order if second == name and first in positive),
+        successors=frozenset(second for first, second in order if first == name and second in positive),
+        conditions=tuple(each for each in conditions if name in each.variables or isinstance(each, Agreement)),
+    )
 
-Elements = tuple[dict[str, Quantity], Order, tuple[ast.Expression, ...]]
+
+def _check_scopes(branches: Sequence[Branch]) -> None:
+    for branch in branches:
+        for negation in branch.negations:
+            if not (negation.predecessors and negation.successors):
+                raise PatternError(f"without WITHIN, no window bounds where NOT({negation.variable}) looks for events")
+
+
+# The variables -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Declaration:
+    """How a variable stands in the pattern, everywhere alike."""
+
+    event_type: str | None
+    quantity: Quantity
+    optional: bool
+    negated: bool
+
+
+def _declared(pattern: ast.PatternNode) -> dict[str, _Declaration]:
+    """The variables in order of first appearance."""
+    declared: dict[str, _Declaration] = {}
+    for name, declaration in _declarations(pattern):
+        if declared.setdefault(name, declaration) != declaration:
+            raise PatternError(f"{name} stands in the pattern twice, with different types or quantifiers or one of them negated")
+    return declared
+
+
+def _type_tests(declared: Mapping[str, _Declaration], type_column: str) -> list[ast.Expression]:
+    """The conditions that the event types stand for."""
+    return [
+        ast.Binary("=", ast.Reference(name, type_column), ast.Literal(declaration.event_type))
+        for name, declaration in declared.items()
+        if declaration.event_type is not None
+    ]
 
 
 @singledispatch
-def _elements(node: ast.PatternNode, type_column: str) -> Elements:
-    """The variables of `node`, their order as far as `node` states it, and the conditions that its event types stand for."""
-    raise UnsupportedError(f"the oracle does not match {type(node).__name__.upper()}; it matches SEQ, AND and variables")
+def _declarations(node: ast.PatternNode) -> Iterator[tuple[str, _Declaration]]:
+    raise UnsupportedError(f"the oracle does not match {type(node).__name__.upper()}")
 
 
-@_elements.register
-def _(node: ast.Variable, type_column: str) -> Elements:
-    properties: tuple[ast.Expression, ...] = ()
-    if node.event_type is not None:
-        properties = (ast.Binary("=", ast.Reference(node.name, type_column), ast.Literal(node.event_type)),)
-    return {node.name: Quantity(1, 1)}, frozenset(), properties
+@_declarations.register
+def _(node: ast.Variable) -> Iterator[tuple[str, _Declaration]]:
+    yield node.name, _Declaration(node.event_type, Quantity(1, 1), optional=False, negated=False)
 
 
-@_elements.register
-def _(node: ast.Repeat, type_column: str) -> Elements:
+@_declarations.register
+def _(node: ast.Repeat) -> Iterator[tuple[str, _Declaration]]:
     if not isinstance(node.element, ast.Variable):
         raise UnsupportedError("the oracle repeats single variables only")
-    if node.minimum < 1:
-        raise UnsupportedError("the oracle does not match variables that may be absent (? and *)")
-    if node.maximum is not None and node.maximum < node.minimum:
-        raise PatternError(f"{node.element.name} cannot bind at least {node.minimum} and at most {node.maximum} events")
-    _, order, properties = _elements(node.element, type_column)
-    return {node.element.name: Quantity(node.minimum, node.maximum)}, order, properties
+    name, event_type = node.element.name, node.element.event_type
+    if node.maximum is not None and node.maximum < max(node.minimum, 1):
+        raise PatternError(f"{name} cannot bind at least {node.minimum} and at most {node.maximum} events")
+    quantity = Quantity(max(node.minimum, 1), node.maximum)
+    yield name, _Declaration(event_type, quantity, optional=node.minimum == 0, negated=False)
 
 
-@_elements.register
-def _(node: ast.And, type_column: str) -> Elements:
-    parts = [_elements(element, type_column) for element in node.elements]
-    variables: dict[str, Quantity] = {}
-    for part, _, _ in parts:
-        for name, quantity in part.items():
-            if variables.setdefault(name, quantity) != quantity:
-                raise PatternError(f"{name} stands in the pattern with different quantifiers")
-    order = frozenset[tuple[str, str]]().union(*(part for _, part, _ in parts))
-    return variables, order, tuple(conjunct for _, _, part in parts for conjunct in part)
+@_declarations.register
+def _(node: ast.Not) -> Iterator[tuple[str, _Declaration]]:
+    if not isinstance(node.element, ast.Variable):
+        raise PatternError("NOT takes one variable without a quantifier")
+    yield node.element.name, _Declaration(node.element.event_type, Quantity(1, 1), optional=False, negated=True)
 
 
-@_elements.register
-def _(node: ast.Seq, type_column: str) -> Elements:
-    parts = [_elements(element, type_column)[0] for element in node.elements]
-    variables, order, properties = _elements(ast.And(node.elements), type_column)
+@_declarations.register(ast.Seq)
+@_declarations.register(ast.And)
+@_declarations.register(ast.Or)
+def _(node: ast.Seq | ast.And | ast.Or) -> Iterator[tuple[str, _Declaration]]:
+    for element in node.elements:
+        yield from _declarations(element)
+
+
+# The branches --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Alternative:
+    """One choice for every OR, ``?`` and ``*``: the variables that are there, negated ones included, and the order between them."""
+
+    names: frozenset[str] = frozenset()
+    order: Order = frozenset()
+
+
+def _all_alternatives(pattern: ast.PatternNode) -> list[_Alternative]:
+    number = _number_of_alternatives(pattern)
+    if number > MAX_BRANCHES:
+        raise UnsupportedError(f"the oracle takes patterns of {MAX_BRANCHES} branches; this one has {number}")
+    return _alternatives(pattern)
+
+
+def _number_of_alternatives(node: ast.PatternNode) -> int:
+    match node:
+        case ast.Repeat(minimum=0):
+            return 2
+        case ast.Or(elements=elements):
+            return sum(map(_number_of_alternatives, elements))
+        case ast.Seq(elements=elements) | ast.And(elements=elements):
+            return math.prod(map(_number_of_alternatives, elements))
+    return 1
+
+
+@singledispatch
+def _alternatives(node: ast.PatternNode) -> list[_Alternative]:
+    raise UnsupportedError(f"the oracle does not match {type(node).__name__.upper()}")
+
+
+@_alternatives.register
+def _(node: ast.Variable) -> list[_Alternative]:
+    return [_Alternative(frozenset({node.name}))]
+
+
+@_alternatives.register
+def _(node: ast.Repeat) -> list[_Alternative]:
+    present = _alternatives(node.element)
+    return [*present, _Alternative()] if node.minimum == 0 else present
+
+
+@_alternatives.register
+def _(node: ast.Not) -> list[_Alternative]:
+    return _alternatives(node.element)
+
+
+@_alternatives.register
+def _(node: ast.Or) -> list[_Alternative]:
+    return [alternative for element in node.elements for alternative in _alternatives(element)]
+
+
+@_alternatives.register
+def _(node: ast.And) -> list[_Alternative]:
+    return _combined(node.elements, _together)
+
+
+@_alternatives.register
+def _(node: ast.Seq) -> list[_Alternative]:
+    return _combined(node.elements, _in_sequence)
+
+
+def _combined(elements: Sequence[ast.PatternNode], combine: Callable[[Sequence[_Alternative]], _Alternative]) -> list[_Alternative]:
+    """One alternative for every choice of one of each element's."""
+    return [combine(choice) for choice in product(*(_alternatives(element) for element in elements))]
+
+
+def _together(parts: Sequence[_Alternative]) -> _Alternative:
+    return _Alternative(
+        frozenset[str]().union(*(part.names for part in parts)),
+        frozenset[tuple[str, str]]().union(*(part.order for part in parts)),
+    )
+
+
+def _in_sequence(parts: Sequence[_Alternative]) -> _Alternative:
+    together = _together(parts)
+    order = together.order
     for earlier, later in combinations(parts, 2):
-        if earlier.keys() & later.keys():
-            raise PatternError(f"{min(earlier.keys() & later.keys())} cannot come before itself")
-        order |= frozenset(product(earlier, later))
-    return variables, order, properties
+        if twice := earlier.names & later.names:
+            raise PatternError(f"{min(twice)} cannot come before itself")
+        order |= frozenset(product(earlier.names, later.names))
+    return _Alternative(together.names, order)
 
 
 def _closed(order: Order) -> Order:
@@ -156,90 +286,3 @@ def _closed(order: Order) -> Order:
     if any(first == last for first, last in order):
         raise PatternError("the pattern orders a variable before itself")
     return order
-
-
-# The WHERE clause ------------------------------------------------------------
-
-
-def _conjuncts(where: ast.Expression | None) -> list[ast.Expression]:
-    if where is None:
-        return []
-    if isinstance(where, ast.Binary) and where.operator == "AND":
-        return [*_conjuncts(where.left), *_conjuncts(where.right)]
-    return [where]
-
-
-def _condition(conjunct: ast.Expression, variables: Mapping[str, Quantity], schema: Schema) -> Condition:
-    if isinstance(conjunct, ast.Equivalence):
-        attribute_kind(conjunct.attribute, schema)
-        return Agreement(conjunct.attribute)
-    read = list(_variables_read(conjunct))
-    for name, _ in read:
-        if name not in variables:
-            raise PatternError(f"unknown variable {name!r}")
-    condition = meaning(conjunct, schema)
-    if condition.kind not in (Kind.BOOLEAN, Kind.NULL):
-        raise PatternError(f"a condition is a truth value, not a {condition.kind.value}")
-    return Relation(
-        variables=tuple(name for name in variables if name in {name for name, _ in read}),
-        consecutive=frozenset(name for name, previous in read if previous),
-        is_true=lambda assignment: condition.value(assignment) is True,
-    )
-
-
-def _variables_read(expression: ast.Node) -> Iterator[tuple[str, bool]]:
-    """The variables that `expression` reads, and whether it reads the event bound before the current one."""
-    if isinstance(expression, ast.PrevBound):
-        yield expression.variable, True
-    elif isinstance(expression, ast.Reference) and expression.variable is not None:
-        yield expression.variable, isinstance(expression.index, ast.PreviousIndex)
-    else:
-        for part in _parts(expression):
-            yield from _variables_read(part)
-
-
-def _parts(expression: ast.Node) -> Iterator[ast.Node]:
-    for field in fields(expression):
-        value = getattr(expression, field.name)
-        for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, ast.Expression):
-                yield part
-
-
-def _connected_attributes(conjuncts: list[ast.Expression], variables: set[str]) -> list[str]:
-    """The attributes on which the equality conditions connect all variables, two or more (thesis Def. 5.3)."""
-    if len(variables) < 2:
-        return []
-    edges: dict[str, set[tuple[str, str]]] = {}
-    for conjunct in conjuncts:
-        if isinstance(conjunct, ast.Equivalence):
-            edges.setdefault(conjunct.attribute, set()).update(product(variables, variables))
-        elif (edge := _equality(conjunct)) is not None:
-            attribute, first, second = edge
-            edges.setdefault(attribute, set()).update({(first, second), (second, first)})
-    return [attribute for attribute, pairs in edges.items() if _reached(min(variables), pairs) == variables]
-
-
-def _equality(conjunct: ast.Expression) -> tuple[str, str, str] | None:
-    """Attribute and variables of ``v.A = w.A``."""
-    if not (isinstance(conjunct, ast.Binary) and conjunct.operator == "="):
-        return None
-    left, right = conjunct.left, conjunct.right
-    if not (isinstance(left, ast.Reference) and isinstance(right, ast.Reference)):
-        return None
-    if not (_is_each(left) and _is_each(right)) or left.attribute != right.attribute or left.variable == right.variable:
-        return None
-    if left.attribute is None or left.variable is None or right.variable is None:
-        return None
-    return left.attribute, left.variable, right.variable
-
-
-def _is_each(reference: ast.Reference) -> bool:
-    return reference.index is None or isinstance(reference.index, ast.EachIndex)
-
-
-def _reached(start: str, edges: set[tuple[str, str]]) -> set[str]:
-    reached = {start}
-    while new := {second for first, second in edges if first in reached} - reached:
-        reached |= new
-    return reached

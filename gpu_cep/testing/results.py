@@ -12,5 +12,7 @@ def matches_of(indices: pa.Table) -> list[Match]:
     return [{name: _rows(value) for name, value in row.items()} for row in indices.to_pylist()]
 
 
-def _rows(value: int | list[int]) -> tuple[int, ...]:
+def _rows(value: int | list[int] | None) -> tuple[int, ...]:
+    if value is None:
+        return ()
     return (value,) if isinstance(value, int) else tuple(value)

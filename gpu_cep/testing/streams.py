@@ -45,9 +45,9 @@ def streams(events: pa.Table, timestamp: str, partition_by: Sequence[str], order
     rows = [{name: column[number] for name, column in columns.items()} for number in range(events.num_rows)]
     members: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
-        members[_sort_key(row, partition_by)].append(number)
+        members[sort_key(row, partition_by)].append(number)
     for numbers in members.values():
-        numbers.sort(key=lambda number: (times[number], _sort_key(rows[number], order_by), number))
+        numbers.sort(key=lambda number: (times[number], sort_key(rows[number], order_by), number))
     return [_stream(rows, times, members[key]) for key in sorted(members)]
 
 
@@ -55,8 +55,8 @@ def _stream(rows: Sequence[Row], times: Sequence[int | float], numbers: Sequence
     return Stream(tuple(rows[n] for n in numbers), tuple(times[n] for n in numbers), tuple(numbers))
 
 
-def _sort_key(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
-    """NULL first, NaN last and equal to itself."""
+def sort_key(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
+    """The values of `names`, to be compared: NULL first, NaN last, and both equal to themselves."""
     return tuple(_rank(row[name]) for name in names)
 
 

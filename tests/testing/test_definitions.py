@@ -8,34 +8,25 @@ from dataclasses import replace
 from hypothesis import assume, given
 
 from gpu_cep.lang.parser import parse
-from gpu_cep.testing.oracle import (
-    Problem,
-    Substitution,
-    all_matches,
-    is_match,
-    number_of_substitutions,
-    problems,
-    skip_till_any_match,
-    skip_till_next_match,
-)
-from gpu_cep.testing.patterns import Pattern, Quantity
+from gpu_cep.testing.patterns import Branch, Quantity, pattern_of
+from gpu_cep.testing.problems import Problem, Substitution, order_test, window_length, window_test
+from gpu_cep.testing.selection import robust_by_definition, robust_skip_till_next_match, skip_till_any_match, skip_till_next_match
 from gpu_cep.testing.strategies import Case, cases
+from gpu_cep.testing.streams import schema_of, streams
+from gpu_cep.testing.substitutions import all_matches, is_match, number_of_substitutions
 
 LIMIT = 5_000
 
 
 def problems_of(case: Case) -> list[Problem]:
-    options = case.options
-    found = problems(
-        parse(case.text),
-        case.events,
-        "ts",
-        options.get("partition_by", ()),
-        options.get("order_by", ()),
-        "type",
-        options["ties"],
-        options.get("time_unit"),
-    )
+    options, query = case.options, parse(case.text)
+    pattern = pattern_of(query, schema_of(case.events), "type")
+    length = window_length(query.within, case.events.schema.field("ts").type, options.get("time_unit"))
+    found = [
+        Problem(branch, stream, window_test(query.within, length, stream), order_test(options["ties"], stream))
+        for stream in streams(case.events, "ts", options.get("partition_by", ()), options.get("order_by", ()))
+        for branch in pattern.branches
+    ]
     assume(all(number_of_substitutions(problem) <= LIMIT for problem in found))
     return found
 
@@ -59,6 +50,19 @@ def test_skip_till_next_match_is_definition_6_1(case):
         assert as_set(skip_till_next_match(problem, LIMIT)) == as_set(conforming)
 
 
+@given(cases())
+def test_robust_skip_till_next_match_is_definition_6_2(case):
+    for problem in problems_of(case):
+        assert as_set(robust_skip_till_next_match(problem, LIMIT)) == as_set(robust_by_definition(problem, LIMIT))
+
+
+@given(cases())
+def test_robust_finds_what_skip_till_next_match_finds(case):
+    """Theorem 6.1, for matches that are maximal under both."""
+    for problem in problems_of(case):
+        assert as_set(skip_till_next_match(problem, LIMIT)) <= as_set(robust_skip_till_next_match(problem, LIMIT))
+
+
 def passed_over(problem: Problem, match: Substitution) -> Iterator[int]:
     """Events outside `match` that extend its prefix before them (Condition 6.1); behind its last event, those that extend it.
 
@@ -69,7 +73,7 @@ def passed_over(problem: Problem, match: Substitution) -> Iterator[int]:
         if min(bound) < position and position not in bound:
             prefix = {name: tuple(event for event in events if event < position) for name, events in match.items()}
             present = {name: events for name, events in prefix.items() if events}
-            if any(is_prefix_match(problem, present | {name: (*prefix[name], position)}) for name in problem.pattern.variables):
+            if any(is_prefix_match(problem, present | {name: (*prefix[name], position)}) for name in problem.branch.variables):
                 yield position
 
 
@@ -78,23 +82,23 @@ def is_prefix_match(problem: Problem, substitution: Substitution) -> bool:
 
     A prefix holds whole every variable before one that it holds; its last ones need not have their minimum yet.
     """
-    pattern = problem.pattern
-    first = {one for one, other in pattern.before if other in substitution}
-    if not first <= substitution.keys():
+    branch = problem.branch
+    whole = {one for one, other in branch.before if other in substitution}
+    if not whole <= substitution.keys():
         return False
-    quantities = {name: pattern.variables[name] if name in first else _begun(pattern.variables[name]) for name in substitution}
-    return is_match(replace(problem, pattern=_restricted(pattern, quantities)), substitution)
+    quantities = {name: branch.variables[name] if name in whole else _begun(branch.variables[name]) for name in substitution}
+    return is_match(replace(problem, branch=_restricted(branch, quantities, whole)), substitution)
 
 
 def _begun(quantity: Quantity) -> Quantity:
     return replace(quantity, minimum=1)
 
 
-def _restricted(pattern: Pattern, variables: dict[str, Quantity]) -> Pattern:
-    conditions = (*pattern.conditions, *pattern.closure)
-    return Pattern(
+def _restricted(branch: Branch, variables: dict[str, Quantity], whole: set[str]) -> Branch:
+    """The branch over `variables` alone; what is said of a whole binding is said of those in `whole`."""
+    conditions = (*branch.conditions, *branch.closure)
+    return Branch(
         variables=variables,
-        before=frozenset((one, other) for one, other in pattern.before if one in variables and other in variables),
-        conditions=tuple(condition for condition in conditions if set(condition.variables) <= variables.keys()),
-        closure=(),
+        before=frozenset((one, other) for one, other in branch.before if one in variables and other in variables),
+        conditions=tuple(each for each in conditions if set(each.variables) <= variables.keys() and each.closing <= whole),
     )

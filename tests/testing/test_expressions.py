@@ -50,7 +50,7 @@ def expression(text: str) -> ast.Expression:
 
 
 def value(text: str) -> object:
-    return meaning(expression(text), SCHEMA).value(Assignment({"a": ROW}, {"a": ROW | {"x": 5}}))
+    return meaning(expression(text), SCHEMA).value(Assignment({"a": (ROW | {"x": 5}, ROW)}, {"a": 1}))
 
 
 @pytest.mark.parametrize(
