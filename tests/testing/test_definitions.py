@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from gpu_cep.lang.parser import parse
+from gpu_cep.testing.drawn_patterns import ALL_OPERATORS
 from gpu_cep.testing.patterns import Branch, Quantity, pattern_of
-from gpu_cep.testing.problems import Problem, Substitution, order_test, window_length, window_test
-from gpu_cep.testing.selection import robust_by_definition, robust_skip_till_next_match, skip_till_any_match, skip_till_next_match
-from gpu_cep.testing.strategies import Case, cases
-from gpu_cep.testing.streams import schema_of, streams
+from gpu_cep.testing.problems import Problem, Substitution, bind, events_of, order_test, window_length, window_test
+from gpu_cep.testing.selection import (
+    partition_contiguity,
+    robust_by_definition,
+    robust_skip_till_next_match,
+    skip_till_any_match,
+    skip_till_next_match,
+    strict_contiguity,
+)
+from gpu_cep.testing.strategies import Case, cases, trend_cases
+from gpu_cep.testing.streams import schema_of, sort_key, streams
 from gpu_cep.testing.substitutions import all_matches, is_match, number_of_substitutions
 
 LIMIT = 5_000
+ALL_CASES = st.one_of(cases(), cases(operators=ALL_OPERATORS, iterations=True), trend_cases(max_size=9))
 
 
 def problems_of(case: Case) -> list[Problem]:
@@ -37,30 +47,47 @@ def as_set(found: Iterator[Substitution]) -> set[tuple[tuple[str, tuple[int, ...
     return set(matches)
 
 
-@given(cases())
+@given(ALL_CASES)
 def test_the_process_that_may_skip_anything_finds_all_matches(case):
     for problem in problems_of(case):
         assert as_set(skip_till_any_match(problem, LIMIT)) == as_set(all_matches(problem, LIMIT))
 
 
-@given(cases())
+@given(ALL_CASES)
 def test_skip_till_next_match_is_definition_6_1(case):
     for problem in problems_of(case):
         conforming = (match for match in all_matches(problem, LIMIT) if not any(passed_over(problem, match)))
         assert as_set(skip_till_next_match(problem, LIMIT)) == as_set(conforming)
 
 
-@given(cases())
+@given(ALL_CASES)
 def test_robust_skip_till_next_match_is_definition_6_2(case):
     for problem in problems_of(case):
         assert as_set(robust_skip_till_next_match(problem, LIMIT)) == as_set(robust_by_definition(problem, LIMIT))
 
 
-@given(cases())
+@given(ALL_CASES)
 def test_robust_finds_what_skip_till_next_match_finds(case):
     """Theorem 6.1, for matches that are maximal under both."""
     for problem in problems_of(case):
         assert as_set(skip_till_next_match(problem, LIMIT)) <= as_set(robust_skip_till_next_match(problem, LIMIT))
+
+
+@given(ALL_CASES)
+def test_contiguity_leaves_no_gaps(case):
+    for problem in problems_of(case):
+        for strategy, keys in ((strict_contiguity, ()), (partition_contiguity, problem.branch.keys)):
+            conforming = (match for match in all_matches(problem, LIMIT) if is_contiguous(problem, match, keys))
+            assert as_set(strategy(problem, LIMIT)) == as_set(conforming)
+
+
+def is_contiguous(problem: Problem, match: Substitution, keys: Sequence[str]) -> bool:
+    """Whether the events of `match` follow each other in their partition, and the one behind them extends no more."""
+    bound, rows = events_of(match), problem.stream.rows
+    partition = [position for position in problem.positions if sort_key(rows[position], keys) == sort_key(rows[bound[0]], keys)]
+    following = partition[partition.index(bound[0]) :]
+    extending = [bind(match, name, position) for position in following[len(bound) :][:1] for name in problem.branch.variables]
+    return following[: len(bound)] == bound and not any(is_prefix_match(problem, extended) for extended in extending)
 
 
 def passed_over(problem: Problem, match: Substitution) -> Iterator[int]:
