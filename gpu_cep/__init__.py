@@ -16,6 +16,26 @@ from gpu_cep.errors import (
 )
 
 if TYPE_CHECKING:
+    from gpu_cep.lang.builder import (
+        all_of,
+        any_of,
+        avg,
+        count,
+        duration,
+        first,
+        fn,
+        i,
+        last,
+        literal,
+        max,
+        min,
+        not_,
+        prev,
+        same,
+        seq,
+        sum,
+        var,
+    )
     from gpu_cep_spark import gpu_match
 
 __all__ = [
@@ -27,17 +47,43 @@ __all__ = [
     "PatternSyntaxError",
     "Profile",
     "UnsupportedError",
+    "all_of",
+    "any_of",
+    "avg",
+    "count",
+    "duration",
     "explain",
+    "first",
+    "fn",
     "gpu_match",
+    "i",
+    "last",
+    "literal",
     "match",
+    "max",
+    "min",
+    "not_",
     "parse",
+    "prev",
+    "same",
+    "seq",
+    "sum",
+    "var",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # pyspark is imported by those who ask for it
+    # pyspark is imported by those who ask for it, and so is the builder
     if name == "gpu_match":
         from gpu_cep_spark import gpu_match
 
         return gpu_match
+    if name in __all__:
+        from gpu_cep.lang import builder
+
+        return getattr(builder, name)
     raise AttributeError(f"module 'gpu_cep' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from gpu_cep.analysis.bind import bind
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.profile import Profile
-from gpu_cep.errors import Diagnostic, PatternError, nearest
-from gpu_cep.lang.ast import Query
+from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError, nearest
+from gpu_cep.lang.ast import PatternNode, Query
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.plan import Plan
@@ -20,7 +20,11 @@ from gpu_cep.plan.settings import Settings, check_settings, memory_bytes, prunin
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Profile", "explain", "make_options", "make_plan", "match", "name_tuple", "parse"]
+    from gpu_cep.lang.builder import Buildable
+
+    Pattern = str | Query | PatternNode | Buildable
+
+__all__ = ["Profile", "as_query", "explain", "make_options", "make_plan", "match", "name_tuple", "parse"]
 
 Names = str | Sequence[str] | None
 RESULTS = ("arrow", "cudf")
@@ -28,7 +32,7 @@ RESULTS = ("arrow", "cudf")
 
 def match(
     events: Any,
-    pattern: str | Query,
+    pattern: Pattern,
     *,
     timestamp: str = "ts",
     partition_by: Names = None,
@@ -60,7 +64,8 @@ def match(
         on a GPU, and is left there: a cudf.DataFrame, or a mapping of names
         to arrays (``__cuda_array_interface__``). It need not be sorted.
     pattern
-        A query's text, or what :func:`parse` made of it.
+        A query's text, what :func:`parse` made of it, or a query or pattern
+        built in Python (``gpu_cep.seq`` and so on).
     timestamp
         The column of occurrence times: an integer, float, date or timestamp.
     partition_by
@@ -146,17 +151,32 @@ def match(
     if planned.algorithm == "brute_force":
         from gpu_cep.engine.brute_force import enumerate_by_definition
 
-        return hand_over(enumerate_by_definition(planned, parse(pattern) if isinstance(pattern, str) else pattern, options, table))
+        return hand_over(enumerate_by_definition(planned, as_query(pattern), options, table))
     return hand_over(execute(planned, table, threads=threads, profile=profile))
 
 
-def make_plan(pattern: str | Query, schema: pa.Schema, options: Options, settings: Settings) -> Plan:
+def as_query(pattern: Pattern) -> Query:
+    """The syntax tree of a query, in whichever form it is given; a pattern alone is a whole query."""
+    if isinstance(pattern, str):
+        return parse(pattern)
+    if isinstance(pattern, Query):
+        return pattern
+    if isinstance(pattern, PatternNode):
+        return Query(pattern)
+    from gpu_cep.lang.builder import Buildable, query_of
+
+    if not isinstance(pattern, Buildable):
+        raise PatternSyntaxError(f"a query is text, or built by seq(…) and its like, not {type(pattern).__name__}")
+    return query_of(pattern)
+
+
+def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> Plan:
     """The plan of a query over events of `schema`; all faults of query and settings are raised here, before any event is read."""
     from gpu_cep.engine.results import result_schema
     from gpu_cep.engine.tables import schema_of
 
     text = pattern if isinstance(pattern, str) else None
-    query = pattern if isinstance(pattern, Query) else parse(pattern)
+    query = as_query(pattern)
     _check_names(schema.names)
     planned = plan(bind(query, schema_of(schema), options, text), settings)
     result_schema(planned, schema)
@@ -164,7 +184,7 @@ def make_plan(pattern: str | Query, schema: pa.Schema, options: Options, setting
 
 
 def explain(
-    pattern: str | Query,
+    pattern: Pattern,
     events: Any = None,
     *,
     timestamp: str = "ts",
@@ -189,7 +209,7 @@ def explain(
     schema to bind to, and only the query itself is explained. With events it
     says which engine would run them here, and why.
     """
-    query = pattern if isinstance(pattern, Query) else parse(pattern)
+    query = as_query(pattern)
     _check_threads(threads)
     settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)

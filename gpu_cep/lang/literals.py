@@ -124,6 +124,14 @@ def read_amount(text: str) -> int | Decimal:
     return _read_exact(found[1] + found[2])
 
 
+def read_unit(text: str) -> str | None:
+    """The canonical name of a unit of time; None if `text` is none."""
+    unit = text.lower()
+    if unit.rstrip("s") in ("month", "year"):
+        raise ValueError(f"a {unit.rstrip('s')} has no fixed length: say it in days")
+    return UNIT_SPELLINGS.get(unit)
+
+
 def negative(value: int | Decimal | float) -> int | Decimal | float:
     """`value` with its sign turned, exactly: Decimal's own minus rounds."""
     return value.copy_negate() if isinstance(value, Decimal) else -value

@@ -56,10 +56,8 @@ def amount(token: Token) -> int | Decimal:
 
 
 def unit(token: Token, keywords: tuple[str, ...]) -> str:
-    name = token.lower()
-    if name in literals.UNIT_SPELLINGS:
-        return literals.UNIT_SPELLINGS[name]
-    if name.rstrip("s") in ("month", "year"):
-        raise fault(f"a {name.rstrip('s')} has no fixed length: say it in days", span_of(token))
-    hint = nearest(token, (*literals.UNIT_SPELLINGS, *keywords))
-    raise fault(f"'{token}' is no unit of time", span_of(token), hint)
+    found = read(literals.read_unit, token, span_of(token))
+    if found is None:
+        hint = nearest(token, (*literals.UNIT_SPELLINGS, *keywords))
+        raise fault(f"'{token}' is no unit of time", span_of(token), hint)
+    return found

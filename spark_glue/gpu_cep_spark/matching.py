@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -14,7 +15,6 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.api import Names, make_options, make_plan, name_tuple
 from gpu_cep.engine.results import result_schema
 from gpu_cep.errors import Diagnostic, UnsupportedError
-from gpu_cep.lang.ast import Query
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import Settings, memory_bytes, pruning_steps
 from gpu_cep_spark.codes import Codes, code, coded_columns
@@ -23,12 +23,15 @@ from gpu_cep_spark.pushdown import column, event_filter
 from gpu_cep_spark.schemas import arrow_schema, spark_schema
 from gpu_cep_spark.worker import match_partition
 
+if TYPE_CHECKING:
+    from gpu_cep.api import Pattern
+
 OVERFLOW = "a stream has more than 2**63 - 1 matches"
 
 
 def gpu_match(
     df: DataFrame,
-    pattern: str | Query,
+    pattern: Pattern,
     *,
     timestamp: str = "ts",
     partition_by: Names = None,
@@ -120,7 +123,7 @@ def _check(df: DataFrame, settings: Settings) -> None:
         raise UnsupportedError([Diagnostic(fault) for fault in faults])
 
 
-def _planned(pattern: str | Query, events: pa.Schema, options: Options, settings: Settings) -> tuple[Plan, pa.Schema]:
+def _planned(pattern: Pattern, events: pa.Schema, options: Options, settings: Settings) -> tuple[Plan, pa.Schema]:
     """The plan over the columns that the query reads, and these."""
     query = make_plan(pattern, events, options, settings).query
     read = columns_read(query, settings)

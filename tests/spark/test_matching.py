@@ -22,7 +22,7 @@ def spread(spark: SparkSession, table: pa.Table, partitions: int) -> DataFrame:
     return spark.createDataFrame(table).repartition(partitions)
 
 
-def assert_same(frame: DataFrame, query: str, **options: Any) -> pa.Table:
+def assert_same(frame: DataFrame, query: Any, **options: Any) -> pa.Table:
     """The matches in `frame`'s own rows, once they are known to be the same on both roads."""
     found, expected = cep.gpu_match(frame, query, **options), cep.match(frame.toArrow(), query, **options)
     assert found.columns == expected.column_names
@@ -37,6 +37,13 @@ def test_chemo(spark: SparkSession, output: str, partitions: int, strategy: str)
     for query in (P1, P2):
         options = {"timestamp": "T", "type_column": "L", "strategy": strategy, "output": output}
         assert assert_same(spread(spark, chemo(), partitions), query, **options).num_rows
+
+
+def test_a_query_built_in_python(spark: SparkSession) -> None:
+    a, b = cep.var("a", "A"), cep.var("b", "B").plus()
+    query = cep.seq(a, b).where(b.x > a.x).within(10).partition_by("key").returning(a.n, many=cep.count(b))
+    frame = spread(spark, streams(300, seed=2), 3)
+    assert assert_same(frame, query).equals(cep.match(frame.toArrow(), str(query)))
 
 
 @pytest.mark.parametrize("name", QUERIES)

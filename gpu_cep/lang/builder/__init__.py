@@ -1,0 +1,34 @@
+"""Queries built in Python: the same trees as the text gives (``gpu_cep.seq``, ``gpu_cep.var`` and so on).
+
+What is built here is never a node of the tree but holds one, as `ast`: nodes
+are compared with ``==``, conditions are made with it.
+"""
+
+from gpu_cep.lang.builder.expressions import duration, literal, same
+from gpu_cep.lang.builder.functions import avg, count, first, fn, last, max, min, prev, sum
+from gpu_cep.lang.builder.patterns import all_of, any_of, not_, seq, var
+from gpu_cep.lang.builder.queries import Buildable, query_of
+from gpu_cep.lang.builder.references import i
+
+__all__ = [
+    "Buildable",
+    "all_of",
+    "any_of",
+    "avg",
+    "count",
+    "duration",
+    "first",
+    "fn",
+    "i",
+    "last",
+    "literal",
+    "max",
+    "min",
+    "not_",
+    "prev",
+    "query_of",
+    "same",
+    "seq",
+    "sum",
+    "var",
+]

@@ -1,0 +1,112 @@
+"""Functions over a binding's events, and scalar functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from gpu_cep.errors import PatternError
+from gpu_cep.lang import ast as tree
+from gpu_cep.lang.builder.constants import name
+from gpu_cep.lang.builder.expressions import Expression, Value, operand
+from gpu_cep.lang.builder.patterns import Variable, name_of
+from gpu_cep.lang.builder.references import EarlierEvents, EarlierValues, Place, public
+
+Values = Expression | EarlierValues
+
+
+def prev(attribute: Expression) -> Expression:
+    """``prev(v.x)``: x of the event bound to v just before the current one.
+
+    >>> from gpu_cep.lang.builder import prev, var
+    >>> p = var("p").plus()
+    >>> p.x > 0.8 * prev(p.x)
+    p.x > 0.8 * prev(p.x)
+    """
+    match attribute:
+        case Expression(ast=tree.Reference(variable=str(variable), attribute=str(read), index=None)):
+            return Expression(tree.PrevBound(variable, read))
+    raise TypeError("prev takes one attribute of a variable: prev(v.x)")
+
+
+def first(attribute: Values) -> Expression:
+    """The attribute of the first event bound."""
+    return _aggregate("first", attribute)
+
+
+def last(attribute: Values) -> Expression:
+    """The attribute of the last event bound."""
+    return _aggregate("last", attribute)
+
+
+def avg(attribute: Values) -> Expression:
+    """The mean over all events bound, or over those before the current one.
+
+    >>> from gpu_cep.lang.builder import avg, i, var
+    >>> p = var("p").plus()
+    >>> p[i].x > avg(p[: i - 1].x)
+    p[i].x > avg(p[..i-1].x)
+    """
+    return _aggregate("avg", attribute)
+
+
+def sum(attribute: Values) -> Expression:
+    """The sum over all events bound, or over those before the current one."""
+    return _aggregate("sum", attribute)
+
+
+def min(attribute: Values) -> Expression:
+    """The least value of all events bound, or of those before the current one; ``fn.least`` compares several values."""
+    return _aggregate("min", attribute)
+
+
+def max(attribute: Values) -> Expression:
+    """The greatest value of all events bound, or of those before the current one; ``fn.greatest`` compares several values."""
+    return _aggregate("max", attribute)
+
+
+def count(counted: Values | Variable | Place | EarlierEvents) -> Expression:
+    """How many events are bound, or of how many the attribute is not NULL.
+
+    >>> from gpu_cep.lang.builder import count, var
+    >>> p = var("p").plus()
+    >>> (count(p) >= 2) & (count(p.x) == count(p))
+    count(p) >= 2 AND count(p.x) = count(p)
+    """
+    match counted:
+        case Variable():
+            return Expression(tree.Aggregate("count", name_of(counted), None))
+        case Place(ast=tree.Reference(variable=str(variable), index=tree.EachIndex())):
+            return Expression(tree.Aggregate("count", variable, None))
+        case EarlierEvents():
+            return Expression(tree.Aggregate("count", counted.variable, None, running=True))
+    return _aggregate("count", counted)
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """Scalar functions: ``fn.lower(v.x)``, or ``fn("lower", v.x)``."""
+
+    def __call__(self, function: str, *arguments: Value) -> Expression:
+        called = name(function, "a function").lower()
+        if called in (*tree.AGGREGATES, "prev"):
+            raise PatternError(f"{called} is no scalar function: write {called}(v.x), imported from gpu_cep")
+        return Expression(tree.Call(called, tuple(map(operand, arguments))))
+
+    def __getattr__(self, function: str) -> Callable[..., Expression]:
+        return partial(self, public(function))
+
+
+fn = Functions()
+"""The scalar functions of conditions, by their names: ``fn.lower(v.x) == "a"``, ``fn.least(v.x, v.y)``."""
+
+
+def _aggregate(function: str, values: object) -> Expression:
+    match values:
+        case EarlierValues():
+            return Expression(tree.Aggregate(function, values.variable, values.attribute, running=True))
+        case Expression(ast=tree.Reference(variable=str(variable), attribute=str(read), index=None | tree.EachIndex())):
+            return Expression(tree.Aggregate(function, variable, read))
+    own = "a variable or one of its attributes: count(v), count(v.x)"
+    raise TypeError(f"{function} takes {own if function == 'count' else f'one attribute of a variable: {function}(v.x)'}")

@@ -1,0 +1,193 @@
+"""Event variables, and the patterns that they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn, overload
+
+from gpu_cep.errors import PatternError
+from gpu_cep.lang import ast as tree
+from gpu_cep.lang.builder.constants import name, whole
+from gpu_cep.lang.builder.expressions import Expression, condition
+from gpu_cep.lang.builder.queries import Buildable, Named
+from gpu_cep.lang.builder.references import Counter, EarlierEvents, Place, place, public
+from gpu_cep.lang.format import format_query
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Pattern(Buildable):
+    """A pattern, which is a query, too; `ast` is its syntax tree."""
+
+    ast: tree.PatternNode
+
+    def __repr__(self) -> str:
+        return format_query(tree.Query(self.ast))
+
+    def __bool__(self) -> bool:
+        raise TypeError("a pattern is neither true nor false: write all_of(…) for and, any_of(…) for or, not_(…) for not")
+
+    def __invert__(self) -> Pattern:
+        """NOT; see :func:`not_`."""
+        return not_(self)
+
+    def _query(self) -> tree.Query:
+        return tree.Query(self.ast)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Variable(Pattern, Named):
+    """An event variable: a pattern, and what conditions read attributes of.
+
+    ``v.x`` is the attribute x; ``v["x"]`` is the attribute x as well, where x
+    is no name of Python's or one of the methods below. A quantifier gives
+    another variable of the same name, and either may stand in conditions.
+
+    Examples
+    --------
+    >>> from gpu_cep.lang.builder import i, var
+    >>> p = var("p", "P").plus()
+    >>> p.where(p["plus"] == 1, p[i].V > p[i - 1].V, p[1].V < p[-1].V)
+    PATTERN P p+
+    WHERE p.plus = 1 AND p[i].V > p[i-1].V AND p[1].V < p[p.LEN].V
+    """
+
+    ast: tree.Variable | tree.Repeat
+
+    def __getattr__(self, attribute: str) -> Expression:
+        return self.attr(public(attribute))
+
+    @overload
+    def __getitem__(self, index: str) -> Expression: ...
+    @overload
+    def __getitem__(self, index: int | Counter) -> Place: ...
+    @overload
+    def __getitem__(self, index: slice) -> EarlierEvents: ...
+    def __getitem__(self, index: str | int | Counter | slice) -> Expression | Place | EarlierEvents:
+        return self.attr(index) if isinstance(index, str) else place(name_of(self), index)
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(f"the variable {name_of(self)} is no collection; the events bound to it are {name_of(self)}[1], …[i] and …[-1]")
+
+    def attr(self, attribute: str) -> Expression:
+        """The attribute of any name."""
+        return Expression(tree.Reference(name_of(self), name(attribute, "an attribute")))
+
+    def plus(self) -> Variable:
+        """``v+``: one event or more."""
+        return self._repeated(1, None)
+
+    def star(self) -> Variable:
+        """``v*``: any number of events."""
+        return self._repeated(0, None)
+
+    def optional(self) -> Variable:
+        """``v?``: one event or none."""
+        return self._repeated(0, 1)
+
+    def times(self, minimum: int, maximum: int | None = None) -> Variable:
+        """``v{minimum}``, or ``v{minimum,maximum}``."""
+        least = _bound(minimum)
+        return self._repeated(least, least if maximum is None else _bound(maximum))
+
+    def at_least(self, minimum: int) -> Variable:
+        """``v{minimum,}``"""
+        return self._repeated(_bound(minimum), None)
+
+    def _repeated(self, minimum: int, maximum: int | None) -> Variable:
+        if isinstance(self.ast, tree.Repeat):
+            raise PatternError(f"the variable {name_of(self)} has a quantifier already")
+        if maximum == 0:
+            raise PatternError("a quantifier must allow at least one event")
+        if minimum < 0 or (maximum is not None and maximum < minimum):
+            raise PatternError(f"a quantifier from {minimum} to {maximum} allows nothing")
+        return Variable(tree.Repeat(self.ast, minimum, maximum))
+
+    def _reference(self) -> tree.Reference:
+        return tree.Reference(name_of(self), None)
+
+
+def var(called: str, event_type: str | None = None) -> Variable:
+    """A variable and, if there is one, the event type before it.
+
+    >>> from gpu_cep.lang.builder import var
+    >>> var("p", "P"), var("b").times(2, 3)
+    (PATTERN P p, PATTERN b{2,3})
+    """
+    known = None if event_type is None else name(event_type, "an event type")
+    return Variable(tree.Variable(name(called, "a variable"), known))
+
+
+def seq(*elements: Pattern) -> Pattern:
+    """Each element before the next.
+
+    >>> from gpu_cep.lang.builder import all_of, seq, var
+    >>> c, p, d, b = (var(v.lower(), v) for v in "CPDB")
+    >>> seq(all_of(c, p.plus(), d), b)
+    PATTERN SEQ(AND(C c, P p+, D d), B b)
+    """
+    return Pattern(tree.Seq(_nodes("seq", elements)))
+
+
+def all_of(*elements: Pattern) -> Pattern:
+    """All elements, in any order: ``AND(…)``."""
+    return Pattern(tree.And(_nodes("all_of", elements)))
+
+
+def any_of(*elements: Pattern) -> Pattern:
+    """One of the elements: ``OR(…)``."""
+    return Pattern(tree.Or(_nodes("any_of", elements)))
+
+
+@overload
+def not_(negated: Pattern) -> Pattern: ...
+@overload
+def not_(negated: Expression) -> Expression: ...
+def not_(negated: Pattern | Expression) -> Pattern | Expression:
+    """No event in its place may be the variable's; of a condition, that it does not hold. ``~`` is the same.
+
+    >>> from gpu_cep.lang.builder import not_, seq, var
+    >>> a, h, b = var("a"), var("h"), var("b")
+    >>> seq(a, not_(h), b).where(~(h.x == a.x))
+    PATTERN SEQ(a, NOT(h), b)
+    WHERE NOT h.x = a.x
+    """
+    match negated:
+        case Variable():
+            return Pattern(tree.Not(negated.ast))
+        case Pattern():
+            raise PatternError(f"only a variable can be negated, not {_written(negated)}")
+    return ~_condition(negated)
+
+
+def name_of(variable: Variable) -> str:
+    """What `variable` is called."""
+    node = variable.ast.element if isinstance(variable.ast, tree.Repeat) else variable.ast
+    assert isinstance(node, tree.Variable), "quantifiers stand on variables"
+    return node.name
+
+
+def _nodes(composite: str, elements: tuple[object, ...]) -> tuple[tree.PatternNode, ...]:
+    if not elements:
+        raise TypeError(f"{composite} takes at least one pattern")
+    return tuple(_node(composite, element) for element in elements)
+
+
+def _node(composite: str, element: object) -> tree.PatternNode:
+    match element:
+        case Pattern():
+            return element.ast
+        case Buildable():
+            raise TypeError(f"{composite} takes patterns; conditions and windows belong to the whole query")
+    raise TypeError(f"{composite} takes patterns such as var('a', 'A'), not {element!r}")
+
+
+def _condition(value: object) -> Expression:
+    return Expression(condition(value))
+
+
+def _written(pattern: Pattern) -> str:
+    return repr(pattern).removeprefix("PATTERN ")
+
+
+def _bound(number: object) -> int:
+    return whole(number, f"a quantifier takes whole numbers, not {number!r}")

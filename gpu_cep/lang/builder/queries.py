@@ -1,0 +1,189 @@
+"""The clauses around a pattern: what ``where``, ``within``, ``using`` and ``returning`` add to it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal
+from functools import reduce
+from typing import Any
+
+from gpu_cep.errors import Diagnostic, PatternError, nearest
+from gpu_cep.lang import ast as tree
+from gpu_cep.lang.builder.constants import Amount, measure, name
+from gpu_cep.lang.builder.expressions import Expression, Item, condition
+from gpu_cep.lang.builder.references import Place
+from gpu_cep.lang.format import format_query
+from gpu_cep.lang.parser import MAX_DEPTH
+
+DEEPEST = MAX_DEPTH - 5
+"""How deep a tree may be, so that its text, in which a leaf is up to five levels deep, can be read again."""
+
+
+class Named(ABC):
+    """What goes by a variable's name: RETURN takes its whole events."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _reference(self) -> tree.Reference:
+        """The variable as an expression."""
+
+
+class Buildable(ABC):
+    """A pattern or a query: each clause gives another query, and changes nothing."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _query(self) -> tree.Query:
+        """The query so far."""
+
+    def where(self, *conditions: Expression) -> Query:
+        """WHERE: all `conditions` hold, and those of earlier calls."""
+        if not conditions:
+            raise TypeError("where takes at least one condition")
+        query = self._query()
+        nodes = [condition(each) for each in conditions]
+        known = nodes if query.where is None else [query.where, *nodes]
+        return Query(replace(query, where=reduce(_both, known)))
+
+    def using(self, strategy: str, *variables: Named | str) -> Query:
+        """The event selection strategy, and the variables listed behind it."""
+        query = self._once("strategy", "a strategy")
+        listed = tuple(_listed(each) for each in variables)
+        return Query(replace(query, strategy=_strategy(strategy), strategy_variables=listed))
+
+    def within(self, amount: Amount, unit: str | None = None) -> Query:
+        """WITHIN: ``within(264, "hours")``, ``within("11 days")``, ``within(timedelta(days=11))``, ``within(10, "events")``.
+
+        A number alone counts in the timestamp's own unit.
+        """
+        query = self._once("within", "a window")
+        return Query(replace(query, within=_window(*measure(amount, unit))))
+
+    def returning(self, *items: Expression | Item | Named | Place, **named: Expression | Named | Place) -> Query:
+        """RETURN `items`, then those `named` by their keywords; a variable stands for its whole events."""
+        if not items and not named:
+            raise TypeError("returning takes at least one item")
+        query = self._once("returns", "items to return")
+        keyed = tuple(tree.ReturnItem(_returned(value), name(key, "a column")) for key, value in named.items())
+        return Query(replace(query, returns=(*map(_item, items), *keyed)))
+
+    def partition_by(self, *attributes: str) -> Query:
+        """PARTITION BY: the attributes whose values split the events into independent streams."""
+        if not attributes:
+            raise TypeError("partition_by takes at least one attribute's name")
+        query = self._once("partition_by", "PARTITION BY")
+        return Query(replace(query, partition_by=tuple(name(each, "an attribute") for each in attributes)))
+
+    def from_(self, source: str, alias: str | None = None) -> Query:
+        """FROM: what the events are called."""
+        query = self._once("source", "FROM")
+        called = None if alias is None else name(alias, "an alias")
+        return Query(replace(query, source=tree.Source(name(source, "a source"), called)))
+
+    def _once(self, clause: str, what: str) -> tree.Query:
+        query = self._query()
+        if getattr(query, clause):
+            raise PatternError(f"the query has {what} already: each clause but where stands once")
+        return query
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Query(Buildable):
+    """A pattern with its clauses; `ast` is its syntax tree, ``str()`` its text.
+
+    Raises
+    ------
+    PatternError
+        If it names a variable that its pattern lacks, or is too deep to be read.
+    """
+
+    ast: tree.Query
+
+    def __post_init__(self) -> None:
+        _check(self.ast)
+
+    def __repr__(self) -> str:
+        return format_query(self.ast)
+
+    def _query(self) -> tree.Query:
+        return self.ast
+
+
+def query_of(built: Buildable) -> tree.Query:
+    """The syntax tree of a query, or of a pattern that is a whole query."""
+    return built._query()
+
+
+def _both(left: tree.Expression, right: tree.Expression) -> tree.Expression:
+    return tree.Binary("AND", left, right)
+
+
+def _strategy(strategy: str) -> str:
+    if not isinstance(strategy, str):
+        raise TypeError(f"a strategy is one of {', '.join(tree.STRATEGIES)}, not {strategy!r}")
+    if strategy.lower() not in tree.STRATEGIES:
+        message = f"there is no strategy {strategy!r}; expected one of {', '.join(tree.STRATEGIES)}"
+        raise PatternError([Diagnostic(message, hint=nearest(strategy, tree.STRATEGIES))])
+    return strategy.lower()
+
+
+def _listed(variable: Named | str) -> str:
+    if not isinstance(variable, Named):
+        return name(variable, "a variable")
+    listed = variable._reference().variable
+    assert listed is not None, "a variable has a name"
+    return listed
+
+
+def _window(amount: int | Decimal, unit: str | None) -> tree.Window:
+    if amount < 0:
+        raise PatternError(f"the window {amount}{'' if unit is None else f' {unit}'} is negative")
+    if unit == "events" and (not isinstance(amount, int) or amount < 1):
+        raise PatternError(f"a window of {amount} events is not a whole number of events from 1 up")
+    return tree.Window(amount, unit)
+
+
+def _item(item: object) -> tree.ReturnItem:
+    return item.ast if isinstance(item, Item) else tree.ReturnItem(_returned(item))
+
+
+def _returned(value: object) -> tree.Expression:
+    match value:
+        case Expression() | Place():
+            return value.ast
+        case Named():
+            return value._reference()
+    raise TypeError(f"{value!r} is nothing to return: variables, their attributes and expressions of them are; a constant is literal(…)")
+
+
+def _check(query: tree.Query) -> None:
+    """Refuse what the text of no query says: variables that the pattern lacks, and a depth that no parser reads."""
+    named = set(query.strategy_variables)
+    for node, depth in _nodes(query):
+        if depth > DEEPEST:
+            raise PatternError(f"conditions and patterns nest more than {DEEPEST} levels deep; each operator of a chain is a level")
+        if isinstance(node, tree.Reference | tree.PrevBound | tree.Aggregate) and node.variable is not None:
+            named.add(node.variable)
+    declared = [node.name for node, _ in _nodes(query.pattern) if isinstance(node, tree.Variable)]
+    unknown = sorted(named.difference(declared))
+    if unknown:
+        raise PatternError([Diagnostic(f"the pattern has no variable {each!r}", hint=nearest(each, declared)) for each in unknown])
+
+
+def _nodes(root: tree.Node) -> Iterator[tuple[tree.Node, int]]:
+    """The nodes below `root` and itself, each with its depth."""
+    pending = [(root, 0)]
+    while pending:
+        node, depth = pending.pop()
+        yield node, depth
+        pending += [(child, depth + 1) for child in _children(node)]
+
+
+def _children(node: tree.Node) -> Iterator[tree.Node]:
+    for field in fields(node):
+        value: Any = getattr(node, field.name)
+        yield from (each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, tree.Node))

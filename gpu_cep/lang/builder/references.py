@@ -1,0 +1,97 @@
+"""``v[…]``: single events of a binding, and those before the current one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_cep.errors import PatternError
+from gpu_cep.lang import ast as tree
+from gpu_cep.lang.builder.constants import name, whole
+from gpu_cep.lang.builder.expressions import Expression
+
+_INDICES = "the event of a binding is v[i], v[i - 1], v[1] (counted from 1), v[-1] (the last), and v[: i - 1] those before the current one"
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """The number of an event in its binding; ``i - 1`` is the only step that a query knows."""
+
+    ast: tree.EachIndex | tree.PreviousIndex = tree.EachIndex()
+
+    def __sub__(self, distance: int) -> Counter:
+        if isinstance(self.ast, tree.PreviousIndex) or whole(distance, f"{distance!r} is no number of events") != 1:
+            raise PatternError("only the event bound just before can be read: v[i - 1]")
+        return Counter(tree.PreviousIndex())
+
+
+i = Counter()
+"""``v[i]`` is each event bound to v, ``v[i - 1]`` the one before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """``v[i]``, ``v[i - 1]``, ``v[1]`` or ``v[-1]``; its attributes are read by a dot, or by ``["…"]``."""
+
+    ast: tree.Reference
+
+    def __getattr__(self, attribute: str) -> Expression:
+        return self.attr(public(attribute))
+
+    def __getitem__(self, attribute: str) -> Expression:
+        return self.attr(attribute)
+
+    def attr(self, attribute: str) -> Expression:
+        """The attribute of any name."""
+        return Expression(tree.Reference(self.ast.variable, name(attribute, "an attribute"), self.ast.index))
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierEvents:
+    """``v[: i - 1]``: the events bound to `variable` before the current one; aggregates read them."""
+
+    variable: str
+
+    def __getattr__(self, attribute: str) -> EarlierValues:
+        return self.attr(public(attribute))
+
+    def __getitem__(self, attribute: str) -> EarlierValues:
+        return self.attr(attribute)
+
+    def attr(self, attribute: str) -> EarlierValues:
+        """The attribute of any name."""
+        return EarlierValues(self.variable, name(attribute, "an attribute"))
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierValues:
+    """``v[: i - 1].x``: several values, which an aggregate makes one."""
+
+    variable: str
+    attribute: str
+
+
+def public(attribute: str) -> str:
+    """`attribute`, unless it is one that Python and notebooks ask objects for."""
+    if attribute.startswith("_"):
+        raise AttributeError(f"an attribute whose name starts with an underscore is written v[{attribute!r}]")
+    return attribute
+
+
+def place(variable: str, index: object) -> Place | EarlierEvents:
+    """The events of `variable` that `index` picks."""
+    match index:
+        case Counter():
+            return Place(tree.Reference(variable, None, index.ast))
+        case slice(start=None, stop=Counter(ast=tree.PreviousIndex()), step=None):
+            return EarlierEvents(variable)
+        case slice():
+            raise PatternError(f"{_INDICES}: no other range can be read")
+    return Place(tree.Reference(variable, None, _numbered(whole(index, f"{index!r} is no index: {_INDICES}"))))
+
+
+def _numbered(number: int) -> tree.NumberIndex | tree.LastIndex:
+    if number == -1:
+        return tree.LastIndex()
+    if number < 1:
+        raise PatternError(f"{number} is no index: {_INDICES}")
+    return tree.NumberIndex(number)
