@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import BoundQuery, EventVariable
+from gpu_cep.analysis.bound import BoundQuery, Branch, EventVariable
 from gpu_cep.analysis.coercion import MAX_DIGITS
 from gpu_cep.analysis.conditions import bind_where, event_types
 from gpu_cep.analysis.faults import Faults
-from gpu_cep.analysis.keys import close_equalities
-from gpu_cep.analysis.normalize import Primitive, branch, primitives
+from gpu_cep.analysis.keys import derived_keys, marked, with_conditions
+from gpu_cep.analysis.normalize import Primitive, branches, primitives
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
@@ -19,7 +19,6 @@ from gpu_cep.analysis.windows import bind_window
 from gpu_cep.lang.ast import STRATEGIES, Query
 
 DEFAULT_STRATEGY = "skip_till_next_match"
-RUN_STRATEGIES = (DEFAULT_STRATEGY, "skip_till_any_match")
 TIES = ("strict", "position")
 TIMESTAMP_KINDS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP})
 
@@ -53,17 +52,19 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     order_by = _key_columns(options.order_by, "order_by", scope)
     strategy = _strategy(query, options, scope)
     _check_ties(options.ties, faults)
-    written = (*event_types(found, options.type_column, scope), *bind_where(query.where, scope))
-    conditions, keys = close_equalities(written, partition_by, scope)
+    conditions = (*event_types(found, options.type_column, scope), *bind_where(query.where, scope))
+    disjuncts = tuple(with_conditions(branch, conditions, scope) for branch in branches(query.pattern, scope.variables, faults))
+    keys = derived_keys(disjuncts, partition_by, scope)
     returns = bind_returns(query.returns, [schema.names[column] for column in partition_by], replace(scope, clause=Clause.RETURN))
     window = None if timestamp is None else bind_window(query.within, schema.attributes[timestamp], options.time_unit, faults)
+    _check_negations(disjuncts, query, scope)
     faults.raise_any(text)
     assert timestamp is not None, "an unknown timestamp is a fault"
     return BoundQuery(
         schema=schema,
         computed=tuple(scope.computed),
         variables=scope.variables,
-        branches=(branch(query.pattern),),
+        branches=tuple(marked(branch, keys) for branch in disjuncts),
         conditions=conditions,
         returns=returns,
         window=window,
@@ -77,7 +78,20 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
 
 
 def _variables(found: Sequence[Primitive]) -> tuple[EventVariable, ...]:
-    return tuple({primitive.variable.name: primitive.variable for primitive in found}.values())
+    """Each variable once, the negated ones last."""
+    named = {primitive.variable.name: primitive.variable for primitive in found}
+    return tuple(sorted(named.values(), key=lambda variable: variable.negated))
+
+
+def _check_negations(branches: Sequence[Branch], query: Query, scope: Scope) -> None:
+    """Without a window nothing bounds a negation that no variable precedes, or none follows."""
+    if query.within is not None:
+        return
+    open_sided = {negation.variable for branch in branches for negation in branch.negations if not (negation.after and negation.before)}
+    for number in sorted(open_sided):
+        name = scope.names[number]
+        message = f"NOT({name}) is not bounded on both sides by other variables, and the query has no window"
+        scope.faults.error(message, query.pattern.span, "add WITHIN")
 
 
 def _timestamp(name: str, scope: Scope) -> int | None:
@@ -128,8 +142,6 @@ def _strategy(query: Query, options: Options, scope: Scope) -> str:
     if options.strategy is not None and query.strategy not in (None, options.strategy):
         scope.faults.error(f"strategy={options.strategy!r} contradicts {query.strategy} in the text", query.span, "leave one of them out")
     strategy = query.strategy or options.strategy or DEFAULT_STRATEGY
-    if strategy not in RUN_STRATEGIES:
-        scope.faults.refuse(strategy, f"supported strategies are {' and '.join(RUN_STRATEGIES)}", query.span)
     _check_strategy_variables(query, strategy, scope)
     return strategy
 
@@ -137,7 +149,7 @@ def _strategy(query: Query, options: Options, scope: Scope) -> str:
 def _check_strategy_variables(query: Query, strategy: str, scope: Scope) -> None:
     listed = query.strategy_variables
     known = [name for name in listed if scope.variable(name, query.span) is not None]
-    missing = [name for name in scope.names if name not in listed]
+    missing = [variable.name for variable in scope.variables if variable.name not in listed and not variable.negated]
     if listed and missing and len(known) == len(listed):
         construct = f"{strategy}({', '.join(listed)}) without {', '.join(missing)}"
         scope.faults.refuse(construct, "a strategy holds for all variables of the pattern", query.span)

@@ -19,6 +19,9 @@ class Place(enum.Enum):
 
     EACH = "each"  # every event of the binding
     PREVIOUS = "previous"  # the event bound just before the current one
+    FIRST = "first"  # the first event of the binding
+    FIRST_BEFORE = "first before"  # the first event of the binding, seen from a later one
+    LAST = "last"  # the last event of the binding
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +70,16 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """An aggregate over a whole binding: avg sum min max count first last; `column` is None for ``count(v)``."""
+    """An aggregate over a whole binding, or over the events before the current one (`running`).
+
+    It is avg, sum, min, max or count, in RETURN also first or last; `column` is None for ``count(v)``.
+    """
 
     function: str
     variable: int
     column: int | None
     type: DataType
+    running: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +107,8 @@ class ComputedColumn:
 class ConditionKind(enum.Enum):
     PROPERTY = "property"  # one variable, one event
     PAIR = "pair"  # relates the events of two or more variables, for all combinations
-    CONSECUTIVE = "consecutive"  # v[i] with v[i-1] or prev(v.attr), for every i ≥ 2
+    BINDING = "binding"  # relates the events of one variable's binding to its first or last, or to an aggregate of it
+    CONSECUTIVE = "consecutive"  # v[i] with v[i-1], v[..i-1] or prev(v.attr), for every i ≥ 2
     WITHIN = "within"  # relates every two events of one variable's binding ([attr])
 
 
@@ -110,39 +118,68 @@ class Condition:
 
     `variables` are the numbers of those it reads, ascending. A WITHIN
     condition reads its one variable twice: EACH is the later event, PREVIOUS
-    any earlier one. `key` is the derived key column whose equality closure
-    (thesis Def. 5.3) the condition belongs to: partitioning by that column
-    makes it redundant. `text` is its canonical text, for explain and errors.
+    any earlier one. `closing` are the quantified variables that it reads
+    through their last event or an aggregate of their whole binding: it is
+    decided when they bind no more (SPEC section 2). `key` is the derived key
+    column whose equality closure (thesis Def. 5.3) the condition belongs to:
+    partitioning by that column makes it redundant. `text` is its canonical
+    text, for explain and errors.
     """
 
     expression: Bound
     kind: ConditionKind
     variables: tuple[int, ...]
     text: str
+    closing: tuple[int, ...] = ()
     key: int | None = None
     span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EventVariable:
-    """A variable of the pattern with its quantifier; a single one has minimum = maximum = 1 and `quantified` False."""
+    """A variable of the pattern with its quantifier.
+
+    `minimum` and `maximum` are those of a binding where the variable is
+    present: 1 and 1 for a single one, for ``v?`` and for a negated one.
+    `quantified` says whether it binds a list of events, `optional` whether it
+    may be absent by its own quantifier.
+    """
 
     name: str
     minimum: int
     maximum: int | None
     quantified: bool
+    optional: bool = False
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """``NOT(v)`` in a branch; `after` and `before` are the masks of the branch's variables that precede and follow it."""
+
+    variable: int
+    after: int
+    before: int
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One disjunct of the pattern's normal form: a strict partial order on variables.
+    """One disjunct of the pattern's normal form: a strict partial order on variables, and what must not happen between them.
 
-    `before[v]` is the bit mask of all variables that must precede v
-    (transitively closed).
+    `variables` are the positive ones present, ascending. Masks are of query
+    variables: ``before[k]`` is that of all that must precede ``variables[k]``
+    (transitively closed). `conditions` are those that relate events, over
+    present variables only, with the whole closure of each connecting equality
+    (thesis Def. 5.3) in place of its parts: a PAIR for every two variables, a
+    WITHIN for every quantified one. `agreed` are the columns on which every
+    two events of a match are equal by these conditions.
     """
 
     variables: tuple[int, ...]
     before: tuple[int, ...]
+    negations: tuple[Negation, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    agreed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +208,16 @@ class ReturnColumn:
 class BoundQuery:
     """A query bound to a schema.
 
+    `variables` are the positive ones in order of first appearance, then the
+    negated ones. `conditions` are the conjuncts of WHERE and the event types,
+    each ``[attr]`` as one condition for every two variables and for every
+    quantified one; those that relate events stand in the branches once more.
     `timestamp`, `partition_by`, `order_by` and `derived_keys` are column
-    numbers. `derived_keys` are the attributes on which the equality
-    conditions connect all variables (thesis Def. 5.3; empty for fewer than
-    two variables): every two events of a match agree on them, and they are
-    not NULL. `conditions` hold the whole equality closure of each (a PAIR for
-    every two variables, a WITHIN for every quantified one), marked by `key`.
-    `strategy` is skip_till_next_match or skip_till_any_match; `ties` is
-    strict or position. `window` is None without WITHIN.
+    numbers. `derived_keys` are the attributes by which streams can be split:
+    not NULL, no floats, and agreed upon in every branch by all events of a
+    match and by all that its negations ask for. `strategy` is one of
+    :data:`gpu_cep.lang.ast.STRATEGIES`; `ties` is strict or position.
+    `window` is None without WITHIN.
     """
 
     schema: Schema
@@ -194,3 +233,13 @@ class BoundQuery:
     partition_by: tuple[int, ...]
     order_by: tuple[int, ...]
     derived_keys: tuple[int, ...]
+
+    @property
+    def positives(self) -> tuple[EventVariable, ...]:
+        """The variables that matches bind events to."""
+        return tuple(variable for variable in self.variables if not variable.negated)
+
+    def column_type(self, column: int) -> DataType:
+        """The type of an attribute or a computed column."""
+        width = len(self.schema.attributes)
+        return self.schema.attributes[column].type if column < width else self.computed[column - width].type

@@ -1,8 +1,8 @@
 """WHERE, split into conditions: what each relates, and when it can be checked.
 
 A condition is a top-level conjunct. Its kind follows from the events it reads:
-one event of one variable is a property, two or more variables a pair, the
-event bound before the current one a consecutive condition.
+one event of one variable is a property, two or more variables a pair, events
+before the current one in its binding a consecutive condition.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from gpu_cep.analysis.bound import Bound, Condition, ConditionKind, Constant, Field, Operation, Place
+from gpu_cep.analysis.bound import Aggregation, Bound, Condition, ConditionKind, Constant, Field, Operation, Place
 from gpu_cep.analysis.coercion import FAULTY
 from gpu_cep.analysis.expressions import bind_condition
 from gpu_cep.analysis.literals import INT64_MAX
@@ -62,22 +62,22 @@ def equality(column: int, left: int, right: int, span: Span | None, scope: Scope
     return Condition(Operation("eq", sides, BOOLEAN), ConditionKind.PAIR, (left, right), f"{first} = {second}", span=span)
 
 
-def equalities(column: int, span: Span | None, scope: Scope) -> Iterator[Condition]:
-    """All events of a match agree on a column: a pair for every two variables, a WITHIN for every quantified one."""
-    for left, right in combinations(range(len(scope.variables)), 2):
+def equalities(column: int, variables: Sequence[int], span: Span | None, scope: Scope) -> Iterator[Condition]:
+    """All events bound to `variables` agree on a column: a pair for every two, a WITHIN for every quantified one."""
+    for left, right in combinations(variables, 2):
         yield equality(column, left, right, span, scope)
-    for number, variable in enumerate(scope.variables):
-        if variable.quantified:
+    for number in variables:
+        if scope.variables[number].quantified:
             yield equality(column, number, number, span, scope)
 
 
-def fields(expression: Bound) -> Iterator[Field]:
-    """The fields that `expression` reads, from left to right."""
-    if isinstance(expression, Field):
+def reads(expression: Bound) -> Iterator[Field | Aggregation]:
+    """The fields and aggregates that `expression` reads, from left to right."""
+    if isinstance(expression, Field | Aggregation):
         yield expression
     elif isinstance(expression, Operation):
         for argument in expression.arguments:
-            yield from fields(argument)
+            yield from reads(argument)
 
 
 def _conjuncts(where: Expression | None) -> Iterator[Expression]:
@@ -93,29 +93,45 @@ def _condition(conjunct: Expression, scope: Scope) -> Iterator[Condition]:
     expression = bind_condition(conjunct, scope)
     if scope.faults.count > faults:
         return
-    read = tuple(fields(expression))
-    previous = sorted({field.variable for field in read if field.place is Place.PREVIOUS})
-    if len(previous) > 1:
-        construct = f"a condition on the previous events of {' and '.join(scope.names[variable] for variable in previous)}"
-        scope.faults.refuse(construct, "a condition reads the previous event of one variable", conjunct.span)
+    read = tuple(reads(expression))
+    variables = tuple(sorted({each.variable for each in read}))
+    negated = [scope.names[variable] for variable in variables if scope.variables[variable].negated]
+    if len(negated) > 1:
+        hint = "a negated event is compared with the match's events only"
+        scope.faults.error(f"a condition on two negated variables, {' and '.join(negated)}", conjunct.span, hint)
         return
-    variables = tuple(sorted({field.variable for field in read}))
-    kind = _kind(len(variables), bool(previous))
-    yield Condition(expression, kind, variables, format_expression(conjunct), span=conjunct.span)
+    closing = tuple(sorted({each.variable for each in read if _is_closing(each)}))
+    yield Condition(expression, _kind(read, len(variables)), variables, format_expression(conjunct), closing, span=conjunct.span)
 
 
-def _kind(variables: int, previous: bool) -> ConditionKind:
-    if previous:
+def _kind(read: Sequence[Field | Aggregation], variables: int) -> ConditionKind:
+    if any(_is_consecutive(each) for each in read):
         return ConditionKind.CONSECUTIVE
-    return ConditionKind.PAIR if variables > 1 else ConditionKind.PROPERTY
+    if variables > 1:
+        return ConditionKind.PAIR
+    is_property = all(isinstance(each, Field) and each.place is Place.EACH for each in read)
+    return ConditionKind.PROPERTY if is_property else ConditionKind.BINDING
+
+
+def _is_consecutive(read: Field | Aggregation) -> bool:
+    """Whether it needs an event before the current one."""
+    return read.running if isinstance(read, Aggregation) else read.place in (Place.PREVIOUS, Place.FIRST_BEFORE)
+
+
+def _is_closing(read: Field | Aggregation) -> bool:
+    """Whether its value may change with every further event of the binding."""
+    return not read.running if isinstance(read, Aggregation) else read.place is Place.LAST
 
 
 def _equivalence(node: Equivalence, scope: Scope) -> Iterator[Condition]:
     column = scope.attribute(node.attribute, node.span)
-    if column is None:
+    if column is None or operand(Field(0, column, scope.column(column).type), node, scope) is FAULTY:
         return
-    if operand(Field(0, column, scope.column(column).type), node, scope) is not FAULTY:
-        yield from equalities(column, node.span, scope)
+    positives = [number for number, variable in enumerate(scope.variables) if not variable.negated]
+    yield from equalities(column, positives, node.span, scope)
+    for number, variable in enumerate(scope.variables):
+        if variable.negated:
+            yield from (equality(column, positive, number, node.span, scope) for positive in positives)
 
 
 def _type_literal(primitive: Primitive, column: int, scope: Scope) -> Constant | None:

@@ -1,8 +1,8 @@
-"""Partition keys that the equality conditions imply (thesis Def. 5.3).
+"""The attributes on which equality conditions make the events of a match agree (thesis Def. 5.3).
 
-If the conditions ``v.A = w.A`` connect all variables, every two events of a
-match agree on A: the input can be partitioned by it, and inside a partition
-these conditions need no check.
+If the conditions ``v.A = w.A`` connect all variables of a branch, every two
+events of a match agree on A: the input can be partitioned by it, and inside a
+partition these conditions need no check.
 """
 
 from __future__ import annotations
@@ -10,59 +10,95 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import Condition, ConditionKind, Field, Operation
+from gpu_cep.analysis.bound import Branch, Condition, ConditionKind, Field, Operation, Place
 from gpu_cep.analysis.conditions import equalities
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import Kind
 
 
-def close_equalities(
-    conditions: Sequence[Condition], partition_by: Sequence[int], scope: Scope
-) -> tuple[tuple[Condition, ...], tuple[int, ...]]:
-    """`conditions` with the closure of each connecting equality in place of its parts, and the keys derived from them.
+def with_conditions(branch: Branch, conditions: Iterable[Condition], scope: Scope) -> Branch:
+    """`branch` with those of `conditions` that relate events and mention no variable that is absent from it.
 
-    A column of `partition_by` is no derived key, but its conditions stay: they
-    rule out NULL, which partitioning does not. A float is none either: NaN
-    equals nothing, though it makes a partition.
+    The closure of each connecting equality stands in place of its parts.
     """
-    closed = tuple(conditions)
-    keys: list[int] = []
-    for column in _equated_columns(conditions, len(scope.schema.attributes)):
-        if not _connects(conditions, column, len(scope.variables)):
-            continue
-        derived = column not in partition_by and scope.column(column).type.kind is not Kind.FLOAT
-        keys += [column] if derived else []
-        closed = _replaced(closed, column, column if derived else None, scope)
-    return closed, tuple(keys)
+    present = {*branch.variables, *(negation.variable for negation in branch.negations)}
+    relating = [condition for condition in conditions if condition.kind is not ConditionKind.PROPERTY]
+    own = tuple(condition for condition in relating if present.issuperset(condition.variables))
+    agreed = tuple(column for column in _equated_columns(own, len(scope.schema.attributes)) if _connects(own, column, branch.variables))
+    for column in agreed:
+        own = _replaced(own, column, branch.variables, scope)
+    return replace(branch, conditions=own, agreed=agreed)
 
 
-def _equated_columns(conditions: Iterable[Condition], width: int) -> list[int]:
-    """The columns of the schema (not the computed ones, which no input is partitioned by) that some condition equates."""
-    columns = (equated_column(condition) for condition in conditions if condition.kind is ConditionKind.PAIR)
-    return list(dict.fromkeys(column for column in columns if column is not None and column < width))
+def derived_keys(branches: Sequence[Branch], partition_by: Sequence[int], scope: Scope) -> tuple[int, ...]:
+    """The columns that streams can be split by: agreed upon in every branch, and by all that its negations ask for.
+
+    A column of `partition_by` is none, but its conditions stay: they rule out
+    NULL, which partitioning does not. A float is none either: NaN equals
+    nothing, though it makes a partition. Nor is there one if some branch has
+    one variable only, which may bind an event where the column is NULL.
+    """
+    if not branches or any(len(branch.variables) < 2 for branch in branches):
+        return ()
+    return tuple(
+        column
+        for column in branches[0].agreed
+        if column not in partition_by
+        and scope.column(column).type.kind is not Kind.FLOAT
+        and all(column in branch.agreed and _binds_negations(branch, column) for branch in branches)
+    )
+
+
+def marked(branch: Branch, keys: Sequence[int]) -> Branch:
+    """`branch` with the conditions that partitioning by `keys` makes redundant marked by their key."""
+
+    def mark(condition: Condition) -> Condition:
+        column = equated_column(condition)
+        return replace(condition, key=column) if column in keys else condition
+
+    return replace(branch, conditions=tuple(map(mark, branch.conditions)))
 
 
 def equated_column(condition: Condition) -> int | None:
     """The column A of a condition ``v.A = w.A``, or that v's events agree on A; None for any other."""
     match condition:
-        case Condition(Operation("eq", (Field() as left, Field() as right)), ConditionKind.PAIR | ConditionKind.WITHIN):
-            return left.column if left.column == right.column else None
+        case Condition(Operation("eq", (Field(place=Place.EACH) as left, Field() as right)), ConditionKind.PAIR | ConditionKind.WITHIN):
+            agrees = right.place is Place.EACH or condition.kind is ConditionKind.WITHIN
+            return left.column if left.column == right.column and agrees else None
     return None
 
 
-def _connects(conditions: Iterable[Condition], column: int, variables: int) -> bool:
-    """Whether the equalities on `column` connect all variables."""
-    component = list(range(variables))
+def _equated_columns(conditions: Iterable[Condition], width: int) -> list[int]:
+    """The columns of the schema (not the computed ones, which no input is partitioned by) that some condition equates."""
+    columns = (equated_column(condition) for condition in conditions)
+    return list(dict.fromkeys(column for column in columns if column is not None and column < width))
+
+
+def _connects(conditions: Iterable[Condition], column: int, variables: Sequence[int]) -> bool:
+    """Whether the equalities on `column` connect all of the branch's positive variables."""
+    component = {variable: variable for variable in variables}
     for condition in conditions:
-        if condition.kind is ConditionKind.PAIR and equated_column(condition) == column:
-            left, right = (component[variable] for variable in condition.variables)
-            component = [left if each == right else each for each in component]
-    return len(set(component)) == 1
+        if equated_column(condition) == column and component.keys() >= set(condition.variables):
+            left, right = (component[variable] for variable in (condition.variables[0], condition.variables[-1]))
+            component = {variable: left if each == right else each for variable, each in component.items()}
+    return len(set(component.values())) == 1
 
 
-def _replaced(conditions: Sequence[Condition], column: int, key: int | None, scope: Scope) -> tuple[Condition, ...]:
-    """`conditions` with the whole closure on `column` where its first part stood."""
-    parts = [index for index, condition in enumerate(conditions) if equated_column(condition) == column]
-    closure = (replace(condition, key=key) for condition in equalities(column, conditions[parts[0]].span, scope))
+def _binds_negations(branch: Branch, column: int) -> bool:
+    """Whether every negated event must agree with the match on `column`."""
+    bound = {variable for condition in branch.conditions if equated_column(condition) == column for variable in condition.variables}
+    return bound.issuperset(negation.variable for negation in branch.negations)
+
+
+def _replaced(conditions: Sequence[Condition], column: int, variables: Sequence[int], scope: Scope) -> tuple[Condition, ...]:
+    """`conditions` with the whole closure on `column` of all `variables` where its first part stood."""
+    positive = set(variables)
+    parts = [
+        index for index, condition in enumerate(conditions)
+        if equated_column(condition) == column and positive.issuperset(condition.variables)
+    ]  # fmt: skip
+    if not parts:
+        return tuple(conditions)
+    closure = equalities(column, variables, conditions[parts[0]].span, scope)
     others = (condition for index, condition in enumerate(conditions) if index > parts[0] and index not in parts)
     return (*conditions[: parts[0]], *closure, *others)

@@ -1,26 +1,28 @@
-"""The pattern in normal form: event variables and a strict partial order on them.
+"""The variables of a pattern, and the pattern in normal form: branches, each a strict partial order on variables.
 
-SEQ and AND in any nesting give one branch. SEQ puts every variable of an
-element before every variable of a later one; AND orders nothing. The order is
-kept as one bit mask per variable (thesis Def. 3.1, with nesting).
+SEQ puts every variable of an element before every variable of a later one;
+AND orders nothing; OR, ``?`` and ``*`` make branches (disjunctive normal
+form). The order is kept as one bit mask per variable (thesis Def. 3.1, with
+nesting); in AND a variable may stand in several elements, and the order is
+the transitive closure of what all of them say (lazy paper, section 4.3).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import singledispatch
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce, singledispatch
+from itertools import product
 
-from gpu_cep.analysis.bound import Branch, EventVariable
+from gpu_cep.analysis.bound import Branch, EventVariable, Negation
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.lang.ast import And, Not, Or, PatternNode, Repeat, Seq, Span, Variable
 
 MAX_VARIABLES = 1024
+MAX_BRANCHES = 1024
 MAX_BOUND = 2**31 - 1
 """The largest bound of a quantifier: kernels count a binding's events in 32 bits."""
-
-SUPPORTED = "patterns are built of SEQ and AND, of single variables and of those with +, {n}, {n,} or {n,m}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +35,33 @@ class Primitive:
 
 
 def primitives(pattern: PatternNode, faults: Faults) -> tuple[Primitive, ...]:
-    """The variables of `pattern` in order of first appearance.
-
-    What is not supported is recorded by name, and what stands below it is read
-    all the same, so that its other faults are found.
-    """
+    """The occurrences of variables in `pattern`, in order; faults are recorded, and what stands below them is read all the same."""
     found = tuple(_primitives(pattern, faults))
-    _check_names(found, pattern, faults)
-    if len(found) > MAX_VARIABLES:
-        faults.refuse(f"a pattern of {len(found)} variables", f"at most {MAX_VARIABLES} are", pattern.span)
+    _check_alike(found, faults)
+    _check_places(found, pattern, faults)
+    variables = len({primitive.variable.name for primitive in found})
+    if variables > MAX_VARIABLES:
+        faults.refuse(f"a pattern of {variables} variables", f"at most {MAX_VARIABLES} are", pattern.span)
     return found
 
 
-def branch(pattern: PatternNode) -> Branch:
-    """The partial order of a pattern of SEQ, AND and single-named variables."""
-    before = _order(pattern, 0)
-    return Branch(tuple(range(len(before))), before)
+def branches(pattern: PatternNode, variables: tuple[EventVariable, ...], faults: Faults) -> tuple[Branch, ...]:
+    """The branches of `pattern` that bind something, each once, without conditions; `variables` number the names."""
+    count = _number_of_branches(pattern)
+    if count > MAX_BRANCHES:
+        faults.refuse(f"a pattern of {count:,} branches", f"OR, ? and * may make up to {MAX_BRANCHES:,}", pattern.span)
+        return ()
+    numbers = {variable.name: number for number, variable in enumerate(variables)}
+    positive = sum(1 << number for number, variable in enumerate(variables) if not variable.negated)
+    disjuncts = dict.fromkeys(_closed(disjunct) for disjunct in _disjuncts(pattern, numbers) if disjunct.present & positive)
+    if not disjuncts:
+        faults.error("the pattern binds no event", pattern.span, "NOT needs a variable beside it that is not negated")
+    cyclic = next((mask for disjunct in disjuncts if (mask := _in_cycle(disjunct))), 0)
+    if cyclic:
+        names = ", ".join(variable.name for number, variable in enumerate(variables) if cyclic >> number & 1)
+        faults.error(f"the pattern orders {names} in a circle", pattern.span)
+        return ()
+    return tuple(_branch(disjunct, positive) for disjunct in disjuncts)
 
 
 # Variables -------------------------------------------------------------------
@@ -72,19 +85,16 @@ def _(node: Repeat, faults: Faults) -> Iterator[Primitive]:
         yield from _primitives(element, faults)
         return
     _check_quantifier(node, element.name, faults)
-    yield Primitive(EventVariable(element.name, node.minimum, node.maximum, quantified=True), element.event_type, node.span or element.span)
+    optional = node.minimum == 0
+    quantified = not (optional and node.maximum == 1)
+    variable = EventVariable(element.name, max(node.minimum, 1), node.maximum, quantified, optional)
+    yield Primitive(variable, element.event_type, node.span or element.span)
 
 
 @_primitives.register(Seq)
 @_primitives.register(And)
-def _(node: Seq | And, faults: Faults) -> Iterator[Primitive]:
-    for element in node.elements:
-        yield from _primitives(element, faults)
-
-
-@_primitives.register
-def _(node: Or, faults: Faults) -> Iterator[Primitive]:
-    faults.refuse("OR", SUPPORTED, node.span)
+@_primitives.register(Or)
+def _(node: Seq | And | Or, faults: Faults) -> Iterator[Primitive]:
     for element in node.elements:
         yield from _primitives(element, faults)
 
@@ -92,9 +102,9 @@ def _(node: Or, faults: Faults) -> Iterator[Primitive]:
 @_primitives.register
 def _(node: Not, faults: Faults) -> Iterator[Primitive]:
     if not isinstance(node.element, Variable):
-        faults.error("NOT takes a single variable", node.span)
-    faults.refuse("NOT", SUPPORTED, node.span)
-    yield from _primitives(node.element, faults)
+        faults.error("NOT takes a single variable without a quantifier", node.span)
+    for primitive in _primitives(node.element, faults):
+        yield replace(primitive, variable=replace(primitive.variable, negated=True))
 
 
 def _quantifier(node: Repeat) -> str:
@@ -115,32 +125,38 @@ def _check_quantifier(node: Repeat, name: str, faults: Faults) -> None:
     written = f"{name}{_quantifier(node)}"
     if node.maximum is not None and node.maximum < max(node.minimum, 1):
         faults.error(f"{written} allows no binding", node.span, "the upper bound is at least 1 and at least the lower bound")
-    elif node.minimum == 0:
-        faults.refuse(written, SUPPORTED, node.span)
     if max(node.minimum, node.maximum or 0) > MAX_BOUND:
         faults.refuse(f"the quantifier of {written}", f"bounds up to {MAX_BOUND:,} are", node.span)
     if not node.greedy:
         faults.refuse(f"the reluctant quantifier of {written}", "quantifiers take as much as the strategy lets them", node.span)
 
 
-def _check_names(found: tuple[Primitive, ...], pattern: PatternNode, faults: Faults) -> None:
-    """Each variable once; between elements of AND or OR the language allows more, but it is not run."""
-    ordered_after_itself = _twice_in_seq(pattern)
+def _check_alike(found: tuple[Primitive, ...], faults: Faults) -> None:
+    """A variable that stands in several places has one type and one quantifier, and is negated in all of them or in none."""
+    first: dict[str, Primitive] = {}
+    for primitive in found:
+        known = first.setdefault(primitive.variable.name, primitive)
+        if (primitive.variable, primitive.event_type) != (known.variable, known.event_type):
+            message = f"variable {primitive.variable.name!r} stands in the pattern with different types, quantifiers or negations"
+            faults.error(message, primitive.span, "write it alike everywhere")
+
+
+def _check_places(found: tuple[Primitive, ...], pattern: PatternNode, faults: Faults) -> None:
+    """No variable stands in two elements of a SEQ."""
+    misplaced = _repeated_in_seq(pattern)
     seen: set[str] = set()
     for primitive in found:
         name = primitive.variable.name
-        if name in seen and name in ordered_after_itself:
+        if name in seen and name in misplaced:
             faults.error(f"variable {name!r} stands in the pattern twice", primitive.span)
-        elif name in seen:
-            faults.refuse(f"variable {name!r} in several elements of AND or OR", "each variable stands in the pattern once", primitive.span)
         seen.add(name)
 
 
-def _twice_in_seq(node: PatternNode) -> frozenset[str]:
+def _repeated_in_seq(node: PatternNode) -> frozenset[str]:
     """The variables that stand in two elements of one SEQ."""
     elements = _elements(node)
     counts = Counter(name for element in elements for name in _names(element)) if isinstance(node, Seq) else Counter[str]()
-    return frozenset(name for name, count in counts.items() if count > 1).union(*map(_twice_in_seq, elements))
+    return frozenset(name for name, count in counts.items() if count > 1).union(*map(_repeated_in_seq, elements))
 
 
 def _names(node: PatternNode) -> frozenset[str]:
@@ -159,37 +175,109 @@ def _elements(node: PatternNode) -> tuple[PatternNode, ...]:
     raise TypeError(f"no rule reads {type(node).__name__}")
 
 
-# Order -----------------------------------------------------------------------
+# Branches --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Disjunct:
+    """Masks of the variables that are present and of those left out by their own quantifier; for each present one, what precedes it."""
+
+    present: int = 0
+    left_out: int = 0
+    before: Mapping[int, int] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash(self.present)
+
+
+def _number_of_branches(node: PatternNode) -> int:
+    """How many disjuncts there are, counting those that turn out equal or contradictory."""
+    match node:
+        case Or(elements):
+            return sum(map(_number_of_branches, elements))
+        case Repeat(element, minimum):
+            return _number_of_branches(element) + (minimum == 0)
+        case Seq(elements) | And(elements):
+            return reduce(lambda total, element: total * _number_of_branches(element), elements, 1)
+    return 1
 
 
 @singledispatch
-def _order(node: PatternNode, first: int) -> tuple[int, ...]:
-    """For each variable below `node`, the mask of those below it that precede it; the variables are numbered from `first`."""
+def _disjuncts(node: PatternNode, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
     raise TypeError(f"no rule orders {type(node).__name__}")
 
 
-@_order.register(Variable)
-@_order.register(Repeat)
-def _(node: Variable | Repeat, first: int) -> tuple[int, ...]:
-    return (0,)
+@_disjuncts.register
+def _(node: Variable, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
+    number = numbers[node.name]
+    yield _Disjunct(1 << number, 0, {number: 0})
 
 
-@_order.register
-def _(node: And, first: int) -> tuple[int, ...]:
-    before: tuple[int, ...] = ()
+@_disjuncts.register
+def _(node: Not, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
+    yield from _disjuncts(node.element, numbers)
+
+
+@_disjuncts.register
+def _(node: Repeat, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
+    for disjunct in _disjuncts(node.element, numbers):
+        yield disjunct
+        if node.minimum == 0:
+            yield _Disjunct(left_out=disjunct.present)
+
+
+@_disjuncts.register
+def _(node: Or, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
     for element in node.elements:
-        before += _order(element, first + len(before))
-    return before
+        yield from _disjuncts(element, numbers)
 
 
-@_order.register
-def _(node: Seq, first: int) -> tuple[int, ...]:
-    before: tuple[int, ...] = ()
-    for element in node.elements:
-        earlier = _mask(first, len(before))
-        before += tuple(mask | earlier for mask in _order(element, first + len(before)))
-    return before
+@_disjuncts.register
+def _(node: And, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
+    for parts in product(*(tuple(_disjuncts(element, numbers)) for element in node.elements)):
+        joined = reduce(_together, parts)
+        # a variable is there or it is not, wherever it stands
+        if not joined.present & joined.left_out:
+            yield joined
 
 
-def _mask(first: int, count: int) -> int:
-    return ((1 << count) - 1) << first
+@_disjuncts.register
+def _(node: Seq, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
+    for parts in product(*(tuple(_disjuncts(element, numbers)) for element in node.elements)):
+        yield reduce(_one_after_the_other, parts)
+
+
+def _together(one: _Disjunct, other: _Disjunct) -> _Disjunct:
+    before = {**one.before, **{number: mask | one.before.get(number, 0) for number, mask in other.before.items()}}
+    return _Disjunct(one.present | other.present, one.left_out | other.left_out, before)
+
+
+def _one_after_the_other(one: _Disjunct, other: _Disjunct) -> _Disjunct:
+    before = {**one.before, **{number: mask | one.present for number, mask in other.before.items()}}
+    return _Disjunct(one.present | other.present, one.left_out | other.left_out, before)
+
+
+def _closed(disjunct: _Disjunct) -> _Disjunct:
+    """The transitive closure of the order; which variables were left out is forgotten."""
+    before = dict(disjunct.before)
+    for middle in before:
+        before = {number: mask | before[middle] if mask >> middle & 1 else mask for number, mask in before.items()}
+    return _Disjunct(disjunct.present, 0, before)
+
+
+def _in_cycle(disjunct: _Disjunct) -> int:
+    """The mask of the variables that would precede themselves."""
+    return sum(1 << number for number, mask in disjunct.before.items() if mask >> number & 1)
+
+
+def _branch(disjunct: _Disjunct, positive: int) -> Branch:
+    variables = tuple(number for number in sorted(disjunct.before) if positive >> number & 1)
+    return Branch(
+        variables=variables,
+        before=tuple(disjunct.before[number] & positive for number in variables),
+        negations=tuple(
+            Negation(number, after=mask & positive, before=sum(1 << other for other in variables if disjunct.before[other] >> number & 1))
+            for number, mask in sorted(disjunct.before.items())
+            if not positive >> number & 1
+        ),
+    )

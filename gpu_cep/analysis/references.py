@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Field, Place
-from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC
+from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Field, Operation, Place
+from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind, decimal
 from gpu_cep.lang.ast import Aggregate, EachIndex, Expression, LastIndex, NumberIndex, PrevBound, PreviousIndex, Reference, Span
@@ -11,7 +11,7 @@ from gpu_cep.lang.format import format_expression
 
 EVENT = DataType(Kind.OTHER, name="event")
 
-IN_WHERE = "WHERE reads v.attr, v[i].attr, v[i-1].attr and prev(v.attr); aggregates can be returned"
+IN_WHERE = "WHERE reads v.attr, v[i].attr, v[i-1].attr, v[1].attr, v[v.LEN].attr and aggregates"
 
 
 def reference(node: Reference, scope: Scope) -> Bound:
@@ -20,7 +20,7 @@ def reference(node: Reference, scope: Scope) -> Bound:
         return _bare(node, scope)
     match node.index:
         case None:
-            return _attribute(node.variable, node.attribute, scope, node.span)
+            return _attribute(node, node.variable, node.attribute, scope)
         case EachIndex() | PreviousIndex() if scope.clause is Clause.RETURN:
             return _misplaced(node, scope)
         case EachIndex():
@@ -42,18 +42,48 @@ def previous(node: PrevBound, scope: Scope) -> Bound:
 
 
 def aggregate(node: Aggregate, scope: Scope, written: str | None = None) -> Bound:
-    """An aggregate over a whole binding; `written` is its spelling where it stands for something else."""
+    """An aggregate over a binding; `written` is its spelling where it stands for something else."""
     variable = scope.variable(node.variable, node.span)
     column = None if node.attribute is None else scope.attribute(node.attribute, node.span)
     if variable is None or (column is None and node.attribute is not None):
         return FAULTY
-    if scope.clause is Clause.WHERE:
-        scope.faults.refuse(f"{written or format_expression(node)} in WHERE", IN_WHERE, node.span)
-        return FAULTY
-    if node.running:
+    if node.running and scope.clause is Clause.RETURN:
         return _misplaced(node, scope)
+    if scope.variables[variable].negated and scope.clause is Clause.RETURN:
+        return _unbound(node, variable, scope)
     result = INTEGER if column is None else _aggregate_type(node, scope.column(column).type, scope)
-    return FAULTY if result is None else Aggregation(node.function, variable, column, result)
+    if result is None:
+        return FAULTY
+    if scope.clause is Clause.RETURN:
+        return Aggregation(node.function, variable, column, result)
+    return _in_condition(node, variable, column, result, scope, written or format_expression(node))
+
+
+# Where the first and the last of some events stand, by whether these are the ones before the current event.
+_PLACES = {
+    ("first", False): Place.FIRST,
+    ("last", False): Place.LAST,
+    ("first", True): Place.FIRST_BEFORE,
+    ("last", True): Place.PREVIOUS,
+}
+
+
+def _in_condition(node: Aggregate, variable: int, column: int | None, result: DataType, scope: Scope, written: str) -> Bound:
+    """An aggregate in WHERE: of a quantified variable the value of an event or an aggregate, of a single one that of its event."""
+    if scope.variables[variable].maximum != 1 or (node.running and scope.variables[variable].quantified):
+        if column is not None and (node.function, node.running) in _PLACES:
+            return Field(variable, column, result, _PLACES[node.function, node.running])
+        return Aggregation(node.function, variable, column, result, node.running)
+    if node.running:
+        message = f"{written}: {scope.names[variable]} is bound to one event, which has none before it"
+        scope.faults.error(message, node.span, f"{scope.names[variable]}+ is bound to several")
+        return FAULTY
+    if column is None:
+        return Constant(1, INTEGER)
+    value = Field(variable, column, scope.column(column).type)
+    if node.function == "count":
+        return Operation("sub", (Constant(1, INTEGER), Operation("is_null", (value,), INTEGER)), INTEGER)
+    return cast(value, result)
 
 
 def single_value(bound: Bound, node: Expression, scope: Scope) -> Bound:
@@ -90,7 +120,8 @@ def _misplaced(node: Expression, scope: Scope) -> Bound:
 def _bare(node: Reference, scope: Scope) -> Bound:
     name = node.variable or node.attribute or ""
     if scope.clause is Clause.RETURN and name in scope.names:
-        return Binding(scope.names.index(name), None, EVENT)
+        variable = scope.names.index(name)
+        return _unbound(node, variable, scope) if scope.variables[variable].negated else Binding(variable, None, EVENT)
     if name in scope.names:
         hint = f"write {name}.attribute"
     elif name in scope.schema.names:
@@ -101,11 +132,20 @@ def _bare(node: Reference, scope: Scope) -> Bound:
     return FAULTY
 
 
-def _attribute(variable_name: str, attribute: str, scope: Scope, span: Span | None) -> Bound:
-    field = _field(variable_name, attribute, Place.EACH, scope, span)
-    if scope.clause is Clause.RETURN and isinstance(field, Field) and scope.variables[field.variable].quantified:
-        return Binding(field.variable, field.column, field.type)
+def _attribute(node: Reference, variable_name: str, attribute: str, scope: Scope) -> Bound:
+    field = _field(variable_name, attribute, Place.EACH, scope, node.span)
+    if scope.clause is Clause.RETURN and isinstance(field, Field):
+        if scope.variables[field.variable].negated:
+            return _unbound(node, field.variable, scope)
+        if scope.variables[field.variable].quantified:
+            return Binding(field.variable, field.column, field.type)
     return field
+
+
+def _unbound(node: Expression, variable: int, scope: Scope) -> Bound:
+    message = f"{format_expression(node)} has no value: {scope.names[variable]} is negated, and no event is bound to it"
+    scope.faults.error(message, node.span)
+    return FAULTY
 
 
 def _field(variable_name: str, attribute: str, place: Place, scope: Scope, span: Span | None) -> Bound:

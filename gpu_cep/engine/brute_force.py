@@ -35,7 +35,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
     found = oracle_matches(
         query, table,
         timestamp=options.timestamp, partition_by=options.partition_by, order_by=options.order_by, type_column=options.type_column,
-        strategy=options.strategy, ties=options.ties, time_unit=options.time_unit,
+        strategy=options.strategy, ties=options.ties, time_unit=options.time_unit, after_match=plan.settings.after_match,
     )  # fmt: skip
     limit = plan.settings.max_matches
     if limit is not None and len(found) > limit:
@@ -55,7 +55,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
 
 
 def _flat(plan: Plan, found: list[dict[str, tuple[int, ...]]], place: Indices) -> Matches:
-    names = [variable.name for variable in plan.query.variables]
+    names = [variable.name for variable in plan.query.positives]
     counts = np.array([[len(match[name]) for name in names] for match in found], np.int32).reshape(-1, len(names))
     bound = np.array([row for match in found for name in names for row in match[name]], np.int64)
     events = place[bound]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +29,10 @@ class Windows:
     Event f is in the window of e if ``f < stream_end[e]`` and
     ``clock[f] - clock[e] <= length``. ``after[e]`` is the first event that e
     is before (empty where that is always the next); ``occurrence[v, e]`` the
-    first event from e on whose label has bit v. `starts` are the events that
-    a match can start with; `judged`: whose windows satisfied the necessary
-    match conditions already.
+    first event from e on whose label has variable v's bit. `starts` are the
+    events that a match can start with; `judged`: whose windows satisfied the
+    necessary match conditions already. Labels are those of the query's
+    variables; occurrences and starts, once a branch is looked at, its own.
     """
 
     labels: Words
@@ -61,29 +62,42 @@ class Candidates:
     earliest: Places | None
 
 
-def match_windows(
-    plan: Plan, ordered: OrderedEvents, batch: Batch, tables: MatcherTables, profile: Profile, own: TimeSlice = WHOLE
-) -> Windows:
-    """The windows of a batch (thesis Def. 4.3) and the starts in `own` that can begin a match at all (Condition 5.2)."""
+def match_windows(plan: Plan, ordered: OrderedEvents, batch: Batch, profile: Profile) -> Windows:
+    """The windows of a batch (thesis Def. 4.3), with the occurrences of all variables and no starts."""
     labels, times = ordered.labels[:, batch.low : batch.high], ordered.times[batch.low : batch.high]
-    size, owned = len(times), batch.own - batch.low
+    size = len(times)
     with profile.stage("windows"):
         first, last = (int(place) for place in np.searchsorted(ordered.offsets, [batch.low, batch.high - 1], side="right"))
         stream_end, after = np.empty(size, np.int32), np.empty(size + 1, np.int32)
         ties = mark_streams(batch.low, ordered.offsets, first - 1, last, times, stream_end, after)
         clock, length = window_clock(plan, ordered, batch.low, batch.high)
     with profile.stage("occurrences"):
-        occurrence = np.empty((len(tables.pattern.order), size + 2), np.int32)
+        # those of negated variables are found in another way
+        occurrence = np.empty((len(plan.query.positives), size + 2), np.int32)
         for word, found in by_word(labels, occurrence):
             next_occurrences(word, len(found), found)
-    with profile.stage("starts"):
-        starts = _starts(ordered, batch, labels[:, :owned], tables)
-        if own != WHOLE:
-            starts = starts[own.holds(times[starts])]
-    if ordered.starts is None:
-        profile.add("windows", len(starts))
     untied = plan.query.ties == "position" or ties == 0
-    return Windows(labels, clock, length, stream_end, after[:0] if untied else after, occurrence, starts, ordered.starts is not None)
+    judged = ordered.starts is not None
+    return Windows(labels, clock, length, stream_end, after[:0] if untied else after, occurrence, np.empty(0, np.int64), judged)
+
+
+def branch_windows(
+    windows: Windows, ordered: OrderedEvents, batch: Batch, tables: MatcherTables, own: TimeSlice, profile: Profile
+) -> Windows:
+    """The windows of a batch as a branch sees them, and the starts in `own` that can begin a match of it at all (Condition 5.2)."""
+    with profile.stage("starts"):
+        starts = _starts(ordered, batch, windows.labels[:, : batch.own - batch.low], tables)
+        if own != WHOLE:
+            starts = starts[own.holds(ordered.times[batch.low + starts])]
+    if not windows.judged:
+        profile.add("windows", len(starts))
+    return replace(windows, occurrence=_rows(windows.occurrence, tables.branch.positives), starts=starts)
+
+
+def _rows(occurrence: Places, variables: tuple[int, ...]) -> Places:
+    """The occurrences of some variables; a copy only where they do not stand side by side."""
+    first, last = variables[0], variables[-1] + 1
+    return occurrence[first:last] if last - first == len(variables) else occurrence[list(variables)]
 
 
 def _starts(ordered: OrderedEvents, batch: Batch, labels: Words, tables: MatcherTables) -> Indices:
@@ -126,9 +140,11 @@ def chained(windows: Windows, starts: Indices, tables: MatcherTables, *, exact: 
 
 def _summarised(windows: Windows, tables: MatcherTables) -> Indices:
     starts = windows.starts
-    counts = np.empty(windows.occurrence.shape, np.int32)
+    bits = tables.branch.positives
+    counts = np.empty((bits[-1] + 1, windows.occurrence.shape[1]), np.int32)
     for word, own in by_word(windows.labels, counts):
         prefix_counts(word, len(own), own)
+    counts = _rows(counts, bits)
     holds = np.empty(len(starts), np.bool_)
     judge_windows(
         0, len(starts), starts, windows.ends(starts), windows.after, tables.pattern, tables.fewest, windows.occurrence, counts, holds

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.candidates import Candidates, Windows, chained
-from gpu_cep.engine.labels import overlapping
+from gpu_cep.engine.labels import overlapping, restricted
 from gpu_cep.engine.matches import Counts, Indices, Matches
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.plan.plan import Plan
@@ -25,14 +25,19 @@ def reads_directly(plan: Plan, tables: MatcherTables) -> bool:
     return (
         plan.query.strategy == "skip_till_next_match"
         and "chain" in plan.steps
-        and not plan.conditions
+        and not (tables.branch.conditions or tables.branch.negations)
         and all(minimum == 1 and maximum in (1, UNBOUNDED) for minimum, maximum in quantifiers)
     )
 
 
-def is_deterministic(windows: Windows, tables: MatcherTables) -> bool:
+def is_deterministic(plan: Plan, windows: Windows, tables: MatcherTables) -> bool:
     """Whether no event of the batch fits two available variables."""
-    return labels_decide(tables.pattern, bool(windows.after.size), lambda: overlapping(windows.labels))
+
+    def overlap() -> bool:
+        alone = len(plan.branches) == 1
+        return overlapping(windows.labels if alone else restricted(windows.labels, tables.branch.positives))
+
+    return labels_decide(tables.pattern, bool(windows.after.size), overlap)
 
 
 def labels_decide(pattern: PatternTable, tied: bool, overlap: Callable[[], bool]) -> bool:

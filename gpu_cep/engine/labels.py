@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +76,13 @@ def words_for(variables: int) -> list[Word]:
 def by_word(labels: Words, table: npt.NDArray[Any]) -> list[tuple[Words, npt.NDArray[Any]]]:
     """Each word of the labels, with the entries for its variables of a table that has one for each."""
     return [(word, table[LABEL_BITS * k : LABEL_BITS * (k + 1)]) for k, word in enumerate(labels)]
+
+
+def restricted(labels: Words, variables: Sequence[int]) -> Words:
+    """The labels with the bits of `variables` alone."""
+    word = labels.dtype.type
+    bits = sum(1 << v for v in variables)
+    return np.stack([own & word(bits >> LABEL_BITS * k & np.iinfo(word).max) for k, own in enumerate(labels)])
 
 
 def overlapping(labels: Words) -> bool:

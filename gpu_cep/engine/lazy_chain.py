@@ -60,7 +60,8 @@ class LazyChain:
                 return None
             buffers = _input_buffers(labels, counts)
         chain = new_chain(np.argsort(counts, kind="stable"), buffers, self.search.tables.pattern, batch.own - batch.low)
-        run = new_run(self._variables, self.search.tables.pattern, self.search.tables.conditions, self.search.tables.programs)
+        tables = self.search.tables
+        run = new_run(self._variables, tables.pattern, tables.conditions, tables.aggregates, tables.programs)
         run.earlier[:] = -1  # a single variable has no earlier event
         return _Enumeration(self.search, batch, buffers, chain, run)
 
@@ -127,12 +128,13 @@ class _Enumeration:
         clock, length = window_clock(search.plan, search.ordered, batch.low, batch.high)
         status = enumerate_chain(
             self.buffers, search.ordered.offsets, times, clock, length, search.plan.query.ties == "strict",
-            batch.low, batch.own - batch.low, tables.pattern, tables.conditions, tables.programs, search.ordered.bank,
-            totals is not None, _STEPS_PER_CALL, self.chain, self.run,
+            batch.low, batch.own - batch.low, tables.pattern, tables.conditions, tables.aggregates, tables.programs,
+            search.ordered.bank, totals is not None, _STEPS_PER_CALL, self.chain, self.run,
             starts, events, np.empty(0, np.int64) if totals is None else totals,
         )  # fmt: skip
         if status == OVERFLOWED:
-            raise ConditionOverflow(int(self.run.state[ERROR_CONDITION]) - 1, self._start(int(self.run.state[DEPTH]) + 1))
+            condition = tables.branch.conditions[int(self.run.state[ERROR_CONDITION]) - 1]
+            raise ConditionOverflow(condition, self._start(int(self.run.state[DEPTH]) + 1))
         return int(status)
 
     def _start(self, depth: int) -> int:

@@ -53,10 +53,10 @@ class Matches:
         return bound, places
 
     def reordered(self, order: Indices) -> Matches:
-        """The matches in another order."""
-        counts, events = np.empty_like(self.counts), np.empty_like(self.events)
+        """The matches in another order, or some of them."""
         sizes = np.diff(self.offsets)[order]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        counts, events = np.empty((len(order), self.counts.shape[1]), np.int32), np.empty(int(offsets[-1]), np.int64)
         gather_matches(0, len(order), order, self.offsets, self.counts, self.events, offsets, counts, events)
         return Matches(self.first[order], counts, events)
 
@@ -71,6 +71,17 @@ class Matches:
             groups, self.offsets, self.counts, self.events, self.last, order, np.empty_like(order)
         )  # fmt: skip
         return self.reordered(order) if moved else self
+
+    def distinct(self) -> Matches:
+        """Matches in order, without those that repeat the one before."""
+        sizes = np.diff(self.offsets)
+        alike = np.flatnonzero((self.counts[1:] == self.counts[:-1]).all(axis=1) & (self.first[1:] == self.first[:-1])) + 1
+        lengths = sizes[alike]
+        begins = np.cumsum(lengths) - lengths
+        places = np.repeat(self.offsets[alike] - begins, lengths) + np.arange(int(lengths.sum()))
+        same = self.events[places] == self.events[places - np.repeat(lengths, lengths)]
+        repeated = alike[np.logical_and.reduceat(same, begins)] if len(alike) else alike
+        return self if not len(repeated) else self.reordered(np.delete(np.arange(len(self)), repeated))
 
     def sorted_by_starts(self, low: int, own: int) -> Matches:
         """Matches in any order, all of which start in the events [low, own), by first event, last event, then bindings."""

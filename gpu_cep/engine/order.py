@@ -23,13 +23,32 @@ def in_result_order(plan: Plan, columns: EventColumns, ordered: OrderedEvents, m
     if ordered.keys_ordered and not plan.derived:
         return matches, streams
     ranks = _stream_ranks(plan, columns, ordered, matches.first, streams)
-    rows, times = ordered.rows[matches.first], ordered.times[matches.first]
-    by_time = times.view(np.int64) if times.dtype.kind == "u" else times
-    ties = [tie_ranks(columns, plan.query.order_by, rows)] if plan.query.order_by else []
-    keys = [rows, *ties, by_time, ranks]
+    keys = [*_order_keys(plan, columns, ordered, matches.first), ranks]
     # equal keys are matches of one first event, whose order is kept
     order = np.lexsort(keys)
     return matches.reordered(order), ranks[order]
+
+
+def positions_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents, events: Indices) -> Indices:
+    """Numbers of ordered events that ascend with their positions in their `partition_by` stream, and are alike for one event only.
+
+    Those of different streams do not compare.
+    """
+    if not plan.derived:
+        return events
+    distinct, inverse = np.unique(events, return_inverse=True)
+    order = np.lexsort(_order_keys(plan, columns, ordered, distinct))
+    places = np.empty(len(distinct), np.int64)
+    places[order] = np.arange(len(distinct))
+    return places[inverse]
+
+
+def _order_keys(plan: Plan, columns: EventColumns, ordered: OrderedEvents, events: Indices) -> list[Array]:
+    """What orders events in their stream, the weightiest key last: input position, `order_by`, time."""
+    rows, times = ordered.rows[events], ordered.times[events]
+    by_time = times.view(np.int64) if times.dtype.kind == "u" else times
+    ties = [tie_ranks(columns, plan.query.order_by, rows)] if plan.query.order_by else []
+    return [rows, *ties, by_time]
 
 
 def _partition_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices) -> Indices:

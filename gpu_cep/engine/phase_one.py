@@ -22,7 +22,7 @@ class Run:
 
     plan: Plan
     columns: EventColumns
-    tables: MatcherTables
+    tables: tuple[MatcherTables, ...]
     own: TimeSlice
     budget: Budget
     threads: int

@@ -49,7 +49,7 @@ def _clash_hint(plan: Plan, name: str) -> str:
     """What to rename; the items of RETURN are told apart from the other columns when the query is bound."""
     if plan.settings.output == "events":
         return "rename the input column, or leave it out with columns="
-    variables = [variable.name for variable in plan.query.variables]
+    variables = [variable.name for variable in plan.query.positives]
     return "rename the variable" if plan.settings.output == "matches" and name in variables else "rename the input column"
 
 
@@ -75,7 +75,7 @@ def _match_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> li
     fields = [*_key_fields(plan, schema), pa.field(MATCH_START, time), pa.field(MATCH_END, time)]
     if query.returns:
         return fields + [pa.field(item.name, return_type(item.expression, query, schema, carried)) for item in query.returns]
-    return fields + [pa.field(variable.name, whole_type(query, v, schema, carried)) for v, variable in enumerate(query.variables)]
+    return fields + [pa.field(variable.name, whole_type(query, v, schema, carried)) for v, variable in enumerate(query.positives)]
 
 
 def _event_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
@@ -83,7 +83,7 @@ def _event_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> li
 
 
 def _index_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
-    return [pa.field(v.name, pa.list_(pa.int64()) if v.quantified else pa.int64()) for v in plan.query.variables]
+    return [pa.field(v.name, pa.list_(pa.int64()) if v.quantified else pa.int64()) for v in plan.query.positives]
 
 
 def _count_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
@@ -119,7 +119,7 @@ def _match_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tu
     if query.returns:
         items = zip(query.returns, plan.returns, strict=True)
         return arrays + [return_array(item.expression, planned, events, carried) for item, planned in items]
-    return arrays + [events.whole(v, carried) for v in range(len(query.variables))]
+    return arrays + [events.whole(v, carried) for v in range(len(query.positives))]
 
 
 def _event_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[pa.Array]:
@@ -130,7 +130,7 @@ def _event_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tu
     variables = np.repeat(np.tile(np.arange(matches.counts.shape[1]), len(matches)), parts)
     begins = np.concatenate([[0], np.cumsum(parts)[:-1]]) if len(parts) else parts
     index = np.arange(len(matches.events)) - np.repeat(begins, parts) + 1
-    names = pa.DictionaryArray.from_arrays(variables.astype(np.int32), pa.array([v.name for v in plan.query.variables]))
+    names = pa.DictionaryArray.from_arrays(variables.astype(np.int32), pa.array([v.name for v in plan.query.positives]))
     rows = events.rows[matches.events]
     arrays = [pa.array(np.repeat(identifiers, sizes)), names.dictionary_decode(), pa.array(index.astype(np.int64))]
     return arrays + [events.take(plan.query.schema.index(name), rows) for name in carried]
@@ -138,10 +138,8 @@ def _event_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tu
 
 def _index_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[pa.Array]:
     arrays = []
-    for v, variable in enumerate(plan.query.variables):
-        rows, places = events.binding(v)
-        numbers = pa.array(rows)
-        arrays.append(pa.ListArray.from_arrays(events.list_offsets(places), numbers) if variable.quantified else numbers)
+    for v, variable in enumerate(plan.query.positives):
+        arrays.append(events.lists(v, pa.array(events.binding(v)[0])) if variable.quantified else events.one(v))
     return arrays
 
 

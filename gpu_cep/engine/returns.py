@@ -39,31 +39,50 @@ class BoundEvents:
             self._bindings[v] = (self.rows[events], places)
         return self._bindings[v]
 
-    def take(self, column: int, rows: Indices) -> pa.Array:
-        """A column's values at input rows."""
-        return self.columns.take(column, pa.array(rows))
+    def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
+        """In which matches v binds nothing, because their branch lacks it; None if in none."""
+        missing = self.matches.counts[:, v] == 0
+        return missing if missing.any() else None
 
-    def list_offsets(self, places: Indices) -> pa.Array:
-        """Places as the offsets of a list array."""
+    def one(self, v: int, index: int = 0) -> pa.Array:
+        """The input row of one event of v in each match, NULL where v is absent: the first (`index` 0) or the last (−1)."""
+        rows, places = self.binding(v)
+        missing = self.absent(v)
+        if missing is None:
+            return pa.array(rows[places[:-1] if index == 0 else places[1:] - 1])
+        chosen = np.zeros(len(missing), rows.dtype)
+        chosen[~missing] = rows[(places[:-1] if index == 0 else places[1:] - 1)[~missing]]
+        return pa.array(chosen, mask=missing)
+
+    def take(self, column: int, rows: Indices | pa.Array) -> pa.Array:
+        """A column's values at input rows; NULL for a NULL row."""
+        return self.columns.take(column, rows if isinstance(rows, pa.Array) else pa.array(rows))
+
+    def lists(self, v: int, values: pa.Array) -> pa.Array:
+        """The values of all events bound to v as one list for each match, NULL where v is absent."""
+        _, places = self.binding(v)
         if places[-1] > np.iinfo(np.int32).max:
             most = np.iinfo(np.int32).max
             raise EventError(f"the matches bind {places[-1]:,} events to one variable; a list column holds at most {most:,}")
-        return pa.array(places.astype(np.int32))
+        missing = self.absent(v)
+        mask = None if missing is None else pa.array(missing)
+        return pa.ListArray.from_arrays(pa.array(places.astype(np.int32)), values, mask=mask)
 
     def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:
-        """The events bound to v, with the named columns: a struct, or a list of structs if v is quantified."""
-        rows, places = self.binding(v)
-        structs = self.structs(rows, names)
-        quantified = self.columns.query.variables[v].quantified
-        return pa.ListArray.from_arrays(self.list_offsets(places), structs) if quantified else structs
+        """The events bound to v, with the named columns: a struct, or a list of structs if v is quantified; NULL where v is absent."""
+        if self.columns.query.variables[v].quantified:
+            return self.lists(v, self.structs(pa.array(self.binding(v)[0]), names, None))
+        return self.structs(self.one(v), names, self.absent(v))
 
-    def structs(self, rows: Indices, names: tuple[str, ...]) -> pa.Array:
-        """Whole events, with the named columns, as structs."""
+    def structs(self, rows: pa.Array, names: tuple[str, ...], missing: npt.NDArray[np.bool_] | None) -> pa.Array:
+        """Whole events, with the named columns, as structs; NULL where they are `missing`."""
         table = self.columns.table
         picked = [self.take(self.columns.query.schema.index(name), rows) for name in names]
         if not names:
-            return pa.Array.from_buffers(pa.struct([]), len(rows), [None])
-        return pa.StructArray.from_arrays(picked, fields=[pa.field(name, table.schema.field(name).type) for name in names])
+            validity = None if missing is None else pa.array(~missing).buffers()[1]
+            return pa.Array.from_buffers(pa.struct([]), len(rows), [validity])
+        fields = [pa.field(name, table.schema.field(name).type) for name in names]
+        return pa.StructArray.from_arrays(picked, fields=fields, mask=None if missing is None else pa.array(missing))
 
 
 def return_array(expression: Bound, planned: ReturnProgram | None, events: BoundEvents, carried: tuple[str, ...]) -> pa.Array:
@@ -72,8 +91,7 @@ def return_array(expression: Bound, planned: ReturnProgram | None, events: Bound
         case Binding(variable=v, column=None):
             return events.whole(v, carried)
         case Binding(variable=v, column=int() as column):
-            rows, places = events.binding(v)
-            return pa.ListArray.from_arrays(events.list_offsets(places), events.take(column, rows))
+            return events.lists(v, events.take(column, events.binding(v)[0]))
         case Field() | Aggregation():
             return _leaf_array(expression, events)
         case Constant() | Operation() if planned is not None:
@@ -108,21 +126,15 @@ def _column_type(column: int, data_type: DataType, schema: pa.Schema) -> pa.Data
 def _leaf_array(leaf: Leaf, events: BoundEvents) -> pa.Array:
     match leaf:
         case Field(variable=v, column=column):
-            return events.take(column, events.binding(v)[0])
+            return events.take(column, events.one(v))
+        case Aggregation(function="first" | "last" as function, variable=v, column=int() as column):
+            return events.take(column, events.one(v, 0 if function == "first" else -1))
         case Aggregation(function=function, variable=v, column=column):
             rows, places = events.binding(v)
             if column is None:
                 return pa.array(np.diff(places))
             return _AGGREGATES[function](events, column, rows, places, leaf.type)
     raise TypeError(f"no value for {type(leaf).__name__} inside an expression")
-
-
-def _first(events: BoundEvents, column: int, rows: Indices, places: Indices, result: DataType) -> pa.Array:
-    return events.take(column, rows[places[:-1]])
-
-
-def _last(events: BoundEvents, column: int, rows: Indices, places: Indices, result: DataType) -> pa.Array:
-    return events.take(column, rows[places[1:] - 1])
 
 
 def _extreme(sign: int) -> Any:
@@ -152,7 +164,7 @@ def _avg(events: BoundEvents, column: int, rows: Indices, places: Indices, resul
     return arrow_array(sums / np.maximum(present, 1) / unit, present == 0, FLOAT)
 
 
-_AGGREGATES = {"first": _first, "last": _last, "min": _extreme(1), "max": _extreme(-1), "count": _count, "sum": _sum, "avg": _avg}
+_AGGREGATES = {"min": _extreme(1), "max": _extreme(-1), "count": _count, "sum": _sum, "avg": _avg}
 
 
 def _bound_values(events: BoundEvents, column: int, rows: Indices) -> tuple[Array, npt.NDArray[np.bool_]]:
@@ -215,7 +227,9 @@ def _text_codes(leaf: Leaf, column: int, events: BoundEvents) -> tuple[Array, np
     """A text leaf as codes of its column's dictionary."""
     values = events.columns.text_values(column)
     if isinstance(leaf, Field):
-        codes, _ = events.columns.pick(column, events.binding(leaf.variable)[0])
+        missing = events.absent(leaf.variable)
+        codes, _ = events.columns.pick(column, pc.fill_null(events.one(leaf.variable), 0).to_numpy())
+        codes = codes if missing is None else np.where(missing, len(values), codes)
     else:
         found = _plain(_leaf_array(leaf, events)).cast(values.type)
         codes = pc.fill_null(pc.index_in(found, values), len(values)).to_numpy()

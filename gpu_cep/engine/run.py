@@ -24,13 +24,14 @@ from gpu_cep.engine.order import in_result_order, matches_by_stream
 from gpu_cep.engine.patterns import matcher_tables
 from gpu_cep.engine.phase_one import PhaseOne, Run, order_on_cpu
 from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.programs import tabulator
 from gpu_cep.engine.results import count_table, match_table
-from gpu_cep.engine.search import ConditionOverflow, Matcher, Search
+from gpu_cep.engine.search import ConditionOverflow, Matcher, Search, searches
+from gpu_cep.engine.selection import selected
 from gpu_cep.engine.slices import WHOLE, TimeSlice
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.engine.tables import is_resident
 from gpu_cep.engine.two_phase import TwoPhase
+from gpu_cep.engine.union import Union
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import available_threads, spread
@@ -85,10 +86,10 @@ def execute(
     profile.add("events", len(columns))
     settings = plan.settings
     budget = Budget(settings.max_matches, settings.max_steps, result_footprint(plan, columns), memory_for_results(concurrent))
-    run = Run(plan, columns, matcher_tables(plan, tabulator(columns)), own, budget, threads, profile)
+    run = Run(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile)
     try:
         first = _phase_one(run)
-        if settings.output == "count":
+        if settings.output == "count" and settings.after_match == "all":
             return _counted(plan, columns, first.ordered, _counts(run, first))
         found = _matches(run, first)
     except MemoryError:
@@ -120,7 +121,7 @@ def _matches(run: Run, first: PhaseOne) -> Matches:
     """All matches, grouped by first event."""
     if first.found is not None:
         return first.found
-    return concatenated(_each_batch(run, first, lambda matcher: matcher.find), len(run.plan.query.variables))
+    return concatenated(_each_batch(run, first, lambda matcher: matcher.find), len(run.plan.query.positives))
 
 
 def _counts(run: Run, first: PhaseOne) -> list[tuple[Indices, Indices]]:
@@ -132,30 +133,46 @@ def _counts(run: Run, first: PhaseOne) -> list[tuple[Indices, Indices]]:
 
 def _each_batch(run: Run, first: PhaseOne, action: Callable[[Matcher], Callable[[Batch], Result]]) -> list[Result]:
     plan, columns, ordered = run.plan, run.columns, first.ordered
-    search = Search(plan, run.tables, ordered, run.budget, run.profile, run.own)
-    # only the two-phase strategy goes from start to start
-    matcher = _MATCHERS[plan.algorithm](search) if run.own == WHOLE else TwoPhase(search)
     try:
-        parts = spread(action(matcher), cut_batches(plan, ordered), run.threads)
+        parts = spread(action(_matcher(run, ordered)), cut_batches(plan, ordered), run.threads)
     except BudgetExceeded as exceeded:
         window = window_name(plan, columns, int(ordered.rows[exceeded.start]))
         raise MatchLimitExceeded(f"{exceeded.reason}, in {window}") from None
     except ConditionOverflow as overflow:
         window = window_name(plan, columns, int(ordered.rows[overflow.start]))
-        raise EventError(f"integer overflow in {plan.conditions[overflow.condition].text}, in {window}") from None
+        raise EventError(f"integer overflow in {overflow.condition.text}, in {window}") from None
     # where no event was left to match, too
     run.profile.add("matches", 0)
     return parts
+
+
+def _matcher(run: Run, ordered: OrderedEvents) -> Matcher:
+    """The plan's algorithm; for several branches, and for a slice of time, the two-phase strategy, which goes from start to start."""
+    sought = searches(run, ordered)
+    if len(sought) > 1:
+        return Union(sought)
+    return _MATCHERS[run.plan.algorithm](sought[0]) if run.own == WHOLE else TwoPhase(sought[0])
 
 
 def _result(plan: Plan, columns: EventColumns, ordered: OrderedEvents, found: Matches) -> pa.Table:
     """The matches as a table, in the order of results."""
     try:
         matches, streams = in_result_order(plan, columns, ordered, found)
+        matches, streams = selected(plan, columns, ordered, matches, streams)
+        if plan.settings.output == "count":
+            return _count_of(plan, columns, ordered, matches, streams)
         return match_table(plan, columns, ordered.rows, streams, matches)
     except MemoryError:
         number = f"{len(found):,} matches"
         raise MatchLimitExceeded(f"out of memory while building the result of {number}; {_LESS_MEMORY}") from None
+
+
+def _count_of(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches, streams: Indices) -> pa.Table:
+    """How many of the matches, in the order of results, each `partition_by` stream has."""
+    if not plan.query.partition_by:
+        return count_table(plan, columns, np.empty(0, np.int64), np.array([len(matches)], np.int64))
+    borders = np.flatnonzero(np.diff(streams, prepend=-1))
+    return count_table(plan, columns, ordered.rows[matches.first[borders]], np.diff(borders, append=len(streams)))
 
 
 def _counted(plan: Plan, columns: EventColumns, ordered: OrderedEvents, parts: list[tuple[Indices, Indices]]) -> pa.Table:

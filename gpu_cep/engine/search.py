@@ -8,17 +8,21 @@ from typing import Protocol
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.budget import Budget
 from gpu_cep.engine.matches import Indices, Matches
+from gpu_cep.engine.negations import negation_table
+from gpu_cep.engine.partitions import successors
 from gpu_cep.engine.patterns import MatcherTables
+from gpu_cep.engine.phase_one import Run
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.slices import WHOLE, TimeSlice
 from gpu_cep.engine.streams import OrderedEvents
-from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.plan import Plan, PlannedCondition
+from gpu_cep_kernels.tables import NegationTable
 
 
 class ConditionOverflow(Exception):
-    """An int64 overflow in a condition: its number and the event at which the window starts."""
+    """An int64 overflow in a condition, and the event at which the window starts."""
 
-    def __init__(self, condition: int, start: int) -> None:
+    def __init__(self, condition: PlannedCondition, start: int) -> None:
         super().__init__(condition, start)
         self.condition = condition
         self.start = start
@@ -26,14 +30,33 @@ class ConditionOverflow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is sought and where; shared by all batches and threads. Only matches that start in `own` are asked for."""
+    """What is sought of a branch, and where; shared by all batches and threads.
+
+    ``successor[e]`` is the ordered event that follows event e in its
+    partition (empty where that is always the next). Only matches that start
+    in `own` are asked for.
+    """
 
     plan: Plan
     tables: MatcherTables
     ordered: OrderedEvents
+    successor: Indices
+    negations: NegationTable
     budget: Budget
     profile: Profile
     own: TimeSlice = WHOLE
+
+
+def searches(run: Run, ordered: OrderedEvents) -> tuple[Search, ...]:
+    """What is sought of each branch among the ordered events."""
+    plan, columns = run.plan, run.columns
+    return tuple(
+        Search(
+            plan, tables, ordered, successors(plan, columns, ordered, tables.branch), negation_table(plan, ordered, tables.branch),
+            run.budget, run.profile, run.own,
+        )
+        for tables in run.tables
+    )  # fmt: skip
 
 
 class Matcher(Protocol):

@@ -15,14 +15,18 @@ from gpu_cep.engine.matches import Matches, concatenated
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep_kernels.automaton import enumerate_matches
 from gpu_cep_kernels.tables import (
+    ANY,
     CANDIDATE,
+    CONTIGUOUS,
     ERROR_CONDITION,
     EVENTS,
     FINISHED,
     MATCHES,
+    NEXT,
     OUTPUT_FULL,
     OVERFLOWED,
     PATH_FULL,
+    ROBUST,
     STEPS,
     Run,
     deepened,
@@ -30,6 +34,14 @@ from gpu_cep_kernels.tables import (
 )
 
 Indices = npt.NDArray[np.int64]
+
+STRATEGY = {
+    "skip_till_next_match": NEXT,
+    "skip_till_any_match": ANY,
+    "strict_contiguity": CONTIGUOUS,
+    "partition_contiguity": CONTIGUOUS,
+    "robust_skip_till_next_match": ROBUST,
+}
 
 # Steps between two returns to Python, so that a long enumeration can be interrupted and its budget checked.
 _STEPS_PER_CALL = 1 << 21
@@ -65,7 +77,7 @@ class SesAutomaton:
         found: list[Matches] = []
         capacity = len(starts) + 16
         output = _output(capacity, min(capacity * (tables.fewest + 2), _LARGEST_BUFFER) + _PATH, variables)
-        run = new_run(_PATH, tables.pattern, tables.conditions, tables.programs)
+        run = new_run(_PATH, tables.pattern, tables.conditions, tables.aggregates, tables.programs)
         status = OUTPUT_FULL
         while status != FINISHED:
             status = self._advance(batch, windows, starts, ends, run, output, counting=False)
@@ -91,7 +103,7 @@ class SesAutomaton:
         starts, ends = candidates.starts, _window_ends(windows, candidates)
         tables = self.search.tables
         variables = len(tables.pattern.order)
-        run = new_run(_PATH, tables.pattern, tables.conditions, tables.programs)
+        run = new_run(_PATH, tables.pattern, tables.conditions, tables.aggregates, tables.programs)
         output = _output(0, 0, variables)
         status, spent = PATH_FULL, 0
         while status != FINISHED:
@@ -117,13 +129,14 @@ class SesAutomaton:
     ) -> int:
         search, tables = self.search, self.search.tables
         status = enumerate_matches(
-            starts, ends, windows.labels, windows.after, windows.occurrence,
-            tables.pattern, tables.conditions, tables.programs, search.ordered.bank, batch.low,
-            search.plan.query.strategy == "skip_till_any_match", counting, _STEPS_PER_CALL, run,
+            starts, ends, windows.after, windows.occurrence, search.successor, tables.pattern, tables.conditions, tables.aggregates,
+            search.negations, tables.programs, search.ordered.bank, batch.low, STRATEGY[search.plan.query.strategy],
+            counting, _STEPS_PER_CALL, run,
             output.starts, output.counts, output.events, np.empty(0, np.int64) if totals is None else totals,
         )  # fmt: skip
         if status == OVERFLOWED:
-            raise ConditionOverflow(int(run.state[ERROR_CONDITION]) - 1, int(starts[run.state[CANDIDATE]]) + batch.low)
+            condition = tables.branch.conditions[int(run.state[ERROR_CONDITION]) - 1]
+            raise ConditionOverflow(condition, int(starts[run.state[CANDIDATE]]) + batch.low)
         return int(status)
 
     def _spend(self, run: Run, batch: Batch, starts: Indices, matches: int, events: int, candidate_of: Callable[[int], int]) -> None:

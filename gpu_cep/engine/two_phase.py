@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_cep.engine.batches import Batch
-from gpu_cep.engine.candidates import Candidates, Windows, match_windows, prune_windows
+from gpu_cep.engine.candidates import Candidates, Windows, branch_windows, match_windows, prune_windows
 from gpu_cep.engine.direct import DirectMatcher, is_deterministic, reads_directly
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.search import Search
@@ -16,13 +16,21 @@ from gpu_cep.engine.ses_automaton import SesAutomaton
 
 @dataclass(frozen=True, slots=True)
 class TwoPhase:
-    """Finds matches window by window: read off the chained condition where that decides, else by the SES automaton."""
+    """Finds the matches of a branch window by window: read off the chained condition where that decides, else by the SES automaton."""
 
     search: Search
 
     def find(self, batch: Batch) -> Matches:
         """The matches that start in the batch, in order of first event, last event and bindings."""
-        windows, candidates, direct = self._candidates(batch)
+        return self.find_in(batch, self._windows(batch))
+
+    def count(self, batch: Batch) -> tuple[Indices, Indices]:
+        """The candidates of the batch, and how many matches start at each."""
+        return self.count_in(batch, self._windows(batch))
+
+    def find_in(self, batch: Batch, shared: Windows) -> Matches:
+        """As :meth:`find`, with the batch's windows, which all branches share."""
+        windows, candidates, direct = self._candidates(batch, shared)
         with self.search.profile.stage("matching"):
             if direct is not None:
                 counts = direct.counts(windows, candidates)
@@ -33,9 +41,9 @@ class TwoPhase:
         self.search.profile.add("matches", len(matches))
         return matches
 
-    def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """The candidates of the batch, and how many matches start at each."""
-        windows, candidates, direct = self._candidates(batch)
+    def count_in(self, batch: Batch, shared: Windows) -> tuple[Indices, Indices]:
+        """As :meth:`count`, with the batch's windows, which all branches share."""
+        windows, candidates, direct = self._candidates(batch, shared)
         with self.search.profile.stage("matching"):
             if direct is not None:
                 totals = np.ones(len(candidates.starts), np.int64)
@@ -45,10 +53,13 @@ class TwoPhase:
         self.search.profile.add("matches", int(totals.sum()))
         return candidates.starts + batch.low, totals
 
-    def _candidates(self, batch: Batch) -> tuple[Windows, Candidates, DirectMatcher | None]:
+    def _windows(self, batch: Batch) -> Windows:
+        return match_windows(self.search.plan, self.search.ordered, batch, self.search.profile)
+
+    def _candidates(self, batch: Batch, shared: Windows) -> tuple[Windows, Candidates, DirectMatcher | None]:
         plan, tables, profile = self.search.plan, self.search.tables, self.search.profile
-        windows = match_windows(plan, self.search.ordered, batch, tables, profile, self.search.own)
-        if not (reads_directly(plan, tables) and is_deterministic(windows, tables)):
+        windows = branch_windows(shared, self.search.ordered, batch, tables, self.search.own, profile)
+        if not (reads_directly(plan, tables) and is_deterministic(plan, windows, tables)):
             return windows, prune_windows(plan, windows, tables, profile), None
         direct = DirectMatcher(tables)
         with profile.stage("chain"):

@@ -31,7 +31,9 @@ class Algorithm:
 
 
 def _all_single(query: BoundQuery) -> bool:
-    return query.strategy == "skip_till_any_match" and all(variable.minimum == variable.maximum == 1 for variable in query.variables)
+    """Whether the pattern is one branch of single variables, none of them negated, and all matches are asked for."""
+    single = all(variable.minimum == variable.maximum == 1 and not variable.negated for variable in query.variables)
+    return query.strategy == "skip_till_any_match" and len(query.branches) == 1 and single
 
 
 def _any(query: BoundQuery) -> bool:
@@ -42,14 +44,14 @@ _ALGORITHMS = (
     Algorithm(
         "by_frequency",
         _all_single,
-        "skip_till_any_match and variables without quantifiers",
+        "skip_till_any_match and SEQ and AND of variables without quantifiers",
         PRUNING_STEPS,
         "lazy_chain in batches whose rarest variable is at most half as frequent as starts or the most frequent one, else ses_automaton",
     ),
     Algorithm(
         "lazy_chain",
         _all_single,
-        "skip_till_any_match and variables without quantifiers",
+        "skip_till_any_match and SEQ and AND of variables without quantifiers",
         ("filter", "partition"),
         "binds variables from the rarest to the most frequent, as each batch counts them",
     ),

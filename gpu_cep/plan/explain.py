@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpu_cep.analysis.bound import BoundQuery, CountWindow, TimeWindow
+from gpu_cep.analysis.bound import BoundQuery, Branch, CountWindow, Negation, TimeWindow
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.algorithms import algorithm_named
-from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty
+from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, PlannedBranch, ProgramProperty
 
 _STEPS = {
     "filter": "drop events that satisfy no variable's properties",
@@ -47,33 +47,45 @@ class Explanation:
 
 def _plan_lines(plan: Plan, bulk: str) -> Iterator[str]:
     """The plan, step by step, each with where it runs; `bulk` is where phase 1 does."""
-    query, names = plan.query, [variable.name for variable in plan.query.variables]
-    yield f"order      {_order(query, names)}"
-    yield f"strategy   {query.strategy}, ties {query.ties}, window {_window(query)}"
+    query = plan.query
+    yield f"strategy   {query.strategy}, ties {query.ties}, window {_window(query)}, after_match {plan.settings.after_match}"
     derived = f", derived keys {_columns(query, plan.derived)}" if plan.derived else ""
     yield f"streams    {_columns(query, query.partition_by) or 'one'}{derived}"
     yield f"properties (phase 1, in bulk, {bulk})"
     for planned in plan.properties:
         yield f"  {_property(query, planned)}"
-    yield "conditions between bindings (phase 2, cpu)"
-    dropped = [c.text for c in query.conditions if c.key is not None and c.key in plan.derived]
-    for condition in plan.conditions:
-        yield f"  {condition.text}"
-    if dropped:
-        yield f"  implied by the derived keys: {', '.join(dict.fromkeys(dropped))}"
+    for number, (bound, planned_branch) in enumerate(zip(query.branches, plan.branches, strict=True), 1):
+        yield "pattern" if len(plan.branches) == 1 else f"branch {number} of {len(plan.branches)}"
+        yield from (f"  {line}" for line in _branch_lines(query, bound, planned_branch, plan.derived))
     yield f"pruning (phase 1, in bulk, {bulk})"
     for step in plan.steps:
         yield f"  {step:<10} {_STEPS[step]}"
     yield f"algorithm  {plan.algorithm} ({algorithm_named(plan.algorithm).does}), phase 2, cpu"
 
 
-def _order(query: BoundQuery, names: list[str]) -> str:
-    (branch,) = query.branches
+def _branch_lines(query: BoundQuery, branch: Branch, planned: PlannedBranch, derived: tuple[int, ...]) -> Iterator[str]:
+    yield f"order: {_order(query, branch)}"
+    for negation in branch.negations:
+        yield f"no {query.variables[negation.variable].name} {_scope(query, negation)}"
+    for condition in planned.conditions:
+        yield f"condition: {condition.text}"
+    implied = dict.fromkeys(c.text for c in branch.conditions if c.key is not None and c.key in derived)
+    if implied:
+        yield f"implied by the derived keys: {', '.join(implied)}"
+
+
+def _order(query: BoundQuery, branch: Branch) -> str:
     parts = []
-    for v, mask in enumerate(branch.before):
-        preceding = [names[u] for u in range(len(names)) if mask >> u & 1]
-        parts.append(f"{names[v]} after {{{', '.join(preceding)}}}" if preceding else f"{names[v]} first")
+    for v, mask in zip(branch.variables, branch.before, strict=True):
+        name = query.variables[v].name
+        parts.append(f"{name} after {{{_variables(query, mask)}}}" if mask else f"{name} first")
     return "; ".join(parts)
+
+
+def _scope(query: BoundQuery, negation: Negation) -> str:
+    after = f"after {{{_variables(query, negation.after)}}}" if negation.after else "from a window before the last event on"
+    before = f"before {{{_variables(query, negation.before)}}}" if negation.before else "until a window after the first event"
+    return f"{after}, {before}"
 
 
 def _window(query: BoundQuery) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import hashlib
 from dataclasses import dataclass
 from functools import reduce
@@ -11,7 +12,7 @@ from gpu_cep.analysis.bound import Bound, BoundQuery
 from gpu_cep.plan.programs import Leaf, Program
 from gpu_cep.plan.settings import Settings
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,25 +75,83 @@ class BankLayout:
         return self.ints + self.floats
 
 
+class Spread(enum.Enum):
+    """Over which events of its variable's binding a condition's part ranges."""
+
+    ONCE = "once"  # it reads the binding as a whole
+    SINGLY = "singly"  # every event
+    CONSECUTIVELY = "consecutively"  # every event but the first, with the one bound before
+    PAIRWISE = "pairwise"  # every two events
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a condition reads of one variable: the roles of its current event and of the one bound before (−1: not read)."""
+    """What a condition reads of a variable: the roles of its current event, the one bound before, the first and the last (−1: not read)."""
 
     variable: int
-    each: int
-    previous: int
-    pairwise: bool
+    spread: Spread
+    each: int = -1
+    previous: int = -1
+    first: int = -1
+    last: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCondition:
-    """A condition between bindings, as a program over roles; `needs` is the label mask of its variables."""
+    """A condition between bindings, as a program over roles; `closing` are the variables whose last event or aggregate it reads."""
 
     parts: tuple[Part, ...]
-    needs: int
+    closing: tuple[int, ...]
     program: Program
     roles: int
     text: str
+
+    @property
+    def variables(self) -> frozenset[int]:
+        return frozenset(part.variable for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningAggregate:
+    """A value that is kept while a binding grows: `step` is what an event does to it (see :mod:`gpu_cep_kernels.running`).
+
+    `column` is the bank's column that it reads, among those of the step's type.
+    """
+
+    variable: int
+    step: str
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedNegation:
+    """A negated variable, and the variables that bound its scope on either side (none: the window does)."""
+
+    variable: int
+    after: tuple[int, ...]
+    before: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBranch:
+    """One branch: `variables` are the query's numbers of its positive variables, ascending, and then of its negated ones.
+
+    Everything else numbers variables by their place there: ``before[v]`` is
+    the mask of all that precede v; `aggregates` stand in the order of their
+    variables. `agreed` are the columns on which all events of a match are equal.
+    """
+
+    variables: tuple[int, ...]
+    before: tuple[int, ...]
+    conditions: tuple[PlannedCondition, ...]
+    aggregates: tuple[RunningAggregate, ...]
+    negations: tuple[PlannedNegation, ...]
+    agreed: tuple[int, ...]
+
+    @property
+    def positives(self) -> tuple[int, ...]:
+        """The query's numbers of the positive variables."""
+        return self.variables[: len(self.before)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +170,7 @@ class Plan:
     `stream_keys` are the columns that split the events into streams
     (`partition_by`, and the derived keys where partitioning by them is
     on), `derived` those of them that must not be NULL. `properties` decide
-    labels, `conditions` relate bindings, `layout` is the bank that the
+    labels, `branches` relate bindings, `layout` is the bank that their
     conditions read, `dictionaries` are groups of text columns that need one
     ordered dictionary. `steps` are the pruning steps that will run, `returns` the
     programs of RETURN's items (None: nothing to compute).
@@ -121,7 +180,7 @@ class Plan:
     settings: Settings
     algorithm: str
     properties: tuple[Property, ...]
-    conditions: tuple[PlannedCondition, ...]
+    branches: tuple[PlannedBranch, ...]
     layout: BankLayout
     dictionaries: tuple[tuple[int, ...], ...]
     stream_keys: tuple[int, ...]

@@ -6,9 +6,11 @@ from gpu_cep.analysis.bound import BoundQuery, CountWindow
 from gpu_cep.plan.algorithms import Algorithm, choose_algorithm
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.properties import plan_properties
-from gpu_cep.plan.relationships import plan_dictionaries, plan_relationships
+from gpu_cep.plan.relationships import plan_branches, plan_dictionaries
 from gpu_cep.plan.returns import plan_return
 from gpu_cep.plan.settings import Settings, check_settings
+
+CONTIGUOUS = ("strict_contiguity", "partition_contiguity")
 
 
 def plan(query: BoundQuery, settings: Settings) -> Plan:
@@ -22,13 +24,13 @@ def plan(query: BoundQuery, settings: Settings) -> Plan:
     check_settings(settings)
     algorithm = choose_algorithm(query, settings.algorithm, settings.engine)
     derived = query.derived_keys if _partitions(query, settings) else ()
-    conditions, layout = plan_relationships(query, derived)
+    branches, layout = plan_branches(query, derived)
     return Plan(
         query=query,
         settings=settings,
         algorithm=algorithm.name,
         properties=plan_properties(query),
-        conditions=conditions,
+        branches=branches,
         layout=layout,
         dictionaries=plan_dictionaries(query),
         stream_keys=query.partition_by + derived,
@@ -39,17 +41,25 @@ def plan(query: BoundQuery, settings: Settings) -> Plan:
 
 
 def _partitions(query: BoundQuery, settings: Settings) -> bool:
-    """Derived keys split the streams unless the window counts positions of the undivided stream."""
-    return "partition" in settings.prune and not isinstance(query.window, CountWindow)
+    """Whether derived keys split the streams: not if positions of the undivided stream count.
+
+    Under partition_contiguity they do if they are what all branches' partitions are made of.
+    """
+    if isinstance(query.window, CountWindow) or query.strategy == "strict_contiguity":
+        return False
+    if query.strategy == "partition_contiguity":
+        keys = set(query.derived_keys).union(query.partition_by)
+        return all(set(branch.agreed) <= keys and set(query.derived_keys) <= set(branch.agreed) for branch in query.branches)
+    return "partition" in settings.prune
 
 
 def _steps(query: BoundQuery, settings: Settings, derived: tuple[int, ...], algorithm: Algorithm) -> tuple[str, ...]:
     useless = set(settings.prune).difference(algorithm.steps)
     if not derived:
         useless.add("partition")
-    if isinstance(query.window, CountWindow):
+    if isinstance(query.window, CountWindow) or query.strategy in CONTIGUOUS:
         useless.add("filter")
-    if "chain" in settings.prune and all(variable.minimum == 1 for variable in query.variables):
+    if "chain" in settings.prune and all(variable.minimum == 1 for variable in query.positives):
         # the chained condition implies that every counter is positive
         useless.add("summary")
     return tuple(step for step in settings.prune if step not in useless)

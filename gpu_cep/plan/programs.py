@@ -41,11 +41,15 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where a field's values stand: a column of the int or the float bank, and the role whose row is read."""
+    """Where a value stands: in a column of the int or the float bank, and the row of which role is read.
+
+    Of an aggregate (`is_aggregate`) `column` is its number, and the role's event is the last that it counts.
+    """
 
     is_float: bool
     column: int
     role: int
+    is_aggregate: bool = False
 
 
 Leaf = Field | Aggregation | Binding
@@ -97,11 +101,19 @@ def _compile(expression: Bound, emitter: _Emitter) -> int:
             return _compile_operation(expression, emitter)
         case Field() | Aggregation() | Binding():
             slot = emitter.place(expression)
+            if slot.is_aggregate:
+                return emitter.emit(_aggregate_load(expression), slot.column, slot.role)
             if slot.column >= BANK_COLUMNS:
                 kind = "float" if slot.is_float else "other"
                 raise UnsupportedError(f"the query combines more than {BANK_COLUMNS} attributes of {kind} types; supported: {BANK_COLUMNS}")
             return emitter.emit("load_float" if slot.is_float else "load_int", slot.column, slot.role)
     raise TypeError(f"no program for {type(expression).__name__}")
+
+
+def _aggregate_load(leaf: Leaf) -> str:
+    if isinstance(leaf, Aggregation) and leaf.function == "count":
+        return "load_count"
+    return "load_aggregate_float" if is_float(leaf.type) else "load_aggregate_int"
 
 
 def _compile_constant(constant: Constant, emitter: _Emitter) -> int:

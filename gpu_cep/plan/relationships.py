@@ -1,56 +1,147 @@
-"""Rule: conditions between bindings become programs over roles.
+"""Rule: branches become tables: conditions as programs over roles, aggregates that grow with a binding, negations.
 
-Precondition: a PAIR, CONSECUTIVE or WITHIN condition. Rewrite: each variable
-it reads becomes a part with a role for its current event and, where read, one
-for the event bound before. Equalities that partitioning by a derived key
-makes redundant are dropped.
+Precondition: conditions that relate events, and no property. Rewrite: each
+variable that a condition reads becomes a part with a role for each event that
+it reads of it; averages become quotients of a sum and a count. Equalities
+that partitioning by a derived key makes redundant are dropped.
 """
 
 from __future__ import annotations
 
-from gpu_cep.analysis.bound import BoundQuery, Condition, ConditionKind, Field, Place
-from gpu_cep.plan.plan import BankLayout, Part, PlannedCondition
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from gpu_cep.analysis.bound import Aggregation, Bound, BoundQuery, Branch, Condition, ConditionKind, Constant, Field, Operation, Place
+from gpu_cep.analysis.conditions import reads
+from gpu_cep.analysis.types import FLOAT, INTEGER, Kind
+from gpu_cep.plan.plan import BankLayout, Part, PlannedBranch, PlannedCondition, PlannedNegation, RunningAggregate, Spread
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, mapped, string_comparisons
 from gpu_cep.plan.properties import slot_of
 
 
-def plan_relationships(query: BoundQuery, derived: tuple[int, ...]) -> tuple[tuple[PlannedCondition, ...], BankLayout]:
-    """The conditions between bindings and the bank they read."""
-    kept = [c for c in query.conditions if c.kind is not ConditionKind.PROPERTY and (c.key is None or c.key not in derived)]
-    fields = [leaf for condition in kept for leaf in leaves(condition.expression) if isinstance(leaf, Field)]
-    layout = BankLayout(
-        ints=tuple(dict.fromkeys(field.column for field in fields if not is_float(field.type))),
-        floats=tuple(dict.fromkeys(field.column for field in fields if is_float(field.type))),
+def plan_branches(query: BoundQuery, derived: tuple[int, ...]) -> tuple[tuple[PlannedBranch, ...], BankLayout]:
+    """The branches and the bank that their conditions read."""
+    kept = [tuple(_expanded(condition, query) for condition in _kept(branch, derived)) for branch in query.branches]
+    columns = dict.fromkeys(column for conditions in kept for condition in conditions for column in _columns(condition.expression))
+    floats = tuple(column for column in columns if is_float(query.column_type(column)))
+    layout = BankLayout(ints=tuple(column for column in columns if column not in floats), floats=floats)
+    planned = (_planned(branch, conditions, query, layout) for branch, conditions in zip(query.branches, kept, strict=True))
+    return tuple(planned), layout
+
+
+def _kept(branch: Branch, derived: tuple[int, ...]) -> Iterator[Condition]:
+    return (condition for condition in branch.conditions if condition.key is None or condition.key not in derived)
+
+
+def _columns(expression: Bound) -> Iterator[int]:
+    return (read.column for read in reads(expression) if read.column is not None)
+
+
+def _expanded(condition: Condition, query: BoundQuery) -> Condition:
+    return replace(condition, expression=_without_averages(condition.expression, query))
+
+
+def _without_averages(expression: Bound, query: BoundQuery) -> Bound:
+    """Averages as what they are: the sum divided by the count, as floats."""
+    match expression:
+        case Operation(name=name, arguments=arguments, type=data_type):
+            return Operation(name, tuple(_without_averages(argument, query) for argument in arguments), data_type)
+        case Aggregation(function="avg", variable=variable, column=int() as column, running=running):
+            source = query.column_type(column)
+            # a decimal's unscaled values are summed, and its scale comes last, as in RETURN
+            total: Bound = Aggregation("sum", variable, column, FLOAT if is_float(source) else INTEGER, running)
+            count = Operation("cast", (Aggregation("count", variable, column, INTEGER, running),), FLOAT)
+            total = total if is_float(source) else Operation("cast", (total,), FLOAT)
+            mean = Operation("div", (total, count), FLOAT)
+            scaled = source.kind is Kind.DECIMAL and source.scale > 0
+            return Operation("div", (mean, Constant(10.0**source.scale, FLOAT)), FLOAT) if scaled else mean
+    return expression
+
+
+def _planned(branch: Branch, conditions: tuple[Condition, ...], query: BoundQuery, layout: BankLayout) -> PlannedBranch:
+    variables = (*branch.variables, *(negation.variable for negation in branch.negations))
+    places = {variable: place for place, variable in enumerate(variables)}
+    aggregations = dict.fromkeys(read for c in conditions for read in reads(c.expression) if isinstance(read, Aggregation))
+    growing = dict.fromkeys(_aggregate(read, places, query, layout) for read in aggregations)
+    aggregates = sorted(growing, key=lambda aggregate: aggregate.variable)
+    numbers = {read: aggregates.index(_aggregate(read, places, query, layout)) for read in aggregations}
+    return PlannedBranch(
+        variables=variables,
+        before=tuple(_local(mask, places) for mask in branch.before),
+        conditions=tuple(_condition(condition, places, numbers, layout) for condition in conditions),
+        aggregates=tuple(aggregates),
+        negations=tuple(
+            PlannedNegation(places[negation.variable], _members(negation.after, places), _members(negation.before, places))
+            for negation in branch.negations
+        ),
+        agreed=branch.agreed,
     )
-    return tuple(_planned(condition, layout) for condition in kept), layout
 
 
-def _planned(condition: Condition, layout: BankLayout) -> PlannedCondition:
+def _members(mask: int, places: Mapping[int, int]) -> tuple[int, ...]:
+    return tuple(place for variable, place in places.items() if mask >> variable & 1)
+
+
+def _local(mask: int, places: Mapping[int, int]) -> int:
+    return sum(1 << place for place in _members(mask, places))
+
+
+def _aggregate(read: Aggregation, places: Mapping[int, int], query: BoundQuery, layout: BankLayout) -> RunningAggregate:
+    if read.column is None:
+        return RunningAggregate(places[read.variable], "count_events", 0)
+    floating = is_float(query.column_type(read.column))
+    column = (layout.floats if floating else layout.ints).index(read.column)
+    return RunningAggregate(places[read.variable], f"{read.function}_{'floats' if floating else 'ints'}", column)
+
+
+def _condition(condition: Condition, places: Mapping[int, int], numbers: Mapping[Aggregation, int], layout: BankLayout) -> PlannedCondition:
     roles: dict[tuple[int, Place], int] = {}
     slots: dict[Leaf, Slot] = {}
     for leaf in leaves(condition.expression):
-        if not isinstance(leaf, Field):
-            raise TypeError(f"a condition cannot read {type(leaf).__name__}")
-        role = roles.setdefault((leaf.variable, leaf.place), len(roles))
-        slots[leaf] = slot_of(leaf, layout, role)
-    parts = tuple(
-        Part(
-            variable=variable,
-            each=roles.get((variable, Place.EACH), -1),
-            previous=roles.get((variable, Place.PREVIOUS), -1),
-            pairwise=condition.kind is ConditionKind.WITHIN,
-        )
-        for variable in condition.variables
-    )
-    needs = sum(1 << variable for variable in condition.variables)
-    program = compile_program(condition.expression, mapped(slots))
-    return PlannedCondition(parts, needs, program, len(roles), condition.text)
+        match leaf:
+            case Field(variable=variable, place=Place.FIRST_BEFORE):
+                # a part that reads the event before ranges over all events but the first
+                roles.setdefault((variable, Place.PREVIOUS), len(roles))
+                slots[leaf] = slot_of(leaf, layout, roles.setdefault((variable, Place.FIRST), len(roles)))
+            case Field(variable=variable, place=place):
+                slots[leaf] = slot_of(leaf, layout, roles.setdefault((variable, place), len(roles)))
+            case Aggregation(variable=variable):
+                # its value stands where the event it ends with is bound
+                role = roles.setdefault((variable, Place.PREVIOUS if leaf.running else Place.LAST), len(roles))
+                slots[leaf] = Slot(is_float(leaf.type), numbers[leaf], role, is_aggregate=True)
+            case _:
+                raise TypeError(f"a condition cannot read {type(leaf).__name__}")
+    pairwise = condition.kind is ConditionKind.WITHIN
+    parts = tuple(_part(variable, places[variable], roles, pairwise) for variable in condition.variables)
+    closing = tuple(places[variable] for variable in condition.closing)
+    return PlannedCondition(parts, closing, compile_program(condition.expression, mapped(slots)), len(roles), condition.text)
+
+
+def _part(variable: int, number: int, roles: Mapping[tuple[int, Place], int], pairwise: bool) -> Part:
+    each, previous, first, last = (roles.get((variable, place), -1) for place in (Place.EACH, Place.PREVIOUS, Place.FIRST, Place.LAST))
+    if pairwise:
+        spread = Spread.PAIRWISE
+    elif previous >= 0:
+        spread = Spread.CONSECUTIVELY
+    else:
+        spread = Spread.SINGLY if each >= 0 else Spread.ONCE
+    return Part(number, spread, each, previous, first, last)
 
 
 def plan_dictionaries(query: BoundQuery) -> tuple[tuple[int, ...], ...]:
     """The groups of text columns that some expression compares with each other: each needs one ordered dictionary."""
-    expressions = [condition.expression for condition in query.conditions] + [item.expression for item in query.returns]
-    return _joined([group for expression in expressions for group in string_comparisons(expression)])
+    expressions = [condition.expression for condition in query.conditions]
+    returned = [group for item in query.returns for group in string_comparisons(item.expression)]
+    return _joined([*_compared(expressions), *returned])
+
+
+def _compared(expressions: Iterable[Bound]) -> Iterator[tuple[int, ...]]:
+    """The groups of text columns that are compared with each other, or whose least or greatest value is sought in a condition."""
+    for expression in expressions:
+        yield from string_comparisons(expression)
+        for read in reads(expression):
+            if isinstance(read, Aggregation) and read.type.kind is Kind.STRING and read.column is not None:
+                yield (read.column,)
 
 
 def _joined(groups: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:

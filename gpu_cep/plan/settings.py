@@ -13,14 +13,14 @@ PRUNING_STEPS = ("filter", "partition", "summary", "chain")
 OUTPUTS = ("matches", "events", "indices", "count")
 ALGORITHMS = ("auto", "ses_automaton", "lazy_chain", "brute_force")
 ENGINES = ("auto", "cpu", "gpu")
+AFTER_MATCH = ("all", "skip_past_last", "skip_to_next")
 
 # Names of the contract that this release does not run yet, and what it runs instead.
 _LATER = {
     "output": ("compressed",),
     "algorithm": ("backtracking", "nfab", "lazy_tree", "join_tree"),
-    "after_match": ("skip_past_last", "skip_to_next"),
 }
-_NOW = {"output": OUTPUTS, "algorithm": ALGORITHMS, "engine": ENGINES, "after_match": ("all",)}
+_NOW = {"output": OUTPUTS, "algorithm": ALGORITHMS, "engine": ENGINES, "after_match": AFTER_MATCH}
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,6 +192,6 @@ def _aggregate(draw: st.DrawFn, events: str) -> Refer:
 
 def _any(draw: st.DrawFn, variable: Variable) -> Refer:
     """Mostly every event of the binding, now and then every event that another follows."""
-    if variable.quantifier and draw(st.integers(0, 4)) == 0:
+    if variable.is_repeated and draw(st.integers(0, 4)) == 0:
         return _previous(draw, variable)
     return _each(draw, variable)

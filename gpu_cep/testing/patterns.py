@@ -196,10 +196,14 @@ def _(node: ast.Seq | ast.And | ast.Or) -> Iterator[tuple[str, _Declaration]]:
 
 @dataclass(frozen=True, slots=True)
 class _Alternative:
-    """One choice for every OR, ``?`` and ``*``: the variables that are there, negated ones included, and the order between them."""
+    """One choice for every OR, ``?`` and ``*``: the variables that are there, negated ones included, and the order between them.
+
+    `omitted` are those that their own quantifiers leave out.
+    """
 
     names: frozenset[str] = frozenset()
     order: Order = frozenset()
+    omitted: frozenset[str] = frozenset()
 
 
 def _all_alternatives(pattern: ast.PatternNode) -> list[_Alternative]:
@@ -233,7 +237,7 @@ def _(node: ast.Variable) -> list[_Alternative]:
 @_alternatives.register
 def _(node: ast.Repeat) -> list[_Alternative]:
     present = _alternatives(node.element)
-    return [*present, _Alternative()] if node.minimum == 0 else present
+    return [*present, _Alternative(omitted=present[0].names)] if node.minimum == 0 else present
 
 
 @_alternatives.register
@@ -257,14 +261,16 @@ def _(node: ast.Seq) -> list[_Alternative]:
 
 
 def _combined(elements: Sequence[ast.PatternNode], combine: Callable[[Sequence[_Alternative]], _Alternative]) -> list[_Alternative]:
-    """One alternative for every choice of one of each element's."""
-    return [combine(choice) for choice in product(*(_alternatives(element) for element in elements))]
+    """One alternative for every choice of one of each element's that leaves no variable out in one place and has it in another."""
+    combined = (combine(choice) for choice in product(*(_alternatives(element) for element in elements)))
+    return [alternative for alternative in combined if not alternative.names & alternative.omitted]
 
 
 def _together(parts: Sequence[_Alternative]) -> _Alternative:
     return _Alternative(
         frozenset[str]().union(*(part.names for part in parts)),
         frozenset[tuple[str, str]]().union(*(part.order for part in parts)),
+        frozenset[str]().union(*(part.omitted for part in parts)),
     )
 
 
@@ -275,7 +281,7 @@ def _in_sequence(parts: Sequence[_Alternative]) -> _Alternative:
         if twice := earlier.names & later.names:
             raise PatternError(f"{min(twice)} cannot come before itself")
         order |= frozenset(product(earlier.names, later.names))
-    return _Alternative(together.names, order)
+    return _Alternative(together.names, order, together.omitted)
 
 
 def _closed(order: Order) -> Order:

@@ -6,20 +6,29 @@ through the next-occurrence arrays, so irrelevant events cost nothing. The
 instances of Alg. 2 that branch from one event are the choices at one place of
 the path (erratum: the branching instance itself does not live on).
 
+The strategies differ in the events that a run passes over (SPEC section 3).
 skip_till_next_match binds the first event that can be bound and reports a
-match where no further event can; skip_till_any_match also passes it over and
-reports every complete state.
+match where no further event can, contiguity looks at the very next event
+only, skip_till_any_match also passes it over and reports every complete
+state, and robust skip_till_next_match passes it over if nothing that it could
+be bound to leads to a match (thesis Alg. 4: the choices at one place are
+siblings in the execution tree, and backtracking is blocked there as soon as
+one of them has led to a match).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from gpu_cep_kernels.conditions import conditions_hold
+from gpu_cep_kernels.conditions import conditions_hold, conditions_hold_apart, final_conditions_hold
 from gpu_cep_kernels.jit import rule, sequential
-from gpu_cep_kernels.rules import following, is_labelled
+from gpu_cep_kernels.negation import is_ruled_out
+from gpu_cep_kernels.rules import following
+from gpu_cep_kernels.running import accumulate
 from gpu_cep_kernels.tables import (
+    ANY,
     CANDIDATE,
+    CONTIGUOUS,
     DEPTH,
     ERROR_CONDITION,
     EVENTS,
@@ -29,6 +38,7 @@ from gpu_cep_kernels.tables import (
     OVERFLOWED,
     PATH_FULL,
     PHASE,
+    ROBUST,
     STEPS,
     STEPS_SPENT,
     UNSATISFIED,
@@ -38,20 +48,22 @@ BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
 
 
 @rule
-def _begin(start: int, labels: Any, pattern: Any, run: Any) -> None:
-    """The choices at the start event: the variables that nothing precedes and whose properties it satisfies."""
+def _begin(
+    start: int, base: int, occurrence: Any, pattern: Any, conditions: Any, aggregates: Any, programs: Any, bank: Any, run: Any
+) -> None:
+    """The choices at the start event: the variables that nothing precedes and whose properties and conditions it satisfies."""
     run.choice_event[0] = start
     left = 0
     for k in range(_available(pattern, run)):
         v = run.available[k]
-        if is_labelled(start, v, labels):
+        if occurrence[v, start] == start and conditions_hold_apart(v, start, base, pattern, conditions, aggregates, programs, bank, run):
             run.choices[0, left] = v
             left += 1
     run.left[0] = left
 
 
 @rule
-def _bind_next(depth: int, pattern: Any, run: Any) -> None:
+def _bind_next(depth: int, base: int, pattern: Any, aggregates: Any, bank: Any, run: Any) -> None:
     """Bind the event at place `depth` to the last variable chosen for it that is left."""
     left = run.left[depth] - 1
     v = run.choices[depth, left]
@@ -61,11 +73,15 @@ def _bind_next(depth: int, pattern: Any, run: Any) -> None:
     run.event[depth] = event
     run.bound_to[depth] = v
     run.earlier[depth] = run.last[v]
+    accumulate(v, run.last[v], depth, base + event, aggregates, bank, run)
     run.last[v] = depth
     run.bound[v] = bound
+    if bound == 1:
+        run.first[v] = depth
     _block_others(v, 1 if bound == 1 else 0, -1 if bound == pattern.minimum[v] else 0, pattern, run)
     run.choice_event[depth + 1] = event
     run.left[depth + 1] = 0
+    run.led[depth + 1] = False
 
 
 @rule
@@ -152,16 +168,24 @@ def _nearest(available: int, position: int, end: int, after: Any, occurrence: An
 
 
 @rule
+def _successor(available: int, position: int, end: int, after: Any, occurrence: Any, successor: Any, pattern: Any, run: Any) -> int:
+    """The event that follows in the partition, or `end`; the labels tell which of the `available` variables allow it."""
+    nearest = min(int(successor[position]) if successor.size else position + 1, end)
+    for k in range(available):
+        v = run.available[k]
+        run.next_place[k] = occurrence[v, max(nearest, _earliest_place(v, position, after, pattern, run))]
+    return nearest
+
+
+@rule
 def _choose(
     depth: int,
     nearest: int,
     available: int,
-    position: int,
-    after: Any,
-    occurrence: Any,
     base: int,
     pattern: Any,
     conditions: Any,
+    aggregates: Any,
     programs: Any,
     bank: Any,
     run: Any,
@@ -170,7 +194,7 @@ def _choose(
     left = 0
     for k in range(available):
         v = run.available[k]
-        if run.next_place[k] == nearest and conditions_hold(v, nearest, base, conditions, programs, bank, run):
+        if run.next_place[k] == nearest and conditions_hold(v, nearest, base, pattern, conditions, aggregates, programs, bank, run):
             run.choices[depth, left] = v
             left += 1
     return left
@@ -182,10 +206,12 @@ def _search(
     end: int,
     after: Any,
     occurrence: Any,
+    successor: Any,
     base: int,
-    passes_over: bool,
+    strategy: int,
     pattern: Any,
     conditions: Any,
+    aggregates: Any,
     programs: Any,
     bank: Any,
     run: Any,
@@ -199,17 +225,32 @@ def _search(
     nearest = position
     left = 0
     viable = available > 0
-    if viable and passes_over and not _is_complete(run):
+    if viable and strategy in (ANY, ROBUST) and not _is_complete(run):
         viable = _can_complete(position, end, after, occurrence, pattern, run)
     while viable and left == 0:
         run.state[STEPS] += 1
-        nearest = _nearest(available, position, end, after, occurrence, pattern, run)
+        if strategy == CONTIGUOUS:
+            nearest = _successor(available, position, end, after, occurrence, successor, pattern, run)
+        else:
+            nearest = _nearest(available, position, end, after, occurrence, pattern, run)
         viable = nearest < end
         if viable:
-            left = _choose(depth, nearest, available, position, after, occurrence, base, pattern, conditions, programs, bank, run)
+            left = _choose(depth, nearest, available, base, pattern, conditions, aggregates, programs, bank, run)
             position = nearest
+        viable = viable and strategy != CONTIGUOUS
     run.left[depth] = left
     run.choice_event[depth] = nearest if left > 0 else end
+
+
+@rule
+def _is_match(
+    depth: int, base: int, pattern: Any, conditions: Any, aggregates: Any, negations: Any, programs: Any, bank: Any, run: Any
+) -> bool:
+    """Whether a complete path satisfies what only the end of a match decides, negations included."""
+    true = final_conditions_hold(base, conditions, aggregates, programs, bank, run)
+    for n in range(negations.variable.size):
+        true = true and not is_ruled_out(n, depth, base, pattern, conditions, aggregates, negations, programs, bank, run)
+    return true
 
 
 @rule
@@ -231,30 +272,52 @@ def _write_match(w: int, match_starts: Any, match_counts: Any, match_events: Any
 
 
 @rule
-def _phase_after_take(depth: int, end: int, passes_over: bool, bound_one: bool, run: Any) -> int:
-    """What comes once the choices at a place have been looked at: an event was bound there (`bound_one`), or none was left."""
-    if bound_one:
-        phase = REPORT if passes_over and _is_complete(run) else SEARCH
-    elif passes_over and depth > 0 and run.choice_event[depth] < end:
+def _phase_after_binding(strategy: int, run: Any) -> int:
+    """What comes once an event is bound."""
+    return REPORT if strategy == ANY and _is_complete(run) else SEARCH
+
+
+@rule
+def _phase_after_choices(depth: int, end: int, strategy: int, run: Any) -> int:
+    """What comes once no choice is left at a place: the search for a later event there, or a step back."""
+    passes_over = strategy == ANY or (strategy == ROBUST and not run.led[depth])
+    if depth == 0:
+        phase = DONE
+    elif passes_over and run.choice_event[depth] < end:
         phase = SEARCH
     else:
-        phase = TAKE if depth > 0 else DONE
+        phase = TAKE
     return phase
+
+
+@rule
+def _phase_after_search(depth: int, strategy: int, run: Any) -> int:
+    """What comes once the next event is known, or that there is none."""
+    return REPORT if run.left[depth] == 0 and strategy != ANY and _is_complete(run) else TAKE
+
+
+@rule
+def _step_back(depth: int, pattern: Any, run: Any) -> None:
+    """Take back the event at place `depth`; what led to a match behind it makes its own place lead to one."""
+    _unbind(depth, pattern, run)
+    run.led[depth] |= run.led[depth + 1]
 
 
 @sequential
 def enumerate_matches(
     candidates: Any,
     ends: Any,
-    labels: Any,
     after: Any,
     occurrence: Any,
+    successor: Any,
     pattern: Any,
     conditions: Any,
+    aggregates: Any,
+    negations: Any,
     programs: Any,
     bank: Any,
     base: int,
-    passes_over: bool,
+    strategy: int,
     counting: bool,
     step_limit: int,
     run: Any,
@@ -267,7 +330,8 @@ def enumerate_matches(
 
     Candidate w starts at event ``candidates[w]`` and its window is
     ``[candidates[w], ends[w])``; event e stands in row ``base + e``
-    of the bank. Match m is written as
+    of the bank. ``successor[e]`` is the event that follows e in its partition
+    (empty where that is always the next). Match m is written as
     ``match_starts[m]`` (its candidate), ``match_counts[m, v]`` and its events in
     ``match_events``, variable after variable, each in stream order. With
     `counting` only ``totals[w]`` is raised. On OUTPUT_FULL, PATH_FULL or
@@ -282,37 +346,41 @@ def enumerate_matches(
     while w < candidates.size and status == FINISHED:
         end = ends[w]
         if phase == BEGIN:
-            _begin(candidates[w], labels, pattern, run)
+            _begin(candidates[w], base, occurrence, pattern, conditions, aggregates, programs, bank, run)
             phase = TAKE
         elif phase == TAKE and run.left[depth] > 0 and depth >= run.event.size:
             status = PATH_FULL
         elif phase == TAKE and run.left[depth] > 0:
-            _bind_next(depth, pattern, run)
+            _bind_next(depth, base, pattern, aggregates, bank, run)
             depth += 1
-            phase = _phase_after_take(depth, end, passes_over, True, run)
+            phase = _phase_after_binding(strategy, run)
         elif phase == TAKE:
-            phase = _phase_after_take(depth, end, passes_over, False, run)
+            phase = _phase_after_choices(depth, end, strategy, run)
             if phase == TAKE:
                 depth -= 1
-                _unbind(depth, pattern, run)
+                _step_back(depth, pattern, run)
         elif phase == SEARCH:
-            _search(depth, end, after, occurrence, base, passes_over, pattern, conditions, programs, bank, run)
-            phase = REPORT if run.left[depth] == 0 and not passes_over and _is_complete(run) else TAKE
-            if state[ERROR_CONDITION] != 0:
-                status = OVERFLOWED
-            elif state[STEPS] > limit:
+            _search(
+                depth, end, after, occurrence, successor, base, strategy, pattern, conditions, aggregates, programs, bank, run
+            )  # fmt: skip
+            phase = _phase_after_search(depth, strategy, run)
+            if state[STEPS] > limit:
                 status = STEPS_SPENT
-        elif phase == REPORT and counting:
-            totals[w] += 1
-            phase = SEARCH if passes_over else TAKE
-        elif phase == REPORT and (state[MATCHES] >= match_starts.size or state[EVENTS] + depth > match_events.size):
+        elif phase == REPORT and not counting and (state[MATCHES] >= match_starts.size or state[EVENTS] + depth > match_events.size):
             status = OUTPUT_FULL
         elif phase == REPORT:
-            _write_match(w, match_starts, match_counts, match_events, run)
-            phase = SEARCH if passes_over else TAKE
+            if _is_match(depth, base, pattern, conditions, aggregates, negations, programs, bank, run):
+                run.led[depth] = True
+                if counting:
+                    totals[w] += 1
+                else:
+                    _write_match(w, match_starts, match_counts, match_events, run)
+            phase = SEARCH if strategy == ANY else TAKE
         else:
             w += 1
             phase = BEGIN
+        if state[ERROR_CONDITION] != 0:
+            status = OVERFLOWED
     state[CANDIDATE] = w
     state[DEPTH] = depth
     state[PHASE] = phase

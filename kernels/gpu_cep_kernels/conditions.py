@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gpu_cep_kernels.expressions import holds, run_program
-from gpu_cep_kernels.jit import rule
+from gpu_cep_kernels.jit import rule, subroutine
 from gpu_cep_kernels.rules import compare
-from gpu_cep_kernels.tables import BY_INTS, BY_PROGRAM, CONSECUTIVELY, ERROR_CONDITION, PAIRWISE
-
-
-@rule
-def is_null(words: Any, column: int, row: int) -> bool:
-    """Whether a column of the bank is NULL in a row."""
-    return words.size > 0 and ((words[row] >> np.uint64(column)) & np.uint64(1)) != 0
+from gpu_cep_kernels.running import is_null
+from gpu_cep_kernels.tables import BY_INTS, BY_PROGRAM, CONSECUTIVELY, ERROR_CONDITION, ONCE, PAIRWISE, SINGLY
 
 
 @rule
@@ -37,13 +30,14 @@ def _first_cursor(g: int, v: int, conditions: Any, run: Any) -> int:
 
     -1 if it reads the new event alone, -2 if it has nothing to combine (the condition is vacuous).
     """
-    u = conditions.variable[g]
+    u, spread = conditions.variable[g], conditions.spread[g]
     cursor = run.last[u]
-    if u == v:
-        vacuous = conditions.previous[g] >= 0 and cursor < 0
-        cursor = cursor if conditions.previous[g] >= 0 else -1
+    if u == v and spread <= SINGLY:
+        # what a binding is as a whole, its further events do not change, or the condition waits until there are none
+        vacuous = spread == ONCE and cursor >= 0
+        cursor = -1
     else:
-        vacuous = cursor < 0 or (conditions.spread[g] == CONSECUTIVELY and run.earlier[cursor] < 0)
+        vacuous = cursor < 0 or (u != v and spread == CONSECUTIVELY and run.earlier[cursor] < 0)
     return -2 if vacuous else cursor
 
 
@@ -51,21 +45,30 @@ def _first_cursor(g: int, v: int, conditions: Any, run: Any) -> int:
 def _next_cursor(g: int, v: int, cursor: int, conditions: Any, run: Any) -> int:
     """The next combination of part g, or -1 if there is none."""
     following_cursor = -1
-    if conditions.variable[g] != v or conditions.spread[g] == PAIRWISE:
+    spread = conditions.spread[g]
+    if spread != ONCE and (conditions.variable[g] != v or spread == PAIRWISE):
         following_cursor = run.earlier[cursor] if cursor >= 0 else -1
-        if following_cursor >= 0 and conditions.spread[g] == CONSECUTIVELY and run.earlier[following_cursor] < 0:
+        if following_cursor >= 0 and spread == CONSECUTIVELY and run.earlier[following_cursor] < 0:
             following_cursor = -1
     return following_cursor
 
 
 @rule
 def _set_rows(g: int, v: int, event: int, cursor: int, base: int, conditions: Any, run: Any) -> None:
-    """Point the roles of part g at the bank's rows of its current combination."""
-    own = conditions.variable[g] == v
+    """Point the roles of part g at the bank's rows, and the places on the path, of its current combination."""
+    u = conditions.variable[g]
+    own = u == v
     if conditions.each[g] >= 0:
         run.rows[conditions.each[g]] = base + (event if own else run.event[cursor])
     if conditions.previous[g] >= 0:
-        run.rows[conditions.previous[g]] = base + (run.event[cursor] if own else run.event[run.earlier[cursor]])
+        place = cursor if own else run.earlier[cursor]
+        run.rows[conditions.previous[g]] = base + run.event[place]
+        run.places[conditions.previous[g]] = place
+    if conditions.start[g] >= 0:
+        run.rows[conditions.start[g]] = base + (run.event[run.first[u]] if run.last[u] >= 0 else event)
+    if conditions.end[g] >= 0:
+        run.rows[conditions.end[g]] = base + run.event[run.last[u]]
+        run.places[conditions.end[g]] = run.last[u]
 
 
 @rule
@@ -81,8 +84,11 @@ def _pair_holds(c: int, v: int, event: int, base: int, conditions: Any, bank: An
 
 
 @rule
-def condition_holds(c: int, v: int, event: int, base: int, conditions: Any, programs: Any, bank: Any, run: Any) -> bool:
-    """Whether condition c holds for all combinations of the bound events with `event` as the new one of v; true if there are none."""
+def condition_holds(c: int, v: int, event: int, base: int, conditions: Any, aggregates: Any, programs: Any, bank: Any, run: Any) -> bool:
+    """Whether condition c holds for all combinations of the bound events with `event` as the new one of v; true if there are none.
+
+    If it does not read v, these are all combinations of the bound events.
+    """
     first, last = conditions.part_first[c], conditions.part_first[c + 1]
     combined = True
     for g in range(first, last):
@@ -98,7 +104,8 @@ def condition_holds(c: int, v: int, event: int, base: int, conditions: Any, prog
                 programs.code, conditions.code_first[c], conditions.code_last[c],
                 programs.int_constants, programs.float_constants, programs.lookups,
                 bank.ints, bank.floats, bank.int_nulls, bank.float_nulls,
-                run.rows, run.int_registers, run.float_registers, run.null_registers,
+                run.rows, run.places, run.counts, run.ints, run.floats, aggregates.missing,
+                run.int_registers, run.float_registers, run.null_registers,
             )  # fmt: skip
             true = holds(run.int_registers, run.null_registers, conditions.result[c])
             if error != 0:
@@ -125,13 +132,50 @@ def is_decided(c: int, v: int, conditions: Any, run: Any) -> bool:
 
 
 @rule
-def conditions_hold(v: int, event: int, base: int, conditions: Any, programs: Any, bank: Any, run: Any) -> bool:
-    """Whether all conditions that read v and whose other variables are bound hold with `event` bound to v."""
+def is_closed(c: int, v: int, pattern: Any, conditions: Any, run: Any) -> bool:
+    """Whether the variables that condition c waits for bind no more once v binds: each has a bound variable behind it.
+
+    The events of a negated variable, which come behind the others by number, are looked at when the match is complete.
+    """
+    closed = True
+    for k in range(conditions.closing_first[c], conditions.closing_first[c + 1]):
+        u = conditions.closing[k]
+        followed = v >= pattern.order.size
+        for j in range(pattern.following_first[u], pattern.following_first[u + 1]):
+            w = pattern.following[j]
+            followed = followed or w == v or run.last[w] >= 0
+        closed = closed and followed
+    return closed
+
+
+@rule
+def conditions_hold(
+    v: int, event: int, base: int, pattern: Any, conditions: Any, aggregates: Any, programs: Any, bank: Any, run: Any
+) -> bool:
+    """Whether all conditions that are decided by binding `event` to v hold."""
     true = True
     for k in range(conditions.first[v], conditions.first[v + 1]):
         c = conditions.listed[k]
         if true and conditions.left_variable[c] >= 0:
             true = _pair_holds(c, v, event, base, conditions, bank, run)
-        elif true:
-            true = condition_holds(c, v, event, base, conditions, programs, bank, run)
+        elif true and is_closed(c, v, pattern, conditions, run):
+            true = condition_holds(c, v, event, base, conditions, aggregates, programs, bank, run)
+    return true
+
+
+@subroutine
+def conditions_hold_apart(
+    v: int, event: int, base: int, pattern: Any, conditions: Any, aggregates: Any, programs: Any, bank: Any, run: Any
+) -> bool:
+    """As :func:`conditions_hold`, for where it is not asked at every step."""
+    return conditions_hold(v, event, base, pattern, conditions, aggregates, programs, bank, run)
+
+
+@subroutine
+def final_conditions_hold(base: int, conditions: Any, aggregates: Any, programs: Any, bank: Any, run: Any) -> bool:
+    """Whether the conditions that only the end of a match decides hold for the events bound."""
+    true = True
+    for k in range(conditions.final.size):
+        if true:
+            true = condition_holds(conditions.final[k], -1, -1, base, conditions, aggregates, programs, bank, run)
     return true

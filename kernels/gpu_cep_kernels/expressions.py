@@ -68,6 +68,9 @@ OPCODES = (
     "is_null_float",
     "float_of_int",
     "lookup",  # target ← table[second + register first]: 0, 1, or 2 for NULL
+    "load_count",  # target ← how many events aggregate first counts at places[second]
+    "load_aggregate_int",  # target ← the value of aggregate first at places[second]
+    "load_aggregate_float",
 )
 CODE = {name: code for code, name in enumerate(OPCODES)}
 
@@ -79,6 +82,7 @@ CODE = {name: code for code, name in enumerate(OPCODES)}
     FLOOR_FLOAT, CEIL_FLOAT, ROUND_FLOAT, SQRT_FLOAT,
     EQ_INT, NE_INT, LT_INT, LE_INT, GT_INT, GE_INT, EQ_FLOAT, NE_FLOAT, LT_FLOAT, LE_FLOAT, GT_FLOAT, GE_FLOAT,
     AND, OR, NOT, IS_NULL_INT, IS_NULL_FLOAT, FLOAT_OF_INT, LOOKUP,
+    LOAD_COUNT, LOAD_AGGREGATE_INT, LOAD_AGGREGATE_FLOAT,
 ) = range(len(OPCODES))  # fmt: skip
 
 OVERFLOW = 1
@@ -213,6 +217,11 @@ def run_program(
     int_nulls: Any,
     float_nulls: Any,
     rows: Any,
+    places: Any,
+    counts: Any,
+    int_values: Any,
+    float_values: Any,
+    stand_ins: Any,
     int_registers: Any,
     float_registers: Any,
     null_registers: Any,
@@ -221,7 +230,10 @@ def run_program(
 
     `rows` holds the row of each role, the banks are [column, row], the null
     words have bit c set where column c of their bank is NULL (they may be
-    empty: no NULLs).
+    empty: no NULLs). Aggregate k at place d of a path counts ``counts[k, d]``
+    events (-1: it overflowed) and is ``int_values[k, d]`` or
+    ``float_values[k, d]``; `places` holds the place of each role, and
+    ``stand_ins[k]`` stands for an integer that is not there.
     """
     error = 0
     for k in range(first, last):
@@ -281,10 +293,21 @@ def run_program(
         elif op == FLOAT_OF_INT:
             float_registers[target] = np.float64(int_registers[a])
             null_registers[target] = null_registers[a]
-        else:
+        elif op == LOOKUP:
             found = tables[b + int_registers[a]]
             int_registers[target] = found == 1
             null_registers[target] = found == 2
+        elif op == LOAD_COUNT:
+            int_registers[target] = counts[a, places[b]]
+            null_registers[target] = False
+        else:
+            count = counts[a, places[b]]
+            null_registers[target] = count == 0
+            if op == LOAD_AGGREGATE_FLOAT:
+                float_registers[target] = float_values[a, places[b]]
+            else:
+                int_registers[target] = int_values[a, places[b]] if count != 0 else stand_ins[a]
+                error |= count < 0
     return error
 
 
@@ -316,7 +339,8 @@ def evaluate_rows(
     Register `result` goes to ``int_values``, ``float_values`` (the one of the
     program's type counts) and ``nulls``, row for row; ``overflowed[r]`` says
     whether an int64 did. `rows`, [role, slot], and the registers,
-    [register, slot], are scratch.
+    [register, slot], are scratch. The program reads no aggregates: what stands
+    in their place has the right types, no more.
     """
     own_rows = rows[:, slot]
     own_ints, own_floats, own_nulls = int_registers[:, slot], float_registers[:, slot], null_registers[:, slot]
@@ -324,7 +348,7 @@ def evaluate_rows(
         own_rows[0] = r
         error = run_program(
             code, 0, code.shape[0], int_constants, float_constants, tables, ints, floats, int_nulls, float_nulls,
-            own_rows, own_ints, own_floats, own_nulls,
+            own_rows, own_rows, int_registers, int_registers, float_registers, own_rows, own_ints, own_floats, own_nulls,
         )  # fmt: skip
         overflowed[r] = error != 0
         int_values[r] = own_ints[result]

@@ -63,6 +63,11 @@ def rule(function: Function) -> Function:
     return cast(Function, numba.njit(forceinline=True, **_OPTIONS)(function))
 
 
+def subroutine(function: Function) -> Function:
+    """A rule that is called, not inlined: for what is long and seldom needed, so that it is compiled once for all its callers."""
+    return cast(Function, numba.njit(**_OPTIONS)(function))
+
+
 def exact_product(left: float, right: float) -> float:
     """``left * right``, rounded once: on CUDA a plain product may be contracted with a sum to one fused operation."""
     return left * right

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.conditions import condition_holds, is_decided, is_null
+from gpu_cep_kernels.conditions import condition_holds, is_decided
 from gpu_cep_kernels.jit import rule, sequential
 from gpu_cep_kernels.rules import bit, compare, mirrored, within
+from gpu_cep_kernels.running import is_null
 from gpu_cep_kernels.tables import (
     BY_INTS,
     DEPTH,
@@ -203,7 +204,7 @@ def _select_pairs(c: int, v: int, events: Any, size: int, base: int, conditions:
 
 @rule
 def _select_holding(
-    c: int, v: int, depth: int, events: Any, size: int, base: int, conditions: Any, programs: Any, bank: Any, run: Any
+    c: int, v: int, depth: int, events: Any, size: int, base: int, conditions: Any, aggregates: Any, programs: Any, bank: Any, run: Any
 ) -> int:
     """Keep those of ``events[:size]`` that satisfy condition c, of any kind; returns how many.
 
@@ -215,7 +216,7 @@ def _select_holding(
         events[kept] = event
         if run.state[ERROR_CONDITION] == 0:
             run.event[depth] = event
-            kept += condition_holds(c, v, event, base, conditions, programs, bank, run)
+            kept += condition_holds(c, v, event, base, conditions, aggregates, programs, bank, run)
     return kept
 
 
@@ -235,7 +236,9 @@ def _select_unbound(events: Any, size: int, depth: int, run: Any) -> int:
 
 
 @rule
-def _select(v: int, depth: int, events: Any, size: int, base: int, conditions: Any, programs: Any, bank: Any, run: Any) -> int:
+def _select(
+    v: int, depth: int, events: Any, size: int, base: int, conditions: Any, aggregates: Any, programs: Any, bank: Any, run: Any
+) -> int:
     """Keep those of ``events[:size]`` that may be bound to v at `depth`; returns how many."""
     size = _select_unbound(events, size, depth, run)
     for k in range(conditions.first[v], conditions.first[v + 1]):
@@ -244,7 +247,7 @@ def _select(v: int, depth: int, events: Any, size: int, base: int, conditions: A
             if conditions.left_variable[c] >= 0:
                 size = _select_pairs(c, v, events, size, base, conditions, bank, run)
             else:
-                size = _select_holding(c, v, depth, events, size, base, conditions, programs, bank, run)
+                size = _select_holding(c, v, depth, events, size, base, conditions, aggregates, programs, bank, run)
     return size
 
 
@@ -273,6 +276,7 @@ def enumerate_chain(
     own: int,
     pattern: Any,
     conditions: Any,
+    aggregates: Any,
     programs: Any,
     bank: Any,
     counting: bool,
@@ -317,7 +321,7 @@ def enumerate_chain(
                 s += 1
             chain.cursor[depth] = begin + size
             chain.taken[depth] = 0
-            chain.kept[depth] = _select(v, depth, block, size, base, conditions, programs, bank, run)
+            chain.kept[depth] = _select(v, depth, block, size, base, conditions, aggregates, programs, bank, run)
             steps += size
             if state[ERROR_CONDITION] != 0:
                 status = OVERFLOWED

@@ -117,3 +117,20 @@ def gather_matches(
             new_counts[m, v] = counts[old, v]
         for k in range(offsets[old + 1] - offsets[old]):
             new_events[new_offsets[m] + k] = events[offsets[old] + k]
+
+
+@sequential
+def select_disjoint(order: Any, streams: Any, first: Any, last: Any, taken: Any) -> None:
+    """Whether each match is taken, going through them in `order`, stream after stream.
+
+    It is if it begins behind the last event of the last one taken in its
+    stream; ``first[m]`` and ``last[m]`` are positions in the stream.
+    """
+    stream, reached = -1, -1
+    for k in range(order.size):
+        m = order[k]
+        if streams[m] != stream:
+            stream, reached = streams[m], -1
+        taken[m] = first[m] > reached
+        if taken[m]:
+            reached = last[m]

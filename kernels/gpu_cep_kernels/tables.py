@@ -58,7 +58,7 @@ class ProgramTable(NamedTuple):
 
 
 # How the events of one variable are combined with those of the others.
-SINGLY, CONSECUTIVELY, PAIRWISE = range(3)
+ONCE, SINGLY, CONSECUTIVELY, PAIRWISE = range(4)
 # How a condition is computed.
 BY_PROGRAM, BY_INTS, BY_FLOATS = range(3)
 
@@ -66,12 +66,18 @@ BY_PROGRAM, BY_INTS, BY_FLOATS = range(3)
 class ConditionTable(NamedTuple):
     """Conditions between bindings.
 
-    ``listed[first[v]:first[v + 1]]`` are the conditions that read variable v.
+    ``listed[first[v]:first[v + 1]]`` are the conditions to check when variable
+    v binds an event: those that read it and, of those that read a binding as
+    a whole, the ones that an event of v may decide. Condition c waits until
+    the variables ``closing[closing_first[c]:closing_first[c + 1]]`` bind no
+    more; `final` are those that only the end of a match decides.
+
     Condition c has the parts ``part_first[c]`` to ``part_first[c + 1]``, one
     for each variable that it reads. Part g reads variable
     ``variable[g]``: the current event at role ``each[g]``, the one bound
-    before at ``previous[g]`` (−1: not read), over all events, consecutive
-    events or earlier events as ``spread[g]`` says. ``means[c]`` says how the
+    before at ``previous[g]``, the first and the last of the binding at
+    ``start[g]`` and ``end[g]`` (−1: not read), over the events that
+    ``spread[g]`` says. ``means[c]`` says how the
     condition is computed: by its program (instructions ``code_first[c]`` to
     ``code_last[c]``, result in ``result[c]``) or as one comparison of two
     columns at two roles. Where that compares the events of two single
@@ -80,10 +86,15 @@ class ConditionTable(NamedTuple):
 
     first: Ints
     listed: Ints
+    closing_first: Ints
+    closing: Ints
+    final: Ints
     part_first: Ints
     variable: Ints
     each: Ints
     previous: Ints
+    start: Ints
+    end: Ints
     spread: Ints
     means: Ints
     comparison: Ints
@@ -99,14 +110,57 @@ class ConditionTable(NamedTuple):
     roles: int
 
 
+class AggregateTable(NamedTuple):
+    """Values that are kept while bindings grow.
+
+    ``first[v]`` to ``first[v + 1]`` are those of variable v; ``step[k]`` (see
+    :mod:`gpu_cep_kernels.running`) is what an event does to value k by the
+    bank's column ``column[k]``, and ``missing[k]`` the integer that stands for it where there is none.
+    """
+
+    first: Ints
+    step: Ints
+    column: Ints
+    missing: Ints
+
+
+class NegationTable(NamedTuple):
+    """What must not happen beside a match.
+
+    Negation n is about variable ``variable[n]``: no event of those at the
+    ascending places ``places[place_first[n]:place_first[n + 1]]`` (numbers of
+    all ordered events, as everywhere here) that is later than the events of
+    the variables ``after[after_first[n]:after_first[n + 1]]``, and earlier
+    than those of `before`, may satisfy the conditions listed for it. A side
+    without variables is bounded by the window, which is `length` long on the
+    `clock`. Stream s begins at ``streams[s]``, with one entry more for the
+    end; `times` are empty where an event is before another by its place.
+    """
+
+    variable: Ints
+    place_first: Ints
+    places: Ints
+    after_first: Ints
+    after: Ints
+    before_first: Ints
+    before: Ints
+    streams: Ints
+    times: npt.NDArray[np.generic]
+    clock: npt.NDArray[np.generic]
+    length: np.generic
+
+
 class Run(NamedTuple):
     """The state of one depth-first enumeration; a path of bound events and, for each place on it, the choices that are left.
 
     ``event[d]``, ``bound_to[d]``, ``earlier[d]`` (the place of the event bound
     before to the same variable, or −1) describe the path; ``choice_event[d]``
-    may be bound at place d to the variables ``choices[d, :left[d]]``.
-    ``last[v]`` is the place of v's latest event or −1, ``bound[v]`` their
-    number. ``blockers[v]`` counts the variables that keep v from binding:
+    may be bound at place d to the variables ``choices[d, :left[d]]``, and
+    ``led[d]`` says whether one of the choices led to a match. ``last[v]`` is the place of
+    v's latest event or −1, ``first[v]`` that of its first, ``bound[v]`` their
+    number. ``counts[k, d]`` and ``ints[k, d]`` or ``floats[k, d]`` are value k of
+    the aggregates once the event at place d is bound: how many events it
+    counts (−1: it overflowed), and its value. ``blockers[v]`` counts the variables that keep v from binding:
     those before it that bind less than their minimum, and those behind it that
     are bound. ``available`` lists variables and ``next_place`` their next
     events while one is sought. ``state`` is indexed by the constants below.
@@ -118,7 +172,9 @@ class Run(NamedTuple):
     choice_event: Ints
     choices: Variables
     left: Ints
+    led: Flags
     last: Ints
+    first: Ints
     bound: Ints
     blockers: Ints
     available: Variables
@@ -127,6 +183,10 @@ class Run(NamedTuple):
     earliest: Ints
     cursor: Ints
     rows: Ints
+    places: Ints
+    counts: Ints
+    ints: Ints
+    floats: Floats
     int_registers: Ints
     float_registers: Floats
     null_registers: npt.NDArray[np.bool_]
@@ -136,14 +196,19 @@ class Run(NamedTuple):
 CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION, UNSATISFIED = range(8)
 STATE_SIZE = 8
 
+# Which events a run may pass over, and which matches it reports (SPEC section 3).
+NEXT, ANY, CONTIGUOUS, ROBUST = range(4)
+
 # Why an enumeration stopped.
 FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, OVERFLOWED = range(5)
 
 
-def new_run(depth: int, pattern: PatternTable, conditions: ConditionTable, programs: ProgramTable) -> Run:
+def new_run(depth: int, pattern: PatternTable, conditions: ConditionTable, aggregates: AggregateTable, programs: ProgramTable) -> Run:
     """Scratch for one thread, with room for a path of `depth` events."""
     registers = max(1, programs.registers)
-    variables = len(pattern.order)
+    variables, values = len(pattern.order), len(aggregates.step)
+    # negated variables never bind, but conditions read them
+    named = len(conditions.first) - 1
     state = np.zeros(STATE_SIZE, np.int64)
     state[UNSATISFIED] = variables
     return Run(
@@ -153,15 +218,21 @@ def new_run(depth: int, pattern: PatternTable, conditions: ConditionTable, progr
         choice_event=np.zeros(depth + 1, np.int64),
         choices=np.zeros((depth + 1, variables), np.uint16),
         left=np.zeros(depth + 1, np.int64),
-        last=np.full(variables, -1, np.int64),
+        led=np.zeros(depth + 1, np.bool_),
+        last=np.full(named, -1, np.int64),
+        first=np.full(named, -1, np.int64),
         bound=np.zeros(variables, np.int64),
         blockers=pattern.precedes.sum(axis=0),
         available=np.zeros(variables, np.uint16),
         next_place=np.zeros(variables, np.int64),
         state=state,
         earliest=np.zeros(variables, np.int64),
-        cursor=np.zeros(max(1, variables), np.int64),
+        cursor=np.zeros(max(1, named), np.int64),
         rows=np.zeros(max(1, conditions.roles), np.int64),
+        places=np.zeros(max(1, conditions.roles), np.int64),
+        counts=np.zeros((values, depth), np.int64),
+        ints=np.zeros((values, depth), np.int64),
+        floats=np.zeros((values, depth), np.float64),
         int_registers=np.zeros(registers, np.int64),
         float_registers=np.zeros(registers, np.float64),
         null_registers=np.zeros(registers, np.bool_),
@@ -170,8 +241,7 @@ def new_run(depth: int, pattern: PatternTable, conditions: ConditionTable, progr
 
 def deepened(run: Run) -> Run:
     """`run` with room for a path twice as long."""
-    grown = {
-        name: np.concatenate([getattr(run, name), np.zeros_like(getattr(run, name))])
-        for name in ("event", "bound_to", "earlier", "choice_event", "choices", "left")
-    }
+    by_place = dict.fromkeys(("event", "bound_to", "earlier", "choice_event", "choices", "left", "led"), 0)
+    by_place |= dict.fromkeys(("counts", "ints", "floats"), 1)
+    grown = {name: np.concatenate([getattr(run, name), np.zeros_like(getattr(run, name))], axis=axis) for name, axis in by_place.items()}
     return run._replace(**grown)

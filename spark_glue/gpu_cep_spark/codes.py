@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructType
 
 from gpu_cep.analysis.bound import Bound, BoundQuery, Condition, ConditionKind, Constant, Field, Operation
-from gpu_cep.analysis.conditions import fields
+from gpu_cep.analysis.conditions import reads
 from gpu_cep.engine.text import tested_constants
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.properties import split_conjunction
@@ -64,7 +64,7 @@ def _properties(query: BoundQuery) -> Iterator[Condition]:
 
 
 def _reads(expression: Bound, number: int) -> bool:
-    return any(leaf.column == number for leaf in fields(expression))
+    return any(leaf.column == number for leaf in reads(expression))
 
 
 def _read_otherwise(planned: Plan) -> set[int]:

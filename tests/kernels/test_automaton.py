@@ -7,8 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_cep.testing.kernel_cases.tables import aggregate_table, negation_table
 from gpu_cep_kernels.automaton import FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, enumerate_matches
-from gpu_cep_kernels.tables import EVENTS, MATCHES, STEPS, ColumnBank, ConditionTable, ProgramTable, deepened, new_run
+from gpu_cep_kernels.tables import (
+    ANY,
+    EVENTS,
+    MATCHES,
+    NEXT,
+    STEPS,
+    ColumnBank,
+    ConditionTable,
+    ProgramTable,
+    deepened,
+    new_run,
+)
 from tests.kernels import reference
 from tests.kernels.streams import of_characters, problems, widened
 
@@ -20,7 +32,9 @@ AMPLE = 1 << 20
 
 def no_conditions(variables):
     none = ConditionTable(**dict.fromkeys(ConditionTable._fields, NONE))
-    return none._replace(first=np.zeros(variables + 1, np.int64), part_first=np.zeros(1, np.int64), roles=1)
+    return none._replace(
+        first=np.zeros(variables + 1, np.int64), part_first=np.zeros(1, np.int64), closing_first=np.zeros(1, np.int64), roles=1
+    )
 
 
 class Enumeration:
@@ -33,7 +47,9 @@ class Enumeration:
         minimal = (1 << pattern.sizes[0]) - 1
         self.starts = np.array([e for e, label in enumerate(stream.labels) if label & minimal], np.int64)
         self.conditions = no_conditions(self.variables)
-        self.run = new_run(path, pattern.table(), self.conditions, NO_PROGRAMS)
+        self.aggregates = aggregate_table(self.variables, ())
+        self.negations = negation_table((), NONE, NO_WORDS, NO_WORDS, np.uint64(0))
+        self.run = new_run(path, pattern.table(), self.conditions, self.aggregates, NO_PROGRAMS)
         self.output = np.empty(matches, np.int64), np.empty((matches, self.variables), np.int32), np.empty(64 * matches, np.int64)
         self.totals = np.zeros(len(self.starts), np.int64)
         self.found, self.stops = [], set()
@@ -42,9 +58,9 @@ class Enumeration:
         status = None
         while status != FINISHED:
             status = enumerate_matches(
-                self.starts, self.arrays.ends[self.starts], self.arrays.labels, self.arrays.after, self.arrays.occurrence,
-                self.pattern.table(), self.conditions, NO_PROGRAMS, NO_COLUMNS, 0, self.passes_over, self.counting, self.steps,
-                self.run, *self.output, self.totals,
+                self.starts, self.arrays.ends[self.starts], self.arrays.after, self.arrays.occurrence, NONE,
+                self.pattern.table(), self.conditions, self.aggregates, self.negations, NO_PROGRAMS, NO_COLUMNS, 0,
+                ANY if self.passes_over else NEXT, self.counting, self.steps, self.run, *self.output, self.totals,
             )  # fmt: skip
             self.stops.add(status)
             self._take()

@@ -96,9 +96,10 @@ def test_partial_sequences_of_the_lazy_paper():
     assert bindings(text, stream("DAEBC")) == []
 
 
-def test_a_shared_variable_may_be_absent_from_one_element_alone():
-    """``b?`` is an alternative wherever it stands: the last branch but one binds b in the first sequence only, where c may precede it."""
-    assert bindings("PATTERN AND(SEQ(A a, B b?), SEQ(B b?, C c))", stream("CAB")) == [((1,), (), (0,)), ((1,), (2,), (0,))]
+def test_a_shared_variable_is_in_all_elements_or_in_none():
+    """``b?`` is there or it is not, wherever it stands: no branch has it after a without having it before c."""
+    assert bindings("PATTERN AND(SEQ(A a, B b?), SEQ(B b?, C c))", stream("CAB")) == [((1,), (), (0,))]
+    assert bindings("PATTERN AND(SEQ(A a, B b?), SEQ(B b?, C c))", stream("ABC")) == [((0,), (), (2,)), ((0,), (1,), (2,))]
 
 
 @pytest.mark.parametrize(

@@ -87,15 +87,21 @@ def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
 def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     source = _ordered_events(run, memory)
     run.profile.add("filtered", int(source.offsets[-1]))
-    if not {"summary", "chain"} & set(run.plan.steps):
+    if not {"summary", "chain"} & set(run.plan.steps) or not _judges_windows(run):
         return PhaseOne(source.picked(np.arange(source.offsets[-1]), None))
-    query = pattern_on_device(run.plan, run.tables, run.own, run.device)
+    (tables,) = run.tables
+    query = pattern_on_device(run.plan, tables, run.own, run.device)
     batches = _batches(run, source, memory)
     if not _is_direct(run, source):
         return _candidate_events(run, query, source, batches)
     if run.plan.settings.output == "count":
         return _counted(run, query, source, batches)
     return _found(run, query, source, batches, memory)
+
+
+def _judges_windows(run: DeviceRun) -> bool:
+    """Whether the events of candidate windows are all that matchers need: of one branch without negations, which look beyond them."""
+    return len(run.tables) == 1 and not run.tables[0].branch.negations
 
 
 def _ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
@@ -181,10 +187,12 @@ def _batches(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> list[
 
 def _is_direct(run: DeviceRun, source: EventSource) -> bool:
     """Whether every candidate window has one match, which its labels decide."""
-    if not reads_directly(run.plan, run.tables):
+    (tables,) = run.tables
+    # the events of matches that are read off are numbered batch by batch, not by their positions in streams
+    if not reads_directly(run.plan, tables) or run.plan.settings.after_match != "all":
         return False
     tied = run.plan.query.ties == "strict" and source.tied()
-    return labels_decide(run.tables.pattern, tied, source.overlapping)
+    return labels_decide(tables.pattern, tied, source.overlapping)
 
 
 def _windows(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> DeviceWindows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,25 @@ from gpu_cep.testing.kernel_cases.inputs import (
     start_events,
     streams,
 )
-from gpu_cep.testing.kernel_cases.tables import PROGRAMS, QUANTIFIED, SINGLE, condition_table, operation, pattern_table, program_table
+from gpu_cep.testing.kernel_cases.tables import (
+    AGGREGATES,
+    FINALLY,
+    ITERATED,
+    ITERATION_PROGRAMS,
+    PROGRAMS,
+    QUANTIFIED,
+    SINGLE,
+    Condition,
+    aggregate_table,
+    condition_table,
+    negation_table,
+    operation,
+    pattern_table,
+    program_table,
+)
 from gpu_cep_kernels import aggregates, automaton, lazy_chain, matches
 from gpu_cep_kernels.expressions import OPCODES, evaluate_rows
-from gpu_cep_kernels.tables import ProgramTable, new_run
+from gpu_cep_kernels.tables import ANY, CONTIGUOUS, NEXT, ROBUST, ProgramTable, new_run
 
 
 def _group_borders(matches: int, random: Random) -> Array:
@@ -46,6 +62,12 @@ def _match_order(size: int, random: Random, slots: int) -> Call:
 def _grouping(size: int, random: Random, slots: int) -> Call:
     events = size // 2 + 1
     return Call(1, (random.integers(0, events, size), np.zeros(events + 1, np.int64), np.zeros(size, np.int64)))
+
+
+def _disjoint(size: int, random: Random, slots: int) -> Call:
+    first = random.integers(0, size + 1, size)
+    last, stream_of = first + random.integers(0, 9, size), np.sort(random.integers(0, 3, size))
+    return Call(1, (np.lexsort((first, last, stream_of)), stream_of, first, last, np.zeros(size, np.bool_)))
 
 
 def _offsets(size: int, random: Random, slots: int) -> Call:
@@ -117,6 +139,9 @@ _FLOAT_PROGRAM = program_table(
     float_constants=[0.5],
 )
 
+# what only a run of an automaton can load
+_OF_RUNS = ("load_count", "load_aggregate")
+
 _NEXT = pattern_table((2, 1), ((1, 1), (1, None), (1, 1)))
 _ANY = pattern_table((1, 1, 1), ((1, 1), (1, 2), (1, 1)))
 _SINGLE = pattern_table((1, 2), ((1, 1), (1, 1), (1, 1)))
@@ -124,17 +149,32 @@ _DEPTH = 64
 
 
 def _automaton(
-    size: int, random: Random, slots: int, passes_over: bool, counting: bool = False, steps: int = 1 << 12, **given: Any
+    size: int,
+    random: Random,
+    slots: int,
+    strategy: int = NEXT,
+    counting: bool = False,
+    steps: int = 1 << 12,
+    conditions: Sequence[Condition] = QUANTIFIED,
+    programs: ProgramTable = PROGRAMS,
+    negated: bool = False,
+    **given: Any,
 ) -> Call:
-    events = streams(size, random, exclusive=not passes_over, **given)
+    free = strategy in (ANY, ROBUST)
+    events = streams(size, random, exclusive=not free, **given)
     starts = start_events(events.labels, 1)
-    conditions = condition_table(3, QUANTIFIED)
+    table, pattern = condition_table(4, conditions), _ANY if free else _NEXT
+    aggregate = aggregate_table(4, AGGREGATES if programs is ITERATION_PROGRAMS else ())
+    # no d between b and c, and none in the window after a
+    places = np.flatnonzero(random.random(size) < 0.1)
+    negations = [(3, (1,), (2,), places), (3, (0,), (), places)] if negated else []
+    rules_out = negation_table(negations, events.offsets, events.times, events.times, events.length)
+    successor = events.occurrence[1, 1 : size + 1].astype(np.int64) if strategy == CONTIGUOUS else np.zeros(0, np.int64)
     most = 0 if counting else size
-    inputs = starts, ends_of(events, starts), events.labels.reshape(1, -1), events.after, events.occurrence
-    pattern = _ANY if passes_over else _NEXT
-    tables = pattern, conditions, PROGRAMS, column_bank(size, random)
+    inputs = starts, ends_of(events, starts), events.after, events.occurrence, successor
+    tables = pattern, table, aggregate, rules_out, programs, column_bank(size, random)
     output = np.zeros(most, np.int64), np.zeros((most, 3), np.int32), np.zeros(most * 8, np.int64), np.zeros(len(starts), np.int64)
-    return Call(1, (*inputs, *tables, 0, passes_over, counting, steps, new_run(_DEPTH, pattern, conditions, PROGRAMS), *output))
+    return Call(1, (*inputs, *tables, 0, strategy, counting, steps, new_run(_DEPTH, pattern, table, aggregate, programs), *output))
 
 
 def _lazy_chain(
@@ -146,12 +186,12 @@ def _lazy_chain(
     first = places_of(counts)
     buffers = lazy_chain.InputBuffers(first, np.zeros(int(first[-1]) + 1, np.int32))
     lazy_chain.fill_buffers(events.labels, *buffers)
-    conditions = condition_table(3, SINGLE)
-    run = new_run(3, _SINGLE, conditions, PROGRAMS)
+    conditions, aggregate = condition_table(3, SINGLE), aggregate_table(3, ())
+    run = new_run(3, _SINGLE, conditions, aggregate, PROGRAMS)
     run.earlier[:] = -1
     chain = lazy_chain.new_chain(np.argsort(counts, kind="stable"), buffers, _SINGLE, size)
     fixed = buffers, events.offsets, events.times, events.times, events.length, strict, 0, size
-    tables = _SINGLE, conditions, PROGRAMS, column_bank(size, random)
+    tables = _SINGLE, conditions, aggregate, PROGRAMS, column_bank(size, random)
     most = len(events.offsets) if counting else size
     starts, totals = np.full(most, size, np.int64), np.zeros(most if counting else 0, np.int64)
     return Call(1, (*fixed, *tables, counting, steps, chain, run, starts, np.zeros((0 if counting else most, 3), np.int64), totals))
@@ -160,6 +200,7 @@ def _lazy_chain(
 MATCH_CASES: tuple[KernelCase, ...] = (
     *cases(matches.order_matches, _match_order, {"": {}}, ("order",)),
     *cases(matches.group_matches, _grouping, {"": {}}, ("places", "order")),
+    *cases(matches.select_disjoint, _disjoint, {"": {}}, ("taken",)),
     *cases(matches.match_offsets, _offsets, {"": {}}, ("offsets",)),
     *cases(matches.last_events, _last_events, {"": {}}, ("lasts",), ("offsets", "events")),
     *cases(matches.split_binding, _binding, {"": {}}, ("out",), ("offsets", "counts", "events", "places")),
@@ -187,17 +228,27 @@ MATCH_CASES: tuple[KernelCase, ...] = (
         _EVALUATED,
         ("floats", "float_nulls"),
     ),
-    *cases(evaluate_rows, _evaluation, {name: {"programs": operation(name), "nulls": True} for name in OPCODES}, _EVALUATED),
+    *cases(
+        evaluate_rows,
+        _evaluation,
+        {name: {"programs": operation(name), "nulls": True} for name in OPCODES if not name.startswith(_OF_RUNS)},
+        _EVALUATED,
+    ),
     *cases(
         automaton.enumerate_matches,
         _automaton,
         {
-            "next": {"passes_over": False},
-            "next-untied": {"passes_over": False, "tied": False},
-            "any": {"passes_over": True},
-            "any-counting": {"passes_over": True, "counting": True},
-            "interrupted": {"passes_over": True, "steps": 20},
-            "uint8": {"passes_over": False, "word": np.uint8},
+            "next": {},
+            "next-untied": {"tied": False},
+            "any": {"strategy": ANY},
+            "any-counting": {"strategy": ANY, "counting": True},
+            "interrupted": {"strategy": ANY, "steps": 20},
+            "contiguous": {"strategy": CONTIGUOUS},
+            "robust": {"strategy": ROBUST},
+            "iterated": {"strategy": ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS, "negated": True},
+            "iterated-robust": {"strategy": ROBUST, "conditions": ITERATED, "programs": ITERATION_PROGRAMS, "negated": True},
+            "finally": {"strategy": ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
+            "float64": {"time": np.float64, "negated": True},
         },
         ("run", "match_starts", "match_counts", "match_events", "totals"),
     ),

@@ -1,0 +1,33 @@
+"""The events that negated variables are about, and what bounds their scopes, as the table that kernels read."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu_cep.engine.batches import window_clock
+from gpu_cep.engine.patterns import offsets
+from gpu_cep.engine.streams import OrderedEvents
+from gpu_cep.plan.plan import Plan, PlannedBranch
+from gpu_cep_kernels.primitives import marked_events
+from gpu_cep_kernels.tables import NegationTable
+
+
+def negation_table(plan: Plan, ordered: OrderedEvents, branch: PlannedBranch) -> NegationTable:
+    """The negations of a branch over all ordered events."""
+    negations = branch.negations
+    size = len(ordered.times) if negations else 0
+    clock, length = window_clock(plan, ordered, 0, size)
+    places = [np.flatnonzero(marked_events(ordered.labels, 1 << branch.variables[negation.variable])) for negation in negations]
+    return NegationTable(
+        variable=np.array([negation.variable for negation in negations], np.int64),
+        place_first=offsets([len(own) for own in places]),
+        places=np.concatenate([np.empty(0, np.int64), *places]),
+        after_first=offsets([len(negation.after) for negation in negations]),
+        after=np.array([v for negation in negations for v in negation.after], np.int64),
+        before_first=offsets([len(negation.before) for negation in negations]),
+        before=np.array([v for negation in negations for v in negation.before], np.int64),
+        streams=ordered.offsets,
+        times=ordered.times[: size if plan.query.ties == "strict" else 0],
+        clock=clock,
+        length=length,
+    )

@@ -1,0 +1,53 @@
+"""Patterns of several branches: the union of what each of them finds, as a set (SPEC section 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_cep.engine.batches import Batch
+from gpu_cep.engine.candidates import match_windows
+from gpu_cep.engine.matches import Counts, Indices, Matches, concatenated
+from gpu_cep.engine.search import Search
+from gpu_cep.engine.two_phase import TwoPhase
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Finds the matches of all branches; labels, windows and occurrences are theirs in common."""
+
+    searches: tuple[Search, ...]
+
+    def find(self, batch: Batch) -> Matches:
+        """The matches that start in the batch, in order of first event, last event and bindings, each once."""
+        first = self.searches[0]
+        windows = match_windows(first.plan, first.ordered, batch, first.profile)
+        variables = len(first.plan.query.positives)
+        parts = [_widened(TwoPhase(search).find_in(batch, windows), search, variables) for search in self.searches]
+        matches = concatenated(parts, variables).sorted_by_starts(batch.low, batch.own)
+        return matches if self._disjoint else matches.distinct()
+
+    def count(self, batch: Batch) -> tuple[Indices, Indices]:
+        """Starts of matches, and how many matches start at each."""
+        if not self._disjoint:
+            starts, totals = np.unique(self.find(batch).first, return_counts=True)
+            return starts, totals
+        first = self.searches[0]
+        windows = match_windows(first.plan, first.ordered, batch, first.profile)
+        counted = [TwoPhase(search).count_in(batch, windows) for search in self.searches]
+        starts = np.concatenate([starts for starts, _ in counted])
+        order = np.argsort(starts, kind="stable")
+        return starts[order], np.concatenate([totals for _, totals in counted])[order]
+
+    @property
+    def _disjoint(self) -> bool:
+        """Whether no two branches bind the same variables, and so no match is found twice."""
+        return len({search.tables.branch.positives for search in self.searches}) == len(self.searches)
+
+
+def _widened(matches: Matches, search: Search, variables: int) -> Matches:
+    """Matches of a branch as matches of the query, which binds nothing to the variables that the branch lacks."""
+    counts: Counts = np.zeros((len(matches), variables), np.int32)
+    counts[:, list(search.tables.branch.positives)] = matches.counts
+    return Matches(matches.first, counts, matches.events)
