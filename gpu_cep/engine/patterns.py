@@ -101,6 +101,7 @@ def _condition_table(branch: PlannedBranch, spans: Sequence[tuple[int, int]], si
     return ConditionTable(
         first=offsets([len(own) for own in listed]),
         listed=_numbers(c for own in listed for c in own),
+        alone=np.array([any(conditions[c].variables == {v} for c in own) for v, own in enumerate(listed)], np.bool_),
         closing_first=offsets([len(condition.closing) for condition in conditions]),
         closing=_numbers(v for condition in conditions for v in condition.closing),
         final=_numbers(c for c, condition in enumerate(conditions) if _is_final(condition, branch)),

@@ -56,7 +56,10 @@ def _begin(
     left = 0
     for k in range(_available(pattern, run)):
         v = run.available[k]
-        if occurrence[v, start] == start and conditions_hold_apart(v, start, base, pattern, conditions, aggregates, programs, bank, run):
+        fits = occurrence[v, start] == start
+        if fits and conditions.alone[v]:
+            fits = conditions_hold_apart(v, start, base, pattern, conditions, aggregates, programs, bank, run)
+        if fits:
             run.choices[0, left] = v
             left += 1
     run.left[0] = left
@@ -247,7 +250,7 @@ def _is_match(
     depth: int, base: int, pattern: Any, conditions: Any, aggregates: Any, negations: Any, programs: Any, bank: Any, run: Any
 ) -> bool:
     """Whether a complete path satisfies what only the end of a match decides, negations included."""
-    true = final_conditions_hold(base, conditions, aggregates, programs, bank, run)
+    true = conditions.final.size == 0 or final_conditions_hold(base, conditions, aggregates, programs, bank, run)
     for n in range(negations.variable.size):
         true = true and not is_ruled_out(n, depth, base, pattern, conditions, aggregates, negations, programs, bank, run)
     return true

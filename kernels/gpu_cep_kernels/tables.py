@@ -70,7 +70,8 @@ class ConditionTable(NamedTuple):
     v binds an event: those that read it and, of those that read a binding as
     a whole, the ones that an event of v may decide. Condition c waits until
     the variables ``closing[closing_first[c]:closing_first[c + 1]]`` bind no
-    more; `final` are those that only the end of a match decides.
+    more; `final` are those that only the end of a match decides. ``alone[v]``
+    says whether the first event of a match, bound to v, decides any.
 
     Condition c has the parts ``part_first[c]`` to ``part_first[c + 1]``, one
     for each variable that it reads. Part g reads variable
@@ -86,6 +87,7 @@ class ConditionTable(NamedTuple):
 
     first: Ints
     listed: Ints
+    alone: Flags
     closing_first: Ints
     closing: Ints
     final: Ints

@@ -33,7 +33,11 @@ AMPLE = 1 << 20
 def no_conditions(variables):
     none = ConditionTable(**dict.fromkeys(ConditionTable._fields, NONE))
     return none._replace(
-        first=np.zeros(variables + 1, np.int64), part_first=np.zeros(1, np.int64), closing_first=np.zeros(1, np.int64), roles=1
+        first=np.zeros(variables + 1, np.int64),
+        alone=np.zeros(variables, np.bool_),
+        part_first=np.zeros(1, np.int64),
+        closing_first=np.zeros(1, np.int64),
+        roles=1,
     )
 
 

@@ -120,6 +120,9 @@ def condition_table(variables: int, conditions: Sequence[Condition]) -> Conditio
     return ConditionTable(
         first=_offsets(listed),
         listed=np.array([*chain(*listed)], np.int64),
+        alone=np.array(
+            [any({part.variable for part in conditions[c].parts} == {v} for c in own) for v, own in enumerate(listed)], np.bool_
+        ),
         closing_first=_offsets([condition.closing for condition in conditions]),
         closing=np.array([*chain(*(condition.closing for condition in conditions))], np.int64),
         final=np.array([c for c, condition in enumerate(conditions) if condition.final], np.int64),
