@@ -78,7 +78,9 @@ def match(
         The column that an event type before a variable stands for.
     strategy
         The event selection strategy, where the text leaves it out:
-        ``skip_till_next_match`` (default) or ``skip_till_any_match``.
+        ``skip_till_next_match`` (default), ``robust_skip_till_next_match``,
+        ``skip_till_any_match``, ``partition_contiguity`` or
+        ``strict_contiguity``.
     ties
         ``strict``: an event is before another if its time is less.
         ``position``: if it precedes it in the stream's order.
@@ -86,7 +88,9 @@ def match(
         The length of one tick of a bare number timestamp (s, ms, us, ns), for
         windows with a unit.
     after_match
-        ``all``: every match.
+        ``all``: every match; ``skip_past_last``: of each stream's matches, in
+        order of completion, those that begin behind the last one taken;
+        ``skip_to_next``: for each first event the match that completes first.
     engine
         Where phase 1 (properties, streams, order, windows) runs; what follows
         runs on the CPU, and the matches are the same. ``cpu``; ``gpu``: on a
@@ -98,9 +102,9 @@ def match(
         ``"8GB"`` or ``"512MiB"`` (default: a share of what is free). More
         events than fit are worked on in pieces.
     algorithm
-        ``auto``, ``ses_automaton``, ``lazy_chain`` (skip_till_any_match without
-        quantifiers; good where events differ in frequency), or ``brute_force``
-        (small input only).
+        ``auto``, ``ses_automaton``, ``lazy_chain`` (skip_till_any_match of
+        SEQ and AND without quantifiers; good where events differ in
+        frequency), or ``brute_force`` (small input only).
     output
         ``matches``: a row per match; ``events``: a row per matched event;
         ``indices``: input row numbers per variable; ``count``: the number of

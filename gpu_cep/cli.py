@@ -19,13 +19,13 @@ import pyarrow.parquet
 from gpu_cep import api
 from gpu_cep.errors import CepError, DiagnosedError, EventError
 from gpu_cep.lang.ast import STRATEGIES
-from gpu_cep.plan.settings import ENGINES
+from gpu_cep.plan.settings import AFTER_MATCH, ENGINES
 
 PATTERN_FAULT = 2
 EVENT_FAULT = 3
 OTHER_FAULT = 1
 
-OPTIONS = ("timestamp", "partition_by", "order_by", "type_column", "time_unit", "strategy", "ties", "engine", "gpu_memory")
+OPTIONS = ("timestamp", "partition_by", "order_by", "type_column", "time_unit", "strategy", "ties", "after_match", "engine", "gpu_memory")
 MATCH_OPTIONS = (*OPTIONS, "output", "max_matches")
 
 
@@ -82,6 +82,7 @@ def _add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--time-unit", choices=("s", "ms", "us", "ns"), help="the unit of a timestamp that is a bare number")
     command.add_argument("--strategy", choices=STRATEGIES, help="the event selection strategy")
     command.add_argument("--ties", choices=("strict", "position"), help="whether events of equal time are ordered")
+    command.add_argument("--after-match", choices=AFTER_MATCH, help="which of the matches are kept (default: all)")
     command.add_argument("--engine", choices=ENGINES, help="where phase 1 runs (default: auto)")
     command.add_argument("--gpu-memory", metavar="SIZE", help="how much of a GPU's memory to use: bytes, or 8GB, 512MiB, …")
 

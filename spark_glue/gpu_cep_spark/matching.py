@@ -148,8 +148,10 @@ def _narrowed(df: DataFrame, planned: Plan, events: pa.Schema, codes: Codes) -> 
 
 def _shuffled(df: DataFrame, planned: Plan) -> DataFrame:
     """Every stream whole in one partition."""
-    # match_id counts the matches of a partition_by stream, wherever derived keys would send them
-    numbers = planned.query.partition_by if planned.settings.output == "events" else planned.stream_keys
+    # match_id counts the matches of a partition_by stream, and skip_past_last compares them, wherever derived keys would send them
+    settings = planned.settings
+    together = settings.output == "events" or settings.after_match == "skip_past_last"
+    numbers = planned.query.partition_by if together else planned.stream_keys
     keys = [F.col(f"c{number}") for number in numbers]
     return df.repartition(*keys) if keys else df.repartition(1)
 
