@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from gpu_cep.engine.batches import window_clock
+from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.patterns import offsets
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.plan.plan import Plan, PlannedBranch
@@ -12,12 +15,18 @@ from gpu_cep_kernels.primitives import marked_events
 from gpu_cep_kernels.tables import NegationTable
 
 
-def negation_table(plan: Plan, ordered: OrderedEvents, branch: PlannedBranch) -> NegationTable:
-    """The negations of a branch over all ordered events."""
+def negated_events(plan: Plan, ordered: OrderedEvents) -> dict[int, Indices]:
+    """The ordered events that satisfy the properties of each negated variable, by its number."""
+    negated = (v for v, variable in enumerate(plan.query.variables) if variable.negated)
+    return {v: np.flatnonzero(marked_events(ordered.labels, 1 << v)) for v in negated}
+
+
+def negation_table(plan: Plan, ordered: OrderedEvents, branch: PlannedBranch, events: Mapping[int, Indices]) -> NegationTable:
+    """The negations of a branch over all ordered events; `events` are those of :func:`negated_events`."""
     negations = branch.negations
     size = len(ordered.times) if negations else 0
     clock, length = window_clock(plan, ordered, 0, size)
-    places = [np.flatnonzero(marked_events(ordered.labels, 1 << branch.variables[negation.variable])) for negation in negations]
+    places = [events[branch.variables[negation.variable]] for negation in negations]
     return NegationTable(
         variable=np.array([negation.variable for negation in negations], np.int64),
         place_first=offsets([len(own) for own in places]),

@@ -11,13 +11,19 @@ from gpu_cep.plan.plan import Plan, PlannedBranch
 from gpu_cep_kernels.ordering import streams_of
 
 
-def successors(plan: Plan, columns: EventColumns, ordered: OrderedEvents, branch: PlannedBranch) -> Indices:
-    """For each ordered event the next of its partition, or the number of events; empty where that is always the next event.
+def partition_columns(plan: Plan, branch: PlannedBranch) -> tuple[int, ...]:
+    """The columns that split the streams of ordered events into a branch's partitions; partition_contiguity alone asks (SPEC section 3)."""
+    if plan.query.strategy != "partition_contiguity":
+        return ()
+    return tuple(column for column in branch.agreed if column not in (*plan.query.partition_by, *plan.derived))
 
-    Partitions matter to partition_contiguity alone (SPEC section 3).
+
+def successors(columns: EventColumns, ordered: OrderedEvents, split: tuple[int, ...]) -> Indices:
+    """For each ordered event the next one of its stream that is equal in the columns `split`, or the number of events.
+
+    Empty where that is always the next event.
     """
-    split = tuple(column for column in branch.agreed if column not in (*plan.query.partition_by, *plan.derived))
-    if plan.query.strategy != "partition_contiguity" or not split:
+    if not split:
         return np.empty(0, np.int64)
     size = len(ordered.rows)
     streams = np.empty(size, np.int64)

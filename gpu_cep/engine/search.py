@@ -8,8 +8,8 @@ from typing import Protocol
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.budget import Budget
 from gpu_cep.engine.matches import Indices, Matches
-from gpu_cep.engine.negations import negation_table
-from gpu_cep.engine.partitions import successors
+from gpu_cep.engine.negations import negated_events, negation_table
+from gpu_cep.engine.partitions import partition_columns, successors
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.engine.phase_one import Run
 from gpu_cep.engine.profile import Profile
@@ -49,13 +49,15 @@ class Search:
 
 def searches(run: Run, ordered: OrderedEvents) -> tuple[Search, ...]:
     """What is sought of each branch among the ordered events."""
-    plan, columns = run.plan, run.columns
+    plan = run.plan
+    events = negated_events(plan, ordered)
+    splits = [partition_columns(plan, tables.branch) for tables in run.tables]
+    found = {split: successors(run.columns, ordered, split) for split in splits}
     return tuple(
         Search(
-            plan, tables, ordered, successors(plan, columns, ordered, tables.branch), negation_table(plan, ordered, tables.branch),
-            run.budget, run.profile, run.own,
+            plan, tables, ordered, found[split], negation_table(plan, ordered, tables.branch, events), run.budget, run.profile, run.own
         )
-        for tables in run.tables
+        for tables, split in zip(run.tables, splits, strict=True)
     )  # fmt: skip
 
 
