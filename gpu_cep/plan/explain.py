@@ -19,6 +19,9 @@ _STEPS = {
 }
 
 
+_WINDOW_STEPS = ("summary", "chain")
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """How a query will be answered; print it.
@@ -59,7 +62,8 @@ def _plan_lines(plan: Plan, bulk: str) -> Iterator[str]:
         yield from (f"  {line}" for line in _branch_lines(query, bound, planned_branch, plan.derived))
     yield f"pruning (phase 1, in bulk, {bulk})"
     for step in plan.steps:
-        yield f"  {step:<10} {_STEPS[step]}"
+        elsewhere = bulk == "gpu" and step in _WINDOW_STEPS and not plan.windows_suffice
+        yield f"  {step:<10} {_STEPS[step]}{' (cpu)' if elsewhere else ''}"
     yield f"algorithm  {plan.algorithm} ({algorithm_named(plan.algorithm).does}), phase 2, cpu"
 
 

@@ -195,6 +195,11 @@ class Plan:
         read = {self.query.timestamp, *self.stream_keys}
         return tuple(sorted(read.union(*(planned.columns for planned in self.properties))))
 
+    @property
+    def windows_suffice(self) -> bool:
+        """Whether matchers need no events but those of candidate windows: not of several branches', nor what negations look for beyond."""
+        return len(self.branches) == 1 and not self.branches[0].negations
+
     def fingerprint(self) -> str:
         """A stable digest of the plan, the same in every process."""
         return hashlib.sha256(repr(self).encode()).hexdigest()

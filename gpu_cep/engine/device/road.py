@@ -87,7 +87,7 @@ def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
 def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     source = _ordered_events(run, memory)
     run.profile.add("filtered", int(source.offsets[-1]))
-    if not {"summary", "chain"} & set(run.plan.steps) or not _judges_windows(run):
+    if not {"summary", "chain"} & set(run.plan.steps) or not run.plan.windows_suffice:
         return PhaseOne(source.picked(np.arange(source.offsets[-1]), None))
     (tables,) = run.tables
     query = pattern_on_device(run.plan, tables, run.own, run.device)
@@ -97,11 +97,6 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     if run.plan.settings.output == "count":
         return _counted(run, query, source, batches)
     return _found(run, query, source, batches, memory)
-
-
-def _judges_windows(run: DeviceRun) -> bool:
-    """Whether the events of candidate windows are all that matchers need: of one branch without negations, which look beyond them."""
-    return len(run.tables) == 1 and not run.tables[0].branch.negations
 
 
 def _ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
