@@ -24,7 +24,9 @@ def with_conditions(branch: Branch, conditions: Iterable[Condition], scope: Scop
     present = {*branch.variables, *(negation.variable for negation in branch.negations)}
     relating = [condition for condition in conditions if condition.kind is not ConditionKind.PROPERTY]
     own = tuple(condition for condition in relating if present.issuperset(condition.variables))
-    agreed = tuple(column for column in _equated_columns(own, len(scope.schema.attributes)) if _connects(own, column, branch.variables))
+    positive = [condition for condition in own if set(branch.variables).issuperset(condition.variables)]
+    equated = _equated_columns(positive, len(scope.schema.attributes))
+    agreed = tuple(column for column in equated if _connects(positive, column, branch.variables))
     for column in agreed:
         own = _replaced(own, column, branch.variables, scope)
     return replace(branch, conditions=own, agreed=agreed)
@@ -78,7 +80,7 @@ def _connects(conditions: Iterable[Condition], column: int, variables: Sequence[
     """Whether the equalities on `column` connect all of the branch's positive variables."""
     component = {variable: variable for variable in variables}
     for condition in conditions:
-        if equated_column(condition) == column and component.keys() >= set(condition.variables):
+        if equated_column(condition) == column:
             left, right = (component[variable] for variable in (condition.variables[0], condition.variables[-1]))
             component = {variable: left if each == right else each for variable, each in component.items()}
     return len(set(component.values())) == 1
@@ -97,8 +99,6 @@ def _replaced(conditions: Sequence[Condition], column: int, variables: Sequence[
         index for index, condition in enumerate(conditions)
         if equated_column(condition) == column and positive.issuperset(condition.variables)
     ]  # fmt: skip
-    if not parts:
-        return tuple(conditions)
     closure = equalities(column, variables, conditions[parts[0]].span, scope)
     others = (condition for index, condition in enumerate(conditions) if index > parts[0] and index not in parts)
     return (*conditions[: parts[0]], *closure, *others)
