@@ -54,12 +54,16 @@ def _earliest_behind(n: int, base: int, negations: Any, run: Any) -> int:
 
 @rule
 def _is_too_early(place: int, latest: int, last: int, stream: int, negations: Any) -> bool:
-    """Whether an event lies before a scope that begins behind `latest`, or (-1) a window before the match's `last` event."""
-    if latest >= 0:
+    """Whether an event lies before a scope that begins behind `latest`, or (-1) a window before the match's `last` event.
+
+    Those of earlier streams do, those of later ones do not.
+    """
+    if place < negations.streams[stream] or place >= negations.streams[stream + 1]:
+        early = place < last
+    elif latest >= 0:
         early = not _is_before(latest, place, negations)
     else:
-        inside = place >= last or within(negations.clock[place], negations.clock[last], negations.length)
-        early = place < negations.streams[stream] or not inside
+        early = place < last and not within(negations.clock[place], negations.clock[last], negations.length)
     return early
 
 
