@@ -27,7 +27,7 @@ from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.results import count_table, match_table
 from gpu_cep.engine.search import ConditionOverflow, Matcher, Search, searches
 from gpu_cep.engine.selection import selected
-from gpu_cep.engine.slices import WHOLE, TimeSlice
+from gpu_cep.engine.slices import WHOLE, TimeSlice, refuse_slices
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.engine.tables import is_resident
 from gpu_cep.engine.two_phase import TwoPhase
@@ -77,9 +77,13 @@ def execute(
         The events are at fault.
     EngineUnavailable
         The plan asks for the GPU, which cannot be used, or whose memory does not suffice.
+    UnsupportedError
+        What is reported of a slice would depend on earlier slices.
     MatchLimitExceeded
         More matches or steps than the settings, or matches than memory, allow.
     """
+    if own != WHOLE:
+        refuse_slices(plan)
     profile = profile or Profile()
     threads = threads or available_threads()
     columns = EventColumns(table, plan.query, plan.dictionaries)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.streams import load_times
+from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.plan import Plan
 
 
@@ -18,8 +21,9 @@ class TimeSlice:
     """The times from `begin` until before `end`, in ticks of the timestamp column; None: no bound.
 
     A run over a slice reports the matches whose first event falls into it.
-    They are complete if the run's events hold all from `begin` until the
-    windows that start before `end` are over; earlier events do no harm.
+    They are complete if the run's events hold all from `begin` (from a window
+    before it where a negation looks back) until the windows that start before
+    `end` are over; earlier events do no harm.
     """
 
     begin: int | float | None = None
@@ -40,6 +44,37 @@ WHOLE = TimeSlice()
 
 
 def events_to_keep(plan: Plan, table: pa.Table, own: TimeSlice) -> pa.Table:
-    """The events of `table` that a match which starts after the slice `own` can bind: what its successor needs beside its own events."""
+    """The events of `table` that a match which starts after the slice `own` can bind, or that can rule it out.
+
+    That is what its successor needs beside its own events.
+
+    Raises
+    ------
+    UnsupportedError
+        A negation looks back over a number of events, which no time bounds.
+    """
+    if own.end is None:
+        return table.slice(0, 0)
     times = load_times(EventColumns(table, plan.query, plan.dictionaries), plan.query.timestamp)
-    return table.filter(pa.array(TimeSlice(begin=own.end).holds(times))) if own.end is not None else table.slice(0, 0)
+    return table.filter(pa.array(TimeSlice(begin=_earliest(plan, own.end)).holds(times)))
+
+
+def _earliest(plan: Plan, start: int | float) -> int | float:
+    """The earliest time that bears on a match which starts at `start` or later."""
+    if all(negation.after for branch in plan.branches for negation in branch.negations):
+        return start
+    match plan.query.window:
+        case TimeWindow(length=float() as length):
+            # lower than what any rounding of a difference of times lets into the window
+            return math.nextafter(start - math.nextafter(length, math.inf), -math.inf)
+        case TimeWindow(length=length):
+            return start - length
+    message = "a slice of time of a query whose negation looks back over a number of events is not supported"
+    raise UnsupportedError([Diagnostic(message, hint="give the window a length of time")])
+
+
+def refuse_slices(plan: Plan) -> None:
+    """Raise UnsupportedError if what a slice of time reports depends on what was reported of earlier ones."""
+    if plan.settings.after_match == "skip_past_last":
+        message = "after_match='skip_past_last' over a slice of time is not supported"
+        raise UnsupportedError([Diagnostic(message, hint="matches of earlier slices decide which ones are taken")])

@@ -11,6 +11,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.api import make_plan
 from gpu_cep.engine.run import execute
 from gpu_cep.engine.slices import TimeSlice, events_to_keep
+from gpu_cep.errors import UnsupportedError
 from gpu_cep.plan.settings import Settings
 
 WINDOW = 6
@@ -18,6 +19,11 @@ QUERIES = [
     "PATTERN SEQ(A a, B b+) WITHIN 6 RETURN a.n AS a, b.n AS b",
     "PATTERN SEQ(AND(A a, B b), C c) WHERE a.k = b.k AND b.k = c.k WITHIN 6 RETURN a.n AS a, b.n AS b, c.n AS c",
     "PATTERN SEQ(A a, C c) WHERE skip_till_any_match { a.k < c.k } WITHIN 6 RETURN a.n AS a, c.n AS c",
+    "PATTERN SEQ(NOT(B b), A a, C c) WITHIN 6 RETURN a.n AS a, c.n AS c",
+    "PATTERN SEQ(A a, C c, NOT(B b)) WHERE robust_skip_till_next_match { b.k = a.k } WITHIN 6 RETURN a.n AS a, c.n AS c",
+    "PATTERN SEQ(AND(A a+, NOT(B b)), OR(C c, D d)) WHERE [k] WITHIN 6 RETURN a.n AS a, c.n AS c, d.n AS d",
+    "PATTERN SEQ(A a, OR(B b, SEQ(NOT(D d), C c*))) WHERE partition_contiguity { [k] } WITHIN 6 RETURN a.n AS a, b.n AS b, c.n AS c",
+    "PATTERN SEQ(A a, B b?, NOT(C c), D d) WHERE strict_contiguity { a.k <= d.k } WITHIN 6 RETURN a.n AS a, b.n AS b, d.n AS d",
 ]
 
 
@@ -27,8 +33,12 @@ def rows(tables: list[pa.Table]) -> list[str]:
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("dtype", [pa.int64(), pa.float64()])
-@given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from("ABCD"), st.integers(0, 2)), max_size=40), st.integers(1, 15))
-def test_slices_have_the_matches_of_the_whole(query, dtype, events, width):
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.sampled_from("ABCD"), st.integers(0, 2)), max_size=40),
+    st.integers(1, 15),
+    st.sampled_from(["all", "skip_to_next"]),
+)
+def test_slices_have_the_matches_of_the_whole(query, dtype, events, width, after_match):
     times, types, keys = zip(*sorted(events), strict=True) if events else ((), (), ())
     table = pa.table(
         {
@@ -38,7 +48,7 @@ def test_slices_have_the_matches_of_the_whole(query, dtype, events, width):
             "n": pa.array(range(len(events)), pa.int64()),
         }
     )
-    plan = make_plan(query, table.schema, Options(), Settings())
+    plan = make_plan(query, table.schema, Options(), Settings(after_match=after_match))
     found, kept = [], table.slice(0, 0)
     for begin in range(0, 41, width):
         own = TimeSlice(begin, begin + width)
@@ -57,3 +67,47 @@ def test_a_slice_without_end_leaves_nothing():
     assert execute(plan, table, own=TimeSlice(begin=2)).to_pylist() == [{"count": 0}]
     assert execute(plan, table, own=TimeSlice(begin=1)).to_pylist() == [{"count": 1}]
     assert events_to_keep(plan, table, TimeSlice(begin=1)).num_rows == 0
+
+
+def planned(query, **settings):
+    return make_plan(query, TIMES.schema, Options(), Settings(**settings))
+
+
+TIMES = pa.table({"ts": pa.array([0.0, 0.7, 0.8, 0.9, 1.0, 1.1]), "type": ["B"] * 6})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kept"),
+    [
+        ("SEQ(A a, B b)", [1.0, 1.1]),
+        ("SEQ(A a, B b, NOT(C c))", [1.0, 1.1]),
+        # 1.0 - 0.8 is less than 0.2 as floats go
+        ("SEQ(NOT(C c), A a, B b)", [0.8, 0.9, 1.0, 1.1]),
+        ("AND(A a, NOT(C c))", [0.8, 0.9, 1.0, 1.1]),
+        ("OR(A a, SEQ(NOT(C c), B b))", [0.8, 0.9, 1.0, 1.1]),
+    ],
+)
+def test_what_negation_looks_back_at_is_kept(pattern, kept):
+    left = events_to_keep(planned(f"PATTERN {pattern} WITHIN 0.2"), TIMES, TimeSlice(end=1.0))
+    assert left["ts"].to_pylist() == kept
+
+
+def test_a_window_longer_than_time_keeps_everything():
+    table = pa.table({"ts": [-(2**63), 0, 5], "type": list("CAB")})
+    plan = make_plan("PATTERN SEQ(NOT(C c), A a, B b) WITHIN 9223372036854775807", table.schema, Options(), Settings())
+    assert events_to_keep(plan, table, TimeSlice(end=-5)).num_rows == 3
+
+
+def test_a_negation_over_a_number_of_events_cannot_be_sliced():
+    plan = planned("PATTERN SEQ(NOT(C c), A a, B b) WITHIN 3 EVENTS")
+    with pytest.raises(UnsupportedError, match="looks back over a number of events"):
+        events_to_keep(plan, TIMES, TimeSlice(end=1.0))
+    bounded = planned("PATTERN SEQ(A a, NOT(C c), B b) WITHIN 3 EVENTS")
+    assert events_to_keep(bounded, TIMES, TimeSlice(end=1.0)).num_rows == 2
+
+
+def test_matches_that_earlier_ones_rule_out_cannot_be_sliced():
+    plan = planned("PATTERN SEQ(A a, B b) WITHIN 3", after_match="skip_past_last")
+    assert execute(plan, TIMES).num_rows == 0
+    with pytest.raises(UnsupportedError, match="skip_past_last"):
+        execute(plan, TIMES, own=TimeSlice(begin=1.0))
