@@ -47,6 +47,8 @@ def primitives(pattern: PatternNode, faults: Faults) -> tuple[Primitive, ...]:
 
 def branches(pattern: PatternNode, variables: tuple[EventVariable, ...], faults: Faults) -> tuple[Branch, ...]:
     """The branches of `pattern` that bind something, each once, without conditions; `variables` number the names."""
+    if _repeated_in_seq(pattern):
+        return ()  # recorded where it was read; here it would come up again as a circle
     count = _number_of_branches(pattern)
     if count > MAX_BRANCHES:
         faults.refuse(f"a pattern of {count:,} branches", f"OR, ? and * may make up to {MAX_BRANCHES:,}", pattern.span)

@@ -31,6 +31,13 @@ _NOT = 3
 _POSTFIX = 4
 _TIGHTEST = 7
 
+_FORMS = {
+    Place.EACH: "{}",
+    Place.PREVIOUS: "prev({})",
+    Place.FIRST: "first({})",
+    Place.FIRST_BEFORE: "first({})",
+    Place.LAST: "last({})",
+}
 _EPOCH = datetime(1970, 1, 1)
 
 
@@ -53,10 +60,9 @@ def render(bound: Bound, naming: Naming) -> str:
         case Constant(value, type):
             return _constant(value, type)
         case Field(variable, column, _, place):
-            name = naming.variables[variable].name
-            return _column(column, name, naming) if place is Place.EACH else _column(column, name, naming, "prev({})")
-        case Aggregation(function, variable, column):
-            return f"{function}({_member(variable, column, naming)})"
+            return _column(column, naming.variables[variable].name, naming, _FORMS[place])
+        case Aggregation(function, variable, column, running=running):
+            return f"{function}({_member(variable, column, naming, '[..i-1]' if running else '')})"
         case Binding(variable, column):
             return _member(variable, column, naming)
         case Operation():
@@ -64,8 +70,8 @@ def render(bound: Bound, naming: Naming) -> str:
     raise TypeError(f"no rule renders {type(bound).__name__}")
 
 
-def _member(variable: int, column: int | None, naming: Naming) -> str:
-    name = naming.variables[variable].name
+def _member(variable: int, column: int | None, naming: Naming, span: str = "") -> str:
+    name = naming.variables[variable].name + span
     return name if column is None else _column(column, name, naming)
 
 

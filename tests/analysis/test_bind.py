@@ -11,6 +11,7 @@ from gpu_cep.analysis.bind import bind
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.types import FLOAT, Attribute, Schema, decimal
 from gpu_cep.errors import PatternError, UnsupportedError
+from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.lang.parser import parse
 from tests.analysis.queries import SCHEMA, bound, errors, refusals
 
@@ -93,11 +94,14 @@ def test_errors(text: str, options: dict[str, Any], expected: str) -> None:
     assert errors(text, **options) == [expected]
 
 
-@pytest.mark.parametrize("strategy", ["strict_contiguity", "partition_contiguity", "robust_skip_till_next_match"])
-def test_strategies_to_come_are_refused(strategy: str) -> None:
-    expected = [f"{strategy} is not supported; supported strategies are skip_till_next_match and skip_till_any_match"]
-    assert refusals("PATTERN SEQ(a, b)", strategy=strategy) == expected
-    assert refusals(f"PATTERN SEQ(a, b) WHERE {strategy} {{ TRUE }}") == expected
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy(strategy: str) -> None:
+    assert bound("PATTERN SEQ(a, b)", strategy=strategy).strategy == strategy
+    assert bound(f"PATTERN SEQ(a, b) WHERE {strategy} {{ TRUE }}").strategy == strategy
+
+
+def test_a_strategy_need_not_list_negated_variables() -> None:
+    assert bound("PATTERN SEQ(a, NOT(b), c) WHERE strict_contiguity(a, c) { TRUE }").strategy == "strict_contiguity"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +119,7 @@ def test_refusals(text: str, options: dict[str, Any], construct: str, hint: str)
 
 
 ALL_WRONG = """PARTITION BY idd
-PATTERN SEQ(a, OR(b, b2), a)
+PATTERN SEQ(a, b{3000000000}, a)
 WHERE a.nn = 1 AND avg(b.x) > 2 AND a.s < 3
 WITHIN 0 EVENTS
 RETURN c.id"""
@@ -136,14 +140,14 @@ def test_all_faults_at_once_and_errors_before_refusals() -> None:
 
 
 def test_all_refusals_at_once() -> None:
-    text = "PATTERN SEQ(a, OR(b, c?)) WHERE robust_skip_till_next_match { avg(b.x) > 2 }"
+    text = "PATTERN SEQ(a{3000000000}, b+) WHERE skip_till_any_match(a) { avg(b.took) > 2 days AND b[3].n = 1 }"
     with pytest.raises(UnsupportedError) as caught:
         bind(parse(text), SCHEMA, Options(), text)
     assert [each.message.removesuffix(" is not supported") for each in caught.value.diagnostics] == [
-        "OR",
-        "c?",
-        "robust_skip_till_next_match",
-        "avg(b.x) in WHERE",
+        "the quantifier of a{3000000000}",
+        "skip_till_any_match(a) without b",
+        "avg(b.took)",
+        "b[3].n in WHERE",
     ]
 
 

@@ -94,6 +94,20 @@ def test_errors(item: str, expected: str) -> None:
     assert errors(f"PATTERN SEQ(a, b+) RETURN {item}") == [expected]
 
 
+@pytest.mark.parametrize("item", ["b", "b.n", "count(b)", "max(b.n)", "last(b.n)", "a.n + b.n"])
+def test_a_negated_variable_has_no_value(item: str) -> None:
+    (fault,) = errors(f"PATTERN SEQ(a, NOT(b), c) RETURN {item}")
+    assert fault.endswith("has no value: b is negated, and no event is bound to it")
+
+
+def test_an_optional_variable_is_one_event_or_none_and_a_starred_one_a_list() -> None:
+    query = bound("PATTERN SEQ(a, b?, c*) RETURN b.n + 1 AS more, b, c.n, count(c) AS many")
+    assert [render(column.expression, query) for column in query.returns] == ["b.n + 1", "b", "c.n", "count(c)"]
+    assert errors("PATTERN SEQ(a, c*) RETURN c.n + 1") == [
+        "c.n is a list: c is bound to several events; write first(c.n), last(c.n) or another aggregate"
+    ]
+
+
 @pytest.mark.parametrize(
     ("item", "construct"),
     [
