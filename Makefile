@@ -8,7 +8,7 @@ IN_VENV := . $(VENV)/env && $(VENV)/bin/python
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 GPU_CHECK_ARGS ?=
-FUZZ_EXAMPLES ?= 20000
+FUZZ_EXAMPLES ?= 50000
 
 .PHONY: venv test lint demo bench gpu-check fuzz wheel clean
 
@@ -40,8 +40,9 @@ gpu-check:
 	if [ -z "$$CUDA_HOME$$CUDA_PATH" ] && [ -d /usr/local/cuda/nvvm ]; then export CUDA_HOME=/usr/local/cuda; fi; \
 	PYTHONPATH=.:kernels$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON) benchmarks/gpu_check.py $(GPU_CHECK_ARGS)
 
+# Random queries against the oracle: so many examples for each property.
 fuzz: $(STAMP)
-	CEP_EXAMPLES=$(FUZZ_EXAMPLES) $(IN_VENV) -m pytest $(PYTEST_ARGS)
+	CEP_EXAMPLES=$(FUZZ_EXAMPLES) $(IN_VENV) -m pytest tests/conformance $(PYTEST_ARGS)
 
 wheel: $(STAMP)
 	rm -rf build dist

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import gpu_cep
 from gpu_cep.plan.settings import PRUNING_STEPS
-from gpu_cep.testing.strategies import Case, cases
+from gpu_cep.testing.strategies import AFTER_MATCH, Case, cases, trend_cases, whole_language
 
 OUTPUTS = ("indices", "count")
 # Random cases run in rounds, each from a seed of its own, until time is up; a quick check has one.
@@ -206,8 +206,9 @@ def _corner(modes: Sequence[Mapping[str, str]], corners: Corners) -> Iterator[Fi
 
 PRUNING = st.one_of(st.just(True), st.booleans(), st.sets(st.sampled_from(PRUNING_STEPS)).map(sorted))
 KINDS: Mapping[str, st.SearchStrategy[Case]] = {
-    "random queries": cases(),
-    "random queries, longer streams": cases(max_size=40, strategies=("skip_till_next_match",)),
+    "random queries": whole_language(),
+    "random queries, longer streams": whole_language(max_size=40, strategies=("skip_till_next_match", "partition_contiguity")),
+    "queries whose strategies differ": trend_cases(after_match=AFTER_MATCH),
     "random queries, single variables": cases(max_size=14, strategies=("skip_till_any_match",), quantifiers=("",)),
 }
 ALGORITHMS = {"random queries, single variables": ("auto", "lazy_chain", "ses_automaton")}

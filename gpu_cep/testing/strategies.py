@@ -13,7 +13,7 @@ from gpu_cep.errors import PatternError
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.lang.parser import parse
 from gpu_cep.testing.drawn_conditions import conditions
-from gpu_cep.testing.drawn_patterns import ALPHABETS, OPERATORS, QUANTIFIERS, patterns, variables
+from gpu_cep.testing.drawn_patterns import ALL_OPERATORS, ALPHABETS, OPERATORS, QUANTIFIERS, patterns, variables
 from gpu_cep.testing.drawn_tables import CLOCKS, Clock, event_tables, scattered_table
 from gpu_cep.testing.drawn_trends import TYPES, trends
 from gpu_cep.testing.expressions import Kind
@@ -92,6 +92,16 @@ def cases(
     clock, alphabet = draw(st.sampled_from(CLOCKS)), draw(st.sampled_from(alphabets))
     text = draw(queries(clock.windows, alphabet, max_variables, quantifiers, operators, iterations))
     return Case(text, draw(event_tables(clock, alphabet, max_size, tied)), draw(_options(clock, strategies, after_match)))
+
+
+# What after_match= may say; what stands twice is twice as likely.
+AFTER_MATCH = ("all", "all", "skip_past_last", "skip_to_next")
+
+
+def whole_language(**options: Any) -> st.SearchStrategy[Case]:
+    """Cases with all operators, conditions on iterations, all strategies and after_match; `options` as of :func:`cases`."""
+    everything = {"operators": ALL_OPERATORS, "iterations": True, "strategies": STRATEGIES, "after_match": AFTER_MATCH}
+    return cases(**{**everything, **options})
 
 
 @st.composite

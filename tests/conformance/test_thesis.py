@@ -123,3 +123,32 @@ def test_all_matches_of_p3(run):
 @both
 def test_skip_till_next_matches_of_p3(run):
     assert numbered(run(stocks(), P3, "skip_till_next_match"), STOCK_NUMBERS) == in_order(NEXT_P3)
+
+
+# The list after Example 6.5: what skip-till-next finds, and the match from e71 on that it misses.
+ROBUST_P3 = [*NEXT_P3, {"s1": (71,), "s2": (74,), "s3": (76,), "s4": (77,)}]
+
+
+@both
+def test_robust_matches_of_p3(run):
+    assert numbered(run(stocks(), P3, "robust_skip_till_next_match"), STOCK_NUMBERS) == in_order(ROBUST_P3)
+
+
+@both
+def test_robust_without_the_event_that_misleads(run):
+    """Example 6.8: without e72 it is e75 that skip-till-next takes for s3, and e76 behind it leads nowhere."""
+    kept = [row for row, number in enumerate(STOCK_NUMBERS) if number >= 71 and number != 72]
+    events, numbers = stocks().take(kept), [STOCK_NUMBERS[row] for row in kept]
+    assert run(events, P3, "skip_till_next_match") == []
+    assert numbered(run(events, P3, "robust_skip_till_next_match"), numbers) == [ROBUST_P3[-1]]
+
+
+@both
+@pytest.mark.parametrize("pattern", [P1, P2])
+def test_robust_finds_what_skip_till_next_finds(run, pattern):
+    """Theorem 6.1: its matches contain those of skip-till-next, and all are in Γ."""
+    found = {
+        strategy: {repr(match) for match in run(chemo(), pattern, strategy)}
+        for strategy in ("skip_till_next_match", "robust_skip_till_next_match", "skip_till_any_match")
+    }
+    assert found["skip_till_next_match"] <= found["robust_skip_till_next_match"] <= found["skip_till_any_match"]

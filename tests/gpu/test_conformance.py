@@ -1,8 +1,9 @@
-"""The device's road against the oracle: random queries over random tables, whole and in pieces."""
+"""The device's road against the oracle: random queries of the whole language over random tables, whole and in pieces."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -11,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep
+from gpu_cep.lang.ast import STRATEGIES
+from gpu_cep.plan.settings import PRUNING_STEPS
 from gpu_cep.testing.results import matches_of
-from gpu_cep.testing.strategies import cases
-from tests.conformance.expectation import expected
+from gpu_cep.testing.strategies import AFTER_MATCH, trend_cases, whole_language
+from tests.conformance.expectation import answered, expected
 
-
-def found(case, **options):
-    return gpu_cep.match(case.events, case.text, **case.options, engine="gpu", **options)
+found = partial(answered, engine="gpu")
 
 
 @dataclass(frozen=True)
@@ -49,29 +50,33 @@ PIECES = st.builds(
 )
 
 
-@given(cases())
+@given(whole_language())
 def test_same_matches_in_the_same_order(case):
     wanted = expected(case)
     assert matches_of(found(case, output="indices")) == wanted
 
 
-@given(cases(max_size=40, strategies=("skip_till_next_match",)))
+@given(trend_cases(after_match=AFTER_MATCH))
+def test_same_matches_where_strategies_differ(case):
+    wanted = expected(case)
+    assert matches_of(found(case, output="indices")) == wanted
+
+
+@given(whole_language(max_size=40, strategies=tuple(strategy for strategy in STRATEGIES if strategy != "skip_till_any_match")))
 def test_same_matches_in_longer_streams(case):
     wanted = expected(case)
     assert matches_of(found(case, output="indices")) == wanted
 
 
-@given(cases(max_size=20), PIECES, st.data())
+@given(whole_language(max_size=20), PIECES, st.data())
 def test_pieces_and_pruning_change_nothing(case, pieces, data):
-    from gpu_cep.plan.settings import PRUNING_STEPS
-
     wanted = expected(case)
     prune = data.draw(st.one_of(st.booleans(), st.sets(st.sampled_from(PRUNING_STEPS)).map(sorted)))
     with patch("gpu_cep.engine.device.road.memory_of", lambda device, plan: pieces):
         assert matches_of(found(case, output="indices", prune=prune)) == wanted
 
 
-@given(cases(max_size=20), PIECES)
+@given(whole_language(max_size=20), PIECES)
 def test_same_counts(case, pieces):
     expected(case)  # not too many to count
     with patch("gpu_cep.engine.device.road.memory_of", lambda device, plan: pieces):
