@@ -1,17 +1,23 @@
-"""The two strategies over labels, straight from SPEC section 3; shares nothing with the kernels."""
+"""The strategies and negation over labels, straight from SPEC sections 2 and 3; shares nothing with the kernels."""
 
 from __future__ import annotations
 
+from functools import partial
 
-def matches(pattern, stream, passes_over):
+from gpu_cep_kernels.tables import ANY, CONTIGUOUS, NEXT, ROBUST
+
+
+def matches(pattern, stream, strategy, negations=()):
     """All matches as lists of bindings, by first event, last event and bindings."""
-    strategy = any_match if passes_over else next_match
+    allowed = partial(is_allowed, pattern, stream, negations)
+    filtered = partial(_STRATEGIES[strategy], allowed=allowed if strategy == ROBUST else lambda bindings: True)
     found = {
         tuple(map(tuple, match))
         for start in range(len(stream.labels))
         for v in range(len(pattern.level))
         if stream.labels[start] >> v & 1 and not pattern.before(v)
-        for match in strategy(pattern, stream, stream.window(start), bound([[] for _ in pattern.level], v, start))
+        for match in filtered(pattern, stream, stream.window(start), bound([[] for _ in pattern.level], v, start))
+        if allowed(match)
     }
     return sorted(found, key=lambda match: (min(sum(match, ())), max(sum(match, ())), match))
 
@@ -39,25 +45,76 @@ def is_complete(pattern, bindings):
     return all(len(binding) >= minimum for binding, (minimum, _) in zip(bindings, pattern.quantifiers, strict=True))
 
 
-def next_match(pattern, stream, window, bindings):
+def is_allowed(pattern, stream, negations, bindings):
+    """Whether no event outside the match stands in the scope of a negation."""
+    taken = sorted(event for binding in bindings for event in binding)
+    return not any(
+        in_scope(stream, negation, bindings, taken[0], taken[-1], event)
+        for negation in negations
+        for event in negation.places
+        if event not in taken
+    )
+
+
+def in_scope(stream, negation, bindings, first, last, event):
+    times, length = stream.times, stream.length
+    after = all(stream.is_before(e, event) for v in negation.after for e in bindings[v])
+    before = all(stream.is_before(event, e) for v in negation.before for e in bindings[v])
+    return (
+        after
+        and before
+        and (bool(negation.after) or times[last] - times[event] <= length)
+        and (bool(negation.before) or times[event] - times[first] <= length)
+    )
+
+
+def next_match(pattern, stream, window, bindings, allowed):
     """The first event that extends must be taken; what nothing extends is a match if it is complete."""
     for event in later(window, bindings):
         variables = extensions(pattern, stream, bindings, event)
         if variables:
             for v in variables:
-                yield from next_match(pattern, stream, window, bound(bindings, v, event))
+                yield from next_match(pattern, stream, window, bound(bindings, v, event), allowed)
             return
     if is_complete(pattern, bindings):
         yield bindings
 
 
-def any_match(pattern, stream, window, bindings):
+def any_match(pattern, stream, window, bindings, allowed):
     """Any event may be taken or passed over."""
     if is_complete(pattern, bindings):
         yield bindings
     for event in later(window, bindings):
         for v in extensions(pattern, stream, bindings, event):
-            yield from any_match(pattern, stream, window, bound(bindings, v, event))
+            yield from any_match(pattern, stream, window, bound(bindings, v, event), allowed)
+
+
+def contiguous_match(pattern, stream, window, bindings, allowed):
+    """The very next event of the part must be taken; where it cannot, what is complete is a match."""
+    behind = [event for event in later(window, bindings) if stream.part(event) == stream.part(window[0])]
+    variables = extensions(pattern, stream, bindings, behind[0]) if behind else []
+    for v in variables:
+        yield from contiguous_match(pattern, stream, window, bound(bindings, v, behind[0]), allowed)
+    if not variables and is_complete(pattern, bindings):
+        yield bindings
+
+
+def robust_match(pattern, stream, window, bindings, allowed):
+    """The first event that leads to a match must be taken, for every variable by which it does."""
+    for event in later(window, bindings):
+        found = [
+            match
+            for v in extensions(pattern, stream, bindings, event)
+            for match in robust_match(pattern, stream, window, bound(bindings, v, event), allowed)
+        ]
+        if found:
+            yield from found
+            return
+    if is_complete(pattern, bindings) and allowed(bindings):
+        yield bindings
+
+
+_STRATEGIES = {NEXT: next_match, ANY: any_match, CONTIGUOUS: contiguous_match, ROBUST: robust_match}
 
 
 def later(window, bindings):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from hypothesis import strategies as st
 
-from gpu_cep.testing.kernel_cases.tables import pattern_table
+from gpu_cep.testing.kernel_cases.tables import negation_table, pattern_table
 from gpu_cep_kernels.rules import LABEL_BITS
 from gpu_cep_kernels.summary import prefix_counts
 from gpu_cep_kernels.windows import mark_streams, next_occurrences, window_ends
@@ -20,12 +21,16 @@ class Pattern:
     sizes: tuple[int, ...]
     quantifiers: tuple[tuple[int, int | None], ...]
 
-    @property
+    @cached_property
     def level(self):
         return [level for level, size in enumerate(self.sizes) for _ in range(size)]
 
+    @cached_property
+    def _before(self):
+        return [[u for u, level in enumerate(self.level) if level < own] for own in self.level]
+
     def before(self, v):
-        return [u for u in range(len(self.level)) if self.level[u] < self.level[v]]
+        return self._before[v]
 
     def direct(self, v):
         return [u for u in range(len(self.level)) if self.level[u] == self.level[v] - 1]
@@ -39,13 +44,38 @@ class Pattern:
 
 
 @dataclass(frozen=True)
+class Negated:
+    """Events, by their places, none of which may stand after the events of some variables and before those of others."""
+
+    places: tuple[int, ...]
+    after: tuple[int, ...] = ()
+    before: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class LabelStream:
-    """One stream: label and time of each event, the window's length, and whether ties are strict."""
+    """One stream: label and time of each event, the window's length, whether ties are strict, and into how many parts it is split."""
 
     labels: tuple[int, ...]
     times: tuple[int, ...]
     length: int
     strict: bool = True
+    parts: int = 1
+
+    def part(self, e):
+        """Events go to the parts by turns."""
+        return e % self.parts
+
+    def successors(self):
+        """What follows each event in its part, as kernels see it: nothing where that is always the next event."""
+        size = len(self.labels)
+        return np.minimum(np.arange(size) + self.parts, size) if self.parts > 1 else np.empty(0, np.int64)
+
+    def negation_table(self, variables, negations):
+        """As kernels see it; the negated variables come after so many others."""
+        listed = [(variables + n, each.after, each.before, np.array(each.places, np.int64)) for n, each in enumerate(negations)]
+        clock = np.array(self.times, np.uint64)
+        return negation_table(listed, np.array([0, len(clock)]), clock if self.strict else clock[:0], clock, np.uint64(self.length))
 
     def is_before(self, e, f):
         return self.times[e] < self.times[f] if self.strict else e < f
@@ -112,6 +142,32 @@ def label_streams(draw, variables, max_size=9, exclusive=False):
 def problems(draw, quantifiers=QUANTIFIERS, max_size=9, exclusive=False):
     pattern = draw(patterns(quantifiers))
     return pattern, draw(label_streams(len(pattern.level), max_size, exclusive))
+
+
+@st.composite
+def divided_problems(draw, max_size=12):
+    """Problems whose stream may be split into parts."""
+    pattern, stream = draw(problems(max_size=max_size))
+    return pattern, replace(stream, parts=draw(st.integers(1, 3)))
+
+
+@st.composite
+def negations(draw, pattern, stream):
+    """One or two of them: between two sets of the pattern, before the first, after the last, or beside all."""
+    listed = []
+    for _ in range(draw(st.integers(1, 2))):
+        level = draw(st.integers(0, len(pattern.sizes) + 1))
+        after = tuple(v for v, own in enumerate(pattern.level) if own < level <= len(pattern.sizes))
+        before = tuple(v for v, own in enumerate(pattern.level) if own >= level)
+        places = draw(st.sets(st.integers(0, len(stream.labels) - 1), max_size=3))
+        listed.append(Negated(tuple(sorted(places)), after, before))
+    return tuple(listed)
+
+
+@st.composite
+def negated_problems(draw, max_size=9):
+    pattern, stream = draw(problems(max_size=max_size))
+    return pattern, stream, draw(negations(pattern, stream))
 
 
 def widened(pattern, stream, variables):

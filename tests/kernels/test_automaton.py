@@ -1,19 +1,23 @@
-"""The automaton on label streams without any condition, against SPEC section 3 in plain Python."""
+"""The automaton on label streams without any condition, against SPEC sections 2 and 3 in plain Python."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.testing.kernel_cases.tables import aggregate_table, negation_table
+from gpu_cep.testing.kernel_cases.tables import aggregate_table
 from gpu_cep_kernels.automaton import FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, enumerate_matches
 from gpu_cep_kernels.tables import (
     ANY,
+    CONTIGUOUS,
     EVENTS,
     MATCHES,
     NEXT,
+    ROBUST,
     STEPS,
     ColumnBank,
     ConditionTable,
@@ -22,7 +26,7 @@ from gpu_cep_kernels.tables import (
     new_run,
 )
 from tests.kernels import reference
-from tests.kernels.streams import of_characters, problems, widened
+from tests.kernels.streams import Negated, divided_problems, negated_problems, of_characters, problems, widened
 
 NONE, NO_WORDS = np.empty(0, np.int64), np.empty(0, np.uint64)
 NO_PROGRAMS = ProgramTable(np.empty((0, 4), np.int64), NONE, np.empty(0), np.empty(0, np.uint8), 1)
@@ -44,15 +48,16 @@ def no_conditions(variables):
 class Enumeration:
     """A run over all starts of a stream that goes on as often as it stops."""
 
-    def __init__(self, pattern, stream, passes_over, counting=False, path=64, matches=AMPLE // 64, steps=AMPLE):
-        self.pattern, self.passes_over, self.counting, self.steps = pattern, passes_over, counting, steps
+    def __init__(self, pattern, stream, strategy, negations=(), counting=False, path=64, matches=AMPLE // 64, steps=AMPLE):
+        self.pattern, self.strategy, self.counting, self.steps = pattern, strategy, counting, steps
         self.variables = len(pattern.level)
         self.arrays = stream.arrays(self.variables)
         minimal = (1 << pattern.sizes[0]) - 1
         self.starts = np.array([e for e, label in enumerate(stream.labels) if label & minimal], np.int64)
-        self.conditions = no_conditions(self.variables)
-        self.aggregates = aggregate_table(self.variables, ())
-        self.negations = negation_table((), NONE, NO_WORDS, NO_WORDS, np.uint64(0))
+        self.successors = stream.successors()
+        self.conditions = no_conditions(self.variables + len(negations))
+        self.aggregates = aggregate_table(self.variables + len(negations), ())
+        self.negations = stream.negation_table(self.variables, negations)
         self.run = new_run(path, pattern.table(), self.conditions, self.aggregates, NO_PROGRAMS)
         self.output = np.empty(matches, np.int64), np.empty((matches, self.variables), np.int32), np.empty(64 * matches, np.int64)
         self.totals = np.zeros(len(self.starts), np.int64)
@@ -62,9 +67,9 @@ class Enumeration:
         status = None
         while status != FINISHED:
             status = enumerate_matches(
-                self.starts, self.arrays.ends[self.starts], self.arrays.after, self.arrays.occurrence, NONE,
+                self.starts, self.arrays.ends[self.starts], self.arrays.after, self.arrays.occurrence, self.successors,
                 self.pattern.table(), self.conditions, self.aggregates, self.negations, NO_PROGRAMS, NO_COLUMNS, 0,
-                ANY if self.passes_over else NEXT, self.counting, self.steps, self.run, *self.output, self.totals,
+                self.strategy, self.counting, self.steps, self.run, *self.output, self.totals,
             )  # fmt: skip
             self.stops.add(status)
             self._take()
@@ -90,53 +95,68 @@ class Enumeration:
         return sorted(self.found, key=lambda match: (min(sum(match, ())), max(sum(match, ())), match))
 
 
-STRATEGIES = pytest.mark.parametrize("passes_over", [False, True], ids=["next", "any"])
+NAMES = {NEXT: "next", ANY: "any", CONTIGUOUS: "contiguous", ROBUST: "robust"}
+STRATEGIES = pytest.mark.parametrize("strategy", NAMES, ids=NAMES.get)
 
 
 @STRATEGIES
-def test_matches_of_label_streams(passes_over):
-    @given(problems(max_size=8 if passes_over else 14))
+def test_matches_of_label_streams(strategy):
+    @given(divided_problems(max_size=14 if strategy in (NEXT, CONTIGUOUS) else 8))
     def check(problem):
-        assert Enumeration(*problem, passes_over).finished().matches() == reference.matches(*problem, passes_over)
+        assert Enumeration(*problem, strategy).finished().matches() == reference.matches(*problem, strategy)
 
     check()
 
 
 @STRATEGIES
-def test_labels_of_two_words(passes_over):
+def test_negations_on_label_streams(strategy):
+    @given(negated_problems())
+    def check(problem):
+        pattern, stream, negations = problem
+        assert Enumeration(pattern, stream, strategy, negations).finished().matches() == reference.matches(
+            pattern, stream, strategy, negations
+        )
+
+    check()
+
+
+@STRATEGIES
+def test_labels_of_two_words(strategy):
     @given(problems(max_size=6), st.sampled_from([60, 62, 64]))
     def check(problem, variables):
         wide = widened(*problem, variables)
-        assert Enumeration(*wide, passes_over).finished().matches() == reference.matches(*wide, passes_over)
+        assert Enumeration(*wide, strategy).finished().matches() == reference.matches(*wide, strategy)
 
     check()
 
 
 @STRATEGIES
-def test_an_enumeration_goes_on_after_every_stop(passes_over):
-    @given(problems(max_size=8), st.integers(1, 3), st.integers(1, 3), st.integers(0, 3))
+def test_an_enumeration_goes_on_after_every_stop(strategy):
+    @given(negated_problems(max_size=8), st.integers(1, 3), st.integers(1, 3), st.integers(0, 3))
     def check(problem, path, matches, steps):
-        stopped = Enumeration(*problem, passes_over, path=path, matches=matches, steps=steps).finished()
-        assert stopped.matches() == reference.matches(*problem, passes_over)
+        pattern, stream, negations = problem
+        stopped = Enumeration(pattern, stream, strategy, negations, path=path, matches=matches, steps=steps).finished()
+        assert stopped.matches() == reference.matches(pattern, stream, strategy, negations)
 
     check()
 
 
 def test_it_stops_for_room_and_for_steps():
     problem = of_characters("aabb", (1, 1), ((1, None), (1, 1)))
-    cramped = Enumeration(*problem, True, path=1, matches=1).finished()
+    cramped = Enumeration(*problem, ANY, path=1, matches=1).finished()
     assert cramped.stops == {FINISHED, OUTPUT_FULL, PATH_FULL}
-    hasty = Enumeration(*problem, True, steps=0).finished()
+    hasty = Enumeration(*problem, ANY, steps=0).finished()
     assert hasty.stops == {FINISHED, STEPS_SPENT}
-    assert cramped.matches() == hasty.matches() == reference.matches(*problem, True)
+    assert cramped.matches() == hasty.matches() == reference.matches(*problem, ANY)
 
 
 @STRATEGIES
-def test_counting_counts_the_matches_of_each_start(passes_over):
-    @given(problems(max_size=8))
+def test_counting_counts_the_matches_of_each_start(strategy):
+    @given(negated_problems(max_size=8))
     def check(problem):
-        counted = Enumeration(*problem, passes_over, counting=True, matches=1, steps=5).finished()
-        firsts = [min(sum(match, ())) for match in reference.matches(*problem, passes_over)]
+        pattern, stream, negations = problem
+        counted = Enumeration(pattern, stream, strategy, negations, counting=True, matches=1, steps=5).finished()
+        firsts = [min(sum(match, ())) for match in reference.matches(pattern, stream, strategy, negations)]
         assert counted.totals.tolist() == [firsts.count(start) for start in counted.starts]
         assert counted.found == []
 
@@ -161,17 +181,57 @@ WORDS = [
 
 @pytest.mark.parametrize(("word", "sizes", "quantifiers", "found"), WORDS)
 def test_words(word, sizes, quantifiers, found):
-    assert Enumeration(*of_characters(word, sizes, quantifiers), False).finished().matches() == found
+    assert Enumeration(*of_characters(word, sizes, quantifiers), NEXT).finished().matches() == found
+
+
+@pytest.mark.parametrize(
+    ("word", "parts", "found"),
+    [
+        ("aab", 1, [((0, 1), (2,)), ((1,), (2,))]),
+        ("aa-b", 1, []),
+        ("aa-b", 2, [((1,), (3,))]),
+        ("a-ab", 1, [((2,), (3,))]),
+        ("a-a-b-", 2, [((0, 2), (4,)), ((2,), (4,))]),
+    ],
+)
+def test_contiguous_words(word, parts, found):
+    pattern, stream = of_characters(word, (1, 1), ((1, None), (1, 1)))
+    assert Enumeration(pattern, replace(stream, parts=parts), CONTIGUOUS).finished().matches() == found
+
+
+def test_robust_passes_over_what_leads_to_no_match():
+    """The event at 0 lies in the window before the b at 2, but not in that before the b at 4."""
+    pattern, stream = of_characters("-ab-b", (1, 1), ((1, 1), (1, 1)), length=3)
+    rules_out = (Negated((0,), before=(0,)),)
+    found = {strategy: Enumeration(pattern, stream, strategy, rules_out).finished().matches() for strategy in NAMES}
+    assert found == {NEXT: [], ANY: [((1,), (4,))], CONTIGUOUS: [], ROBUST: [((1,), (4,))]}
+
+
+@pytest.mark.parametrize(
+    ("negated", "found"),
+    [
+        (Negated((2,), after=(0,), before=(1,)), []),
+        (Negated((1, 3), after=(0,), before=(1,)), [((0, 1), (3,)), ((1,), (3,))]),
+        (Negated((0,), before=(0,)), [((0, 1), (3,))]),
+        (Negated((4,), after=(1,)), []),
+        (Negated((5,), after=(1,)), [((0, 1), (3,))]),
+        (Negated((0,)), [((0, 1), (3,))]),
+    ],
+    ids=["between", "bound events", "before", "after", "after, at the end of one window", "beside"],
+)
+def test_scopes_of_negations(negated, found):
+    pattern, stream = of_characters("aa-b--", (1, 1), ((1, None), (1, 1)), length=4)
+    assert Enumeration(pattern, stream, NEXT, (negated,)).finished().matches() == found
 
 
 def test_a_word_whose_letters_may_be_skipped():
-    matches = Enumeration(*of_characters("aabb", (1, 1), ((1, None), (1, 1))), True).finished().matches()
+    matches = Enumeration(*of_characters("aabb", (1, 1), ((1, None), (1, 1))), ANY).finished().matches()
     assert matches == [((0,), (2,)), ((0, 1), (2,)), ((0,), (3,)), ((0, 1), (3,)), ((1,), (2,)), ((1,), (3,))]
 
 
 def test_steps_do_not_grow_with_irrelevant_events():
     def steps(gap):
-        enumeration = Enumeration(*of_characters(f"a{'-' * gap}b", (1, 1), ((1, 1), (1, 1)), length=10_000), False).finished()
+        enumeration = Enumeration(*of_characters(f"a{'-' * gap}b", (1, 1), ((1, 1), (1, 1)), length=10_000), NEXT).finished()
         return int(enumeration.run.state[STEPS])
 
     assert steps(0) == steps(5_000) > 0
@@ -180,6 +240,6 @@ def test_steps_do_not_grow_with_irrelevant_events():
 def test_a_dead_end_of_skip_till_any_is_seen_before_it_is_walked():
     """No c follows: without looking ahead every subset of the a's would be tried."""
     pattern, stream = of_characters("a" * 40 + "b", (1, 1, 1), ((1, None), (1, 1), (1, 1)))
-    enumeration = Enumeration(pattern, stream, True).finished()
+    enumeration = Enumeration(pattern, stream, ANY).finished()
     assert enumeration.found == []
     assert enumeration.run.state[STEPS] < 100

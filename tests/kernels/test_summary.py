@@ -16,6 +16,7 @@ from gpu_cep_kernels.summary import (
     select_starts,
     summary_statistics,
 )
+from gpu_cep_kernels.tables import ANY, NEXT
 from tests.kernels.reference import matches
 from tests.kernels.streams import of_characters, problems
 
@@ -118,7 +119,7 @@ def test_chained_windows(problem):
 @given(problems())
 def test_necessary_conditions_keep_every_match(problem):
     pattern, stream = problem
-    starts = {min(sum(match, ())) for match in matches(pattern, stream, passes_over=True)}
+    starts = {min(sum(match, ())) for match in matches(pattern, stream, ANY)}
     assert starts <= set(chained(pattern, stream)[1].tolist())
 
 
@@ -142,7 +143,7 @@ def test_matches_of_exclusive_variables_are_read_off_the_chain(problem):
     bindings = [tuple((events[low:high] - 100).tolist()) for low, high in zip(borders, borders[1:], strict=False)]
     width = len(pattern.level)
     found = [tuple(bindings[m * width : (m + 1) * width]) for m in range(len(starts))]
-    assert found == matches(pattern, stream, passes_over=False)
+    assert found == matches(pattern, stream, NEXT)
 
 
 def test_the_chain_of_a_word():
