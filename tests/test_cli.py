@@ -75,6 +75,35 @@ def test_match_passes_its_options_on(tmp_path, pattern, events):
     assert sum(row["count"] for row in counts) == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        (["--strategy", "strict_contiguity"], 2),
+        (["--strategy", "robust_skip_till_next_match"], 4),
+        (["--strategy", "skip_till_any_match"], 7),
+        (["--strategy", "skip_till_any_match", "--after-match", "skip_past_last"], 2),
+        (["--strategy", "skip_till_any_match", "--after-match", "skip_to_next"], 2),
+    ],
+)
+def test_every_strategy_and_after_match(tmp_path, pattern, events, capsys, options, count):
+    target, partitioned = tmp_path / "count.csv", ["--timestamp", "time", "--type-column", "kind", "--output", "count"]
+    pattern.write_text("PATTERN SEQ(A a, OR(B b, C c))")
+    assert main(["match", str(pattern), str(events), "-o", str(target), *partitioned, *options]) == 0
+    assert pa.csv.read_csv(target)["count"].to_pylist() == [count]
+    capsys.readouterr()
+    assert main(["explain", str(pattern), str(events), *partitioned[:4], *options]) == 0
+    explained = capsys.readouterr().out
+    assert all(choice in explained for choice in options[1::2])
+
+
+@pytest.mark.parametrize("option", ["--strategy", "--after-match"])
+def test_an_unknown_choice_is_told_with_the_known_ones(pattern, events, capsys, option):
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", str(pattern), str(events), option, "every"])
+    assert ended.value.code == 2
+    assert "skip_" in capsys.readouterr().err
+
+
 def test_match_and_explain_take_an_engine(tmp_path, pattern, events, capsys):
     target = tmp_path / "matches.arrow"
     assert main(["match", str(pattern), str(events), "-o", str(target), *OPTIONS, "--engine", "cpu", "--gpu-memory", "2GB"]) == 0

@@ -11,13 +11,13 @@ import pytest
 import gpu_cep as cep
 from gpu_cep.api import make_options, make_plan
 from gpu_cep.engine.batches import cut_batches
-from gpu_cep.engine.candidates import Windows, match_windows, prune_windows
+from gpu_cep.engine.candidates import Windows, branch_windows, match_windows, prune_windows
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.keys import encode_keys
 from gpu_cep.engine.labels import label_events
 from gpu_cep.engine.patterns import MatcherTables, matcher_tables
 from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.programs import tabulator
+from gpu_cep.engine.slices import WHOLE
 from gpu_cep.engine.streams import OrderedEvents, load_times, order_events
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import PRUNING_STEPS, Settings
@@ -52,8 +52,9 @@ def phase_one(events, pattern, prune, timestamp="T"):
     times = load_times(columns, plan.query.timestamp)
     ordered = order_events(plan, columns, times, label_events(plan, columns, 1), encode_keys(columns, plan.stream_keys), 1)
     (batch,) = cut_batches(plan, ordered)
-    tables = matcher_tables(plan, tabulator(columns))
-    return PhaseOne(plan, columns, ordered, tables, match_windows(plan, ordered, batch, tables, Profile()))
+    (tables,) = matcher_tables(plan, columns)
+    windows = branch_windows(match_windows(plan, ordered, batch, Profile()), ordered, batch, tables, WHOLE, Profile())
+    return PhaseOne(plan, columns, ordered, tables, windows)
 
 
 def test_match_windows_of_example_4_5():

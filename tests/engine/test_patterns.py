@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -9,11 +10,10 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.api import make_plan
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.patterns import matcher_tables
-from gpu_cep.engine.programs import tabulator
 from gpu_cep.plan.settings import Settings
-from gpu_cep.testing.kernel_cases.tables import pattern_table
+from gpu_cep.testing.kernel_cases.tables import AGGREGATES, ITERATED, aggregate_table, condition_table, pattern_table
 
-EVENTS = pa.table({"ts": [1], "type": ["A"]})
+EVENTS = pa.table({"ts": [1], "type": ["A"], "x": [1]})
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,49 @@ EVENTS = pa.table({"ts": [1], "type": ["A"]})
 )
 def test_a_pattern_as_the_kernels_tests_build_it(text, sizes, quantifiers):
     plan = make_plan(f"PATTERN {text}", EVENTS.schema, Options(), Settings())
-    found = matcher_tables(plan, tabulator(EventColumns(EVENTS, plan.query))).pattern._asdict()
+    (tables,) = matcher_tables(plan, EventColumns(EVENTS, plan.query))
+    found = tables.pattern._asdict()
     wanted = pattern_table(sizes, quantifiers)._asdict()
     assert {name: array.tolist() for name, array in found.items()} == {name: array.tolist() for name, array in wanted.items()}
     assert {name: array.dtype for name, array in found.items()} == {name: array.dtype for name, array in wanted.items()}
+
+
+EVERYTHING = """
+PATTERN SEQ(A a+, OR(B b, C c{2}), NOT(D d), E e)
+WHERE sum(a.x) > 3 AND a.x < b.x AND d.x = e.x AND c[i].x > max(c[..i-1].x) AND avg(e.x) < 9
+WITHIN 9
+"""
+
+
+def tables_of(text):
+    plan = make_plan(text, EVENTS.schema, Options(), Settings())
+    return matcher_tables(plan, EventColumns(EVENTS, plan.query))
+
+
+def test_conditions_and_aggregates_of_the_types_that_kernels_are_tested_with():
+    wanted = condition_table(4, ITERATED), aggregate_table(4, AGGREGATES)
+    for tables in tables_of(EVERYTHING):
+        for found, reference in zip((tables.conditions, tables.aggregates), wanted, strict=True):
+            assert {name: np.asarray(value).dtype for name, value in found._asdict().items()} == {
+                name: np.asarray(value).dtype for name, value in reference._asdict().items()
+            }
+
+
+def test_each_branch_is_a_pattern_of_its_own():
+    first, second = tables_of(EVERYTHING)
+    assert (first.branch.variables, second.branch.variables) == ((0, 1, 3, 4), (0, 2, 3, 4))
+    assert (first.minimal, second.minimal, first.fewest, second.fewest) == (1, 1, 3, 4)
+    assert [len(tables.conditions.means) for tables in (first, second)] == [3, 3]
+
+
+def test_what_waits_for_a_closed_binding_is_asked_of_what_closes_it():
+    (tables,) = tables_of("PATTERN SEQ(A a+, AND(B b, C c), D d+) WHERE sum(a.x) > 1 AND count(d) > 1 AND last(a.x) < d.x")
+    listed = np.split(tables.conditions.listed, tables.conditions.first[1:-1])
+    assert [own.tolist() for own in listed] == [[], [0, 2], [0, 2], [0, 2]]
+    assert tables.conditions.final.tolist() == [1], "nothing closes d but the end"
+
+
+def test_conditions_on_a_negated_variable_are_asked_of_its_events_alone():
+    (tables,) = tables_of("PATTERN SEQ(A a, NOT(B b), C c) WHERE a.x < b.x AND b.x < c.x AND a.x < c.x")
+    listed = np.split(tables.conditions.listed, tables.conditions.first[1:-1])
+    assert [own.tolist() for own in listed] == [[2], [2], [0, 1]]

@@ -19,6 +19,10 @@ EVENTS = pa.table({"ts": [1, 2], "type": ["A", "B"], "x": [1, 2]})
         ("PATTERN SEQ(A a, B b+)", "skip_till_any_match", "ses_automaton"),
         ("PATTERN SEQ(A a, B b{1,2})", "skip_till_any_match", "ses_automaton"),
         ("PATTERN SEQ(A a, B b)", "skip_till_next_match", "ses_automaton"),
+        ("PATTERN SEQ(A a, OR(B b, C c))", "skip_till_any_match", "ses_automaton"),
+        ("PATTERN SEQ(A a, B b?)", "skip_till_any_match", "ses_automaton"),
+        ("PATTERN SEQ(A a, NOT(C c), B b)", "skip_till_any_match", "ses_automaton"),
+        ("PATTERN AND(SEQ(A a, B b), SEQ(C c, B b))", "skip_till_any_match", "by_frequency"),
     ],
 )
 def test_auto(pattern, strategy, algorithm):

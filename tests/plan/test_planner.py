@@ -1,4 +1,4 @@
-"""What the planner makes of a query: label tests, conditions between bindings, keys and pruning steps."""
+"""What the planner makes of a query: label tests, branches, conditions between bindings, keys and pruning steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import gpu_cep as cep
 from gpu_cep.api import make_options, make_plan
 from gpu_cep.errors import PatternError, UnsupportedError
-from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, ProgramProperty
+from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, PlannedNegation, ProgramProperty, Spread
 from gpu_cep.plan.settings import PRUNING_STEPS, Settings, pruning_steps
 
 ROOT = Path(__file__).parents[2]
@@ -30,8 +30,8 @@ EVENTS = pa.table(
 )
 
 
-def planned(pattern, *, partition_by=None, **settings):
-    return make_plan(pattern, EVENTS.schema, make_options("ts", partition_by, None, "type", None, "strict", None), Settings(**settings))
+def planned(pattern, *, partition_by=None, strategy=None, **settings):
+    return make_plan(pattern, EVENTS.schema, make_options("ts", partition_by, None, "type", strategy, "strict", None), Settings(**settings))
 
 
 def column(name):
@@ -75,11 +75,58 @@ def test_a_condition_without_variables_binds_all():
 
 def test_conditions_between_bindings_read_a_bank_of_their_columns():
     plan = planned("PATTERN SEQ(a, b+, c) WHERE a.x < b.x AND b[i].y > b[i-1].y AND a.y + c.y > 1")
+    (branch,) = plan.branches
     assert (plan.layout.ints, plan.layout.floats) == ((column("x"),), (column("y"),))
-    assert [condition.needs for condition in plan.conditions] == [0b011, 0b010, 0b101]
-    (consecutive,) = plan.conditions[1].parts
+    assert [sorted(condition.variables) for condition in branch.conditions] == [[0, 1], [1], [0, 2]]
+    (consecutive,) = branch.conditions[1].parts
+    assert consecutive.spread is Spread.CONSECUTIVELY
     assert consecutive.each >= 0
     assert consecutive.previous >= 0
+
+
+def test_branches_number_their_variables_by_themselves():
+    plan = planned("PATTERN SEQ(a, OR(b, c), NOT(d), e+) WHERE a.x < c.x AND d.x < e.x AND b.y < e.y WITHIN 5")
+    assert [variable.name for variable in plan.query.variables] == ["a", "b", "c", "e", "d"]
+    first, second = plan.branches
+    assert (first.variables, second.variables) == ((0, 1, 3, 4), (0, 2, 3, 4))
+    assert (first.positives, first.before) == ((0, 1, 3), (0b000, 0b001, 0b011))
+    assert [sorted(condition.variables) for condition in first.conditions] == [[2, 3], [1, 2]]
+    assert [sorted(condition.variables) for condition in second.conditions] == [[0, 1], [2, 3]]
+    assert first.negations == second.negations == (PlannedNegation(3, after=(0, 1), before=(2,)),)
+
+
+def test_aggregates_are_kept_once_and_averages_are_quotients():
+    plan = planned("PATTERN SEQ(a+, b+) WHERE avg(b.x) > 1 AND sum(b.x) < 9 AND count(a) > 1 AND b.y > max(a[..i-1].y)")
+    (branch,) = plan.branches
+    assert [(aggregate.variable, aggregate.step) for aggregate in branch.aggregates] == [
+        (0, "count_events"), (0, "max_floats"), (1, "sum_ints"), (1, "count_ints"),
+    ]  # fmt: skip
+    assert [condition.closing for condition in branch.conditions] == [(1,), (1,), (0,), ()]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "stream_keys"),
+    [
+        ("SEQ(a, b) WHERE [k]", {}, ("k",)),
+        ("SEQ(a, b) WHERE [k]", {"strategy": "robust_skip_till_next_match"}, ("k",)),
+        # positions of the undivided stream count
+        ("SEQ(a, b) WHERE [k]", {"strategy": "strict_contiguity"}, ()),
+        ("SEQ(a, b) WHERE [k] WITHIN 5 EVENTS", {"strategy": "partition_contiguity"}, ()),
+        # derived keys split streams only if they are all that partitions are made of, in each branch
+        ("SEQ(a, b) WHERE [k]", {"strategy": "partition_contiguity"}, ("k",)),
+        ("SEQ(a, b) WHERE [k]", {"strategy": "partition_contiguity", "prune": ()}, ("k",)),
+        ("SEQ(a, b) WHERE [k] AND [s]", {"strategy": "partition_contiguity", "partition_by": "s"}, ("s", "k")),
+        ("SEQ(a, b) WHERE [k] AND [y]", {"strategy": "partition_contiguity"}, ()),
+        ("SEQ(a, b?, c) WHERE a.k = c.k AND b.s = c.s AND a.s = b.s", {"strategy": "partition_contiguity"}, ()),
+    ],
+)
+def test_what_splits_streams(text, options, stream_keys):
+    assert planned(f"PATTERN {text}", **options).stream_keys == tuple(map(column, stream_keys))
+
+
+@pytest.mark.parametrize("strategy", ["strict_contiguity", "partition_contiguity"])
+def test_contiguity_leaves_events_where_they_are(strategy):
+    assert "filter" not in planned("PATTERN SEQ(A a, B b) WITHIN 5", strategy=strategy).steps
 
 
 def test_a_bank_holds_sixty_four_columns_of_each_kind():
@@ -97,14 +144,14 @@ def test_a_bank_holds_sixty_four_columns_of_each_kind():
 def test_derived_keys_make_their_conditions_redundant():
     pattern = "PATTERN SEQ(a, b, c) WHERE a.k = b.k AND b.k = c.k AND a.x < c.x WITHIN 5"
     plan = planned(pattern)
-    assert (plan.derived, plan.stream_keys, len(plan.conditions)) == ((column("k"),), (column("k"),), 1)
+    assert (plan.derived, plan.stream_keys, len(plan.branches[0].conditions)) == ((column("k"),), (column("k"),), 1)
     unpartitioned = planned(pattern, prune=())
-    assert (unpartitioned.derived, unpartitioned.stream_keys, len(unpartitioned.conditions)) == ((), (), 4)
+    assert (unpartitioned.derived, unpartitioned.stream_keys, len(unpartitioned.branches[0].conditions)) == ((), (), 4)
 
 
 def test_windows_of_events_leave_streams_and_events_whole():
     plan = planned("PATTERN SEQ(a, b) WHERE a.k = b.k AND a.x > 1 WITHIN 5 EVENTS")
-    assert (plan.derived, len(plan.conditions)) == ((), 1)
+    assert (plan.derived, len(plan.branches[0].conditions)) == ((), 1)
     assert not {"filter", "partition"} & set(plan.steps)
 
 
@@ -159,6 +206,23 @@ def test_an_explanation_names_all_that_will_happen():
         "b: y gt 0.5", "a.x + a.k > 1", "a.x < b.x", "implied by the derived keys: a.k = b.k", "filter", "partition", "ses_automaton",
     ):  # fmt: skip
         assert part in text
+
+
+def test_an_explanation_tells_branches_negations_and_what_is_kept():
+    pattern = "PATTERN SEQ(A a, OR(B b+, C c), NOT(D d), E e) WHERE count(b) > 1 AND d.x < e.x AND a.k = e.k"
+    text = str(cep.explain(pattern, EVENTS, strategy="strict_contiguity", after_match="skip_past_last"))
+    for part in (
+        "strategy   strict_contiguity, ties strict, window none, after_match skip_past_last",
+        "branch 1 of 2\n  order: a first; b after {a}; e after {a, b}\n  no d after {a, b}, before {e}\n  condition: count(b) > 1\n",
+        "branch 2 of 2\n  order: a first; c after {a}; e after {a, c}\n  no d after {a, c}, before {e}\n  condition: d.x < e.x\n",
+    ):
+        assert part in text
+
+
+def test_an_explanation_says_where_an_open_scope_begins_and_ends():
+    text = str(cep.explain("PATTERN SEQ(NOT(B b), A a, NOT(C c)) WITHIN 9", EVENTS))
+    assert "no b from a window before the last event on, before {a}" in text
+    assert "no c after {a}, until a window after the first event" in text
 
 
 def test_an_explanation_without_events_is_the_query():

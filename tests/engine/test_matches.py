@@ -1,0 +1,66 @@
+"""Flat matches: subsets in another order, and those that repeat the one before."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep.engine.matches import Matches
+
+# two variables, of which one may be absent
+MATCH = st.tuples(st.lists(st.integers(0, 3), max_size=2), st.lists(st.integers(0, 3), min_size=1, max_size=2))
+MATCHES = st.lists(MATCH, max_size=8)
+
+
+def bound(match):
+    """All events of a match."""
+    return [event for binding in match for event in binding]
+
+
+def flat(matches):
+    counts = np.array([[len(binding) for binding in match] for match in matches], np.int32).reshape(-1, 2)
+    events = np.array([event for match in matches for event in bound(match)], np.int64)
+    return Matches(np.array([min(bound(match)) for match in matches], np.int64), counts, events)
+
+
+def listed(matches):
+    places = matches.offsets.tolist()
+    return [
+        (matches.events[low : low + counts[0]].tolist(), matches.events[low + counts[0] : high].tolist())
+        for low, high, counts in zip(places, places[1:], matches.counts.tolist(), strict=False)
+    ]
+
+
+@given(MATCHES, st.data())
+def test_some_of_the_matches_in_any_order(matches, data):
+    order = data.draw(st.lists(st.integers(0, len(matches) - 1), max_size=6)) if matches else []
+    found = flat(matches).reordered(np.array(order, np.int64))
+    assert listed(found) == [matches[m] for m in order]
+    assert found.first.tolist() == [min(bound(matches[m])) for m in order]
+    assert found.last.tolist() == [max(bound(matches[m])) for m in order]
+
+
+@given(MATCHES)
+def test_distinct_leaves_out_what_repeats_the_match_before(matches):
+    wanted = [match for m, match in enumerate(matches) if m == 0 or matches[m - 1] != match]
+    assert listed(flat(matches).distinct()) == wanted
+
+
+@given(st.lists(MATCH, min_size=1, max_size=4), st.integers(2, 3))
+def test_distinct_of_matches_several_times_over(matches, times):
+    repeated = [match for match in matches for _ in range(times)]
+    assert listed(flat(repeated).distinct()) == listed(flat(matches).distinct())
+
+
+@given(MATCHES)
+def test_bindings_of_each_variable(matches):
+    for v in range(2):
+        events, places = flat(matches).binding(v)
+        assert [events[low:high].tolist() for low, high in zip(places, places[1:], strict=False)] == [match[v] for match in matches]
+
+
+@given(MATCHES)
+def test_matches_by_first_event_last_event_and_bindings(matches):
+    found = flat(matches).sorted_by_starts(0, 4)
+    assert listed(found) == sorted(matches, key=lambda match: (min(bound(match)), max(bound(match)), match))
