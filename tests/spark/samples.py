@@ -13,6 +13,12 @@ QUERIES = {
     "no key": "PATTERN SEQ(A a, C c) WHERE a.x < c.x - 60 WITHIN 4",
     "count window": "PARTITION BY user PATTERN SEQ(A a, B b) WHERE [key] WITHIN 3 EVENTS",
     "count window, no key": "PATTERN SEQ(A a, B b, C c) WHERE a.key = b.key WITHIN 8 EVENTS",
+    "branches": "PARTITION BY key PATTERN SEQ(A a, OR(B b+, C c), D d?) WHERE count(b) > 1 AND c.x > a.x WITHIN 12 RETURN b, c.n AS m",
+    "negation": "PARTITION BY key PATTERN SEQ(NOT(D d), A a, NOT(C c), B b) WHERE c.n > a.n AND d.n = b.n WITHIN 15",
+    "negation between derived keys": "PATTERN SEQ(A a, NOT(C c), B b+) WHERE [key] AND avg(b.n) > a.n WITHIN 40",
+    "robust": "PATTERN SEQ(A a, B b+, C c) WHERE robust_skip_till_next_match { [key] AND sum(b.n) < c.n } WITHIN 60",
+    "strict contiguity": "PARTITION BY user PATTERN SEQ(A a, B b+) WHERE strict_contiguity { a.n <> b.n } WITHIN 30",
+    "partition contiguity": "PATTERN SEQ(A a, B b+) WHERE partition_contiguity { [key] AND [user] } WITHIN 90",
     "a variable without properties": "PARTITION BY key PATTERN SEQ(A a, any, C c) WHERE any.n > a.n WITHIN 20",
 }
 

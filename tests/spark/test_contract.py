@@ -69,7 +69,9 @@ def test_the_schema_is_known_without_a_job(source: DataFrame) -> None:
         ("PATTERN SEQ(A a, B b)", {"engine": "tpu"}, PatternError, "auto, cpu, gpu"),
         ("PATTERN SEQ(A a, B b)", {"gpu_memory": "8 gallons"}, PatternError, "gpu_memory"),
         ("PATTERN SEQ(A a, B b)", {"columns": ["nothing"]}, PatternError, "nothing"),
-        ("PATTERN SEQ(A a, NOT(C c), B b) WITHIN 3", {}, UnsupportedError, "NOT"),
+        ("PATTERN SEQ(A a, NOT(C c)) ", {}, PatternError, "no window"),
+        ("PATTERN SEQ(A a, B b+) WHERE b[3].n = 1", {}, UnsupportedError, r"b\[3\]"),
+        ("PATTERN SEQ(A a, B b)", {"after_match": "skip"}, PatternError, "skip_past_last"),
     ],
 )
 def test_faults_are_raised_on_the_driver(

@@ -54,11 +54,21 @@ def test_random_streams(spark: SparkSession, name: str, partitions: int) -> None
     assert expected.num_rows, "a query without a match tests nothing"
 
 
-@pytest.mark.parametrize("name", ["derived key", "both", "no key"])
+@pytest.mark.parametrize("name", ["derived key", "both", "no key", "branches", "negation between derived keys"])
 @pytest.mark.parametrize("output", ["events", "count"])
 def test_other_outputs(spark: SparkSession, name: str, output: str) -> None:
     table = streams(200, seed=3)
     assert_same(spread(spark, table, 3), QUERIES[name], output=output)
+
+
+@pytest.mark.parametrize("after_match", ["skip_past_last", "skip_to_next"])
+@pytest.mark.parametrize("name", ["derived key", "both", "any match", "branches"])
+def test_after_match(spark: SparkSession, name: str, after_match: str) -> None:
+    """Streams are those of partition_by, wherever derived keys would send their events."""
+    frame = spread(spark, streams(200, seed=5), 4)
+    kept = assert_same(frame, QUERIES[name], after_match=after_match)
+    assert 0 < kept.num_rows < cep.match(frame.toArrow(), QUERIES[name]).num_rows
+    assert_same(frame, QUERIES[name], after_match=after_match, output="count")
 
 
 @pytest.mark.parametrize("prune", [True, False])
