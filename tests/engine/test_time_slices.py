@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.api import make_plan
+from gpu_cep.api import make_options, make_plan
+from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.run import execute
 from gpu_cep.engine.slices import TimeSlice, events_to_keep
+from gpu_cep.engine.streams import load_times
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.plan.settings import Settings
+from gpu_cep.testing.results import matches_of
+from gpu_cep.testing.strategies import trend_cases, whole_language
+from tests.conformance.expectation import expected
 
 WINDOW = 6
 QUERIES = [
@@ -67,6 +73,29 @@ def test_a_slice_without_end_leaves_nothing():
     assert execute(plan, table, own=TimeSlice(begin=2)).to_pylist() == [{"count": 0}]
     assert execute(plan, table, own=TimeSlice(begin=1)).to_pylist() == [{"count": 1}]
     assert events_to_keep(plan, table, TimeSlice(begin=1)).num_rows == 0
+
+
+@given(st.one_of(whole_language(max_size=14, after_match=("all", "skip_to_next")), trend_cases()), st.data())
+def test_two_slices_of_any_query_have_the_matches_of_the_whole(case, data):
+    expected(case)  # not too many
+    given = case.options.get
+    options = make_options("ts", given("partition_by"), given("order_by"), "type", given("strategy"), given("ties"), given("time_unit"))
+    try:
+        plan = make_plan(case.text, case.events.schema, options, Settings(output="indices", after_match=given("after_match", "all")))
+    except UnsupportedError:
+        reject()
+    times = load_times(EventColumns(case.events, plan.query), plan.query.timestamp)
+    cut = data.draw(st.sampled_from(sorted(times.view(np.int64 if times.dtype.kind == "u" else times.dtype).tolist()) or [0]))
+    numbered = case.events.append_column("row", pa.array(range(case.events.num_rows), pa.int64()))
+    try:
+        kept = events_to_keep(plan, numbered, TimeSlice(end=cut))
+    except UnsupportedError:
+        reject()
+    before = matches_of(execute(plan, case.events, own=TimeSlice(end=cut)))
+    places = kept["row"].to_pylist()
+    behind = matches_of(execute(plan, kept.drop_columns("row"), own=TimeSlice(begin=cut)))
+    behind = [{name: tuple(places[row] for row in rows) for name, rows in match.items()} for match in behind]
+    assert sorted(map(repr, before + behind)) == sorted(map(repr, matches_of(execute(plan, case.events))))
 
 
 def planned(query, **settings):

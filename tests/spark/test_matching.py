@@ -61,8 +61,16 @@ def test_other_outputs(spark: SparkSession, name: str, output: str) -> None:
     assert_same(spread(spark, table, 3), QUERIES[name], output=output)
 
 
-@pytest.mark.parametrize("after_match", ["skip_past_last", "skip_to_next"])
-@pytest.mark.parametrize("name", ["derived key", "both", "any match", "branches"])
+@pytest.mark.parametrize(
+    ("name", "after_match"),
+    [
+        ("derived key", "skip_past_last"),
+        ("both", "skip_past_last"),
+        ("any match", "skip_past_last"),
+        ("any match", "skip_to_next"),
+        ("branches", "skip_to_next"),
+    ],
+)
 def test_after_match(spark: SparkSession, name: str, after_match: str) -> None:
     """Streams are those of partition_by, wherever derived keys would send their events."""
     frame = spread(spark, streams(200, seed=5), 4)
