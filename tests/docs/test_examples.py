@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import doctest
+import re
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from gpu_cep.analysis.functions import ALIASES, HOST_FUNCTIONS, KERNEL_FUNCTIONS
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ["builder.md"]
+PAGES = ["builder.md", "language.md", "mapping.md"]
 MODULES = [f"gpu_cep.lang.builder.{name}" for name in ("expressions", "functions", "patterns")]
 
 
@@ -25,3 +28,11 @@ def test_docstrings(module: str) -> None:
     result = doctest.testmod(import_module(module))
     assert result.attempted
     assert not result.failed
+
+
+def test_all_scalar_functions_are_listed() -> None:
+    text = (DOCS / "language.md").read_text(encoding="utf-8")
+    section = text.split("### Scalar functions\n")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    listed = re.findall(r"`(\w+)\(", " ".join(rows))
+    assert sorted(set(listed)) == sorted({*KERNEL_FUNCTIONS, *HOST_FUNCTIONS, *ALIASES})
