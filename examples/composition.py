@@ -64,7 +64,8 @@ def cascades(match: Callable[..., Any], events: Any) -> Any:
 
 def main() -> None:
     for found in cascades(cep.match, readings()).to_pylist():
-        print(f"{found['match_start']:%H:%M}  machine {found['origin']} ({found['before']['celsius']} °C before) rises to {found['degrees']}")
+        origin, before = found["origin"], found["before"]["celsius"]
+        print(f"{found['match_start']:%H:%M}  machine {origin} ({before} °C before) rises to {found['degrees']}")
         print(f"       its neighbour follows {found['delay'].seconds // 60} minutes later, peaks {found['rise']:+} °C")
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Profile", "as_query", "explain", "make_options", "make_plan", "match", "name_tuple", "parse"]
 
 Names = str | Sequence[str] | None
+Functions = Mapping[str, Callable[..., Any]] | None
 RESULTS = ("arrow", "cudf")
 
 
@@ -51,6 +52,7 @@ def match(
     max_matches: int | None = None,
     max_steps: int | None = None,
     prune: bool | Iterable[str] = True,
+    functions: Functions = None,
     threads: int | None = None,
     profile: Profile | None = None,
 ) -> Any:
@@ -119,6 +121,11 @@ def match(
         Which pruning steps may be used: True (all), False (none) or some of
         ``filter``, ``partition``, ``summary``, ``chain``. The matches are the
         same either way.
+    functions
+        Functions that conditions and RETURN may call, by name: Python
+        functions of numbers and truth values that Numba can compile. NULL
+        among the arguments gives NULL, and so does None. They are compiled
+        and run on the CPU.
     threads
         How many threads to use (default: all cores of the process).
     profile
@@ -147,7 +154,7 @@ def match(
     _check_threads(threads)
     settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions)
     _check_engine(settings)
     hand_over = _result_form(result)
     table = read_events(events)
@@ -205,6 +212,7 @@ def explain(
     output: str = "matches",
     columns: Names = None,
     prune: bool | Iterable[str] = True,
+    functions: Functions = None,
     threads: int | None = None,
 ) -> Explanation:
     """How a query will be answered, as an object that prints itself; the keywords are those of :func:`match`.
@@ -216,7 +224,7 @@ def explain(
     query = as_query(pattern)
     _check_threads(threads)
     settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions)
     if events is None:
         return Explanation(query, None)
     from gpu_cep.engine.choice import bytes_per_event, choose_engine
@@ -287,9 +295,18 @@ def name_tuple(names: Names, argument: str = "columns") -> tuple[str, ...]:
 
 
 def make_options(
-    timestamp: str, partition_by: Names, order_by: Names, type_column: str, strategy: str | None, ties: str, time_unit: str | None
+    timestamp: str,
+    partition_by: Names,
+    order_by: Names,
+    type_column: str,
+    strategy: str | None,
+    ties: str,
+    time_unit: str | None,
+    functions: Functions = None,
 ) -> Options:
     """The keywords of a call as options, a single name as a tuple of one."""
+    from gpu_cep.engine.functions import result_type, scalar_functions
+
     required = {"timestamp": timestamp, "type_column": type_column, "ties": ties}
     optional = {"strategy": strategy, "time_unit": time_unit}
     _check_texts(required | {argument: value for argument, value in optional.items() if value is not None})
@@ -301,6 +318,8 @@ def make_options(
         strategy=strategy,
         ties=ties,
         time_unit=time_unit,
+        functions=scalar_functions(functions),
+        result_type=result_type,
     )
 
 

@@ -23,7 +23,7 @@ ROAD = ["gpu_cep.errors", "gpu_cep.lang", "gpu_cep.analysis", "gpu_cep.plan", "g
 BELOW = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)} | {
     "gpu_cep.errors": {"gpu_cep.lang.ast"},
     "gpu_cep.engine": {*ROAD[:4], "gpu_cep_kernels"},
-    "gpu_cep.engine.brute_force": {*ROAD[:5], "gpu_cep.testing.oracle"},
+    "gpu_cep.engine.brute_force": {*ROAD[:5], "gpu_cep.testing.expressions", "gpu_cep.testing.oracle"},
     "gpu_cep.testing": {*ROAD[:2]},
     "gpu_cep.testing.kernel_cases": {"gpu_cep_kernels"},
     "gpu_cep.testing.strict_arrays": {"gpu_cep_kernels"},
@@ -39,6 +39,7 @@ LAZY = {
 # Where a third-party package may be imported; numpy may be everywhere.
 HOMES = {
     "numba": {"gpu_cep_kernels.jit"},
+    "llvmlite": {"gpu_cep_kernels.jit"},
     "cupy": {"gpu_cep_kernels"},
     "rmm": {"gpu_cep_kernels.rmm_pool"},
     "cudf": {"gpu_cep.engine.device.cudf"},
@@ -52,6 +53,7 @@ HOMES = {
         "gpu_cep_spark",
         # where tables come in …
         "gpu_cep.engine.columns",
+        "gpu_cep.engine.computed",
         "gpu_cep.engine.device.columns",
         "gpu_cep.engine.device.cudf",
         "gpu_cep.engine.device.resident",
@@ -59,6 +61,7 @@ HOMES = {
         "gpu_cep.engine.footprint",
         "gpu_cep.engine.encodings",
         "gpu_cep.engine.host_functions",
+        "gpu_cep.engine.lists",
         "gpu_cep.engine.run",
         "gpu_cep.engine.slices",
         "gpu_cep.engine.tables",

@@ -46,7 +46,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     """
     faults = Faults()
     found = primitives(query.pattern, faults)
-    scope = Scope(schema, _variables(found), Clause.WHERE, faults, [])
+    scope = Scope(schema, _variables(found), Clause.WHERE, faults, [], options.functions, options.result_type)
     timestamp = _timestamp(options.timestamp, scope)
     partition_by = _key_columns(_partition_by(query, options, faults), "partition_by", scope)
     order_by = _key_columns(options.order_by, "order_by", scope)

@@ -8,7 +8,9 @@ the pattern, columns by their place in the schema; computed columns follow.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 from gpu_cep.analysis.types import DataType, Schema
 from gpu_cep.lang.ast import Span
@@ -47,6 +49,22 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class ScalarFunction:
+    """A function that the caller brings: plain Python, compiled where it runs.
+
+    It takes `minimum` to `maximum` arguments. `digest` tells its code and
+    what that reads from other functions: two of one name and digest are one
+    function, in whichever process.
+    """
+
+    name: str
+    digest: str
+    minimum: int
+    maximum: int
+    body: Callable[..., Any] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """`name` applied to `arguments`.
 
@@ -61,11 +79,14 @@ class Operation:
     * ``and or not`` — BOOLEAN, three-valued
     * ``cast`` — to `type`: INTEGER→FLOAT, INTEGER→DECIMAL, DECIMAL→FLOAT, DECIMAL→wider scale, DATE→TIMESTAMP,
       TIMESTAMP→finer unit, DURATION→finer unit, DURATION→FLOAT (its ticks)
+    * ``call`` — `function` of INTEGER, FLOAT and BOOLEAN operands; an exception that it raises is an EventError
+    * ``dot`` — the inner product of two lists, less the mean of each, in the order of positions (NULL counts as zeros)
     """
 
     name: str
     arguments: tuple[Bound, ...]
     type: DataType
+    function: ScalarFunction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +123,30 @@ class ComputedColumn:
     column: int
     constants: tuple[Constant, ...]
     type: DataType
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """What it is computed from."""
+        return (self.column,)
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedExpression:
+    """A column computed once, on the host: the value of `expression`, which reads `columns` of one event (its variable is 0).
+
+    `text` is how the query first writes it.
+    """
+
+    expression: Operation
+    columns: tuple[int, ...]
+    text: str = field(compare=False)
+
+    @property
+    def type(self) -> DataType:
+        return self.expression.type
+
+
+Computed = ComputedColumn | ComputedExpression
 
 
 class ConditionKind(enum.Enum):
@@ -221,7 +266,7 @@ class BoundQuery:
     """
 
     schema: Schema
-    computed: tuple[ComputedColumn, ...]
+    computed: tuple[Computed, ...]
     variables: tuple[EventVariable, ...]
     branches: tuple[Branch, ...]
     conditions: tuple[Condition, ...]
@@ -238,6 +283,24 @@ class BoundQuery:
     def positives(self) -> tuple[EventVariable, ...]:
         """The variables that matches bind events to."""
         return tuple(variable for variable in self.variables if not variable.negated)
+
+    def column_name(self, column: int) -> str:
+        """How messages call an attribute or a computed column."""
+        width = len(self.schema.attributes)
+        if column < width:
+            return self.schema.attributes[column].name
+        match self.computed[column - width]:
+            case ComputedExpression(text=text):
+                return text
+            case ComputedColumn(function=function, column=source):
+                return f"{function}({self.column_name(source)})"
+
+    def input_columns(self, column: int) -> tuple[int, ...]:
+        """The attributes that an attribute or a computed column is made of."""
+        width = len(self.schema.attributes)
+        if column < width:
+            return (column,)
+        return tuple(source for each in self.computed[column - width].columns for source in self.input_columns(each))
 
     def column_type(self, column: int) -> DataType:
         """The type of an attribute or a computed column."""

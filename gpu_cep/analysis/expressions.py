@@ -43,6 +43,11 @@ def bind_operand(node: Expression, scope: Scope) -> Bound:
     return references.operand(bind_expression(node, scope), node, scope)
 
 
+def bind_list(node: Expression, scope: Scope) -> Bound:
+    """`node`, bound, if it is a list of a fixed number of numbers."""
+    return references.fixed_list(bind_expression(node, scope), node, scope)
+
+
 def bind_condition(node: Expression, scope: Scope) -> Bound:
     """`node`, bound, if it is true or false."""
     condition = bind_operand(node, scope)
@@ -83,7 +88,8 @@ def _(node: Aggregate, scope: Scope) -> Bound:
 
 @bind_expression.register
 def _(node: Call, scope: Scope) -> Bound:
-    return functions.apply(node, tuple(bind_operand(argument, scope) for argument in node.arguments), scope)
+    bind_argument = bind_list if node.function == "corr" else bind_operand
+    return functions.apply(node, tuple(bind_argument(argument, scope) for argument in node.arguments), scope)
 
 
 @bind_expression.register

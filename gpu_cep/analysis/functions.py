@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gpu_cep.analysis.bound import Bound, ComputedColumn, Constant, Field, Operation
+from gpu_cep.analysis.bound import Aggregation, Bound, ComputedColumn, Constant, Field, Operation, ScalarFunction
+from gpu_cep.analysis.calls import called, computed_once
 from gpu_cep.analysis.coercion import FAULTY, INSTANT, NUMERIC, cast, cast_all, common_type
 from gpu_cep.analysis.operators import arithmetic, describe, operation
 from gpu_cep.analysis.scope import Scope
@@ -45,9 +46,10 @@ class HostFunction:
 def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
     """The function of `call` over its bound arguments."""
     name = ALIASES.get(call.function, call.function)
-    function = KERNEL_FUNCTIONS.get(name) or HOST_FUNCTIONS.get(name)
+    own = {function.name: function for function in scope.functions}
+    function = KERNEL_FUNCTIONS.get(name) or HOST_FUNCTIONS.get(name) or own.get(name)
     if function is None:
-        scope.faults.unknown("function", call.function, (*KERNEL_FUNCTIONS, *HOST_FUNCTIONS), call.span)
+        scope.faults.unknown("function", call.function, (*own, *KERNEL_FUNCTIONS, *HOST_FUNCTIONS), call.span)
         return FAULTY
     minimum, maximum = _arity(function)
     if not minimum <= len(arguments) <= maximum:
@@ -55,11 +57,13 @@ def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
         return FAULTY
     if isinstance(function, KernelFunction):
         return function.body(call, arguments, scope)
+    if isinstance(function, ScalarFunction):
+        return called(function, call, arguments, scope)
     return _computed(name, function, call, arguments, scope)
 
 
-def _arity(function: KernelFunction | HostFunction) -> tuple[int, int]:
-    if isinstance(function, KernelFunction):
+def _arity(function: KernelFunction | HostFunction | ScalarFunction) -> tuple[int, int]:
+    if isinstance(function, KernelFunction | ScalarFunction):
         return function.minimum, function.maximum
     maximum = 1 + len(function.constants)
     return maximum - function.optional, maximum
@@ -70,7 +74,7 @@ def _count(minimum: int, maximum: int) -> str:
         return f"at least {minimum} arguments"
     if minimum == maximum:
         return f"{minimum} argument{'s' if minimum > 1 else ''}"
-    return f"{minimum} or {maximum} arguments"
+    return f"{minimum} {'or' if maximum == minimum + 1 else 'to'} {maximum} arguments"
 
 
 def _misfit(call: Call, argument: Bound, scope: Scope) -> Bound:
@@ -156,6 +160,26 @@ def _remainder(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
     return arithmetic("%", arguments[0], arguments[1], scope, call.span)
 
 
+def _correlation(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
+    """Pearson's: the inner product of both lists less their means, by the root of the product of those that each has with itself."""
+    left, right = arguments
+    if not isinstance(left, Field | Aggregation) or not isinstance(right, Field | Aggregation):
+        return FAULTY
+    if left.type.length != right.type.length:
+        lengths = f"{left.type.length} and {right.type.length}"
+        scope.faults.error(f"corr() takes lists of one length, not of {lengths}", call.span)
+        return FAULTY
+    product = Operation("dot", arguments, FLOAT)
+    scale = Operation("mul", (_variation(left, scope), _variation(right, scope)), FLOAT)
+    return computed_once(Operation("div", (product, Operation("sqrt", (scale,), FLOAT)), FLOAT), call, scope)
+
+
+def _variation(values: Field | Aggregation, scope: Scope) -> Bound:
+    """The sum of squares of a list less its mean; NULL where the list has no correlation with any."""
+    assert values.column is not None, "a list is an attribute's"
+    return replace(values, column=scope.compute(ComputedColumn("variation", values.column, (), FLOAT)), type=FLOAT)
+
+
 # Computed columns ------------------------------------------------------------
 
 
@@ -201,6 +225,7 @@ KERNEL_FUNCTIONS = {
     "coalesce": KernelFunction(_choice, 1, MANY),
     "nullif": KernelFunction(_choice, 2, 2),
     "mod": KernelFunction(_remainder, 2, 2),
+    "corr": KernelFunction(_correlation, 2, 2),
 }
 
 _TEXT = frozenset({Kind.STRING})
@@ -216,3 +241,5 @@ HOST_FUNCTIONS = {
     **{name: HostFunction(_CALENDAR, INTEGER) for name in ("year", "month", "day", "dayofweek")},
     **{name: HostFunction(_CLOCK, INTEGER) for name in ("hour", "minute", "second")},
 }
+
+BUILT_IN = frozenset({*KERNEL_FUNCTIONS, *HOST_FUNCTIONS, *ALIASES})

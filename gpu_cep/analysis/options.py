@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from gpu_cep.analysis.bound import ScalarFunction
+from gpu_cep.analysis.types import DataType
+
+ResultType = Callable[[ScalarFunction, tuple[DataType, ...]], DataType]
+
+
+def no_result(function: ScalarFunction, parameters: tuple[DataType, ...]) -> DataType:
+    """What stands for a compiler where there are no functions to compile."""
+    raise TypeError("there is no compiler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,6 +22,9 @@ class Options:
 
     `partition_by` and `strategy` are None where the caller leaves them to the
     text. `time_unit` is the length of one tick of a bare number timestamp.
+    `functions` are those that the caller brings; `result_type` says what one
+    gives for arguments of these types, or raises TypeError with the reason
+    why it cannot be compiled for them.
     """
 
     timestamp: str = "ts"
@@ -20,3 +34,5 @@ class Options:
     strategy: str | None = None
     ties: str = "strict"
     time_unit: str | None = None
+    functions: tuple[ScalarFunction, ...] = ()
+    result_type: ResultType = no_result

@@ -11,6 +11,8 @@ from gpu_cep.lang.format import format_expression
 
 EVENT = DataType(Kind.OTHER, name="event")
 
+_OF_ANY_LENGTH = "cast the column to a fixed-size list; under Spark, which has none, give the length in the column's metadata"
+
 IN_WHERE = "WHERE reads v.attr, v[i].attr, v[i-1].attr, v[1].attr, v[v.LEN].attr and aggregates"
 
 
@@ -110,6 +112,16 @@ def operand(bound: Bound, node: Expression, scope: Scope) -> Bound:
         scope.faults.refuse(construct, f"decimals up to {MAX_DIGITS} digits are exact", node.span)
         return FAULTY
     return bound
+
+
+def fixed_list(bound: Bound, node: Expression, scope: Scope) -> Bound:
+    """`bound`, if it is a list of numbers whose length its type says."""
+    bound = single_value(bound, node, scope)
+    if bound == FAULTY or bound.type.length:
+        return bound
+    hint = _OF_ANY_LENGTH if str(bound.type).startswith(("list", "large_list")) else None
+    scope.faults.error(f"{format_expression(node)} is of type {bound.type}, not a fixed-size list of numbers", node.span, hint)
+    return FAULTY
 
 
 def _misplaced(node: Expression, scope: Scope) -> Bound:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from gpu_cep.analysis.bound import ComputedColumn, EventVariable
+from gpu_cep.analysis.bound import Computed, ComputedExpression, EventVariable, ScalarFunction
 from gpu_cep.analysis.faults import Faults
+from gpu_cep.analysis.options import ResultType, no_result
 from gpu_cep.analysis.types import Attribute, Schema
 from gpu_cep.lang.ast import Span
 
@@ -23,14 +24,17 @@ class Scope:
     """What names mean in one query.
 
     `faults` and `computed` are the query's own collections: they grow as its
-    expressions are bound.
+    expressions are bound. `functions` and `result_type` are those of the
+    options.
     """
 
     schema: Schema
     variables: tuple[EventVariable, ...]
     clause: Clause
     faults: Faults
-    computed: list[ComputedColumn]
+    computed: list[Computed]
+    functions: tuple[ScalarFunction, ...] = ()
+    result_type: ResultType = no_result
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,9 +60,11 @@ class Scope:
         if number < len(schema_columns):
             return schema_columns[number]
         computed = self.computed[number - len(schema_columns)]
+        if isinstance(computed, ComputedExpression):
+            return Attribute(computed.text, computed.type)
         return Attribute(f"{computed.function}({self.column(computed.column).name})", computed.type)
 
-    def compute(self, column: ComputedColumn) -> int:
+    def compute(self, column: Computed) -> int:
         """The number of computed column `column`, which is appended unless it is there."""
         if column not in self.computed:
             self.computed.append(column)

@@ -32,7 +32,8 @@ class DataType:
 
     `scale` and `precision` belong to DECIMAL; `unit` (s, ms, us, ns) to
     TIMESTAMP and DURATION; `zone` to TIMESTAMP (None: without zone); `name` is
-    how the type is called in messages (the Arrow name for OTHER).
+    how the type is called in messages (the Arrow name for OTHER). `length` is
+    that of OTHER's lists of a fixed number of numbers, 0 for all else.
     """
 
     kind: Kind
@@ -41,6 +42,7 @@ class DataType:
     unit: str = ""
     zone: str | None = None
     name: str = ""
+    length: int = 0
 
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:

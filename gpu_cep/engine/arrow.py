@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.analysis.types import DataType, Kind
-from gpu_cep.engine.columns import Array
+
+Array = npt.NDArray[Any]
+
 
 _PLAIN = {
     Kind.NULL: pa.null(),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import pyarrow as pa
 
+from gpu_cep.analysis.bound import Bound, ComputedExpression, Operation, ScalarFunction
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.device.resident import ResidentTable
@@ -13,9 +16,10 @@ from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.results import count_table, match_table
 from gpu_cep.engine.streams import load_times, tie_ranks
 from gpu_cep.engine.tables import on_host
-from gpu_cep.errors import MatchLimitExceeded
+from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
 from gpu_cep.lang.ast import Query
 from gpu_cep.plan.plan import Plan
+from gpu_cep.testing.expressions import Kind, Scalar
 from gpu_cep.testing.oracle import matches as oracle_matches
 
 
@@ -36,6 +40,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
         query, table,
         timestamp=options.timestamp, partition_by=options.partition_by, order_by=options.order_by, type_column=options.type_column,
         strategy=options.strategy, ties=options.ties, time_unit=options.time_unit, after_match=plan.settings.after_match,
+        functions=_scalars(plan, options.functions),
     )  # fmt: skip
     limit = plan.settings.max_matches
     if limit is not None and len(found) > limit:
@@ -52,6 +57,28 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
         return count_table(plan, columns, np.empty(0, np.int64), np.array([len(matches)]))
     borders = np.flatnonzero(np.diff(streams, prepend=-1))
     return count_table(plan, columns, rows[matches.first[borders]], np.diff(borders, append=len(streams)))
+
+
+def _scalars(plan: Plan, functions: Iterable[ScalarFunction]) -> dict[str, Scalar]:
+    """The functions that conditions call, as the oracle takes them."""
+    conditions = [condition.expression for condition in plan.query.conditions]
+    expressions = [each.expression for each in plan.query.computed if isinstance(each, ComputedExpression)]
+    found: dict[str, Scalar] = {}
+    for call in (call for expression in (*conditions, *expressions) for call in _calls(expression)):
+        assert call.function is not None, "a call is a function's"
+        kind = Kind(call.type.kind.value)
+        if found.setdefault(call.function.name, Scalar(call.function.body, kind)).kind is not kind:
+            raise UnsupportedError(f"algorithm='brute_force': {call.function.name}() gives numbers of two types; supported: one type")
+    # the result of a call that the plan knows no more is NULL
+    return {function.name: Scalar(function.body, Kind.NULL) for function in functions} | found
+
+
+def _calls(expression: Bound) -> Iterator[Operation]:
+    if isinstance(expression, Operation):
+        if expression.function is not None:
+            yield expression
+        for argument in expression.arguments:
+            yield from _calls(argument)
 
 
 def _flat(plan: Plan, found: list[dict[str, tuple[int, ...]]], place: Indices) -> Matches:

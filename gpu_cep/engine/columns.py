@@ -11,10 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import BoundQuery
+from gpu_cep.analysis.bound import BoundQuery, Computed, ComputedExpression
 from gpu_cep.analysis.types import DataType, Kind
+from gpu_cep.engine.computed import compute_expression
 from gpu_cep.engine.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.host_functions import compute_column
+from gpu_cep.engine.lists import centred, stacked_lists
 from gpu_cep.errors import EventError
 
 Array = npt.NDArray[Any]
@@ -64,11 +66,7 @@ class EventColumns:
 
     def name(self, column: int) -> str:
         """How the column is called in messages."""
-        width = len(self.query.schema.attributes)
-        if column < width:
-            return self.query.schema.attributes[column].name
-        computed = self.query.computed[column - width]
-        return f"{computed.function}({self.name(computed.column)})"
+        return self.query.column_name(column)
 
     def type(self, column: int) -> DataType:
         """The column's data type."""
@@ -82,9 +80,18 @@ class EventColumns:
                 source = self.table.column(column)
                 self._arrow[column] = _one_array(source) if isinstance(source, pa.ChunkedArray) else source.to_arrow()
             else:
-                computed = self.query.computed[column - width]
-                self._arrow[column] = compute_column(computed, self.arrow(computed.column))
+                self._arrow[column] = self._computed(self.query.computed[column - width])
         return self._arrow[column]
+
+    def _computed(self, computed: Computed) -> pa.Array:
+        if isinstance(computed, ComputedExpression):
+            return compute_expression(computed, self)
+        return compute_column(computed, self.arrow(computed.column))
+
+    def vectors(self, wanted: tuple[int, ...], rows: Array) -> Array:
+        """Columns of fixed-size lists, each list less its mean, at some rows, as [column, row, position]."""
+        places = pa.array(rows) if wanted else None
+        return stacked_lists([centred(self.take(column, places)) for column in wanted], len(rows))
 
     def take(self, column: int, rows: pa.Array) -> pa.Array:
         """The column's values at `rows`, in its own type."""

@@ -76,10 +76,10 @@ def _leaf_bytes(columns: EventColumns, leaf: Bound, carried: int) -> int:
 
 
 def _row_bytes(columns: EventColumns, column: int) -> int:
-    """Mean bytes of a column's value, rounded up; those of a computed column as of the column it is computed from."""
+    """Mean bytes of a column's value, rounded up; those of a computed column as of the largest it is computed from."""
     attributes = len(columns.query.schema.attributes)
     if column >= attributes:
-        return _row_bytes(columns, columns.query.computed[column - attributes].column)
+        return max(_row_bytes(columns, source) for source in columns.query.computed[column - attributes].columns)
     values = columns.table.column(column)
     if pa.types.is_dictionary(values.type):
         return int(values.type.index_type.bit_width) // 8

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound import ComputedColumn
+from gpu_cep.engine.lists import variation
 
 
 def _substring(array: pa.Array, start: int, length: int | None = None) -> pa.Array:
@@ -37,6 +38,7 @@ HOST_FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
     "cos": _float(pc.cos),
     "tan": _float(pc.tan),
     "power": lambda array, exponent: pc.power(array.cast(pa.float64()), float(exponent)),
+    "variation": variation,
     "lower": pc.utf8_lower,
     "upper": pc.utf8_upper,
     "trim": pc.utf8_trim_whitespace,

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.analysis.bound import Bound
-from gpu_cep.engine.columns import Array, EventColumns
+from gpu_cep.engine.functions import address_of
 from gpu_cep.engine.text import truth_table
 from gpu_cep.plan.plan import BankLayout
 from gpu_cep.plan.programs import Program, string_predicate_column
 from gpu_cep_kernels.expressions import CODE, evaluate_rows
 from gpu_cep_kernels.tables import ColumnBank, ProgramTable
 
+if TYPE_CHECKING:
+    from gpu_cep.engine.columns import EventColumns
+
+Array = npt.NDArray[Any]
 Tabulate = Callable[[Bound], npt.NDArray[np.uint8]]
 
 
@@ -39,6 +43,7 @@ def assemble(programs: Sequence[Program], tabulate: Tabulate) -> tuple[ProgramTa
     spans = []
     filled = 0
     for program in programs:
+        addresses = [address_of(call) for call in program.calls]
         offsets = []
         for predicate in program.lookups:
             lookups.append(tabulate(predicate))
@@ -48,9 +53,10 @@ def assemble(programs: Sequence[Program], tabulate: Tabulate) -> tuple[ProgramTa
         first = len(code)
         for operation, target, left, right in program.code:
             right = offsets[right] if operation == "lookup" else right
+            right += len(ints) + len(program.int_constants) if operation == "call" else 0
             code.append((CODE[operation], target, left + base.get(operation, 0), right))
         spans.append((first, len(code)))
-        ints += program.int_constants
+        ints += (*program.int_constants, *addresses)
         floats += program.float_constants
     table = ProgramTable(
         code=np.array(code, np.int64).reshape(-1, 4),
@@ -60,6 +66,12 @@ def assemble(programs: Sequence[Program], tabulate: Tabulate) -> tuple[ProgramTa
         registers=max((program.registers for program in programs), default=1),
     )
     return table, spans
+
+
+def failure(program: Program) -> str:
+    """What went wrong where a program failed."""
+    names = ", ".join(dict.fromkeys(f"{call.function.name}()" for call in program.calls))
+    return f"an exception of {names}, or integer overflow," if names else "integer overflow"
 
 
 def null_words(masks: Sequence[npt.NDArray[np.bool_] | None], length: int) -> npt.NDArray[np.uint64]:
@@ -92,22 +104,24 @@ def load_bank(columns: EventColumns, layout: BankLayout, rows: Array) -> ColumnB
         floats=stacked([values for values, _ in floats], len(rows), np.float64),
         int_nulls=null_words([nulls for _, nulls in ints], len(rows)),
         float_nulls=null_words([nulls for _, nulls in floats], len(rows)),
+        vectors=columns.vectors(layout.vectors, rows),
     )
 
 
 def evaluate(program: Program, table: ProgramTable, bank: ColumnBank) -> tuple[Array, npt.NDArray[np.bool_], int]:
-    """A program of one role over all rows of `bank`: values, where they are NULL, and the first row with an overflow (−1: none).
+    """A program of one role over all rows of `bank`: values, where they are NULL, and the first row at which it failed (−1: none).
 
     `table` holds that program alone.
     """
     length = bank.ints.shape[1]
     ints, floats = np.empty(length, np.int64), np.empty(length, np.float64)
-    nulls, overflowed = np.empty(length, np.bool_), np.empty(length, np.bool_)
+    nulls, failed = np.empty(length, np.bool_), np.empty(length, np.bool_)
     evaluate_rows(
         0, length, 0, table.code, program.result, table.int_constants, table.float_constants, table.lookups,
-        bank.ints, bank.floats, bank.int_nulls, bank.float_nulls, *program_scratch(np, table, 1), ints, floats, nulls, overflowed,
+        bank.ints, bank.floats, bank.int_nulls, bank.float_nulls, bank.vectors,
+        *program_scratch(np, table, 1), ints, floats, nulls, failed,
     )  # fmt: skip
-    return floats if program.is_float else ints, nulls, int(overflowed.argmax()) if overflowed.any() else -1
+    return floats if program.is_float else ints, nulls, int(failed.argmax()) if failed.any() else -1
 
 
 def program_scratch(xp: Any, table: ProgramTable, slots: int) -> tuple[Array, Array, Array, Array]:

@@ -14,8 +14,9 @@ from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Cons
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
 from gpu_cep.engine.arrow import arrow_array, arrow_type
 from gpu_cep.engine.columns import Array, EventColumns, machine_values
+from gpu_cep.engine.lists import centred, stacked_lists
 from gpu_cep.engine.matches import Indices, Matches
-from gpu_cep.engine.programs import assemble, evaluate, null_words, stacked, tabulator
+from gpu_cep.engine.programs import assemble, evaluate, failure, null_words, stacked, tabulator
 from gpu_cep.errors import EventError
 from gpu_cep.plan.plan import ReturnProgram
 from gpu_cep.plan.programs import Leaf
@@ -208,11 +209,12 @@ def _computed(planned: ReturnProgram, result: DataType, events: BoundEvents) -> 
         stacked([values for values, _ in floats], length, np.float64),
         null_words([nulls for _, nulls in ints], length),
         null_words([nulls for _, nulls in floats], length),
+        stacked_lists([centred(_leaf_array(leaf, events)) for leaf in planned.vectors], length),
     )
     table, _ = assemble([planned.program], tabulator(events.columns))
     values, nulls, failed = evaluate(planned.program, table, bank)
     if failed >= 0:
-        raise EventError("integer overflow in a RETURN item")
+        raise EventError(f"{failure(planned.program)} in a RETURN item")
     return arrow_array(values, nulls, result)
 
 

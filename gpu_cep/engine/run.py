@@ -24,6 +24,7 @@ from gpu_cep.engine.order import in_result_order, matches_by_stream
 from gpu_cep.engine.patterns import matcher_tables
 from gpu_cep.engine.phase_one import PhaseOne, Run, order_on_cpu
 from gpu_cep.engine.profile import Profile
+from gpu_cep.engine.programs import failure
 from gpu_cep.engine.results import count_table, match_table
 from gpu_cep.engine.search import ConditionOverflow, Matcher, Search, searches
 from gpu_cep.engine.selection import selected
@@ -144,7 +145,7 @@ def _each_batch(run: Run, first: PhaseOne, action: Callable[[Matcher], Callable[
         raise MatchLimitExceeded(f"{exceeded.reason}, in {window}") from None
     except ConditionOverflow as overflow:
         window = window_name(plan, columns, int(ordered.rows[overflow.start]))
-        raise EventError(f"integer overflow in {overflow.condition.text}, in {window}") from None
+        raise EventError(f"{failure(overflow.condition.program)} in {overflow.condition.text}, in {window}") from None
     # where no event was left to match, too
     run.profile.add("matches", 0)
     return parts

@@ -88,6 +88,7 @@ def order_events(
             floats=stacked(floats, len(rows), np.float64),
             int_nulls=null_words([_at(columns.null_mask(column), rows) for column in layout.ints], len(rows)),
             float_nulls=null_words([_at(columns.null_mask(column), rows) for column in layout.floats], len(rows)),
+            vectors=columns.vectors(layout.vectors, rows),
         ),
         keys_ordered=keys.ranks is not None,
     )

@@ -48,7 +48,15 @@ def type_of(arrow: pa.DataType) -> DataType:
         return timestamp(arrow.unit, arrow.tz)
     if pa.types.is_duration(arrow):
         return duration(arrow.unit)
-    return DataType(Kind.OTHER, name=str(arrow))
+    return DataType(Kind.OTHER, name=str(arrow), length=_length(arrow))
+
+
+def _length(arrow: pa.DataType) -> int:
+    """The length of a fixed-size list of integers or floats, 0 for other types."""
+    if not pa.types.is_fixed_size_list(arrow):
+        return 0
+    numeric = pa.types.is_integer(arrow.value_type) or pa.types.is_floating(arrow.value_type)
+    return int(arrow.list_size) if numeric else 0
 
 
 _PLAIN = (

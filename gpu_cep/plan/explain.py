@@ -102,12 +102,7 @@ def _window(query: BoundQuery) -> str:
 
 
 def _columns(query: BoundQuery, columns: tuple[int, ...]) -> str:
-    return ", ".join(_name(query, column) for column in columns)
-
-
-def _name(query: BoundQuery, column: int) -> str:
-    width = len(query.schema.attributes)
-    return query.schema.attributes[column].name if column < width else query.computed[column - width].function
+    return ", ".join(query.column_name(column) for column in columns)
 
 
 def _variables(query: BoundQuery, bits: int) -> str:
@@ -117,8 +112,8 @@ def _variables(query: BoundQuery, bits: int) -> str:
 def _property(query: BoundQuery, planned: CodeProperty | ComparisonProperty | ProgramProperty) -> str:
     match planned:
         case CodeProperty(column=column, predicates=predicates):
-            return f"{_variables(query, planned.bits)}: {len(predicates)} test(s) of {_name(query, column)}, once per distinct value"
+            return f"{_variables(query, planned.bits)}: {len(predicates)} test(s) of {query.column_name(column)}, once per distinct value"
         case ComparisonProperty(column=column, comparison=comparison, constant=constant, bits=bits):
-            return f"{_variables(query, bits)}: {_name(query, column)} {comparison} {constant}"
+            return f"{_variables(query, bits)}: {query.column_name(column)} {comparison} {constant}"
         case ProgramProperty(text=text, bits=bits):
             return f"{_variables(query, bits)}: {text}, by a program"

@@ -65,10 +65,11 @@ Property = CodeProperty | ComparisonProperty | ProgramProperty
 
 @dataclass(frozen=True, slots=True)
 class BankLayout:
-    """Which columns a bank holds, in order: those of int64 and those of float64."""
+    """Which columns a bank holds, in order: those of int64, those of float64, and lists of numbers."""
 
     ints: tuple[int, ...] = ()
     floats: tuple[int, ...] = ()
+    vectors: tuple[int, ...] = ()
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -156,10 +157,11 @@ class PlannedBranch:
 
 @dataclass(frozen=True, slots=True)
 class ReturnProgram:
-    """A computed RETURN item: the leaves that are its bank's int64 and float64 columns, one row per match, and the program."""
+    """A computed RETURN item: the leaves that are its bank's int64, float64 and list columns, one row per match, and the program."""
 
     ints: tuple[Leaf, ...]
     floats: tuple[Leaf, ...]
+    vectors: tuple[Leaf, ...]
     program: Program
 
 

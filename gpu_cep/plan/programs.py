@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Field, Operation
+from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Field, Operation, ScalarFunction
 from gpu_cep.analysis.types import TICKS_PER_SECOND, DataType, Kind
 from gpu_cep.errors import UnsupportedError
 
@@ -22,11 +22,20 @@ _LOGIC = frozenset("and or not".split())
 
 
 @dataclass(frozen=True, slots=True)
+class ScalarCall:
+    """The caller's function, for arguments of these types."""
+
+    function: ScalarFunction
+    parameters: tuple[DataType, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """Instructions ``(operation, target, first, second)`` with the operation by name.
 
     `lookups` are the string predicates that ``lookup`` instructions refer to
     by number; the engine tabulates them over the dictionary of their column.
+    `calls` are what ``call`` instructions refer to in the same way.
     `is_float` tells in which register file `result` is.
     """
 
@@ -34,6 +43,7 @@ class Program:
     int_constants: tuple[int, ...]
     float_constants: tuple[float, ...]
     lookups: tuple[Bound, ...]
+    calls: tuple[ScalarCall, ...]
     registers: int
     result: int
     is_float: bool
@@ -41,7 +51,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where a value stands: in a column of the int or the float bank, and the row of which role is read.
+    """Where a value stands: in a column of the int or the float bank, or of the lists, and the row of which role is read.
 
     Of an aggregate (`is_aggregate`) `column` is its number, and the role's event is the last that it counts.
     """
@@ -50,6 +60,7 @@ class Slot:
     column: int
     role: int
     is_aggregate: bool = False
+    is_vector: bool = False
 
 
 Leaf = Field | Aggregation | Binding
@@ -63,6 +74,7 @@ class _Emitter:
     ints: dict[int, int] = field(default_factory=dict)
     floats: dict[str, tuple[int, float]] = field(default_factory=dict)
     lookups: list[Bound] = field(default_factory=list)
+    calls: list[ScalarCall] = field(default_factory=list)
     registers: int = 0
 
     def emit(self, operation: str, first: int = 0, second: int = 0) -> int:
@@ -85,6 +97,7 @@ def compile_program(expression: Bound, place: Placement) -> Program:
         int_constants=tuple(emitter.ints),
         float_constants=tuple(value for _, value in emitter.floats.values()),
         lookups=tuple(emitter.lookups),
+        calls=tuple(emitter.calls),
         registers=emitter.registers,
         result=result,
         is_float=is_float(expression.type),
@@ -103,6 +116,8 @@ def _compile(expression: Bound, emitter: _Emitter) -> int:
             slot = emitter.place(expression)
             if slot.is_aggregate:
                 return emitter.emit(_aggregate_load(expression), slot.column, slot.role)
+            if slot.is_vector:
+                return emitter.emit("load_vector", slot.column, slot.role)
             if slot.column >= BANK_COLUMNS:
                 kind = "float" if slot.is_float else "other"
                 raise UnsupportedError(f"the query combines more than {BANK_COLUMNS} attributes of {kind} types; supported: {BANK_COLUMNS}")
@@ -147,14 +162,30 @@ def _compile_operation(operation: Operation, emitter: _Emitter) -> int:
         return _compile_chain("or", equalities, emitter)
     if name == "cast":
         return _compile_cast(operation, emitter)
+    if operation.function is not None:
+        return _compile_call(operation, operation.function, emitter)
     if name in _LOGIC or name in ("least", "greatest", "coalesce"):
         suffix = "" if name in _LOGIC else _suffix(operation.type)
         return _compile_chain(name + suffix, arguments, emitter)
     registers = [_compile(argument, emitter) for argument in arguments]
+    if name == "dot":
+        return emitter.emit(name, *registers)
     if name not in _INT_OR_FLOAT | _FLOAT_ONLY:
         raise TypeError(f"no instruction for operation {name!r}")
     suffix = "_float" if name in _FLOAT_ONLY else _suffix(arguments[0].type)
     return emitter.emit(name + suffix, registers[0], registers[-1])
+
+
+def _compile_call(operation: Operation, function: ScalarFunction, emitter: _Emitter) -> int:
+    """A call reads its arguments from registers that follow one another."""
+    registers = [_compile(argument, emitter) for argument in operation.arguments]
+    if registers != list(range(registers[0], registers[0] + len(registers))):
+        pairs = zip(operation.arguments, registers, strict=True)
+        registers = [emitter.emit(f"coalesce{_suffix(argument.type)}", register, register) for argument, register in pairs]
+    call = ScalarCall(function, tuple(argument.type for argument in operation.arguments))
+    if call not in emitter.calls:
+        emitter.calls.append(call)
+    return emitter.emit("call", registers[0], emitter.calls.index(call))
 
 
 def _suffix(data_type: DataType) -> str:

@@ -8,10 +8,11 @@ Equal tests of several variables are one test with several label bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from gpu_cep.analysis.bound import Bound, BoundQuery, Condition, ConditionKind, Constant, Field, Operation
-from gpu_cep.analysis.types import Kind
+from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.plan.plan import BankLayout, CodeProperty, ComparisonProperty, ProgramProperty, Property
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, mapped, string_predicate_column
 
@@ -63,7 +64,7 @@ def _anonymous(expression: Bound) -> Bound:
     """The property with its variable taken out, so that equal tests of two variables are equal."""
     match expression:
         case Operation():
-            return Operation(expression.name, tuple(_anonymous(argument) for argument in expression.arguments), expression.type)
+            return replace(expression, arguments=tuple(_anonymous(argument) for argument in expression.arguments))
         case Field():
             return Field(0, expression.column, expression.type)
     return expression
@@ -91,13 +92,20 @@ def _program(expression: Bound, bits: int, text: str) -> ProgramProperty:
 
 def place_leaves(found: tuple[Leaf, ...]) -> tuple[BankLayout, dict[Leaf, Slot]]:
     """A bank for the fields of one event, all at role 0."""
-    ints = tuple(dict.fromkeys(leaf.column for leaf in found if isinstance(leaf, Field) and not is_float(leaf.type)))
-    floats = tuple(dict.fromkeys(leaf.column for leaf in found if isinstance(leaf, Field) and is_float(leaf.type)))
-    layout = BankLayout(ints, floats)
+    layout = layout_of({leaf.column: leaf.type for leaf in found if isinstance(leaf, Field)})
     return layout, {leaf: slot_of(leaf, layout, 0) for leaf in found if isinstance(leaf, Field)}
+
+
+def layout_of(columns: Mapping[int, DataType]) -> BankLayout:
+    """A bank for these columns, each by its type."""
+    vectors = tuple(column for column, data_type in columns.items() if data_type.length)
+    floats = tuple(column for column, data_type in columns.items() if is_float(data_type))
+    return BankLayout(tuple(column for column in columns if column not in floats + vectors), floats, vectors)
 
 
 def slot_of(leaf: Field, layout: BankLayout, role: int) -> Slot:
     """Where a field stands in a bank of that layout."""
+    if leaf.type.length:
+        return Slot(False, layout.vectors.index(leaf.column), role, is_vector=True)
     floating = is_float(leaf.type)
     return Slot(floating, (layout.floats if floating else layout.ints).index(leaf.column), role)

@@ -16,15 +16,14 @@ from gpu_cep.analysis.conditions import reads
 from gpu_cep.analysis.types import FLOAT, INTEGER, Kind
 from gpu_cep.plan.plan import BankLayout, Part, PlannedBranch, PlannedCondition, PlannedNegation, RunningAggregate, Spread
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, mapped, string_comparisons
-from gpu_cep.plan.properties import slot_of
+from gpu_cep.plan.properties import layout_of, slot_of
 
 
 def plan_branches(query: BoundQuery, derived: tuple[int, ...]) -> tuple[tuple[PlannedBranch, ...], BankLayout]:
     """The branches and the bank that their conditions read."""
     kept = [tuple(_expanded(condition, query) for condition in _kept(branch, derived)) for branch in query.branches]
     columns = dict.fromkeys(column for conditions in kept for condition in conditions for column in _columns(condition.expression))
-    floats = tuple(column for column in columns if is_float(query.column_type(column)))
-    layout = BankLayout(ints=tuple(column for column in columns if column not in floats), floats=floats)
+    layout = layout_of({column: query.column_type(column) for column in columns})
     planned = (_planned(branch, conditions, query, layout) for branch, conditions in zip(query.branches, kept, strict=True))
     return tuple(planned), layout
 
@@ -44,8 +43,8 @@ def _expanded(condition: Condition, query: BoundQuery) -> Condition:
 def _without_averages(expression: Bound, query: BoundQuery) -> Bound:
     """Averages as what they are: the sum divided by the count, as floats."""
     match expression:
-        case Operation(name=name, arguments=arguments, type=data_type):
-            return Operation(name, tuple(_without_averages(argument, query) for argument in arguments), data_type)
+        case Operation(arguments=arguments):
+            return replace(expression, arguments=tuple(_without_averages(argument, query) for argument in arguments))
         case Aggregation(function="avg", variable=variable, column=int() as column, running=running):
             source = query.column_type(column)
             # a decimal's unscaled values are summed, and its scale comes last, as in RETURN

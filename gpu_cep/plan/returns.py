@@ -22,10 +22,13 @@ def plan_return(expression: Bound) -> ReturnProgram | None:
     if not isinstance(expression, Operation) and not (isinstance(expression, Constant) and not isinstance(expression.value, str)):
         return None
     found = leaves(expression)
-    ints = tuple(leaf for leaf in found if not is_float(leaf.type))
+    vectors = tuple(leaf for leaf in found if leaf.type.length)
     floats = tuple(leaf for leaf in found if is_float(leaf.type))
+    ints = tuple(leaf for leaf in found if leaf not in floats + vectors)
 
     def place(leaf: Leaf) -> Slot:
+        if leaf in vectors:
+            return Slot(False, vectors.index(leaf), 0, is_vector=True)
         return Slot(is_float(leaf.type), (floats if is_float(leaf.type) else ints).index(leaf), 0)
 
-    return ReturnProgram(ints, floats, compile_program(expression, place))
+    return ReturnProgram(ints, floats, vectors, compile_program(expression, place))

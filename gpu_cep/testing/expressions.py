@@ -20,7 +20,7 @@ from __future__ import annotations
 import enum
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -39,6 +39,7 @@ from gpu_cep.testing.values import (
     Value,
     checked,
     conjunction,
+    correlation,
     disjunction,
     is_like,
     negation,
@@ -58,6 +59,7 @@ class Kind(enum.Enum):
     TIME = "time"
     ZONED_TIME = "time with zone"
     DURATION = "duration"
+    LIST = "fixed-size list of numbers"
     OTHER = "other"
 
 
@@ -91,7 +93,20 @@ class Meaning:
     value: Callable[[Assignment], Value]
 
 
-Schema = Mapping[str, Kind]
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A function that the caller brings, and the kind of its result."""
+
+    body: Callable[..., Value]
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What names in expressions stand for: attributes of these kinds, and functions."""
+
+    kinds: Mapping[str, Kind]
+    functions: Mapping[str, Scalar] = field(default_factory=dict)
 
 
 def meaning(expression: ast.Expression, schema: Schema) -> Meaning:
@@ -187,11 +202,11 @@ def _aggregate_kind(function: str, kind: Kind) -> Kind:
 
 def attribute_kind(name: str, schema: Schema) -> Kind:
     """The kind of attribute `name`; PatternError if conditions cannot read it."""
-    if name not in schema:
+    if name not in schema.kinds:
         raise PatternError(f"unknown attribute {name!r}")
-    if schema[name] is Kind.OTHER:
+    if schema.kinds[name] is Kind.OTHER:
         raise PatternError(f"attribute {name!r} has a type that conditions cannot read")
-    return schema[name]
+    return schema.kinds[name]
 
 
 # Logic -----------------------------------------------------------------------
@@ -303,6 +318,11 @@ def _time_arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
 def _(expression: ast.Call, schema: Schema) -> Meaning:
     arguments = [_meaning(argument, schema) for argument in expression.arguments]
     name = expression.function
+    if name in schema.functions:
+        return _called(schema.functions[name], arguments)
+    if name == "corr" and len(arguments) == 2:
+        _require(arguments, (Kind.LIST,), name)
+        return _strict(Kind.FLOAT, correlation, *arguments)
     if name in CHOICES and len(arguments) >= 1 and (name != "nullif" or len(arguments) == 2):
         kind = common(argument.kind for argument in arguments)
         cast = [_as(kind, argument) for argument in arguments]
@@ -320,6 +340,13 @@ def _(expression: ast.Call, schema: Schema) -> Meaning:
         kind = Kind.INTEGER if name == "length" else Kind.STRING
         return _strict(kind, STRING_FUNCTIONS[name], arguments[0])
     raise UnsupportedError(f"the oracle does not compute {name}() of {len(arguments)} arguments")
+
+
+def _called(function: Scalar, arguments: Sequence[Meaning]) -> Meaning:
+    _require(arguments, (Kind.INTEGER, Kind.FRACTION, Kind.FLOAT, Kind.BOOLEAN), "a function")
+    given = [_as(Kind.FLOAT, argument) if argument.kind is Kind.FRACTION else argument for argument in arguments]
+    result = _strict(function.kind, function.body, *given)
+    return _as(function.kind, result)
 
 
 # Kinds -----------------------------------------------------------------------

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast
+from gpu_cep.testing.expressions import Scalar
 from gpu_cep.testing.patterns import Pattern, pattern_of
 from gpu_cep.testing.problems import Problem, order_test, window_length, window_test
 from gpu_cep.testing.selection import STRATEGIES
@@ -39,6 +40,7 @@ def matches(
     ties: str = "strict",
     after_match: str = "all",
     time_unit: str | None = None,
+    functions: Mapping[str, Scalar] | None = None,
     limit: int = 200_000,
 ) -> list[Match]:
     """All matches of `query` in `events`, in the order of SPEC section 3.
@@ -49,6 +51,8 @@ def matches(
         A query over events.
     events, timestamp, partition_by, order_by, type_column, strategy, ties, after_match, time_unit
         As in :func:`gpu_cep.match`.
+    functions
+        Those that the query may call, with the kind of what they give.
     limit
         How many substitutions (for all strategies but skip_till_any_match:
         partial matches) may be tried per stream and branch; a stream with
@@ -64,7 +68,7 @@ def matches(
     find = _known("strategy", name, STRATEGIES)
     select = _known("after_match", after_match, AFTER_MATCH)
     keys = _agreed("partition_by", query.partition_by, _names(partition_by)) or ()
-    pattern = pattern_of(query, schema_of(events), type_column)
+    pattern = pattern_of(query, schema_of(events, functions or {}), type_column)
     parts = streams(events, timestamp, keys, _names(order_by))
     length = window_length(query.within, events.schema.field(timestamp).type, time_unit)
     matched = []

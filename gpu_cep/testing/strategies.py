@@ -16,7 +16,7 @@ from gpu_cep.testing.drawn_conditions import conditions
 from gpu_cep.testing.drawn_patterns import ALL_OPERATORS, ALPHABETS, OPERATORS, QUANTIFIERS, patterns, variables
 from gpu_cep.testing.drawn_tables import CLOCKS, Clock, event_tables, scattered_table
 from gpu_cep.testing.drawn_trends import TYPES, trends
-from gpu_cep.testing.expressions import Kind
+from gpu_cep.testing.expressions import Kind, Schema
 from gpu_cep.testing.patterns import pattern_of
 
 
@@ -55,7 +55,7 @@ def queries(
 def _needs_window(pattern: str) -> bool:
     """Whether a negation of the PATTERN clause is open on a side."""
     try:
-        pattern_of(parse(pattern), {"type": Kind.STRING}, "type")
+        pattern_of(parse(pattern), Schema({"type": Kind.STRING}), "type")
     except PatternError:
         return True
     return False

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep.errors import EventError, PatternError
-from gpu_cep.testing.expressions import Kind, Row, Schema
+from gpu_cep.testing.expressions import Kind, Row, Scalar, Schema
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 DAY = 86_400 * 10**9
@@ -30,9 +30,9 @@ class Stream:
     numbers: tuple[int, ...]
 
 
-def schema_of(events: pa.Table) -> Schema:
-    """The kind of each attribute."""
-    return {field.name: kind_of(field.type) for field in events.schema}
+def schema_of(events: pa.Table, functions: Mapping[str, Scalar]) -> Schema:
+    """The kind of each attribute, and the caller's functions."""
+    return Schema({field.name: kind_of(field.type) for field in events.schema}, functions)
 
 
 def streams(events: pa.Table, timestamp: str, partition_by: Sequence[str], order_by: Sequence[str]) -> list[Stream]:
@@ -102,6 +102,8 @@ def kind_of(type_: pa.DataType) -> Kind:
     """The kind of an Arrow type."""
     if pa.types.is_dictionary(type_):
         return kind_of(type_.value_type)
+    if pa.types.is_fixed_size_list(type_) and type_.list_size and kind_of(type_.value_type) in (Kind.INTEGER, Kind.FLOAT):
+        return Kind.LIST
     if pa.types.is_timestamp(type_):
         return Kind.TIME if type_.tz is None else Kind.ZONED_TIME
     for belongs, kind in KINDS.items():

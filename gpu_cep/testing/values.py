@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import localcontext
+from functools import reduce
 from typing import Any
 
-from gpu_cep.errors import EventError
+from gpu_cep.errors import EventError, PatternError
 
 Value = Any  # bool, int, float, Decimal, Fraction, str or None
 
@@ -70,6 +71,36 @@ ARITHMETIC: Mapping[str, Callable[[Any, Any], Value]] = {
     "/": _quotient,
     "%": _exact(_remainder),
 }
+
+
+def correlation(left: Sequence[Value], right: Sequence[Value]) -> float | None:
+    """Pearson's, summed in the order of positions; NULL if a number is, or if all numbers of a list are equal."""
+    if len(left) != len(right):
+        raise PatternError(f"corr takes lists of one length, not of {len(left)} and {len(right)}")
+    if None in (*left, *right) or _are_equal(left) or _are_equal(right):
+        return None
+    one, other = _differences(left), _differences(right)
+    scale = math.sqrt(_inner_product(one, one) * _inner_product(other, other))
+    return _quotient(_inner_product(one, other), scale)
+
+
+def _are_equal(values: Sequence[Value]) -> bool:
+    return all(value == values[0] for value in values)
+
+
+def _differences(values: Sequence[Value]) -> list[float]:
+    numbers = [float(value) for value in values]
+    mean = _in_order(numbers) / len(numbers)
+    return [number - mean for number in numbers]
+
+
+def _inner_product(left: Sequence[float], right: Sequence[float]) -> float:
+    return _in_order(x * y for x, y in zip(left, right, strict=True))
+
+
+def _in_order(values: Iterable[float]) -> float:
+    """The sum with one rounding after each term, which sum() does not promise."""
+    return reduce(operator.add, values, 0.0)
 
 
 def _on_finite(function: Callable[[float], float]) -> Callable[[float], float]:

@@ -103,7 +103,7 @@ def condition_holds(c: int, v: int, event: int, base: int, conditions: Any, aggr
             error = run_program(
                 programs.code, conditions.code_first[c], conditions.code_last[c],
                 programs.int_constants, programs.float_constants, programs.lookups,
-                bank.ints, bank.floats, bank.int_nulls, bank.float_nulls,
+                bank.ints, bank.floats, bank.int_nulls, bank.float_nulls, bank.vectors,
                 run.rows, run.places, run.counts, run.ints, run.floats, aggregates.missing,
                 run.int_registers, run.float_registers, run.null_registers,
             )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.jit import exact_product, exact_remainder, kernel, rule
+from gpu_cep_kernels.jit import call_scalar, exact_product, exact_remainder, kernel, rule
 from gpu_cep_kernels.rules import MINIMUM_INT, added, compare, multiplied, subtracted
 
 OPCODES = (
@@ -71,6 +71,9 @@ OPCODES = (
     "load_count",  # target ← how many events aggregate first counts at places[second]
     "load_aggregate_int",  # target ← the value of aggregate first at places[second]
     "load_aggregate_float",
+    "load_vector",  # register target ← where the vector of column first stands at rows[second]
+    "dot",  # target ← the inner product of the vectors of registers first and second
+    "call",  # target ← the function at address int_constants[second] of the registers from first on
 )
 CODE = {name: code for code, name in enumerate(OPCODES)}
 
@@ -82,10 +85,10 @@ CODE = {name: code for code, name in enumerate(OPCODES)}
     FLOOR_FLOAT, CEIL_FLOAT, ROUND_FLOAT, SQRT_FLOAT,
     EQ_INT, NE_INT, LT_INT, LE_INT, GT_INT, GE_INT, EQ_FLOAT, NE_FLOAT, LT_FLOAT, LE_FLOAT, GT_FLOAT, GE_FLOAT,
     AND, OR, NOT, IS_NULL_INT, IS_NULL_FLOAT, FLOAT_OF_INT, LOOKUP,
-    LOAD_COUNT, LOAD_AGGREGATE_INT, LOAD_AGGREGATE_FLOAT,
+    LOAD_COUNT, LOAD_AGGREGATE_INT, LOAD_AGGREGATE_FLOAT, LOAD_VECTOR, DOT, CALL,
 ) = range(len(OPCODES))  # fmt: skip
 
-OVERFLOW = 1
+OVERFLOW, RAISED = 1, 2
 
 
 @rule
@@ -205,6 +208,17 @@ def _connected(code: int, left: int, right: int, left_null: bool, right_null: bo
 
 
 @rule
+def _inner_product(vectors: Any, left: int, right: int) -> float:
+    """The sum of products, in the order of positions; a place is its column times the number of rows, plus its row."""
+    rows = vectors.shape[1]
+    left_column, right_column = left // rows, right // rows
+    total = 0.0
+    for k in range(vectors.shape[2]):
+        total += exact_product(vectors[left_column, left - left_column * rows, k], vectors[right_column, right - right_column * rows, k])
+    return total
+
+
+@rule
 def run_program(
     code: Any,
     first: int,
@@ -216,6 +230,7 @@ def run_program(
     floats: Any,
     int_nulls: Any,
     float_nulls: Any,
+    vectors: Any,
     rows: Any,
     places: Any,
     counts: Any,
@@ -226,11 +241,12 @@ def run_program(
     float_registers: Any,
     null_registers: Any,
 ) -> int:
-    """Run the instructions [first, last) of `code`; returns 0 or OVERFLOW.
+    """Run the instructions [first, last) of `code`; returns 0, or OVERFLOW and RAISED together as bits.
 
     `rows` holds the row of each role, the banks are [column, row], the null
     words have bit c set where column c of their bank is NULL (they may be
-    empty: no NULLs). Aggregate k at place d of a path counts ``counts[k, d]``
+    empty: no NULLs). `vectors` are [column, row, position], without NULLs.
+    Aggregate k at place d of a path counts ``counts[k, d]``
     events (-1: it overflowed) and is ``int_values[k, d]`` or
     ``float_values[k, d]``; `places` holds the place of each role, and
     ``stand_ins[k]`` stands for an integer that is not there.
@@ -300,6 +316,14 @@ def run_program(
         elif op == LOAD_COUNT:
             int_registers[target] = counts[a, places[b]]
             null_registers[target] = False
+        elif op == LOAD_VECTOR:
+            int_registers[target] = a * vectors.shape[1] + rows[b]
+            null_registers[target] = False
+        elif op == DOT:
+            float_registers[target] = _inner_product(vectors, int_registers[a], int_registers[b])
+            null_registers[target] = False
+        elif op == CALL:
+            error |= call_scalar(int_constants[b], int_registers, float_registers, null_registers, a, target)
         else:
             count = counts[a, places[b]]
             null_registers[target] = count == 0
@@ -325,6 +349,7 @@ def evaluate_rows(
     floats: Any,
     int_nulls: Any,
     float_nulls: Any,
+    vectors: Any,
     rows: Any,
     int_registers: Any,
     float_registers: Any,
@@ -332,13 +357,13 @@ def evaluate_rows(
     int_values: Any,
     float_values: Any,
     nulls: Any,
-    overflowed: Any,
+    failed: Any,
 ) -> None:
     """Run a program of one role for each row of the bank.
 
     Register `result` goes to ``int_values``, ``float_values`` (the one of the
-    program's type counts) and ``nulls``, row for row; ``overflowed[r]`` says
-    whether an int64 did. `rows`, [role, slot], and the registers,
+    program's type counts) and ``nulls``, row for row; ``failed[r]`` says
+    whether an int64 overflowed or a function raised. `rows`, [role, slot], and the registers,
     [register, slot], are scratch. The program reads no aggregates: what stands
     in their place has the right types, no more.
     """
@@ -347,10 +372,10 @@ def evaluate_rows(
     for r in range(low, high):
         own_rows[0] = r
         error = run_program(
-            code, 0, code.shape[0], int_constants, float_constants, tables, ints, floats, int_nulls, float_nulls,
+            code, 0, code.shape[0], int_constants, float_constants, tables, ints, floats, int_nulls, float_nulls, vectors,
             own_rows, own_rows, int_registers, int_registers, float_registers, own_rows, own_ints, own_floats, own_nulls,
         )  # fmt: skip
-        overflowed[r] = error != 0
+        failed[r] = error != 0
         int_values[r] = own_ints[result]
         float_values[r] = own_floats[result]
         nulls[r] = own_nulls[result]

@@ -8,16 +8,20 @@ declaration (see :mod:`gpu_cep_kernels.launch` and
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import inspect
+import re
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
+from llvmlite import ir
 
 from gpu_cep_kernels import entries
 
@@ -78,6 +82,15 @@ def exact_remainder(left: float, right: float) -> float:
     return np.fmod(left, right)
 
 
+def call_scalar(address: int, ints: Any, floats: Any, nulls: Any, first: int, target: int) -> int:
+    """Call what :func:`compile_scalar` made: the arguments stand in registers from `first` on, the result goes to `target`.
+
+    Returns 0, or 2 if it raised. It can be called on the CPU alone.
+    """
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)(int(address))
+    return int(function(ints.ctypes.data, floats.ctypes.data, nulls.ctypes.data, nulls.strides[0], int(first), int(target)))
+
+
 # not strict: annotations would make the signatures differ
 @numba.extending.overload(exact_product, strict=False)
 def _product_on_cpu(left: Any, right: Any) -> Callable[[float, float], float]:
@@ -87,6 +100,26 @@ def _product_on_cpu(left: Any, right: Any) -> Callable[[float, float], float]:
 @numba.extending.overload(exact_remainder, strict=False)
 def _remainder_on_cpu(left: Any, right: Any) -> Callable[[float, float], float]:
     return lambda left, right: np.fmod(left, right)
+
+
+@numba.extending.intrinsic
+def _call_address(typing: Any, address: Any, ints: Any, floats: Any, nulls: Any, step: Any, first: Any, target: Any) -> Any:
+    """A C call of the function at an address that is a number; all arguments and the result are 64-bit integers."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        word = context.get_value_type(numba.types.int64)
+        function = ir.FunctionType(word, [word] * 6).as_pointer()
+        return builder.call(builder.inttoptr(values[0], function), values[1:])
+
+    return numba.types.int64(address, ints, floats, nulls, step, first, target), generate
+
+
+@numba.extending.overload(call_scalar, strict=False, jit_options={"forceinline": True})
+def _call_on_cpu(address: Any, ints: Any, floats: Any, nulls: Any, first: Any, target: Any) -> Callable[..., int]:
+    call = cast(Callable[..., int], _call_address)
+    return lambda address, ints, floats, nulls, first, target: call(
+        address, ints.ctypes.data, floats.ctypes.data, nulls.ctypes.data, nulls.strides[0], first, target
+    )
 
 
 # What a CUDA thread does, by whether the kernel is parallel, and whether it has a slot or returns something.
@@ -193,6 +226,10 @@ def _cuda() -> Any:
         def _product_on_cuda(left: Any, right: Any) -> Callable[[float, float], float]:
             return lambda left, right: libdevice.dmul_rn(left, right)
 
+        @overload(call_scalar, target="cuda", strict=False)
+        def _call_on_cuda(address: Any, ints: Any, floats: Any, nulls: Any, first: Any, target: Any) -> Callable[..., int]:
+            return lambda address, ints, floats, nulls, first, target: 2
+
         @overload(exact_remainder, target="cuda", strict=False)
         def _remainder_on_cuda(left: Any, right: Any) -> Callable[[float, float], float]:
             return lambda left, right: libdevice.fmod(left, right)
@@ -209,3 +246,99 @@ def device_view(array: Any) -> Any:
 def external_stream(pointer: int) -> Any:
     """Another library's CUDA stream, as a launch takes it; one object for each, so that numba knows a launch again."""
     return _cuda().external_stream(pointer)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledScalar:
+    """A caller's function: where :func:`call_scalar` finds it, and the kind of its result. It lives as long as this object."""
+
+    address: int
+    result: str
+    code: Any
+
+
+_KINDS = {"i": numba.types.int64, "f": numba.types.float64, "b": numba.types.boolean}
+_REGISTERS = (numba.types.CPointer(numba.types.int64), numba.types.CPointer(numba.types.float64), numba.types.CPointer(numba.types.uint8))
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def compile_scalar(body: Callable[..., Any], kinds: str) -> CompiledScalar:
+    """`body` compiled for arguments of `kinds` (i: int64, f: float64, b: truth value), to be called from registers.
+
+    NULL in gives NULL out, and so does a result of None. Python's rules for
+    division hold; integers wrap around.
+
+    Raises
+    ------
+    TypeError
+        Numba cannot compile it, or its result is no number; one line says why.
+    """
+    function = numba.njit(body)
+    omitted = list(inspect.signature(body).parameters.values())[len(kinds) :]
+    parameters = (*(_KINDS[kind] for kind in kinds), *(numba.types.Omitted(parameter.default) for parameter in omitted))
+    try:
+        function.compile(parameters)
+        result = _result_kind(function.overloads[parameters].signature.return_type)
+        code = numba.cfunc(numba.types.int64(*_REGISTERS, *[numba.types.int64] * 3))(_from_registers(function, kinds, result))
+    except numba.core.errors.NumbaError as fault:
+        raise TypeError(_reason(fault)) from fault
+    return CompiledScalar(cast(int, code.address), result, code)
+
+
+def _result_kind(result: Any) -> str:
+    value = result.type if isinstance(result, numba.types.Optional) else result
+    if value == numba.types.boolean:
+        return "b"
+    if value in numba.types.real_domain:
+        return "f"
+    if value in numba.types.integer_domain and value != numba.types.uint64:
+        return "i"
+    raise TypeError(f"it returns {result}, which is neither a number of at most 64 bits nor a truth value")
+
+
+def _reason(fault: Exception) -> str:
+    """What numba says, without the step at which it says so, in one line."""
+    lines = [line.strip() for line in _COLOURS.sub("", str(fault)).splitlines()]
+    said = [line for line in lines if line and not line.startswith(("Failed in nopython mode", "- Resolution failure", "During: "))]
+    return said[0].rstrip(":") if said else type(fault).__name__
+
+
+def _from_registers(function: Any, kinds: str, result: str) -> Callable[..., int]:
+    """A function that reads the arguments of `function` from registers, `step` apart, and writes its result there."""
+    arguments, count, is_float = _gathered(kinds), len(kinds), result == "f"
+
+    def call(ints: Any, floats: Any, nulls: Any, step: int, first: int, target: int) -> int:
+        missing, raised = False, 0
+        for k in range(first, first + count):
+            missing = missing or nulls[k * step] != 0
+        if not missing:
+            try:
+                value = function(*arguments(ints, floats, step, first))
+                if value is None:
+                    missing = True
+                elif is_float:
+                    floats[target * step] = value
+                else:
+                    ints[target * step] = value
+            except Exception:
+                raised = 2
+        nulls[target * step] = missing
+        return raised
+
+    return call
+
+
+def _gathered(kinds: str) -> Any:
+    """A function that gives the registers of these kinds, from `first` on, as a tuple."""
+    gathered = numba.njit(lambda ints, floats, step, first: ())
+    for place, kind in enumerate(kinds):
+        gathered = _with_register(gathered, place, kind)
+    return gathered
+
+
+def _with_register(others: Any, place: int, kind: str) -> Any:
+    if kind == "f":
+        return numba.njit(lambda ints, floats, step, first: (*others(ints, floats, step, first), floats[(first + place) * step]))
+    if kind == "b":
+        return numba.njit(lambda ints, floats, step, first: (*others(ints, floats, step, first), ints[(first + place) * step] != 0))
+    return numba.njit(lambda ints, floats, step, first: (*others(ints, floats, step, first), ints[(first + place) * step]))

@@ -39,12 +39,16 @@ class PatternTable(NamedTuple):
 
 
 class ColumnBank(NamedTuple):
-    """Columns as two matrices [column, row] with a word of NULL bits per row for each; the words may be empty: no NULLs."""
+    """Columns as two matrices [column, row] with a word of NULL bits per row for each; the words may be empty: no NULLs.
+
+    `vectors` [column, row, position] are lists of one length, or filled up with zeros; a NULL is all zeros.
+    """
 
     ints: Ints
     floats: Floats
     int_nulls: Words
     float_nulls: Words
+    vectors: Floats
 
 
 class ProgramTable(NamedTuple):

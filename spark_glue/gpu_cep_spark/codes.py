@@ -73,7 +73,7 @@ def _read_otherwise(planned: Plan) -> set[int]:
     properties = set(_properties(query))
     # what breaks ties may be coded: the constants keep their order
     rest = replace(query, conditions=tuple(c for c in query.conditions if c not in properties), order_by=())
-    return {*columns_read(rest, planned.settings), *(computed.column for computed in query.computed)}
+    return {*columns_read(rest, planned.settings), *(column for computed in query.computed for column in computed.columns)}
 
 
 def _demanded(query: BoundQuery, number: int) -> bool:

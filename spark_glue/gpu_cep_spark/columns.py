@@ -14,8 +14,8 @@ def columns_read(query: BoundQuery, settings: Settings) -> tuple[int, ...]:
     """The columns that conditions, keys, order and output of `query` read, in the order of its schema."""
     named = (query.timestamp, *query.partition_by, *query.order_by, *query.derived_keys)
     expressions = (*(condition.expression for condition in query.conditions), *(item.expression for item in query.returns))
-    found = {*named, *(_input_column(query, column) for expression in expressions for column in _columns(expression))}
-    return tuple(sorted(found | _shown(query, settings)))
+    found = {column for expression in expressions for read in _columns(expression) for column in query.input_columns(read)}
+    return tuple(sorted(found.union(named) | _shown(query, settings)))
 
 
 def tie_breakers(query: BoundQuery, read: tuple[int, ...]) -> tuple[int, ...]:
@@ -46,12 +46,6 @@ def _columns(expression: Bound) -> Iterator[int]:
             yield column
         case Constant() | Aggregation() | Binding():
             return
-
-
-def _input_column(query: BoundQuery, column: int) -> int:
-    """The column of the events that a computed column is made of."""
-    width = len(query.schema.attributes)
-    return column if column < width else _input_column(query, query.computed[column - width].column)
 
 
 def _has_order(data_type: DataType) -> bool:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.api import Names, make_options, make_plan, name_tuple
+from gpu_cep.api import Functions, Names, make_options, make_plan, name_tuple
 from gpu_cep.engine.results import result_schema
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.plan import Plan
@@ -20,7 +20,7 @@ from gpu_cep.plan.settings import Settings, memory_bytes, pruning_steps
 from gpu_cep_spark.codes import Codes, code, coded_columns
 from gpu_cep_spark.columns import columns_read, tie_breakers
 from gpu_cep_spark.pushdown import column, event_filter
-from gpu_cep_spark.schemas import arrow_schema, spark_schema
+from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.worker import match_partition
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def gpu_match(
     max_matches: int | None = None,
     max_steps: int | None = None,
     prune: bool | Iterable[str] = True,
+    functions: Functions = None,
 ) -> DataFrame:
     """The matches of `pattern` among the events of a Spark DataFrame.
 
@@ -72,6 +73,9 @@ def gpu_match(
         Columns that order events of one time. Rows of a DataFrame have no
         position: ties that `order_by` leaves are broken by the other columns
         that the query reads, in order.
+    functions
+        As in :func:`gpu_cep.match`; they travel to the executors, where they
+        are compiled. A function of a module is looked up in that module there.
     output
         "matches", "events" or "count".
     max_matches, max_steps
@@ -101,12 +105,12 @@ def gpu_match(
         columns=None if columns is None else name_tuple(columns),
     )
     _check(df, settings)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions)
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     planned, events = _planned(pattern, arrow_schema(df.schema, zone), options, settings)
     returned = spark_schema(result_schema(planned, events))
     codes = coded_columns(planned, df.schema)
-    work = partial(match_partition, planned, events, codes, arrow_schema(returned, zone))
+    work = partial(match_partition, planned, events, codes, batch_schema(returned, zone))
     found = _shuffled(_narrowed(df, planned, events, codes), planned).mapInArrow(work, returned)
     return total_counts(found, planned) if output == "count" else found
 

@@ -1,20 +1,50 @@
-"""Spark schemas as the Arrow schemas in which the worker sees the same columns, and back."""
+"""Spark schemas as the Arrow schemas in which the worker sees the same columns, and back.
+
+Spark's arrays have any length. One whose column's metadata say its length,
+``df.withMetadata("history", {"gpu_cep.length": 20})``, is a fixed-size list.
+"""
 
 from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, TimestampType
+
+from gpu_cep.errors import PatternError
+
+LENGTH = "gpu_cep.length"
 
 
 def arrow_schema(schema: StructType, zone: str) -> pa.Schema:
-    """The Arrow schema of a DataFrame's batches; `zone` is the session's time zone, which Spark gives to all timestamps."""
+    """The Arrow schema of a DataFrame; `zone` is the session's time zone, which Spark gives to all timestamps.
+
+    Raises
+    ------
+    PatternError
+        The metadata of a column say a length that it cannot have.
+    """
+    return pa.schema([_fixed(field, arrow) for field, arrow in zip(schema.fields, _fields(schema, zone), strict=True)])
+
+
+def batch_schema(schema: StructType, zone: str) -> pa.Schema:
+    """The Arrow schema in which Spark takes batches of `schema`: without fixed-size lists, which it does not know."""
     return pa.schema(_fields(schema, zone))
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """The Spark schema of result batches of an Arrow schema."""
-    return from_arrow_schema(schema)
+    """The Spark schema of results of an Arrow schema."""
+    lengths = [{LENGTH: arrow.list_size} if pa.types.is_fixed_size_list(arrow) else None for arrow in schema.types]
+    plain = from_arrow_schema(schema).fields
+    return StructType([StructField(f.name, f.dataType, f.nullable, length) for f, length in zip(plain, lengths, strict=True)])
+
+
+def _fixed(field: StructField, arrow: pa.Field) -> pa.Field:
+    length = field.metadata.get(LENGTH)
+    if length is None:
+        return arrow
+    if not isinstance(field.dataType, ArrayType) or not isinstance(length, int) or length < 1:
+        raise PatternError(f"column {field.name!r} of type {field.dataType.simpleString()} has no length {length!r}, as its metadata say")
+    return arrow.with_type(pa.list_(arrow.type.value_field, length))
 
 
 def _fields(struct: StructType, zone: str) -> list[pa.Field]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from gpu_cep.engine.run import execute
+from gpu_cep.errors import EventError
 from gpu_cep.plan.plan import Plan
 from gpu_cep_spark.codes import Codes, decoded
 
@@ -46,7 +47,15 @@ def match_partition(
 def _as_events(table: pa.Table, events: pa.Schema, codes: Codes) -> pa.Table:
     """`table` in the types of `events`, but for text that came as codes."""
     fields = [table.schema.field(number) if number in codes else field for number, field in enumerate(events)]
-    return table.cast(pa.schema(fields))
+    columns = [_cast(column, field) for column, field in zip(table.columns, fields, strict=True)]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as fault:
+        raise EventError(f"column {field.name!r}: {fault}") from fault
 
 
 def _as_promised(table: pa.Table, schema: pa.Schema) -> pa.Table:

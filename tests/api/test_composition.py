@@ -47,7 +47,8 @@ def test_times_of_a_result_are_times_of_events(name: str) -> None:
     within = f"WITHIN 1000 {unit.get('window', '')}"
     found = cep.match(table, f"PATTERN SEQ(A a, B b) {within} RETURN a.x AS x")
     assert found.schema.types[:2] == [TIMES[name]] * 2
-    again = cep.match(found, f"PATTERN SEQ(p, q) WHERE p.match_end <= q.match_end {within} RETURN p.x AS p, q.x AS q", timestamp="match_start")
+    pairs = f"PATTERN SEQ(p, q) WHERE p.match_end <= q.match_end {within} RETURN p.x AS p, q.x AS q"
+    again = cep.match(found, pairs, timestamp="match_start")
     assert again.num_rows == found.num_rows - 1 > 1
 
 

@@ -30,7 +30,7 @@ from tests.kernels.streams import Negated, divided_problems, negated_problems, o
 
 NONE, NO_WORDS = np.empty(0, np.int64), np.empty(0, np.uint64)
 NO_PROGRAMS = ProgramTable(np.empty((0, 4), np.int64), NONE, np.empty(0), np.empty(0, np.uint8), 1)
-NO_COLUMNS = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), NO_WORDS, NO_WORDS)
+NO_COLUMNS = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), NO_WORDS, NO_WORDS, np.empty((0, 0, 0)))
 AMPLE = 1 << 20
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -50,10 +49,10 @@ def test_partial_sequences(spark: SparkSession, strategy: str) -> None:
 
 def test_a_result_composes_with_sql(spark: SparkSession) -> None:
     table = streams(150, seed=23)
-    found = cep.gpu_match(spark.createDataFrame(table), "PARTITION BY key PATTERN SEQ(A a, B b) WITHIN 9 RETURN a.x AS x, b.x - a.x AS rise")
-    rising = found.where("rise > 0")
-    again = cep.gpu_match(rising, "PATTERN SEQ(p, q) WHERE [key] RETURN q.rise - p.rise AS more", timestamp="match_end", order_by="match_start")
-    local = pa.table(rising.toArrow())
-    expected = cep.match(local, "PATTERN SEQ(p, q) WHERE [key] RETURN q.rise - p.rise AS more", timestamp="match_end", order_by="match_start")
+    pairs = "PARTITION BY key PATTERN SEQ(A a, B b) WITHIN 9 RETURN a.x AS x, b.x - a.x AS rise"
+    rising = cep.gpu_match(spark.createDataFrame(table), pairs).where("rise > 0")
+    steeper = "PATTERN SEQ(p, q) WHERE [key] RETURN q.rise - p.rise AS more"
+    ends = {"timestamp": "match_end", "order_by": "match_start"}
+    again, expected = cep.gpu_match(rising, steeper, **ends), cep.match(rising.toArrow(), steeper, **ends)
     assert expected.num_rows
     assert as_set(again.toArrow()) == as_set(expected)

@@ -30,7 +30,7 @@ ALL_CASES = st.one_of(cases(), cases(operators=ALL_OPERATORS, iterations=True), 
 
 def problems_of(case: Case) -> list[Problem]:
     options, query = case.options, parse(case.text)
-    pattern = pattern_of(query, schema_of(case.events), "type")
+    pattern = pattern_of(query, schema_of(case.events, {}), "type")
     length = window_length(query.within, case.events.schema.field("ts").type, options.get("time_unit"))
     found = [
         Problem(branch, stream, window_test(query.within, length, stream), order_test(options["ties"], stream))

@@ -11,21 +11,23 @@ import pytest
 from gpu_cep.errors import EventError, PatternError
 from gpu_cep.lang import ast
 from gpu_cep.lang.parser import parse
-from gpu_cep.testing.expressions import Assignment, Kind, meaning
+from gpu_cep.testing.expressions import Assignment, Kind, Schema, meaning
 
-SCHEMA = {
-    "x": Kind.INTEGER,
-    "z": Kind.INTEGER,
-    "n": Kind.INTEGER,
-    "y": Kind.FLOAT,
-    "nan": Kind.FLOAT,
-    "m": Kind.DECIMAL,
-    "s": Kind.STRING,
-    "f": Kind.BOOLEAN,
-    "d": Kind.TIME,
-    "t": Kind.TIME,
-    "zoned": Kind.ZONED_TIME,
-}
+SCHEMA = Schema(
+    {
+        "x": Kind.INTEGER,
+        "z": Kind.INTEGER,
+        "n": Kind.INTEGER,
+        "y": Kind.FLOAT,
+        "nan": Kind.FLOAT,
+        "m": Kind.DECIMAL,
+        "s": Kind.STRING,
+        "f": Kind.BOOLEAN,
+        "d": Kind.TIME,
+        "t": Kind.TIME,
+        "zoned": Kind.ZONED_TIME,
+    }
+)
 SECOND = 10**9
 DAY = 86_400 * SECOND
 ROW = {
@@ -140,5 +142,5 @@ def test_no_meaning(text):
 
 
 def test_literals_of_time():
-    assert meaning(ast.Literal(datetime(1970, 1, 1, 0, 0, 1, 5)), {}).value(Assignment({}, {})) == SECOND + 5000
-    assert meaning(ast.Literal(date(1969, 12, 31)), {}).value(Assignment({}, {})) == -DAY
+    assert meaning(ast.Literal(datetime(1970, 1, 1, 0, 0, 1, 5)), Schema({})).value(Assignment({}, {})) == SECOND + 5000
+    assert meaning(ast.Literal(date(1969, 12, 31)), Schema({})).value(Assignment({}, {})) == -DAY

@@ -9,7 +9,7 @@ import pytest
 
 from gpu_cep.errors import EventError, PatternError
 from gpu_cep.lang import ast
-from gpu_cep.testing.expressions import Assignment, Kind, meaning
+from gpu_cep.testing.expressions import Assignment, Kind, Schema, meaning
 from tests.testing.queries import ANY, NEXT, ROBUST, bindings, stream
 
 
@@ -130,7 +130,7 @@ ROWS = [
     {"x": 4, "y": 1.0, "z": 3.0, "m": Decimal("0.50"), "s": "a", "n": None},
     {"x": 0, "y": 2.0, "z": 1.0, "m": Decimal("9.00"), "s": "c", "n": None},
 ]
-SCHEMA = {"x": Kind.INTEGER, "y": Kind.FLOAT, "z": Kind.FLOAT, "m": Kind.DECIMAL, "s": Kind.STRING, "n": Kind.INTEGER}
+SCHEMA = Schema({"x": Kind.INTEGER, "y": Kind.FLOAT, "z": Kind.FLOAT, "m": Kind.DECIMAL, "s": Kind.STRING, "n": Kind.INTEGER})
 
 
 @pytest.mark.parametrize(

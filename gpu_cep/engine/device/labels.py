@@ -273,14 +273,14 @@ def _program_step(planned: ProgramProperty, columns: DeviceColumns, word: Word) 
         ints, floats, int_nulls, float_nulls = _bank(planned.layout, chunk, wanted)
         scratch = program_scratch(xp, table, device.slots(wanted.size))
         int_values, float_values = xp.empty(wanted.size, xp.int64), xp.empty(wanted.size, xp.float64)
-        nulls, overflowed = xp.empty(wanted.size, xp.bool_), xp.empty(wanted.size, xp.bool_)
+        nulls, failed = xp.empty(wanted.size, xp.bool_), xp.empty(wanted.size, xp.bool_)
         device.launch(
             evaluate_rows, wanted.size, on_device.code, planned.program.result,
             on_device.int_constants, on_device.float_constants, on_device.lookups, ints, floats, int_nulls, float_nulls,
-            *scratch, int_values, float_values, nulls, overflowed,
+            xp.empty((0, 0, 0), xp.float64), *scratch, int_values, float_values, nulls, failed,
         )  # fmt: skip
-        if any_set(overflowed):
-            raise overflow_error(planned, chunk.low + int(wanted[overflowed][0]))
+        if any_set(failed):
+            raise overflow_error(planned, chunk.low + int(wanted[failed][0]))
         labels[wanted[(int_values == 0) | nulls]] &= others
 
     tables = in_pieces(table.code.nbytes, table.int_constants.nbytes, table.float_constants.nbytes, table.lookups.nbytes)

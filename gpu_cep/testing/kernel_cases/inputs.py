@@ -129,9 +129,10 @@ def ends_of(events: Streams, starts: Array) -> Array:
 
 
 def column_bank(size: int, random: Random, nulls: bool = True) -> ColumnBank:
-    """Two int64 and two float64 columns."""
+    """Two int64 and two float64 columns, and two of lists."""
     words = [random.integers(0, 4, size, np.uint64) & random.integers(0, 4, size, np.uint64) if nulls else NO_WORDS for _ in range(2)]
-    return ColumnBank(integers(2 * size, random).reshape(2, size), floats(2 * size, random).reshape(2, size), *words)
+    vectors = floats(2 * size * 3, random).reshape(2, size, 3)
+    return ColumnBank(integers(2 * size, random).reshape(2, size), floats(2 * size, random).reshape(2, size), words[0], words[1], vectors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,8 +139,8 @@ _FLOAT_PROGRAM = program_table(
     float_constants=[0.5],
 )
 
-# what only a run of an automaton can load
-_OF_RUNS = ("load_count", "load_aggregate")
+# what only a run of an automaton can load, and what has an address on the host alone
+_APART = ("load_count", "load_aggregate", "call")
 
 _NEXT = pattern_table((2, 1), ((1, 1), (1, None), (1, 1)))
 _ANY = pattern_table((1, 1, 1), ((1, 1), (1, 2), (1, 1)))
@@ -231,7 +231,7 @@ MATCH_CASES: tuple[KernelCase, ...] = (
     *cases(
         evaluate_rows,
         _evaluation,
-        {name: {"programs": operation(name), "nulls": True} for name in OPCODES if not name.startswith(_OF_RUNS)},
+        {name: {"programs": operation(name), "nulls": True} for name in OPCODES if not name.startswith(_APART)},
         _EVALUATED,
     ),
     *cases(

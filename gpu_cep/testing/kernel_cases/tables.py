@@ -107,6 +107,8 @@ def operation(name: str) -> ProgramTable:
         loads += (("gt_int", 0, 0, 1), ("is_null_int", 2, 0, 0), ("lt_int", 1, 1, 2))
     if name == "lookup":
         loads += (("is_null_int", 0, 0, 0),)
+    if name == "dot":
+        loads = (("load_vector", 0, 0, 0), ("load_vector", 1, 1, 0))
     second = 0 if name.startswith("load") else 1
     return program_table((*loads, (name, 3, 0, second)), int_constants=[3, UNBOUNDED], float_constants=[0.5, -0.0])
 

@@ -1,0 +1,74 @@
+"""Functions that the caller brings, and what is computed once for each event because it reads one alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpu_cep.analysis.bound import Aggregation, Bound, ComputedExpression, Field, Operation, Place, ScalarFunction
+from gpu_cep.analysis.coercion import FAULTY, cast, is_fraction
+from gpu_cep.analysis.operators import describe
+from gpu_cep.analysis.scope import Scope
+from gpu_cep.analysis.types import FLOAT, Kind
+from gpu_cep.lang.ast import Call
+from gpu_cep.lang.format import format_expression
+
+PARAMETERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN})
+
+
+def called(function: ScalarFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
+    """A call of the caller's function, whose number of arguments is right."""
+    if FAULTY in arguments:
+        return FAULTY
+    arguments = tuple(cast(argument, FLOAT) if is_fraction(argument) else argument for argument in arguments)
+    for argument in arguments:
+        if argument.type.kind not in PARAMETERS:
+            construct = f"{call.function}() of {describe(argument)}"
+            scope.faults.refuse(construct, "functions take integers, floats and truth values", call.span)
+            return FAULTY
+    if not any(_leaves(Operation("call", arguments, FLOAT))):
+        scope.faults.refuse(f"{call.function}() of constants alone", "its arguments must read an attribute", call.span)
+        return FAULTY
+    types = tuple(argument.type for argument in arguments)
+    try:
+        result = scope.result_type(function, types)
+    except TypeError as fault:
+        given = ", ".join(map(str, types))
+        scope.faults.error(f"{call.function}() cannot be compiled for {given}: {fault}", call.span)
+        return FAULTY
+    return computed_once(Operation("call", arguments, result, function), call, scope)
+
+
+def computed_once(expression: Operation, call: Call, scope: Scope) -> Bound:
+    """`expression`, which `call` says, as a computed column if it reads the current event of one variable alone."""
+    fields = tuple(_leaves(expression))
+    if any(not isinstance(field, Field) or field.place is not Place.EACH for field in fields):
+        return expression
+    variables = {field.variable for field in fields}
+    if len(variables) != 1:
+        return expression
+    columns = tuple(dict.fromkeys(field.column for field in fields if field.column is not None))
+    column = scope.compute(ComputedExpression(_of_one_event(expression), columns, format_expression(call)))
+    return Field(variables.pop(), column, expression.type)
+
+
+def _of_one_event(expression: Operation) -> Operation:
+    return replace(expression, arguments=tuple(_anonymous(argument) for argument in expression.arguments))
+
+
+def _anonymous(expression: Bound) -> Bound:
+    match expression:
+        case Operation():
+            return _of_one_event(expression)
+        case Field():
+            return replace(expression, variable=0)
+    return expression
+
+
+def _leaves(expression: Bound) -> Iterator[Field | Aggregation]:
+    match expression:
+        case Field() | Aggregation():
+            yield expression
+        case Operation(arguments=arguments):
+            for argument in arguments:
+                yield from _leaves(argument)

@@ -1,0 +1,61 @@
+"""Fixed-size lists of numbers, as corr reads them: each less its mean, so that an inner product is left to do.
+
+All sums run in the order of positions, one operation after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def centred(array: pa.FixedSizeListArray) -> Floats:
+    """Every list less its mean, as [row, position]; zeros where it, or a number in it, is NULL."""
+    values, missing = _numbers(array)
+    values -= (_sums(values) / values.shape[1])[:, None]
+    values[missing] = 0.0
+    return values
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def variation(array: pa.FixedSizeListArray) -> pa.Array:
+    """The sum of squares of each list less its mean; NULL where its numbers are all equal, or it or one of them is NULL."""
+    values, missing = _numbers(array)
+    # the mean of equal numbers need not be that number
+    constant = (values == values[:, :1]).all(axis=1)
+    differences = centred(array)
+    return pa.array(_sums(differences * differences), mask=missing | constant)
+
+
+def stacked_lists(columns: Sequence[Floats], length: int) -> Floats:
+    """Columns of lists as one array [column, row, position], shorter lists filled up with zeros."""
+    width = max((column.shape[1] for column in columns), default=0)
+    stacked = np.zeros((len(columns), length, width))
+    for place, column in zip(stacked, columns, strict=True):
+        place[:, : column.shape[1]] = column
+    return stacked
+
+
+def _numbers(array: pa.FixedSizeListArray) -> tuple[Floats, Flags]:
+    """The numbers as [row, position], in an array of their own, and which rows have none."""
+    length = array.type.list_size
+    # what stands under a NULL list counts as well here, and need not be NULL
+    inner = array.values.slice(array.offset * length, len(array) * length).cast(pa.float64(), safe=False)
+    values = np.array(inner.fill_null(0.0).to_numpy(zero_copy_only=False)).reshape(-1, length)
+    missing = inner.is_null().to_numpy(zero_copy_only=False).reshape(-1, length).any(axis=1)
+    return values, missing | array.is_null().to_numpy(zero_copy_only=False)
+
+
+def _sums(values: Floats) -> Floats:
+    """The sum of each row, from the first position to the last."""
+    total = np.zeros(len(values))
+    for column in values.T:
+        total += column
+    return total
