@@ -16,6 +16,7 @@ from gpu_cep.errors import (
 )
 
 if TYPE_CHECKING:
+    from gpu_cep.engine.compressed import Compressed
     from gpu_cep.lang.builder import (
         all_of,
         any_of,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CepError",
+    "Compressed",
     "EngineUnavailable",
     "EventError",
     "MatchLimitExceeded",
@@ -73,7 +75,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # pyspark is imported by those who ask for it, and so is the builder
+    # pyspark is imported by those who ask for it, and so are the builder and what holds results
+    if name == "Compressed":
+        from gpu_cep.engine.compressed import Compressed
+
+        return Compressed
     if name == "gpu_match":
         from gpu_cep_spark import gpu_match
 

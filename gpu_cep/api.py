@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpu_cep.analysis.bind import bind
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.profile import Profile
-from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError, nearest
+from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError, UnsupportedError, nearest
 from gpu_cep.lang.ast import PatternNode, Query
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.explain import Explanation
@@ -110,7 +110,9 @@ def match(
     output
         ``matches``: a row per match; ``events``: a row per matched event;
         ``indices``: input row numbers per variable; ``count``: the number of
-        matches per stream that has any.
+        matches per stream that has any; ``compressed``: a
+        :class:`~gpu_cep.Compressed`, all matches as a graph that enumerates
+        and counts them.
     result
         ``arrow`` for a pyarrow.Table, ``cudf`` for a cudf.DataFrame.
     columns
@@ -133,8 +135,8 @@ def match(
 
     Returns
     -------
-    pyarrow.Table or cudf.DataFrame
-        Ordered by stream key, first event, last event and bindings.
+    pyarrow.Table, cudf.DataFrame or Compressed
+        A table is ordered by stream key, first event, last event and bindings.
 
     Raises
     ------
@@ -156,7 +158,7 @@ def match(
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions)
     _check_engine(settings)
-    hand_over = _result_form(result)
+    hand_over = _result_form(result, output)
     table = read_events(events)
     planned = make_plan(pattern, table.schema, options, settings)
     if planned.algorithm == "brute_force":
@@ -271,17 +273,27 @@ def _check_engine(settings: Settings) -> None:
         require_device()
 
 
-def _result_form(result: object) -> Callable[[pa.Table], Any]:
-    """What makes of a table what `result` asks for."""
+def _result_form(result: object, output: str) -> Callable[[pa.Table], Any]:
+    """What makes of a table what `result` and `output` ask for."""
     if result not in RESULTS:
         message = f"result={result!r} is unknown; expected one of {', '.join(RESULTS)}"
         raise PatternError([Diagnostic(message, hint=nearest(str(result), RESULTS))])
+    if output == "compressed":
+        return _compressed(result)
     if result == "arrow":
         return lambda table: table
     from gpu_cep.engine.device.cudf import require_cudf, to_cudf
 
     require_cudf()
     return to_cudf
+
+
+def _compressed(result: object) -> Callable[[pa.Table], Any]:
+    from gpu_cep.engine.compressed import Compressed
+
+    if result != "arrow":
+        raise UnsupportedError([Diagnostic(f"output='compressed' is not supported with result={result!r}; supported: arrow")])
+    return Compressed
 
 
 def name_tuple(names: Names, argument: str = "columns") -> tuple[str, ...]:

@@ -19,7 +19,7 @@ import pyarrow.parquet
 from gpu_cep import api
 from gpu_cep.errors import CepError, DiagnosedError, EventError
 from gpu_cep.lang.ast import STRATEGIES
-from gpu_cep.plan.settings import AFTER_MATCH, ENGINES
+from gpu_cep.plan.settings import AFTER_MATCH, ENGINES, OUTPUTS
 
 PATTERN_FAULT = 2
 EVENT_FAULT = 3
@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     match.add_argument("events", type=Path, help="events: .parquet, .csv, .arrow or .feather")
     match.add_argument("-o", dest="target", type=Path, required=True, metavar="OUT", help="result, in the format of its suffix")
     _add_options(match)
-    match.add_argument("--output", choices=("matches", "events", "indices", "count"), help="what the result holds")
+    match.add_argument("--output", choices=OUTPUTS, help="what the result holds")
     match.add_argument("--max-matches", type=int, metavar="N", help="fail rather than find more than N matches")
     match.set_defaults(run=_match)
 
@@ -96,8 +96,9 @@ def _given(arguments: argparse.Namespace, names: Sequence[str]) -> dict[str, Any
 def _match(text: str, arguments: argparse.Namespace) -> None:
     write = _writer(arguments.target)
     matches = api.match(arguments.events, text, **_given(arguments, MATCH_OPTIONS))
-    write(matches, arguments.target)
-    print(f"{arguments.target}: {matches.num_rows:,} rows")
+    table = matches.table if arguments.output == "compressed" else matches
+    write(table, arguments.target)
+    print(f"{arguments.target}: {table.num_rows:,} rows")
 
 
 def _explain(text: str, arguments: argparse.Namespace) -> None:

@@ -69,6 +69,7 @@ HOMES = {
         # … and go out
         "gpu_cep.engine.arrow",
         "gpu_cep.engine.brute_force",
+        "gpu_cep.engine.compressed",
         "gpu_cep.engine.order",
         "gpu_cep.engine.results",
         "gpu_cep.engine.returns",

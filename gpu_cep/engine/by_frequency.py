@@ -11,6 +11,7 @@ from gpu_cep.engine.lazy_chain import LazyChain, frequencies
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.search import Matcher, Search
 from gpu_cep.engine.two_phase import TwoPhase
+from gpu_cep.plan.states import branch_states
 from gpu_cep_kernels.primitives import marked_events
 
 # The lazy chain is chosen from this many starts, or events of the most frequent variable, for each pivot on. Measured: between
@@ -30,7 +31,9 @@ class ByFrequency:
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """How many matches start where."""
-        return self._matcher(batch).count(batch)
+        plan, branch = self.search.plan, self.search.tables.branch
+        by_states = branch_states(plan, branch, plan.query.ties == "strict") is not None
+        return (TwoPhase(self.search) if by_states else self._matcher(batch)).count(batch)
 
     def _matcher(self, batch: Batch) -> Matcher:
         tables = self.search.tables

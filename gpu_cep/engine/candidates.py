@@ -62,6 +62,12 @@ class Candidates:
     earliest: Places | None
 
 
+def candidate_ends(windows: Windows, candidates: Candidates) -> Places:
+    """Where the candidates' windows end."""
+    inside = None if candidates.earliest is None else candidates.earliest.max(axis=0, initial=0)
+    return windows.ends(candidates.starts, inside)
+
+
 def match_windows(plan: Plan, ordered: OrderedEvents, batch: Batch, profile: Profile) -> Windows:
     """The windows of a batch (thesis Def. 4.3), with the occurrences of all variables and no starts."""
     labels, times = ordered.labels[:, batch.low : batch.high], ordered.times[batch.low : batch.high]

@@ -45,7 +45,7 @@ def result_footprint(plan: Plan, columns: EventColumns) -> Footprint:
         case "matches":
             named = sum(_row_bytes(columns, column) for column in (*plan.query.partition_by, *2 * (plan.query.timestamp,)))
             return _with_returns(plan, columns, Footprint(base.match + named, base.event), carried)
-        case "indices":
+        case "indices" | "compressed":
             return base
     return Footprint(0, 0)
 

@@ -16,6 +16,20 @@ from gpu_cep.plan.plan import Plan
 
 MATCH_START, MATCH_END = "match_start", "match_end"
 _EVENT_COLUMNS = (("match_id", pa.int64()), ("variable", pa.string()), ("event_index", pa.int64()))
+_NODE_COLUMNS = (
+    ("part", pa.int64()),
+    ("stream", pa.int64()),
+    ("node", pa.int64()),
+    ("group", pa.int64()),
+    ("variable", pa.string()),
+    ("position", pa.int64()),
+    ("moment", pa.int64()),
+    ("predecessors", pa.list_(pa.struct([("first", pa.int64()), ("last", pa.int64())]))),
+    ("start", pa.bool_()),
+    ("latest_start", pa.int64()),
+    ("earliest_start", pa.int64()),
+    ("row", pa.int64()),
+)
 
 
 def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
@@ -90,6 +104,11 @@ def _count_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> li
     return [*_key_fields(plan, schema), pa.field("count", pa.int64())]
 
 
+def _node_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+    event = pa.field("event", pa.struct([schema.field(name) for name in carried]))
+    return [*_key_fields(plan, schema), *(pa.field(name, kind) for name, kind in _NODE_COLUMNS), event]
+
+
 def _key_fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
     return [schema.field(column) for column in plan.query.partition_by]
 
@@ -99,6 +118,7 @@ _SCHEMAS: dict[str, Callable[[Plan, pa.Schema, tuple[str, ...]], list[pa.Field]]
     "events": _event_fields,
     "indices": _index_fields,
     "count": _count_fields,
+    "compressed": _node_fields,
 }
 
 

@@ -14,9 +14,11 @@ from gpu_cep.engine.budget import Budget, BudgetExceeded, memory_for_results
 from gpu_cep.engine.by_frequency import ByFrequency
 from gpu_cep.engine.choice import bytes_per_event, choose_engine
 from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.compressed import node_table
 from gpu_cep.engine.device.memory import TooLittleMemory
 from gpu_cep.engine.device.road import phase_one_on_device
 from gpu_cep.engine.footprint import result_footprint
+from gpu_cep.engine.graph import Graph, label_graph, match_tree
 from gpu_cep.engine.lazy_chain import LazyChain
 from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.naming import window_name
@@ -25,7 +27,7 @@ from gpu_cep.engine.patterns import matcher_tables
 from gpu_cep.engine.phase_one import PhaseOne, Run, order_on_cpu
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.programs import failure
-from gpu_cep.engine.results import count_table, match_table
+from gpu_cep.engine.results import carried_columns, count_table, match_table
 from gpu_cep.engine.search import ConditionOverflow, Matcher, Search, searches
 from gpu_cep.engine.selection import selected
 from gpu_cep.engine.slices import WHOLE, TimeSlice, refuse_slices
@@ -96,6 +98,9 @@ def execute(
         first = _phase_one(run)
         if settings.output == "count" and settings.after_match == "all":
             return _counted(plan, columns, first.ordered, _counts(run, first))
+        graph = _graph(run, first)
+        if graph is not None:
+            return node_table(plan, columns, first.ordered, carried_columns(plan, table.schema), graph)
         found = _matches(run, first)
     except MemoryError:
         raise MatchLimitExceeded(f"out of memory while matching; {_LESS_MEMORY}") from None
@@ -127,6 +132,15 @@ def _matches(run: Run, first: PhaseOne) -> Matches:
     if first.found is not None:
         return first.found
     return concatenated(_each_batch(run, first, lambda matcher: matcher.find), len(run.plan.query.positives))
+
+
+def _graph(run: Run, first: PhaseOne) -> Graph | None:
+    """All matches as a graph, where that is asked for and needs no enumeration."""
+    settings = run.plan.settings
+    if settings.output != "compressed" or settings.after_match != "all":
+        return None
+    with run.profile.stage("graph"):
+        return label_graph(run.plan, first.ordered, run.own)
 
 
 def _counts(run: Run, first: PhaseOne) -> list[tuple[Indices, Indices]]:
@@ -166,6 +180,8 @@ def _result(plan: Plan, columns: EventColumns, ordered: OrderedEvents, found: Ma
         matches, streams = selected(plan, columns, ordered, matches, streams)
         if plan.settings.output == "count":
             return _count_of(plan, columns, ordered, matches, streams)
+        if plan.settings.output == "compressed":
+            return node_table(plan, columns, ordered, carried_columns(plan, columns.table.schema), match_tree(matches))
         return match_table(plan, columns, ordered.rows, streams, matches)
     except MemoryError:
         number = f"{len(found):,} matches"

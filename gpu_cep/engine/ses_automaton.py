@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.batches import Batch
-from gpu_cep.engine.candidates import Candidates, Windows
+from gpu_cep.engine.candidates import Candidates, Windows, candidate_ends
 from gpu_cep.engine.matches import Matches, concatenated
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep_kernels.automaton import enumerate_matches
@@ -73,7 +73,7 @@ class SesAutomaton:
         variables = len(tables.pattern.order)
         if self._too_few(batch, candidates):
             return concatenated([], variables)
-        starts, ends = candidates.starts, _window_ends(windows, candidates)
+        starts, ends = candidates.starts, candidate_ends(windows, candidates)
         found: list[Matches] = []
         capacity = len(starts) + 16
         output = _output(capacity, min(capacity * (tables.fewest + 2), _LARGEST_BUFFER) + _PATH, variables)
@@ -100,7 +100,7 @@ class SesAutomaton:
         totals = np.zeros(len(candidates.starts), np.int64)
         if self._too_few(batch, candidates):
             return totals
-        starts, ends = candidates.starts, _window_ends(windows, candidates)
+        starts, ends = candidates.starts, candidate_ends(windows, candidates)
         tables = self.search.tables
         variables = len(tables.pattern.order)
         run = new_run(_PATH, tables.pattern, tables.conditions, tables.aggregates, tables.programs)
@@ -157,8 +157,3 @@ class SesAutomaton:
 def _candidate_of(totals: Indices, spent: int, match: int) -> int:
     """The candidate of match `match` behind the first `spent`, of which ``totals[w]`` belong to candidate w."""
     return int(np.searchsorted(np.cumsum(totals), spent + match, side="right"))
-
-
-def _window_ends(windows: Windows, candidates: Candidates) -> npt.NDArray[np.int32]:
-    inside = None if candidates.earliest is None else candidates.earliest.max(axis=0, initial=0)
-    return windows.ends(candidates.starts, inside)

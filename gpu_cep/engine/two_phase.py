@@ -8,10 +8,12 @@ import numpy as np
 
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.candidates import Candidates, Windows, branch_windows, match_windows, prune_windows
+from gpu_cep.engine.counting import counted_by_states, sum_of
 from gpu_cep.engine.direct import DirectMatcher, is_deterministic, reads_directly
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.search import Search
 from gpu_cep.engine.ses_automaton import SesAutomaton
+from gpu_cep.plan.states import branch_states
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,25 @@ class TwoPhase:
                 totals = np.ones(len(candidates.starts), np.int64)
                 self._spend(batch, candidates, 0)
             else:
-                totals = SesAutomaton(self.search).count(batch, windows, candidates)
-        self.search.profile.add("matches", int(totals.sum()))
+                totals = self._counted(batch, windows, candidates)
+        self.search.profile.add("matches", sum_of(totals))
         return candidates.starts + batch.low, totals
+
+    def _counted(self, batch: Batch, windows: Windows, candidates: Candidates) -> Indices:
+        """The number of matches that start at each candidate: by states where labels decide, else by enumeration."""
+        branch = self.search.tables.branch
+        space = branch_states(self.search.plan, branch, bool(windows.after.size))
+        if space is None:
+            return SesAutomaton(self.search).count(batch, windows, candidates)
+        totals = counted_by_states(branch, space, windows, candidates)
+
+        def start_of(match: int) -> int:
+            through = np.cumsum(totals, dtype=np.float64)
+            return batch.low + int(candidates.starts[min(int(np.searchsorted(through, match, side="right")), len(totals) - 1)])
+
+        if len(totals):
+            self.search.budget.spend(sum_of(totals), 0, 0, start_of)
+        return totals
 
     def _windows(self, batch: Batch) -> Windows:
         return match_windows(self.search.plan, self.search.ordered, batch, self.search.profile)

@@ -10,6 +10,7 @@ from gpu_cep.lang.ast import Query
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, PlannedBranch, ProgramProperty
+from gpu_cep.plan.states import decided_by_states
 
 _STEPS = {
     "filter": "drop events that satisfy no variable's properties",
@@ -17,6 +18,8 @@ _STEPS = {
     "summary": "windows whose summary statistics rule a match out",
     "chain": "windows in which the earliest possible ends of the variables do not fit",
 }
+_BY_STATES = "from the states of the pattern, in time linear in the events: no match is enumerated"
+_BY_MATCHES = "from the matches, one by one"
 
 
 _WINDOW_STEPS = ("summary", "chain")
@@ -65,6 +68,8 @@ def _plan_lines(plan: Plan, bulk: str) -> Iterator[str]:
         elsewhere = bulk == "gpu" and step in _WINDOW_STEPS and not plan.windows_suffice
         yield f"  {step:<10} {_STEPS[step]}{' (cpu)' if elsewhere else ''}"
     yield f"algorithm  {plan.algorithm} ({algorithm_named(plan.algorithm).does}), phase 2, cpu"
+    if plan.settings.output in ("count", "compressed"):
+        yield f"{plan.settings.output:<10} {_BY_STATES if decided_by_states(plan) else _BY_MATCHES}"
 
 
 def _branch_lines(query: BoundQuery, branch: Branch, planned: PlannedBranch, derived: tuple[int, ...]) -> Iterator[str]:

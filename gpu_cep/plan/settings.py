@@ -10,14 +10,13 @@ from decimal import Decimal
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 
 PRUNING_STEPS = ("filter", "partition", "summary", "chain")
-OUTPUTS = ("matches", "events", "indices", "count")
+OUTPUTS = ("matches", "events", "indices", "count", "compressed")
 ALGORITHMS = ("auto", "ses_automaton", "lazy_chain", "brute_force")
 ENGINES = ("auto", "cpu", "gpu")
 AFTER_MATCH = ("all", "skip_past_last", "skip_to_next")
 
 # Names of the contract that this release does not run yet, and what it runs instead.
 _LATER = {
-    "output": ("compressed",),
     "algorithm": ("backtracking", "nfab", "lazy_tree", "join_tree"),
 }
 _NOW = {"output": OUTPUTS, "algorithm": ALGORITHMS, "engine": ENGINES, "after_match": AFTER_MATCH}
@@ -88,6 +87,9 @@ def check_settings(settings: Settings) -> None:
         elif value not in known:
             message = f"{argument}={value!r} is unknown; expected one of {', '.join(known)}"
             unknown.append(Diagnostic(message, hint=nearest(str(value), known)))
+    if (settings.output, settings.algorithm) == ("compressed", "brute_force"):
+        supported = ", ".join(name for name in ALGORITHMS if name != "brute_force")
+        later.append(Diagnostic(f"output='compressed' is not supported with algorithm='brute_force'; supported: {supported}"))
     for argument in ("max_matches", "max_steps"):
         limit = getattr(settings, argument)
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):

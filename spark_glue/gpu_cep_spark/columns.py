@@ -28,7 +28,7 @@ def tie_breakers(query: BoundQuery, read: tuple[int, ...]) -> tuple[int, ...]:
 def _shown(query: BoundQuery, settings: Settings) -> set[int]:
     """The columns of whole events in the output."""
     bare = any(isinstance(item.expression, Binding) and item.expression.column is None for item in query.returns)
-    whole = settings.output == "events" or (settings.output == "matches" and not query.returns) or bare
+    whole = settings.output in ("events", "compressed") or (settings.output == "matches" and not query.returns) or bare
     if not whole:
         return set()
     names = query.schema.names

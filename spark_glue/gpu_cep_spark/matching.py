@@ -21,7 +21,7 @@ from gpu_cep_spark.codes import Codes, code, coded_columns
 from gpu_cep_spark.columns import columns_read, tie_breakers
 from gpu_cep_spark.pushdown import column, event_filter
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
-from gpu_cep_spark.worker import match_partition
+from gpu_cep_spark.worker import match_partition, without_rows
 
 if TYPE_CHECKING:
     from gpu_cep.api import Pattern
@@ -77,7 +77,8 @@ def gpu_match(
         As in :func:`gpu_cep.match`; they travel to the executors, where they
         are compiled. A function of a module is looked up in that module there.
     output
-        "matches", "events" or "count".
+        "matches", "events", "count" or "compressed": the nodes of which
+        ``gpu_cep.Compressed.from_table(df.toArrow())`` makes one object again.
     max_matches, max_steps
         Bounds on the matches, and on the automaton's steps, of one Spark partition.
 
@@ -108,7 +109,7 @@ def gpu_match(
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions)
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     planned, events = _planned(pattern, arrow_schema(df.schema, zone), options, settings)
-    returned = spark_schema(result_schema(planned, events))
+    returned = spark_schema(without_rows(result_schema(planned, events)) if output == "compressed" else result_schema(planned, events))
     codes = coded_columns(planned, df.schema)
     work = partial(match_partition, planned, events, codes, batch_schema(returned, zone))
     found = _shuffled(_narrowed(df, planned, events, codes), planned).mapInArrow(work, returned)
@@ -120,7 +121,8 @@ def _check(df: DataFrame, settings: Settings) -> None:
     if df.isStreaming:
         faults.append("a streaming DataFrame is not supported yet; supported: batch DataFrames")
     if settings.output == "indices":
-        faults.append("output='indices' numbers the rows of a table, and a DataFrame's have no numbers; supported: matches, events, count")
+        message = "output='indices' numbers the rows of a table, and a DataFrame's have no numbers"
+        faults.append(f"{message}; supported: matches, events, count, compressed")
     if settings.algorithm == "brute_force":
         faults.append("algorithm='brute_force' is not supported under Spark; supported: auto, ses_automaton, lazy_chain")
     if faults:

@@ -41,6 +41,8 @@ def match_partition(
     cores = 1 if context is None else context.cpus()
     # as many tasks as cores allow may share this machine
     matches = execute(plan, table, threads=cores, concurrent=max(1, (os.cpu_count() or 1) // cores))
+    if plan.settings.output == "compressed":
+        matches = _as_part(matches, 0 if context is None else context.partitionId())
     yield from _as_promised(matches, result).to_batches(max_chunksize=RESULT_ROWS)
 
 
@@ -56,6 +58,17 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         return column.cast(field.type)
     except pa.ArrowInvalid as fault:
         raise EventError(f"column {field.name!r}: {fault}") from fault
+
+
+def without_rows(schema: pa.Schema) -> pa.Schema:
+    """The schema of a compressed result without the input row numbers, which a DataFrame's rows do not have."""
+    return schema.remove(schema.get_field_index("row"))
+
+
+def _as_part(nodes: pa.Table, partition: int) -> pa.Table:
+    """The nodes of a compressed result, numbered within the Spark partition that they come from."""
+    part = pa.array([partition] * nodes.num_rows, pa.int64())
+    return nodes.set_column(nodes.schema.get_field_index("part"), "part", part).drop_columns("row")
 
 
 def _as_promised(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -25,8 +25,6 @@ def test_algorithms_of_later_releases(name):
     assert "supported: auto, ses_automaton, lazy_chain, brute_force" in fault(errors.UnsupportedError, algorithm=name)
 
 
-def test_output_of_later_releases():
-    assert "supported: matches, events, indices, count" in fault(errors.UnsupportedError, output="compressed")
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,16 @@ def test_max_matches_stops_an_exponential_pattern(output):
 
 @pytest.mark.parametrize("output", ["matches", "count"])
 def test_max_steps_stops_an_exponential_pattern(output):
+    pattern = "PATTERN SEQ(A a+, B b+) WHERE a.ts < b.ts WITHIN 300"
     with pytest.raises(MatchLimitExceeded, match=r"max_steps=1,000 automaton steps, in the window that starts at ts=0"):
-        cep.match(EXPONENTIAL, BOTH_REPEATED, output=output, max_steps=1_000, **ANY)
+        cep.match(EXPONENTIAL, pattern, output=output, max_steps=1_000, **ANY)
+
+
+def test_a_count_that_does_not_fit_is_an_error_at_once():
+    begin = time.perf_counter()
+    with pytest.raises(MatchLimitExceeded, match="the number of matches does not fit a 64-bit count"):
+        cep.match(EXPONENTIAL, BOTH_REPEATED, output="count", **ANY)
+    assert time.perf_counter() - begin < 10
 
 
 @pytest.mark.parametrize("output", ["matches", "count"])

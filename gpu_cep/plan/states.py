@@ -1,0 +1,131 @@
+"""The states of a branch whose matches its labels decide: what may come next depends on them, not on the events bound.
+
+A match is one path through these states, event after event. They are computed
+breadth first from the state in which nothing is bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gpu_cep.plan.plan import Plan, PlannedBranch
+
+# More states than this are not computed: what runs over them takes their number squared in memory.
+MOST_STATES = 64
+
+# How many events each variable binds, as far as that matters, and a mask of those whose last event carries the current time.
+State = tuple[tuple[int, ...], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """Binding an event to `variable` in one state gives another."""
+
+    source: int
+    variable: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpace:
+    """States by number, so ordered that transitions lead up or stay; state 0 binds nothing.
+
+    `final` says which are complete; ``settled[s]`` is the state that s
+    becomes once the time has moved on.
+    """
+
+    transitions: tuple[Transition, ...]
+    final: tuple[bool, ...]
+    settled: tuple[int, ...]
+
+
+def branch_states(plan: Plan, branch: PlannedBranch, tied: bool) -> StateSpace | None:
+    """The states of a branch whose matches its labels decide, `tied` if its events tie; None for others, and where they are too many."""
+    if plan.query.strategy != "skip_till_any_match" or branch.conditions or branch.negations:
+        return None
+    variables = [plan.query.variables[v] for v in branch.positives]
+    minimum, maximum = tuple(variable.minimum for variable in variables), tuple(variable.maximum for variable in variables)
+    return state_space(branch.before, minimum, maximum, tied)
+
+
+def unites_disjointly(plan: Plan) -> bool:
+    """Whether no two branches bind the same variables, and so none finds a match of another."""
+    return len({branch.positives for branch in plan.branches}) == len(plan.branches)
+
+
+def decided_by_states(plan: Plan) -> bool:
+    """Whether all matches are wanted, and can be counted and compressed without enumerating them, even if events tie."""
+    tied = plan.query.ties == "strict"
+    every = plan.settings.after_match == "all" and unites_disjointly(plan)
+    return every and all(branch_states(plan, branch, tied) is not None for branch in plan.branches)
+
+
+@lru_cache(maxsize=256)
+def state_space(before: tuple[int, ...], minimum: tuple[int, ...], maximum: tuple[int | None, ...], tied: bool) -> StateSpace | None:
+    """The states of a strict partial order with quantifiers; None if they are more than :data:`MOST_STATES`.
+
+    Parameters
+    ----------
+    before
+        For each variable the mask of all that precede it.
+    minimum, maximum
+        How many events each variable binds; a maximum of None is unbounded.
+    tied
+        Whether events may carry one time and are then not before one another.
+    """
+    if len(before) >= MOST_STATES:
+        return None
+    order = _Order(before, minimum, maximum, tied)
+    initial: State = ((0,) * len(before), 0)
+    found: dict[State, list[tuple[int, State]]] = {initial: []}
+    waiting = [initial]
+    while waiting:
+        state = waiting.pop(0)
+        moves = [(v, after) for v in range(len(before)) if (after := order.taken(state, v)) is not None]
+        found[state] = moves
+        for reached in (*(after for _, after in moves), (state[0], 0)):
+            if reached not in found:
+                found[reached] = []
+                waiting.append(reached)
+        if len(found) > MOST_STATES:
+            return None
+    states = sorted(found, key=_height)
+    number = {state: place for place, state in enumerate(states)}
+    return StateSpace(
+        transitions=tuple(Transition(number[state], v, number[after]) for state in states for v, after in found[state]),
+        final=tuple(all(bound >= least for bound, least in zip(counts, minimum, strict=True)) for counts, _ in states),
+        settled=tuple(number[counts, 0] for counts, _ in states),
+    )
+
+
+def _height(state: State) -> tuple[int, int, int]:
+    """What grows with every transition that leads to another state."""
+    counts, tied = state
+    return sum(bound > 0 for bound in counts), sum(counts), tied.bit_count()
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    before: tuple[int, ...]
+    minimum: tuple[int, ...]
+    maximum: tuple[int | None, ...]
+    tied: bool
+
+    def taken(self, state: State, v: int) -> State | None:
+        """The state after an event is bound to v, or None if none may be."""
+        counts, tied = state
+        unsatisfied = sum(1 << u for u, bound in enumerate(counts) if bound < self.minimum[u])
+        bound = sum(1 << u for u, events in enumerate(counts) if events)
+        most = self.maximum[v]
+        if self.before[v] & (unsatisfied | tied) or self._behind(v) & bound or (most is not None and counts[v] >= most):
+            return None
+        number = min(counts[v] + 1, self.minimum[v] if most is None else most)
+        # what precedes v binds no more: how many events it has does not matter any longer
+        closed = [self.minimum[u] if self.before[v] >> u & 1 else events for u, events in enumerate(counts)]
+        closed[v] = number
+        return tuple(closed), tied | (1 << v if self.tied and self._behind(v) else 0)
+
+    def _behind(self, v: int) -> int:
+        """The mask of the variables that v precedes."""
+        return sum(1 << w for w, mask in enumerate(self.before) if mask >> v & 1)

@@ -1,0 +1,135 @@
+"""``output="compressed"``: a graph that is small, counts exactly and enumerates lazily."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pyarrow as pa
+import pyarrow.compute
+import pytest
+
+import gpu_cep as cep
+from gpu_cep.engine import paths
+from gpu_cep.engine.results import result_schema
+
+ANY = {"strategy": "skip_till_any_match"}
+
+
+def alike(size, **columns):
+    return pa.table({"ts": range(size), "type": ["A"] * size, **columns})
+
+
+def compressed(events, pattern, **options):
+    return cep.match(events, pattern, output="compressed", **ANY, **options)
+
+
+def set_pairs(size):
+    """Matches of SEQ(A a+, B b+) where all events fit both: sets of at least two events, and where to part them."""
+    return (size - 2) * 2 ** (size - 1) + 1
+
+
+@pytest.mark.parametrize("size", [2, 10, 500, 3000])
+def test_count_is_a_python_integer_however_large(size):
+    assert compressed(alike(size), "PATTERN SEQ(A a+, A b+)").count() == set_pairs(size)
+
+
+def test_nodes_grow_with_the_events_and_not_with_the_matches():
+    sizes = [compressed(alike(size), "PATTERN SEQ(A a+, A b+)", columns=[]).table.num_rows for size in (100, 200, 400)]
+    assert sizes == [198, 398, 798]
+
+
+@pytest.mark.parametrize("rows", [3, 1 << 12])
+@pytest.mark.parametrize("window", ["WITHIN 99", "WITHIN 100 EVENTS"])
+def test_windows_cut_large_counts(monkeypatch, rows, window):
+    monkeypatch.setattr(paths, "_ROWS", rows)
+    size, length = 300, 100
+    wanted = (size - length + 1) * 2 ** (length - 1) + sum(2**left for left in range(length - 1))
+    assert compressed(alike(size), f"PATTERN A a+ {window}").count() == wanted
+
+
+def test_matches_are_found_when_they_are_asked_for():
+    found = compressed(alike(2000), "PATTERN A a+", columns=["ts"])
+    some = [match["a"] for match in islice(found, 1000)]
+    assert len(set(map(str, some))) == 1000
+    assert all(list(times) == sorted(times, key=lambda event: event["ts"]) for times in some)
+    assert next(found.indices()) == {"a": (0,)}
+
+
+def test_no_node_is_entered_in_vain(monkeypatch):
+    """Between two matches the walk takes no more steps than their lengths together and the ranges on the way."""
+    steps = []
+    choices = paths._Walk._choices
+
+    def counting(walk, node, limit):
+        steps[-1] += 1
+        yield from choices(walk, node, limit)
+
+    monkeypatch.setattr(paths._Walk, "_choices", counting)
+    types = ["A", "B", "C"] * 20 + ["A"] * 50 + ["B"] * 50 + ["C"]
+    found = compressed(pa.table({"ts": range(len(types)), "type": types}), "PATTERN SEQ(A a+, B b, C c) WITHIN 8")
+    steps.append(0)
+    for match in found.indices():
+        assert steps[-1] <= sum(map(len, match.values()))
+        steps.append(0)
+    assert found.count() == len(steps) - 1 > 20
+
+
+def test_the_schema_is_known_without_events():
+    from gpu_cep.api import make_options, make_plan
+    from gpu_cep.plan.settings import Settings
+
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "k": ["x", "x"]})
+    options = make_options("ts", "k", None, "type", "skip_till_any_match", "strict", None)
+    plan = make_plan("PATTERN SEQ(A a, B b)", events.schema, options, Settings(output="compressed"))
+    found = compressed(events, "PATTERN SEQ(A a, B b)", partition_by="k")
+    assert found.table.schema == result_schema(plan, events.schema)
+    assert found.table.schema.names[0] == "k"
+    assert found.table["event"].to_pylist() == events.to_pylist()
+
+
+def test_only_what_a_match_binds_is_kept():
+    events = pa.table({"ts": range(6), "type": list("BAXABA")})
+    assert compressed(events, "PATTERN SEQ(A a, B b)").table["row"].to_pylist() == [1, 3, 4]
+
+
+@pytest.mark.parametrize("pattern", ["PATTERN SEQ(A a, B b)", "PATTERN SEQ(A a, B b) WHERE a.ts < b.ts"])
+def test_nothing_found(pattern):
+    for events in (alike(3), alike(3).slice(0, 0)):
+        found = compressed(events, pattern)
+        assert (found.count(), list(found), repr(found)) == (0, [], "Compressed(0 nodes)")
+
+
+def test_conditions_share_prefixes():
+    events = pa.table({"ts": range(5), "type": list("ABCCC"), "x": range(5)})
+    found = compressed(events, "PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x")
+    assert found.table["row"].to_pylist() == [0, 1, 2, 3, 4]
+    assert set(found.table["group"].to_pylist()) == {-1}
+    assert sorted(match["c"] for match in found.indices()) == [(2,), (3,), (4,)]
+
+
+def test_streams_can_be_taken_out_and_nodes_cannot():
+    events = pa.table({"ts": [1, 2, 3, 4], "type": list("AABB"), "k": [1, 2, 1, 2]})
+    found = compressed(events, "PATTERN SEQ(A a, B b)", partition_by="k")
+    one = cep.Compressed.from_table(found.table.filter(pa.compute.field("k") == 2))
+    assert list(one.indices()) == [{"a": (1,), "b": (3,)}]
+    with pytest.raises(cep.EventError, match="nodes are missing"):
+        cep.Compressed.from_table(found.table.filter(pa.compute.field("variable") == "b")).count()
+
+
+def test_what_there_is_not():
+    with pytest.raises(TypeError):
+        len(compressed(alike(3), "PATTERN A a+"))
+    with pytest.raises(cep.UnsupportedError, match="supported: auto, ses_automaton, lazy_chain"):
+        compressed(alike(3), "PATTERN A a+", algorithm="brute_force")
+    with pytest.raises(cep.UnsupportedError, match="supported: arrow"):
+        compressed(alike(3), "PATTERN A a+", result="cudf")
+    with pytest.raises(cep.EventError, match="no row numbers"):
+        cep.Compressed.from_table(compressed(alike(3), "PATTERN A a+").table.drop_columns("row")).indices()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"), [("PATTERN A a+", "from the states"), ("PATTERN SEQ(A a, A b) WHERE a.ts < b.ts", "from the matches")]
+)
+@pytest.mark.parametrize("output", ["count", "compressed"])
+def test_explain_says_how(pattern, words, output):
+    assert f"{output:<10} {words}" in str(cep.explain(pattern, alike(1), output=output, **ANY))
