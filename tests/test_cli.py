@@ -10,6 +10,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
+from gpu_cep import Compressed
 from gpu_cep.cli import main
 
 EVENTS = pa.table(
@@ -172,3 +173,9 @@ def test_explain_prints_the_plan(pattern, events, capsys):
 def test_explain_needs_no_events(pattern, capsys):
     assert main(["explain", str(pattern)]) == 0
     assert "SEQ" in capsys.readouterr().out
+
+
+def test_the_nodes_of_a_compressed_result_are_written(pattern: Path, events: Path, tmp_path: Path) -> None:
+    target = tmp_path / "nodes.parquet"
+    assert main(["match", str(pattern), str(events), "-o", str(target), "--output", "compressed", *OPTIONS]) == 0
+    assert Compressed.from_table(pa.parquet.read_table(target)).count() == 2

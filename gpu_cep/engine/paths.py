@@ -129,42 +129,64 @@ def count_paths(graph: PathGraph) -> int:
     order = np.lexsort([graph.group, graph.event, graph.stream])
     order = order[~in_trees[order]]
     borders = np.flatnonzero(np.diff(graph.stream[order])) + 1
-    return total + sum(_count_stream(graph, nodes) for nodes in np.split(order, borders) if len(nodes))
+    lists = _Lists.of(graph)
+    return total + sum(_count_stream(lists, nodes.tolist()) for nodes in np.split(order, borders) if len(nodes))
 
 
-def _count_stream(graph: PathGraph, nodes: Ints) -> int:
-    groups = {group: place for place, group in enumerate(np.unique(graph.group[nodes]).tolist())}
-    events = _events(graph, nodes.tolist(), groups)
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """The graph's arrays as lists; of each range the group, and whether nodes of earlier times and of the current time are in it."""
+
+    group: list[int]
+    event: list[int]
+    moment: list[int]
+    start: list[bool]
+    earliest: list[int]
+    offsets: list[int]
+    range_group: list[int]
+    earlier: list[bool]
+    current: list[bool]
+
+    @classmethod
+    def of(cls, graph: PathGraph) -> _Lists:
+        moment = graph.moment[np.repeat(np.arange(len(graph.event)), np.diff(graph.range_offsets))]
+        earlier, current = graph.moment[graph.range_first] < moment, graph.moment[graph.range_last] == moment
+        nodes = graph.group, graph.event, graph.moment, graph.start, graph.earliest
+        return cls(*(array.tolist() for array in (*nodes, graph.range_offsets, graph.group[graph.range_last], earlier, current)))
+
+
+def _count_stream(lists: _Lists, nodes: Sequence[int]) -> int:
+    groups = {group: place for place, group in enumerate({lists.group[n] for n in nodes})}
+    events = _events(lists, nodes, groups)
     first = next((event.number for event in events if any(node.start for node in event.nodes)), 0)
     cut = any(event.earliest > first for event in events)
     return _count_sliding(events, len(groups)) if cut else _count_all(events, len(groups))
 
 
-def _events(graph: PathGraph, nodes: Sequence[int], groups: dict[int, int]) -> list[_Event]:
+def _events(lists: _Lists, nodes: Sequence[int], groups: dict[int, int]) -> list[_Event]:
     """The nodes of a stream, event by event."""
     events: list[_Event] = []
     moment = -1
     for n in nodes:
-        number, group = int(graph.event[n]), groups[int(graph.group[n])]
+        number, earliest = lists.event[n], lists.earliest[n]
         if not events or events[-1].number != number:
-            events.append(_Event(number, int(graph.moment[n]) != moment, int(graph.earliest[n]), []))
-        elif graph.earliest[n] >= 0:
-            events[-1] = events[-1]._replace(earliest=int(graph.earliest[n]))
-        moment = int(graph.moment[n])
-        sources = _sources(graph, n, groups)
-        events[-1].nodes.append(_Node(bool(graph.start[n]), sources, len(groups) + group, bool(graph.earliest[n] >= 0)))
+            events.append(_Event(number, lists.moment[n] != moment, earliest, []))
+        elif earliest >= 0:
+            events[-1] = events[-1]._replace(earliest=earliest)
+        moment = lists.moment[n]
+        node = _Node(lists.start[n], _sources(lists, n, groups), len(groups) + groups[lists.group[n]], earliest >= 0)
+        events[-1].nodes.append(node)
     return events
 
 
-def _sources(graph: PathGraph, n: int, groups: dict[int, int]) -> list[int]:
+def _sources(lists: _Lists, n: int, groups: dict[int, int]) -> list[int]:
     """The coordinates that hold the paths to a node's predecessors."""
     found = []
-    for place in range(int(graph.range_offsets[n]), int(graph.range_offsets[n + 1])):
-        first, last = graph.range_first[place], graph.range_last[place]
-        group = groups[int(graph.group[last])]
-        if graph.moment[first] < graph.moment[n]:
+    for place in range(lists.offsets[n], lists.offsets[n + 1]):
+        group = groups[lists.range_group[place]]
+        if lists.earlier[place]:
             found.append(group)
-        if graph.moment[last] == graph.moment[n]:
+        if lists.current[place]:
             found.append(len(groups) + group)
     return found
 

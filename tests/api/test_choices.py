@@ -25,8 +25,6 @@ def test_algorithms_of_later_releases(name):
     assert "supported: auto, ses_automaton, lazy_chain, brute_force" in fault(errors.UnsupportedError, algorithm=name)
 
 
-
-
 @pytest.mark.parametrize(
     ("pattern", "construct"),
     [
