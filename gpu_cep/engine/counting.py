@@ -43,13 +43,15 @@ def state_table(branch: PlannedBranch, space: StateSpace) -> StateTable:
     later = [transition for transition in space.transitions if transition.source]
     first = [transition for transition in space.transitions if not transition.source]
     number = len(space.final)
+    settled = _numbers(space.settled)
     return StateTable(
         forth=_moves(branch, later, [each.source for each in later], [each.target for each in later], number),
         back=_moves(branch, later, [each.target for each in later], [each.source for each in later], number),
         begin=_numbers(each.target for each in first),
         begin_variable=_numbers(branch.positives[each.variable] for each in first),
         final=np.array(space.final, np.bool_),
-        settled=_numbers(space.settled),
+        settled=settled,
+        highest=_numbers(int(np.flatnonzero(settled <= state)[-1]) for state in range(number)),
     )
 
 

@@ -38,7 +38,9 @@ class StateTable(NamedTuple):
     `forth` are the transitions that leave a state, `back` those that enter it,
     both without the ones that begin a match: ``begin[b]`` is the state in
     which variable ``begin_variable[b]`` binds the first event. State s becomes
-    ``settled[s]`` once the time moves on. Variables are bits of labels.
+    ``settled[s]`` once the time moves on: the lowest state that is reached
+    from it. ``highest[s]`` is the highest one from which s is reached.
+    Variables are bits of labels.
     """
 
     forth: Moves
@@ -47,6 +49,7 @@ class StateTable(NamedTuple):
     begin_variable: Ints
     final: Flags
     settled: Ints
+    highest: Ints
 
 
 class CountScratch(NamedTuple):
@@ -88,17 +91,17 @@ def _clear(values: Any) -> None:
 
 
 @rule
-def _bind(event: int, labels: Any, moves: Any, ascending: bool, values: Any) -> None:
+def _bind(event: int, labels: Any, states: Any, moves: Any, ascending: bool, values: Any) -> None:
     """Add to the row of each state those of the states that it is connected with by binding the event.
 
     The order has it that these are not changed yet; a state's loops come first.
     """
-    states, width = moves.first.size - 1, values.shape[1]
-    for place in range(states):
-        s = place if ascending else states - 1 - place
-        # transitions lead up: a matrix is zero on the other side of its diagonal
-        low = s if ascending and width > 1 else 0
-        high = width if ascending or width == 1 else s + 1
+    number, width = states.settled.size, values.shape[1]
+    for place in range(number):
+        s = place if ascending else number - 1 - place
+        # the rest of a matrix is zero: no way leads from s, or to s
+        low = states.settled[s] if ascending and width > 1 else 0
+        high = width if ascending else states.highest[s] + 1
         loops = 0
         for t in range(moves.first[s], moves.first[s + 1]):
             loops += 1 if moves.state[t] == s and is_labelled(event, moves.variable[t], labels) else 0
@@ -114,7 +117,7 @@ def _bind(event: int, labels: Any, moves: Any, ascending: bool, values: Any) -> 
 @rule
 def _prepend(event: int, after: Any, labels: Any, states: Any, values: Any) -> None:
     """Multiply the event's matrix to the left."""
-    _bind(event, labels, states.forth, True, values)
+    _bind(event, labels, states, states.forth, True, values)
     if _moves_on(event, after):
         for s in range(states.settled.size):
             for k in range(values.shape[1]):
@@ -130,7 +133,7 @@ def _append(event: int, after: Any, labels: Any, states: Any, values: Any) -> No
                 for k in range(values.shape[1]):
                     values[states.settled[s], k] = capped_sum(values[states.settled[s], k], values[s, k])
                     values[s, k] = 0
-    _bind(event, labels, states.back, False, values)
+    _bind(event, labels, states, states.back, False, values)
 
 
 @rule

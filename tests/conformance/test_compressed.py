@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 from unittest.mock import patch
 
 import pyarrow as pa
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.engine.batches import cut_batches
 from gpu_cep.errors import UnsupportedError
-from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.lang.parser import parse
 from gpu_cep.testing import oracle
 from gpu_cep.testing.drawn_patterns import ALL_OPERATORS
-from gpu_cep.testing.strategies import Case, cases
-from tests.conformance.expectation import LIMIT, expected
+from gpu_cep.testing.strategies import Case, cases, whole_language
+from tests.conformance.expectation import LIMIT, answered, expected
 
 LABELS_ONLY = cases(max_size=12, strategies=("skip_till_any_match",))
 ALTERNATIVES = cases(max_size=7, strategies=("skip_till_any_match",), operators=ALL_OPERATORS)
-AFTER_MATCH = ("all", "skip_past_last", "skip_to_next")
-GENERAL = cases(operators=ALL_OPERATORS, iterations=True, strategies=STRATEGIES, after_match=AFTER_MATCH)
+SLIDING = ("SEQ(A a+, B b+)", "SEQ(AND(A a, B b+), A c)", "SEQ(A a{2}, AND(A b+, B c{1,2}))", "AND(A a+, SEQ(B b, A c))")
 
 
 def without_conditions(case):
@@ -60,6 +59,17 @@ def test_count_of_label_patterns(case, size):
     assert sum(row["count"] for row in counted.to_pylist()) == len(wanted)
 
 
+@given(st.sampled_from(SLIDING), st.integers(1, 6), st.lists(st.tuples(st.sampled_from([0, 0, 1, 2]), st.sampled_from("ABX")), max_size=14))
+@example(SLIDING[1], 6, [(1, "A"), (1, "A"), (1, "B"), (3, "B"), (0, "B"), (1, "A"), (1, "A")])
+def test_windows_that_slide_over_ties(pattern, window, steps):
+    times, types = list(accumulate(step for step, _ in steps)), [kind for _, kind in steps]
+    events = pa.table({"ts": pa.array(times, pa.int64()), "type": pa.array(types, pa.string())})
+    case = Case(f"PATTERN {pattern} WITHIN {window}", events, {"strategy": "skip_till_any_match"})
+    wanted = answered(case, output="indices").num_rows
+    assert answered(case, output="count")["count"].to_pylist() == [wanted]
+    assert answered(case, output="compressed").count() == wanted
+
+
 @given(LABELS_ONLY)
 def test_compressed_label_patterns(case):
     query, wanted = without_conditions(case)
@@ -78,10 +88,10 @@ def test_compressed_alternatives(case):
     assert_holds(found, wanted)
 
 
-@given(GENERAL)
+@given(whole_language())
 def test_compressed_queries_of_any_kind(case):
     wanted = expected(case)
-    assert_holds(cep.match(case.events, case.text, **case.options, output="compressed"), wanted)
+    assert_holds(answered(case, output="compressed"), wanted)
 
 
 def test_derived_keys_are_labels_too():

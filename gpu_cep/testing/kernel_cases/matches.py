@@ -125,7 +125,7 @@ def _evaluation(size: int, random: Random, slots: int, programs: ProgramTable, n
     return Call(size, (*tables, *bank, np.zeros((1, slots), np.int64), *registers, *outputs))
 
 
-_EVALUATED = ("int_values", "float_values", "nulls", "overflowed")
+_EVALUATED = ("int_values", "float_values", "nulls", "failed")
 # x * y + 0.5 > x: a product and a sum, which must not be contracted
 _FLOAT_PROGRAM = program_table(
     (

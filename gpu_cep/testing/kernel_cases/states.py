@@ -13,8 +13,9 @@ from gpu_cep_kernels import counting, graph
 
 # SEQ(a+, b+) where events tie: nothing bound, a before the current time, a in it, and both; (source, variable, target)
 _TRANSITIONS = ((1, 0, 2), (2, 0, 2), (1, 1, 3), (3, 1, 3))
-_SETTLED = (0, 1, 1, 3)
-_SETTLED_AT_ONCE = (0, 1, 2, 3)
+# what each state is once the time has moved on, and the highest that may become it or lead to it
+_SETTLED, _HIGHEST = (0, 1, 1, 3), (0, 2, 2, 3)
+_AT_ONCE = (0, 1, 2, 3)
 
 
 def _moves(ends: Sequence[tuple[int, int, int]]) -> counting.Moves:
@@ -26,9 +27,9 @@ def _moves(ends: Sequence[tuple[int, int, int]]) -> counting.Moves:
 def _states(tied: bool) -> counting.StateTable:
     forth = sorted(_TRANSITIONS, key=lambda transition: transition[0])
     back = sorted(((target, v, source) for source, v, target in _TRANSITIONS), key=lambda transition: transition[0])
-    settled = _SETTLED if tied else _SETTLED_AT_ONCE
+    settled, highest = (_SETTLED, _HIGHEST) if tied else (_AT_ONCE, _AT_ONCE)
     final = np.array([False, False, False, True])
-    return counting.StateTable(_moves(forth), _moves(back), np.array([2]), np.array([0]), final, np.array(settled))
+    return counting.StateTable(_moves(forth), _moves(back), np.array([2]), np.array([0]), final, np.array(settled), np.array(highest))
 
 
 def _counting(size: int, random: Random, slots: int, rows: int = 7, together: bool = False, tied: bool = True, **given: Any) -> Call:
