@@ -27,6 +27,7 @@ def bank_of(events):
         np.array([[0.0 if value is None else value for value in floats]]),
         np.array([value is None for value in ints], np.uint64),
         np.array([value is None for value in floats], np.uint64),
+        np.empty((0, len(events), 0)),
     )
 
 
