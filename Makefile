@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 STAMP := $(VENV)/stamp
 IN_VENV := . $(VENV)/env && $(VENV)/bin/python
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= --numprocesses 2
 BENCH_ARGS ?=
 GPU_CHECK_ARGS ?=
 FUZZ_EXAMPLES ?= 50000
@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml .ci/java
 
 test: $(STAMP)
 	$(IN_VENV) -m pytest $(PYTEST_ARGS)
-	export NUMBA_ENABLE_CUDASIM=1 && $(IN_VENV) -m pytest tests/gpu
+	export NUMBA_ENABLE_CUDASIM=1 && $(IN_VENV) -m pytest $(PYTEST_ARGS) tests/gpu
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check .

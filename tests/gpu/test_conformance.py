@@ -81,7 +81,9 @@ def test_same_counts(case, pieces):
     expected(case)  # not too many to count
     with patch("gpu_cep.engine.device.road.memory_of", lambda device, plan: pieces):
         counts = found(case, output="count")
-    assert counts.equals(gpu_cep.match(case.events, case.text, **case.options, engine="cpu", output="count"))
+    wanted = gpu_cep.match(case.events, case.text, **case.options, engine="cpu", output="count")
+    assert counts.schema == wanted.schema
+    assert repr(counts.to_pylist()) == repr(wanted.to_pylist())  # NaN equals NaN
 
 
 @pytest.mark.parametrize("output", ["matches", "events", "indices", "count"])
