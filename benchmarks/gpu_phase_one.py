@@ -13,7 +13,7 @@ from workloads import query_text
 
 from gpu_cep.api import make_options, make_plan
 from gpu_cep.engine.budget import Budget, memory_for_results
-from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.computed import event_columns
 from gpu_cep.engine.device.arrays import open_array
 from gpu_cep.engine.device.resident import AnyColumn, DeviceCodes, ResidentNumbers, ResidentTable, ResidentText
 from gpu_cep.engine.device.road import phase_one_on_device
@@ -21,7 +21,6 @@ from gpu_cep.engine.footprint import result_footprint
 from gpu_cep.engine.patterns import matcher_tables
 from gpu_cep.engine.phase_one import Run
 from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.programs import tabulator
 from gpu_cep.engine.slices import WHOLE
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import Settings
@@ -90,9 +89,9 @@ def plan_of(case: Case, schema: pa.Schema, output: str) -> Plan:
 
 def time_phase_one(plan: Plan, table: pa.Table | ResidentTable, device: Device) -> tuple[float, dict[str, float]]:
     """Seconds of phase 1 and of its stages, in one run."""
-    columns = EventColumns(table, plan.query, plan.dictionaries)
+    columns = event_columns(plan, table)
     budget = Budget(None, None, result_footprint(plan, columns), memory_for_results(1))
-    run = Run(plan, columns, matcher_tables(plan, tabulator(columns)), WHOLE, budget, available_threads(), Profile())
+    run = Run(plan, columns, matcher_tables(plan, columns), WHOLE, budget, available_threads(), Profile())
     begin = time.perf_counter()
     phase_one_on_device(run, device)
     device.synchronize()

@@ -10,6 +10,7 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import Bound, ComputedExpression, Operation, ScalarFunction
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.computed import event_columns
 from gpu_cep.engine.device.resident import ResidentTable
 from gpu_cep.engine.keys import encode_keys
 from gpu_cep.engine.matches import Indices, Matches
@@ -34,7 +35,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
         There are more than `max_matches`.
     """
     table = on_host(table)
-    columns = EventColumns(table, plan.query, plan.dictionaries)
+    columns = event_columns(plan, table)
     times = load_times(columns, plan.query.timestamp)
     found = oracle_matches(
         query, table,

@@ -11,9 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import BoundQuery, Computed, ComputedExpression
+from gpu_cep.analysis.bound import BoundQuery, ComputedColumn
 from gpu_cep.analysis.types import DataType, Kind
-from gpu_cep.engine.computed import compute_expression
 from gpu_cep.engine.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.host_functions import compute_column
 from gpu_cep.engine.lists import centred, stacked_lists
@@ -46,7 +45,7 @@ class _SharedDictionary:
 
 @dataclass
 class EventColumns:
-    """The columns that a query reads, by number, converted on first use.
+    """The columns that a query reads, by number, converted on first use; those that are expressions are :meth:`put`.
 
     `dictionaries` are the groups of text columns that share an ordered dictionary.
     """
@@ -75,17 +74,20 @@ class EventColumns:
     def arrow(self, column: int) -> pa.Array:
         """The column as one Arrow array."""
         if column not in self._arrow:
-            width = len(self.query.schema.attributes)
-            if column < width:
+            if column < len(self.query.schema.attributes):
                 source = self.table.column(column)
                 self._arrow[column] = _one_array(source) if isinstance(source, pa.ChunkedArray) else source.to_arrow()
             else:
-                self._arrow[column] = self._computed(self.query.computed[column - width])
+                self._arrow[column] = self._computed(column)
         return self._arrow[column]
 
-    def _computed(self, computed: Computed) -> pa.Array:
-        if isinstance(computed, ComputedExpression):
-            return compute_expression(computed, self)
+    def put(self, column: int, values: pa.Array) -> None:
+        """Give a computed column that is an expression its values."""
+        self._arrow[column] = values
+
+    def _computed(self, column: int) -> pa.Array:
+        computed = self.query.computed[column - len(self.query.schema.attributes)]
+        assert isinstance(computed, ComputedColumn), f"{self.name(column)} has been put"
         return compute_column(computed, self.arrow(computed.column))
 
     def vectors(self, wanted: tuple[int, ...], rows: Array) -> Array:

@@ -15,6 +15,7 @@ from gpu_cep.engine.by_frequency import ByFrequency
 from gpu_cep.engine.choice import bytes_per_event, choose_engine
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.compressed import node_table
+from gpu_cep.engine.computed import event_columns
 from gpu_cep.engine.device.memory import TooLittleMemory
 from gpu_cep.engine.device.road import phase_one_on_device
 from gpu_cep.engine.footprint import result_footprint
@@ -89,7 +90,7 @@ def execute(
         refuse_slices(plan)
     profile = profile or Profile()
     threads = threads or available_threads()
-    columns = EventColumns(table, plan.query, plan.dictionaries)
+    columns = event_columns(plan, table)
     profile.add("events", len(columns))
     settings = plan.settings
     budget = Budget(settings.max_matches, settings.max_steps, result_footprint(plan, columns), memory_for_results(concurrent))
