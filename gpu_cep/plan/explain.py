@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 
 from gpu_cep.analysis.bound import BoundQuery, Branch, CountWindow, Negation, TimeWindow
+from gpu_cep.errors import PatternError
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.algorithms import algorithm_named
+from gpu_cep.plan.drawing import mermaid
 from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, PlannedBranch, ProgramProperty
 from gpu_cep.plan.states import decided_by_states
 
@@ -27,7 +30,7 @@ _WINDOW_STEPS = ("summary", "chain")
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a query will be answered; print it.
+    """How a query will be answered; print it, show it in a notebook, or draw its automaton.
 
     `plan` is None where there was no schema to bind to. `device` is what runs
     phase 1 here (None: the CPU), and `reason` says why: they belong to this
@@ -46,6 +49,26 @@ class Explanation:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def mermaid(self) -> str:
+        """The automaton of each branch as a Mermaid flowchart (the order of its variables, where it has more than 32 states).
+
+        Raises
+        ------
+        PatternError
+            There was no schema to bind to.
+        """
+        if self.plan is None:
+            raise PatternError("a drawing needs the types of the events; give explain() a table, or one without rows")
+        return mermaid(self.plan)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """What a notebook may choose from: those that know Mermaid draw it."""
+        bundle = {"text/plain": str(self), "text/html": self._repr_html_()}
+        return bundle if self.plan is None else {**bundle, "text/vnd.mermaid": self.mermaid()}
 
     def _engine_line(self) -> str:
         return f"engine     {'cpu' if self.device is None else f'gpu for phase 1 ({self.device}), cpu for phase 2'}: {self.reason}"

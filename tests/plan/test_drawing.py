@@ -1,0 +1,82 @@
+"""Drawings of plans: the automaton's states and arrows, what they say, and text that is no syntax."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+import pytest
+
+import gpu_cep as cep
+
+EVENTS = pa.table({"ts": [1], "type": ["A"], "x": [1.0], "s": ["t"]})
+
+
+def drawn(pattern):
+    return cep.explain(f"PATTERN {pattern}", EVENTS).mermaid()
+
+
+def arrows(drawing):
+    """(from, what is bound, to) of each arrow, states by what they say."""
+    states = dict(re.findall(r'^ +(b\ds\d+)\(+"(.*)"\)+$', drawing, re.MULTILINE))
+    found = re.findall(r'^ +(b\ds\d+) -->\|"(.*)"\| (b\ds\d+)$', drawing, re.MULTILINE)
+    return [(states[source], label, states[target]) for source, label, target in found]
+
+
+def test_a_set_is_bound_in_any_order_and_repeats_while_nothing_follows():
+    """A SES automaton (thesis Def. 4.1)."""
+    assert arrows(drawn("SEQ(AND(A c, A p+), A b)")) == [
+        ("∅", "c", "c"),
+        ("∅", "p+", "p"),
+        ("c", "p+", "c p"),
+        ("p", "c", "c p"),
+        ("p", "p+", "p"),
+        ("c p", "b", "c p b"),
+        ("c p", "p+", "c p"),
+    ]
+
+
+def test_only_the_complete_state_has_a_double_border():
+    assert re.findall(r'\(\(\("(.*)"\)\)\)', drawn("SEQ(a, b{2,3})")) == ["a b"]
+
+
+def test_conditions_stand_where_they_are_decided():
+    labels = [label for _, label, _ in arrows(drawn("SEQ(a, b+, c) WHERE a.x = c.x AND prev(b.x) = b.x"))]
+    assert labels == ["a", "b+<br>prev#40;b.x#41; = b.x", "c<br>a.x = c.x", "b+<br>prev#40;b.x#41; = b.x"]
+
+
+def test_each_branch_is_a_drawing_of_its_own():
+    drawing = drawn("SEQ(a, OR(b, c?))")
+    assert re.findall(r'subgraph (\w+)\["(.*)"\]', drawing) == [(f"b{k}", f"branch {k + 1} of 3") for k in range(3)]
+    assert {states for source, _, target in arrows(drawing) for states in (source, target)} == {"∅", "a", "a b", "a c"}
+
+
+def test_negations_are_notes():
+    assert 'b0n0>"no n between {a} and {}"]' in drawn("SEQ(A a, NOT(B n)) WITHIN 3")
+
+
+def test_of_many_states_the_order_is_drawn():
+    names = [f"v{k}" for k in range(6)]
+    drawing = drawn(f"SEQ(z, AND({', '.join(names)}), y+)")
+    edges = re.findall(r"b0v(\d) --> b0v(\d)", drawing)
+    assert sorted(edges) == sorted([("0", str(k)) for k in range(1, 7)] + [(str(k), "7") for k in range(1, 7)])
+    assert '"y+"' in drawing
+
+
+def test_names_and_texts_are_never_syntax():
+    drawing = drawn("""SEQ("a]|x", `b"`) WHERE "a]|x".s <= `b"`.s""")
+    texts = re.findall(r'"([^"\n]*)"', drawing)
+    assert not any(character in text.replace("<br>", "") for text in texts for character in "[]|<>()")
+    assert "a#93;#124;x" in drawing
+
+
+def test_without_events_there_is_nothing_to_draw():
+    with pytest.raises(cep.PatternError, match="give explain\\(\\) a table"):
+        cep.explain("PATTERN SEQ(a, b)").mermaid()
+
+
+def test_a_notebook_gets_text_html_and_the_drawing():
+    bundle = cep.explain("PATTERN SEQ(a, b) WHERE a.x < b.x", EVENTS)._repr_mimebundle_()
+    assert sorted(bundle) == ["text/html", "text/plain", "text/vnd.mermaid"]
+    assert "a.x &lt; b.x" in bundle["text/html"]
+    assert sorted(cep.explain("PATTERN SEQ(a, b)")._repr_mimebundle_()) == ["text/html", "text/plain"]
