@@ -12,7 +12,7 @@ from gpu_cep.engine.batches import Batch, window_clock
 from gpu_cep.engine.labels import Words, by_word
 from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.search import ConditionOverflow, Search
-from gpu_cep_kernels.lazy_chain import Chain, InputBuffers, count_labels, enumerate_chain, fill_buffers, new_chain
+from gpu_cep_kernels.lazy_chain import Chain, ChainMatches, InputBuffers, Streams, count_labels, enumerate_chain, fill_buffers, new_chain
 from gpu_cep_kernels.rules import LABEL_BITS
 from gpu_cep_kernels.tables import DEPTH, ERROR_CONDITION, FINISHED, MATCHES, OUTPUT_FULL, OVERFLOWED, STEPS, STEPS_SPENT, Run, new_run
 
@@ -59,9 +59,9 @@ class LazyChain:
             if not pivots:
                 return None
             buffers = _input_buffers(labels, counts)
-        chain = new_chain(np.argsort(counts, kind="stable"), buffers, self.search.tables.pattern, batch.own - batch.low)
-        tables = self.search.tables
-        run = new_run(self._variables, tables.pattern, tables.conditions, tables.aggregates, tables.programs)
+        pattern = self.search.tables.pattern
+        chain = new_chain(np.argsort(counts, kind="stable"), buffers, pattern, batch.own - batch.low)
+        run = new_run(self._variables, pattern, self.search.conditions(batch))
         run.earlier[:] = -1  # a single variable has no earlier event
         return _Enumeration(self.search, batch, buffers, chain, run)
 
@@ -99,10 +99,11 @@ class _Enumeration:
         found = []
         status = OUTPUT_FULL
         while status != FINISHED:
-            starts, events = np.empty(capacity, np.int64), np.empty((capacity, variables), np.int64)
-            status = self._advance(starts, events, None)
+            output = ChainMatches(np.empty(capacity, np.int64), np.empty((capacity, variables), np.int64), np.empty(0, np.int64))
+            status = self._advance(output, counting=False)
             taken = int(self.run.state[MATCHES])
-            part = Matches(starts[:taken] + self.batch.low, np.ones((taken, variables), np.int32), events[:taken].ravel())
+            first, events = output.starts[:taken] + self.batch.low, output.events[:taken].ravel()
+            part = Matches(first, np.ones((taken, variables), np.int32), events)
             self._spend(taken, len(part.events), part.first.item)
             found.append(part)
             capacity = min(4 * capacity, _LARGEST_OUTPUT // variables)
@@ -112,25 +113,24 @@ class _Enumeration:
         """The first start of a match in each stream that has one, and the number of its matches."""
         first, last = np.searchsorted(self.search.ordered.offsets, [self.batch.low, self.batch.high - 1], side="right")
         starts, totals = np.full(last - first + 1, self.batch.high, np.int64), np.zeros(last - first + 1, np.int64)
-        events = np.empty((0, len(self.chain.order)), np.int64)
+        output = ChainMatches(starts, np.empty((0, len(self.chain.order)), np.int64), totals)
         status, spent = STEPS_SPENT, 0
         while status != FINISHED:
-            status = self._advance(starts, events, totals)
+            status = self._advance(output, counting=True)
             counted = int(totals.sum())
             self._spend(counted - spent, 0, partial(_stream_start, self.batch.low, starts, totals, spent))
             spent = counted
         matched = totals > 0
         return starts[matched] + self.batch.low, totals[matched]
 
-    def _advance(self, starts: Indices, events: Indices, totals: Indices | None) -> int:
+    def _advance(self, output: ChainMatches, *, counting: bool) -> int:
         search, batch, tables = self.search, self.batch, self.search.tables
         times = search.ordered.times[batch.low : batch.high]
         clock, length = window_clock(search.plan, search.ordered, batch.low, batch.high)
+        streams = Streams(search.ordered.offsets, times, clock, length, search.plan.query.ties == "strict")
         status = enumerate_chain(
-            self.buffers, search.ordered.offsets, times, clock, length, search.plan.query.ties == "strict",
-            batch.low, batch.own - batch.low, tables.pattern, tables.conditions, tables.aggregates, tables.programs,
-            search.ordered.bank, totals is not None, _STEPS_PER_CALL, self.chain, self.run,
-            starts, events, np.empty(0, np.int64) if totals is None else totals,
+            self.buffers, streams, batch.own - batch.low, tables.pattern, search.conditions(batch),
+            counting, _STEPS_PER_CALL, self.chain, self.run, output,
         )  # fmt: skip
         if status == OVERFLOWED:
             condition = tables.branch.conditions[int(self.run.state[ERROR_CONDITION]) - 1]

@@ -14,7 +14,7 @@ from gpu_cep.engine.text import truth_table
 from gpu_cep.plan.plan import BankLayout
 from gpu_cep.plan.programs import Program, string_predicate_column
 from gpu_cep_kernels.expressions import CODE, evaluate_rows
-from gpu_cep_kernels.tables import ColumnBank, ProgramTable
+from gpu_cep_kernels.tables import ColumnBank, ProgramResults, ProgramTable, Registers
 
 if TYPE_CHECKING:
     from gpu_cep.engine.columns import EventColumns
@@ -114,17 +114,19 @@ def evaluate(program: Program, table: ProgramTable, bank: ColumnBank) -> tuple[A
     `table` holds that program alone.
     """
     length = bank.ints.shape[1]
-    ints, floats = np.empty(length, np.int64), np.empty(length, np.float64)
-    nulls, failed = np.empty(length, np.bool_), np.empty(length, np.bool_)
-    evaluate_rows(
-        0, length, 0, table.code, program.result, table.int_constants, table.float_constants, table.lookups,
-        bank.ints, bank.floats, bank.int_nulls, bank.float_nulls, bank.vectors,
-        *program_scratch(np, table, 1), ints, floats, nulls, failed,
-    )  # fmt: skip
-    return floats if program.is_float else ints, nulls, int(failed.argmax()) if failed.any() else -1
+    results = program_results(np, length)
+    evaluate_rows(0, length, 0, program.result, table, bank, program_registers(np, table, 1), results)
+    values = results.floats if program.is_float else results.ints
+    return values, results.nulls, int(results.failed.argmax()) if results.failed.any() else -1
 
 
-def program_scratch(xp: Any, table: ProgramTable, slots: int) -> tuple[Array, Array, Array, Array]:
-    """The row of the one role, and the registers, of so many programs at work at the same time; arrays of the module `xp`."""
+def program_registers(xp: Any, table: ProgramTable, slots: int) -> Registers:
+    """What so many programs of one role need that are at work at the same time; arrays of the module `xp`."""
     ints, floats, nulls = (xp.empty((table.registers, slots), kind) for kind in (np.int64, np.float64, np.bool_))
-    return xp.empty((1, slots), np.int64), ints, floats, nulls
+    rows = xp.empty((1, slots), np.int64)
+    return Registers(rows, rows, ints, floats, nulls)
+
+
+def program_results(xp: Any, length: int) -> ProgramResults:
+    """Room for the results of a program in so many rows."""
+    return ProgramResults(*(xp.empty(length, kind) for kind in (np.int64, np.float64, np.bool_, np.bool_)))

@@ -16,7 +16,7 @@ from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.slices import WHOLE, TimeSlice
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.plan.plan import Plan, PlannedCondition
-from gpu_cep_kernels.tables import NegationTable
+from gpu_cep_kernels.tables import Conditions, NegationTable
 
 
 class ConditionOverflow(Exception):
@@ -45,6 +45,11 @@ class Search:
     budget: Budget
     profile: Profile
     own: TimeSlice = WHOLE
+
+    def conditions(self, batch: Batch) -> Conditions:
+        """What the branch's conditions are judged by in a batch."""
+        tables = self.tables
+        return Conditions(tables.conditions, tables.aggregates, tables.programs, self.ordered.bank, batch.low)
 
 
 def searches(run: Run, ordered: OrderedEvents) -> tuple[Search, ...]:

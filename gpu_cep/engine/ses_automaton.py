@@ -28,6 +28,8 @@ from gpu_cep_kernels.tables import (
     PATH_FULL,
     ROBUST,
     STEPS,
+    EventTable,
+    MatchTable,
     Run,
     deepened,
     new_run,
@@ -50,15 +52,9 @@ _PATH = 64
 _LARGEST_BUFFER = 1 << 22
 
 
-@dataclass
-class _Output:
-    starts: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int32]
-    events: npt.NDArray[np.int64]
-
-
-def _output(matches: int, events: int, variables: int) -> _Output:
-    return _Output(np.empty(matches, np.int64), np.empty((matches, variables), np.int32), np.empty(events, np.int64))
+def _output(matches: int, events: int, variables: int) -> MatchTable:
+    counts = np.empty((matches, variables), np.int32)
+    return MatchTable(np.empty(matches, np.int64), counts, np.empty(events, np.int64), totals=np.empty(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ class SesAutomaton:
         found: list[Matches] = []
         capacity = len(starts) + 16
         output = _output(capacity, min(capacity * (tables.fewest + 2), _LARGEST_BUFFER) + _PATH, variables)
-        run = new_run(_PATH, tables.pattern, tables.conditions, tables.aggregates, tables.programs)
+        run = new_run(_PATH, tables.pattern, self.search.conditions(batch))
         status = OUTPUT_FULL
         while status != FINISHED:
             status = self._advance(batch, windows, starts, ends, run, output, counting=False)
@@ -101,13 +97,12 @@ class SesAutomaton:
         if self._too_few(batch, candidates):
             return totals
         starts, ends = candidates.starts, candidate_ends(windows, candidates)
-        tables = self.search.tables
-        variables = len(tables.pattern.order)
-        run = new_run(_PATH, tables.pattern, tables.conditions, tables.aggregates, tables.programs)
-        output = _output(0, 0, variables)
+        pattern = self.search.tables.pattern
+        run = new_run(_PATH, pattern, self.search.conditions(batch))
+        output = _output(0, 0, len(pattern.order))._replace(totals=totals)
         status, spent = PATH_FULL, 0
         while status != FINISHED:
-            status = self._advance(batch, windows, starts, ends, run, output, counting=True, totals=totals)
+            status = self._advance(batch, windows, starts, ends, run, output, counting=True)
             counted = int(totals.sum())
             self._spend(run, batch, starts, counted - spent, 0, partial(_candidate_of, totals, spent))
             spent = counted
@@ -122,17 +117,15 @@ class SesAutomaton:
         starts: Indices,
         ends: npt.NDArray[np.int32],
         run: Run,
-        output: _Output,
+        output: MatchTable,
         *,
         counting: bool,
-        totals: Indices | None = None,
     ) -> int:
         search, tables = self.search, self.search.tables
+        events = EventTable(windows.after, windows.occurrence, search.successor)
         status = enumerate_matches(
-            starts, ends, windows.after, windows.occurrence, search.successor, tables.pattern, tables.conditions, tables.aggregates,
-            search.negations, tables.programs, search.ordered.bank, batch.low, STRATEGY[search.plan.query.strategy],
-            counting, _STEPS_PER_CALL, run,
-            output.starts, output.counts, output.events, np.empty(0, np.int64) if totals is None else totals,
+            starts, ends, events, tables.pattern, search.conditions(batch), search.negations, STRATEGY[search.plan.query.strategy],
+            counting, _STEPS_PER_CALL, run, output,
         )  # fmt: skip
         if status == OVERFLOWED:
             condition = tables.branch.conditions[int(run.state[ERROR_CONDITION]) - 1]

@@ -42,23 +42,27 @@ from gpu_cep_kernels.tables import (
     STEPS,
     STEPS_SPENT,
     UNSATISFIED,
+    Conditions,
+    EventTable,
+    MatchTable,
+    NegationTable,
+    PatternTable,
+    Run,
 )
 
 BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
 
 
 @rule
-def _begin(
-    start: int, base: int, occurrence: Any, pattern: Any, conditions: Any, aggregates: Any, programs: Any, bank: Any, run: Any
-) -> None:
+def _begin(start: int, events: Any, pattern: Any, conditions: Any, run: Any) -> None:
     """The choices at the start event: the variables that nothing precedes and whose properties and conditions it satisfies."""
     run.choice_event[0] = start
     left = 0
     for k in range(_available(pattern, run)):
         v = run.available[k]
-        fits = occurrence[v, start] == start
-        if fits and conditions.alone[v]:
-            fits = conditions_hold_apart(v, start, base, pattern, conditions, aggregates, programs, bank, run)
+        fits = events.occurrence[v, start] == start
+        if fits and conditions.table.alone[v]:
+            fits = conditions_hold_apart(v, start, pattern, conditions, run)
         if fits:
             run.choices[0, left] = v
             left += 1
@@ -66,7 +70,7 @@ def _begin(
 
 
 @rule
-def _bind_next(depth: int, base: int, pattern: Any, aggregates: Any, bank: Any, run: Any) -> None:
+def _bind_next(depth: int, pattern: Any, conditions: Any, run: Any) -> None:
     """Bind the event at place `depth` to the last variable chosen for it that is left."""
     left = run.left[depth] - 1
     v = run.choices[depth, left]
@@ -76,7 +80,7 @@ def _bind_next(depth: int, base: int, pattern: Any, aggregates: Any, bank: Any, 
     run.event[depth] = event
     run.bound_to[depth] = v
     run.earlier[depth] = run.last[v]
-    accumulate(v, run.last[v], depth, base + event, aggregates, bank, run)
+    accumulate(v, run.last[v], depth, conditions.base + event, conditions.aggregates, conditions.bank, run.aggregates)
     run.last[v] = depth
     run.bound[v] = bound
     if bound == 1:
@@ -143,7 +147,7 @@ def _earliest_place(v: int, position: int, after: Any, pattern: Any, run: Any) -
 
 
 @rule
-def _can_complete(position: int, end: int, after: Any, occurrence: Any, pattern: Any, run: Any) -> bool:
+def _can_complete(position: int, end: int, events: Any, pattern: Any, run: Any) -> bool:
     """Whether the variables still unbound can follow in the window, judged by labels alone (the chained condition from this state on)."""
     true = True
     for place in range(pattern.order.size):
@@ -153,72 +157,47 @@ def _can_complete(position: int, end: int, after: Any, occurrence: Any, pattern:
         elif true:
             begin = position + 1
             for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
-                begin = max(begin, following(after, run.earliest[pattern.direct[k]]))
-            run.earliest[v] = occurrence[v, begin]
+                begin = max(begin, following(events.after, run.earliest[pattern.direct[k]]))
+            run.earliest[v] = events.occurrence[v, begin]
             true = run.earliest[v] < end
     return true
 
 
 @rule
-def _nearest(available: int, position: int, end: int, after: Any, occurrence: Any, pattern: Any, run: Any) -> int:
+def _nearest(available: int, position: int, end: int, events: Any, pattern: Any, run: Any) -> int:
     """The first event behind `position` that the label of one of the `available` variables allows, or `end`."""
     nearest = end
     for k in range(available):
         v = run.available[k]
-        run.next_place[k] = occurrence[v, _earliest_place(v, position, after, pattern, run)]
+        run.next_place[k] = events.occurrence[v, _earliest_place(v, position, events.after, pattern, run)]
         nearest = min(nearest, run.next_place[k])
     return nearest
 
 
 @rule
-def _successor(available: int, position: int, end: int, after: Any, occurrence: Any, successor: Any, pattern: Any, run: Any) -> int:
+def _successor(available: int, position: int, end: int, events: Any, pattern: Any, run: Any) -> int:
     """The event that follows in the partition, or `end`; the labels tell which of the `available` variables allow it."""
-    nearest = min(int(successor[position]) if successor.size else position + 1, end)
+    nearest = min(int(events.successor[position]) if events.successor.size else position + 1, end)
     for k in range(available):
         v = run.available[k]
-        run.next_place[k] = occurrence[v, max(nearest, _earliest_place(v, position, after, pattern, run))]
+        run.next_place[k] = events.occurrence[v, max(nearest, _earliest_place(v, position, events.after, pattern, run))]
     return nearest
 
 
 @rule
-def _choose(
-    depth: int,
-    nearest: int,
-    available: int,
-    base: int,
-    pattern: Any,
-    conditions: Any,
-    aggregates: Any,
-    programs: Any,
-    bank: Any,
-    run: Any,
-) -> int:
+def _choose(depth: int, nearest: int, available: int, pattern: Any, conditions: Any, run: Any) -> int:
     """ext(g, e): the choices at `depth` are the available variables that the nearest event behind `position` may be bound to."""
     left = 0
     for k in range(available):
         v = run.available[k]
-        if run.next_place[k] == nearest and conditions_hold(v, nearest, base, pattern, conditions, aggregates, programs, bank, run):
+        if run.next_place[k] == nearest and conditions_hold(v, nearest, pattern, conditions, run):
             run.choices[depth, left] = v
             left += 1
     return left
 
 
 @rule
-def _search(
-    depth: int,
-    end: int,
-    after: Any,
-    occurrence: Any,
-    successor: Any,
-    base: int,
-    strategy: int,
-    pattern: Any,
-    conditions: Any,
-    aggregates: Any,
-    programs: Any,
-    bank: Any,
-    run: Any,
-) -> None:
+def _search(depth: int, end: int, strategy: int, events: Any, pattern: Any, conditions: Any, run: Any) -> None:
     """Choose the next event of the path, behind ``choice_event[depth]``, and the variables it may be bound to.
 
     Where there is none that is `end`, without choices.
@@ -229,16 +208,16 @@ def _search(
     left = 0
     viable = available > 0
     if viable and strategy in (ANY, ROBUST) and not _is_complete(run):
-        viable = _can_complete(position, end, after, occurrence, pattern, run)
+        viable = _can_complete(position, end, events, pattern, run)
     while viable and left == 0:
         run.state[STEPS] += 1
         if strategy == CONTIGUOUS:
-            nearest = _successor(available, position, end, after, occurrence, successor, pattern, run)
+            nearest = _successor(available, position, end, events, pattern, run)
         else:
-            nearest = _nearest(available, position, end, after, occurrence, pattern, run)
+            nearest = _nearest(available, position, end, events, pattern, run)
         viable = nearest < end
         if viable:
-            left = _choose(depth, nearest, available, base, pattern, conditions, aggregates, programs, bank, run)
+            left = _choose(depth, nearest, available, pattern, conditions, run)
             position = nearest
         viable = viable and strategy != CONTIGUOUS
     run.left[depth] = left
@@ -246,29 +225,27 @@ def _search(
 
 
 @rule
-def _is_match(
-    depth: int, base: int, pattern: Any, conditions: Any, aggregates: Any, negations: Any, programs: Any, bank: Any, run: Any
-) -> bool:
+def _is_match(depth: int, pattern: Any, conditions: Any, negations: Any, run: Any) -> bool:
     """Whether a complete path satisfies what only the end of a match decides, negations included."""
-    true = conditions.final.size == 0 or final_conditions_hold(base, conditions, aggregates, programs, bank, run)
+    true = conditions.table.final.size == 0 or final_conditions_hold(conditions, run)
     for n in range(negations.variable.size):
-        true = true and not is_ruled_out(n, depth, base, pattern, conditions, aggregates, negations, programs, bank, run)
+        true = true and not is_ruled_out(n, depth, pattern, conditions, negations, run)
     return true
 
 
 @rule
-def _write_match(w: int, match_starts: Any, match_counts: Any, match_events: Any, run: Any) -> None:
+def _write_match(w: int, matches: Any, run: Any) -> None:
     """Append the path as a match of candidate w."""
     m, place = run.state[MATCHES], run.state[EVENTS]
-    match_starts[m] = w
+    matches.starts[m] = w
     for v in range(run.bound.size):
-        match_counts[m, v] = run.bound[v]
+        matches.counts[m, v] = run.bound[v]
         place += run.bound[v]
         cursor = run.last[v]
         back = place
         while cursor >= 0:
             back -= 1
-            match_events[back] = run.event[cursor]
+            matches.events[back] = run.event[cursor]
             cursor = run.earlier[cursor]
     run.state[MATCHES] = m + 1
     run.state[EVENTS] = place
@@ -310,35 +287,22 @@ def _step_back(depth: int, pattern: Any, run: Any) -> None:
 def enumerate_matches(
     candidates: Any,
     ends: Any,
-    after: Any,
-    occurrence: Any,
-    successor: Any,
-    pattern: Any,
-    conditions: Any,
-    aggregates: Any,
-    negations: Any,
-    programs: Any,
-    bank: Any,
-    base: int,
+    events: EventTable,
+    pattern: PatternTable,
+    conditions: Conditions,
+    negations: NegationTable,
     strategy: int,
     counting: bool,
     step_limit: int,
-    run: Any,
-    match_starts: Any,
-    match_counts: Any,
-    match_events: Any,
-    totals: Any,
+    run: Run,
+    matches: MatchTable,
 ) -> int:
     """Enumerate the matches of all `candidates` from where ``run.state`` stands; returns why it stopped.
 
     Candidate w starts at event ``candidates[w]`` and its window is
-    ``[candidates[w], ends[w])``; event e stands in row ``base + e``
-    of the bank. ``successor[e]`` is the event that follows e in its partition
-    (empty where that is always the next). Match m is written as
-    ``match_starts[m]`` (its candidate), ``match_counts[m, v]`` and its events in
-    ``match_events``, variable after variable, each in stream order. With
-    `counting` only ``totals[w]`` is raised. On OUTPUT_FULL, PATH_FULL or
-    STEPS_SPENT the caller makes room and calls again.
+    ``[candidates[w], ends[w])``; with `counting` its matches are only counted.
+    On OUTPUT_FULL, PATH_FULL or STEPS_SPENT the caller makes room and calls
+    again.
     """
     state = run.state
     limit = state[STEPS] + step_limit
@@ -349,12 +313,12 @@ def enumerate_matches(
     while w < candidates.size and status == FINISHED:
         end = ends[w]
         if phase == BEGIN:
-            _begin(candidates[w], base, occurrence, pattern, conditions, aggregates, programs, bank, run)
+            _begin(candidates[w], events, pattern, conditions, run)
             phase = TAKE
         elif phase == TAKE and run.left[depth] > 0 and depth >= run.event.size:
             status = PATH_FULL
         elif phase == TAKE and run.left[depth] > 0:
-            _bind_next(depth, base, pattern, aggregates, bank, run)
+            _bind_next(depth, pattern, conditions, run)
             depth += 1
             phase = _phase_after_binding(strategy, run)
         elif phase == TAKE:
@@ -363,21 +327,19 @@ def enumerate_matches(
                 depth -= 1
                 _step_back(depth, pattern, run)
         elif phase == SEARCH:
-            _search(
-                depth, end, after, occurrence, successor, base, strategy, pattern, conditions, aggregates, programs, bank, run
-            )  # fmt: skip
+            _search(depth, end, strategy, events, pattern, conditions, run)
             phase = _phase_after_search(depth, strategy, run)
             if state[STEPS] > limit:
                 status = STEPS_SPENT
-        elif phase == REPORT and not counting and (state[MATCHES] >= match_starts.size or state[EVENTS] + depth > match_events.size):
+        elif phase == REPORT and not counting and (state[MATCHES] >= matches.starts.size or state[EVENTS] + depth > matches.events.size):
             status = OUTPUT_FULL
         elif phase == REPORT:
-            if _is_match(depth, base, pattern, conditions, aggregates, negations, programs, bank, run):
+            if _is_match(depth, pattern, conditions, negations, run):
                 run.led[depth] = True
                 if counting:
-                    totals[w] += 1
+                    matches.totals[w] += 1
                 else:
-                    _write_match(w, match_starts, match_counts, match_events, run)
+                    _write_match(w, matches, run)
             phase = SEARCH if strategy == ANY else TAKE
         else:
             w += 1

@@ -12,25 +12,25 @@ from gpu_cep_kernels.tables import BY_INTS, BY_PROGRAM, CONSECUTIVELY, ERROR_CON
 
 
 @rule
-def _compared(c: int, left_row: int, right_row: int, conditions: Any, bank: Any) -> bool:
+def _compared(c: int, left_row: int, right_row: int, table: Any, bank: Any) -> bool:
     """A condition that is one comparison of two columns; with NULL it is not true."""
-    left, right = conditions.left_column[c], conditions.right_column[c]
-    if conditions.means[c] == BY_INTS:
-        true = compare(conditions.comparison[c], bank.ints[left, left_row], bank.ints[right, right_row])
+    left, right = table.left_column[c], table.right_column[c]
+    if table.means[c] == BY_INTS:
+        true = compare(table.comparison[c], bank.ints[left, left_row], bank.ints[right, right_row])
         null = is_null(bank.int_nulls, left, left_row) or is_null(bank.int_nulls, right, right_row)
     else:
-        true = compare(conditions.comparison[c], bank.floats[left, left_row], bank.floats[right, right_row])
+        true = compare(table.comparison[c], bank.floats[left, left_row], bank.floats[right, right_row])
         null = is_null(bank.float_nulls, left, left_row) or is_null(bank.float_nulls, right, right_row)
     return true and not null
 
 
 @rule
-def _first_cursor(g: int, v: int, conditions: Any, run: Any) -> int:
+def _first_cursor(g: int, v: int, table: Any, run: Any) -> int:
     """Where part g begins: a place on the path.
 
     -1 if it reads the new event alone, -2 if it has nothing to combine (the condition is vacuous).
     """
-    u, spread = conditions.variable[g], conditions.spread[g]
+    u, spread = table.variable[g], table.spread[g]
     cursor = run.last[u]
     if u == v and spread <= SINGLY:
         # what a binding is as a whole, its further events do not change, or the condition waits until there are none
@@ -42,11 +42,11 @@ def _first_cursor(g: int, v: int, conditions: Any, run: Any) -> int:
 
 
 @rule
-def _next_cursor(g: int, v: int, cursor: int, conditions: Any, run: Any) -> int:
+def _next_cursor(g: int, v: int, cursor: int, table: Any, run: Any) -> int:
     """The next combination of part g, or -1 if there is none."""
     following_cursor = -1
-    spread = conditions.spread[g]
-    if spread != ONCE and (conditions.variable[g] != v or spread == PAIRWISE):
+    spread = table.spread[g]
+    if spread != ONCE and (table.variable[g] != v or spread == PAIRWISE):
         following_cursor = run.earlier[cursor] if cursor >= 0 else -1
         if following_cursor >= 0 and spread == CONSECUTIVELY and run.earlier[following_cursor] < 0:
             following_cursor = -1
@@ -54,92 +54,90 @@ def _next_cursor(g: int, v: int, cursor: int, conditions: Any, run: Any) -> int:
 
 
 @rule
-def _set_rows(g: int, v: int, event: int, cursor: int, base: int, conditions: Any, run: Any) -> None:
+def _set_rows(g: int, v: int, event: int, cursor: int, base: int, table: Any, run: Any) -> None:
     """Point the roles of part g at the bank's rows, and the places on the path, of its current combination."""
-    u = conditions.variable[g]
+    rows, places = run.registers.rows, run.registers.places
+    u = table.variable[g]
     own = u == v
-    if conditions.each[g] >= 0:
-        run.rows[conditions.each[g]] = base + (event if own else run.event[cursor])
-    if conditions.previous[g] >= 0:
+    if table.each[g] >= 0:
+        rows[table.each[g]] = base + (event if own else run.event[cursor])
+    if table.previous[g] >= 0:
         place = cursor if own else run.earlier[cursor]
-        run.rows[conditions.previous[g]] = base + run.event[place]
-        run.places[conditions.previous[g]] = place
-    if conditions.start[g] >= 0:
-        run.rows[conditions.start[g]] = base + (run.event[run.first[u]] if run.last[u] >= 0 else event)
-    if conditions.end[g] >= 0:
-        run.rows[conditions.end[g]] = base + run.event[run.last[u]]
-        run.places[conditions.end[g]] = run.last[u]
+        rows[table.previous[g]] = base + run.event[place]
+        places[table.previous[g]] = place
+    if table.start[g] >= 0:
+        rows[table.start[g]] = base + (run.event[run.first[u]] if run.last[u] >= 0 else event)
+    if table.end[g] >= 0:
+        rows[table.end[g]] = base + run.event[run.last[u]]
+        places[table.end[g]] = run.last[u]
 
 
 @rule
-def _pair_holds(c: int, v: int, event: int, base: int, conditions: Any, bank: Any, run: Any) -> bool:
+def _pair_holds(c: int, v: int, event: int, conditions: Any, run: Any) -> bool:
     """Whether condition c, a comparison of two single variables, holds with `event` as the event of v; true while the other is unbound."""
-    left, right = conditions.left_variable[c], conditions.right_variable[c]
+    table, base = conditions.table, conditions.base
+    left, right = table.left_variable[c], table.right_variable[c]
     place = run.last[right if left == v else left]
     true = True
     if place >= 0:
         other = run.event[place]
-        true = _compared(c, base + (event if left == v else other), base + (event if right == v else other), conditions, bank)
+        true = _compared(c, base + (event if left == v else other), base + (event if right == v else other), table, conditions.bank)
     return true
 
 
 @rule
-def condition_holds(c: int, v: int, event: int, base: int, conditions: Any, aggregates: Any, programs: Any, bank: Any, run: Any) -> bool:
+def condition_holds(c: int, v: int, event: int, conditions: Any, run: Any) -> bool:
     """Whether condition c holds for all combinations of the bound events with `event` as the new one of v; true if there are none.
 
     If it does not read v, these are all combinations of the bound events.
     """
-    first, last = conditions.part_first[c], conditions.part_first[c + 1]
+    table, bank, registers = conditions.table, conditions.bank, run.registers
+    first, last = table.part_first[c], table.part_first[c + 1]
     combined = True
     for g in range(first, last):
-        cursor = _first_cursor(g, v, conditions, run)
+        cursor = _first_cursor(g, v, table, run)
         combined = combined and cursor != -2
         run.cursor[g - first] = cursor
     true = True
     while combined and true:
         for g in range(first, last):
-            _set_rows(g, v, event, run.cursor[g - first], base, conditions, run)
-        if conditions.means[c] == BY_PROGRAM:
-            error = run_program(
-                programs.code, conditions.code_first[c], conditions.code_last[c],
-                programs.int_constants, programs.float_constants, programs.lookups,
-                bank.ints, bank.floats, bank.int_nulls, bank.float_nulls, bank.vectors,
-                run.rows, run.places, run.counts, run.ints, run.floats, aggregates.missing,
-                run.int_registers, run.float_registers, run.null_registers,
-            )  # fmt: skip
-            true = holds(run.int_registers, run.null_registers, conditions.result[c])
+            _set_rows(g, v, event, run.cursor[g - first], conditions.base, table, run)
+        if table.means[c] == BY_PROGRAM:
+            begin, end, stand_ins = table.code_first[c], table.code_last[c], conditions.aggregates.missing
+            error = run_program(begin, end, conditions.programs, bank, stand_ins, run.aggregates, registers)
+            true = holds(table.result[c], registers)
             if error != 0:
                 run.state[ERROR_CONDITION] = c + 1
         else:
-            true = _compared(c, run.rows[conditions.left_role[c]], run.rows[conditions.right_role[c]], conditions, bank)
+            true = _compared(c, registers.rows[table.left_role[c]], registers.rows[table.right_role[c]], table, bank)
         combined = False
         for g in range(first, last):
             if not combined:
-                cursor = _next_cursor(g, v, run.cursor[g - first], conditions, run)
+                cursor = _next_cursor(g, v, run.cursor[g - first], table, run)
                 combined = cursor >= 0
-                run.cursor[g - first] = cursor if combined else _first_cursor(g, v, conditions, run)
+                run.cursor[g - first] = cursor if combined else _first_cursor(g, v, table, run)
     return true
 
 
 @rule
-def is_decided(c: int, v: int, conditions: Any, run: Any) -> bool:
+def is_decided(c: int, v: int, table: Any, run: Any) -> bool:
     """Whether all variables of condition c but v are bound."""
     decided = True
-    for g in range(conditions.part_first[c], conditions.part_first[c + 1]):
-        u = conditions.variable[g]
+    for g in range(table.part_first[c], table.part_first[c + 1]):
+        u = table.variable[g]
         decided = decided and (u == v or run.last[u] >= 0)
     return decided
 
 
 @rule
-def is_closed(c: int, v: int, pattern: Any, conditions: Any, run: Any) -> bool:
+def is_closed(c: int, v: int, pattern: Any, table: Any, run: Any) -> bool:
     """Whether the variables that condition c waits for bind no more once v binds: each has a bound variable behind it.
 
     The events of a negated variable, which come behind the others by number, are looked at when the match is complete.
     """
     closed = True
-    for k in range(conditions.closing_first[c], conditions.closing_first[c + 1]):
-        u = conditions.closing[k]
+    for k in range(table.closing_first[c], table.closing_first[c + 1]):
+        u = table.closing[k]
         followed = v >= pattern.order.size
         for j in range(pattern.following_first[u], pattern.following_first[u + 1]):
             w = pattern.following[j]
@@ -149,33 +147,30 @@ def is_closed(c: int, v: int, pattern: Any, conditions: Any, run: Any) -> bool:
 
 
 @rule
-def conditions_hold(
-    v: int, event: int, base: int, pattern: Any, conditions: Any, aggregates: Any, programs: Any, bank: Any, run: Any
-) -> bool:
+def conditions_hold(v: int, event: int, pattern: Any, conditions: Any, run: Any) -> bool:
     """Whether all conditions that are decided by binding `event` to v hold."""
+    table = conditions.table
     true = True
-    for k in range(conditions.first[v], conditions.first[v + 1]):
-        c = conditions.listed[k]
-        if true and conditions.left_variable[c] >= 0:
-            true = _pair_holds(c, v, event, base, conditions, bank, run)
-        elif true and is_closed(c, v, pattern, conditions, run):
-            true = condition_holds(c, v, event, base, conditions, aggregates, programs, bank, run)
+    for k in range(table.first[v], table.first[v + 1]):
+        c = table.listed[k]
+        if true and table.left_variable[c] >= 0:
+            true = _pair_holds(c, v, event, conditions, run)
+        elif true and is_closed(c, v, pattern, table, run):
+            true = condition_holds(c, v, event, conditions, run)
     return true
 
 
 @subroutine
-def conditions_hold_apart(
-    v: int, event: int, base: int, pattern: Any, conditions: Any, aggregates: Any, programs: Any, bank: Any, run: Any
-) -> bool:
+def conditions_hold_apart(v: int, event: int, pattern: Any, conditions: Any, run: Any) -> bool:
     """As :func:`conditions_hold`, for where it is not asked at every step."""
-    return conditions_hold(v, event, base, pattern, conditions, aggregates, programs, bank, run)
+    return conditions_hold(v, event, pattern, conditions, run)
 
 
 @subroutine
-def final_conditions_hold(base: int, conditions: Any, aggregates: Any, programs: Any, bank: Any, run: Any) -> bool:
+def final_conditions_hold(conditions: Any, run: Any) -> bool:
     """Whether the conditions that only the end of a match decides hold for the events bound."""
     true = True
-    for k in range(conditions.final.size):
+    for k in range(conditions.table.final.size):
         if true:
-            true = condition_holds(conditions.final[k], -1, -1, base, conditions, aggregates, programs, bank, run)
+            true = condition_holds(conditions.table.final[k], -1, -1, conditions, run)
     return true

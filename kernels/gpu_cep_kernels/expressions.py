@@ -15,6 +15,8 @@ import numpy as np
 
 from gpu_cep_kernels.jit import call_scalar, exact_product, exact_remainder, kernel, rule
 from gpu_cep_kernels.rules import MINIMUM_INT, added, compare, multiplied, subtracted
+from gpu_cep_kernels.running import is_null
+from gpu_cep_kernels.tables import AggregateValues, ColumnBank, ProgramResults, ProgramTable, Registers
 
 OPCODES = (
     "load_int",  # target ← ints[first, rows[second]]
@@ -219,169 +221,122 @@ def _inner_product(vectors: Any, left: int, right: int) -> float:
 
 
 @rule
-def run_program(
-    code: Any,
-    first: int,
-    last: int,
-    int_constants: Any,
-    float_constants: Any,
-    tables: Any,
-    ints: Any,
-    floats: Any,
-    int_nulls: Any,
-    float_nulls: Any,
-    vectors: Any,
-    rows: Any,
-    places: Any,
-    counts: Any,
-    int_values: Any,
-    float_values: Any,
-    stand_ins: Any,
-    int_registers: Any,
-    float_registers: Any,
-    null_registers: Any,
-) -> int:
-    """Run the instructions [first, last) of `code`; returns 0, or OVERFLOW and RAISED together as bits.
+def run_program(first: int, last: int, programs: Any, bank: Any, stand_ins: Any, values: Any, registers: Any) -> int:
+    """Run the instructions [first, last) of `programs`; returns 0, or OVERFLOW and RAISED together as bits.
 
-    `rows` holds the row of each role, the banks are [column, row], the null
-    words have bit c set where column c of their bank is NULL (they may be
-    empty: no NULLs). `vectors` are [column, row, position], without NULLs.
-    Aggregate k at place d of a path counts ``counts[k, d]``
-    events (-1: it overflowed) and is ``int_values[k, d]`` or
-    ``float_values[k, d]``; `places` holds the place of each role, and
-    ``stand_ins[k]`` stands for an integer that is not there.
+    The rows and places in `registers` say what each role reads: a row of the
+    bank, and of the aggregates' `values` those at a place of the path.
+    ``stand_ins[k]`` stands for the integer of aggregate k that is not there.
     """
+    rows, places = registers.rows, registers.places
+    ints, floats, nulls = registers.ints, registers.floats, registers.nulls
     error = 0
     for k in range(first, last):
-        op, target, a, b = code[k, 0], code[k, 1], code[k, 2], code[k, 3]
+        op, target, a, b = programs.code[k, 0], programs.code[k, 1], programs.code[k, 2], programs.code[k, 3]
         if op == LOAD_INT:
             row = rows[b]
-            int_registers[target] = ints[a, row]
-            null_registers[target] = int_nulls.size > 0 and ((int_nulls[row] >> np.uint64(a)) & np.uint64(1)) != 0
+            ints[target] = bank.ints[a, row]
+            nulls[target] = is_null(bank.int_nulls, a, row)
         elif op == LOAD_FLOAT:
             row = rows[b]
-            float_registers[target] = floats[a, row]
-            null_registers[target] = float_nulls.size > 0 and ((float_nulls[row] >> np.uint64(a)) & np.uint64(1)) != 0
+            floats[target] = bank.floats[a, row]
+            nulls[target] = is_null(bank.float_nulls, a, row)
         elif op == CONST_INT:
-            int_registers[target] = int_constants[a]
-            null_registers[target] = False
+            ints[target] = programs.int_constants[a]
+            nulls[target] = False
         elif op == CONST_FLOAT:
-            float_registers[target] = float_constants[a]
-            null_registers[target] = False
+            floats[target] = programs.float_constants[a]
+            nulls[target] = False
         elif op == NULL:
-            int_registers[target] = 0
-            float_registers[target] = 0.0
-            null_registers[target] = True
+            ints[target] = 0
+            floats[target] = 0.0
+            nulls[target] = True
         elif op <= SIGN_INT:
-            value, null, wrapped = _int_result(op, int_registers[a], int_registers[b])
-            missing = null_registers[a] or null_registers[b]
-            int_registers[target] = value
-            null_registers[target] = missing or null
+            value, null, wrapped = _int_result(op, ints[a], ints[b])
+            missing = nulls[a] or nulls[b]
+            ints[target] = value
+            nulls[target] = missing or null
             error |= wrapped and not missing
         elif op <= NULLIF_INT:
-            chosen, null = _chosen(op, LEAST_INT, int_registers[a], int_registers[b], null_registers[a], null_registers[b])
-            int_registers[target] = chosen
-            null_registers[target] = null
+            chosen, null = _chosen(op, LEAST_INT, ints[a], ints[b], nulls[a], nulls[b])
+            ints[target] = chosen
+            nulls[target] = null
         elif op <= SIGN_FLOAT or FLOOR_FLOAT <= op <= SQRT_FLOAT:
-            result, null = _float_result(op, float_registers[a], float_registers[b])
-            float_registers[target] = result
-            null_registers[target] = null_registers[a] or null_registers[b] or null
+            result, null = _float_result(op, floats[a], floats[b])
+            floats[target] = result
+            nulls[target] = nulls[a] or nulls[b] or null
         elif op <= NULLIF_FLOAT:
-            picked, null = _chosen(op, LEAST_FLOAT, float_registers[a], float_registers[b], null_registers[a], null_registers[b])
-            float_registers[target] = picked
-            null_registers[target] = null
+            picked, null = _chosen(op, LEAST_FLOAT, floats[a], floats[b], nulls[a], nulls[b])
+            floats[target] = picked
+            nulls[target] = null
         elif op <= GE_INT:
-            int_registers[target] = compare(op - EQ_INT, int_registers[a], int_registers[b])
-            null_registers[target] = null_registers[a] or null_registers[b]
+            ints[target] = compare(op - EQ_INT, ints[a], ints[b])
+            nulls[target] = nulls[a] or nulls[b]
         elif op <= GE_FLOAT:
-            int_registers[target] = compare(op - EQ_FLOAT, float_registers[a], float_registers[b])
-            null_registers[target] = null_registers[a] or null_registers[b]
+            ints[target] = compare(op - EQ_FLOAT, floats[a], floats[b])
+            nulls[target] = nulls[a] or nulls[b]
         elif op <= OR:
-            truth, null = _connected(op, int_registers[a], int_registers[b], null_registers[a], null_registers[b])
-            int_registers[target] = truth
-            null_registers[target] = null
+            truth, null = _connected(op, ints[a], ints[b], nulls[a], nulls[b])
+            ints[target] = truth
+            nulls[target] = null
         elif op == NOT:
-            int_registers[target] = 1 - int_registers[a]
-            null_registers[target] = null_registers[a]
+            ints[target] = 1 - ints[a]
+            nulls[target] = nulls[a]
         elif op <= IS_NULL_FLOAT:
-            int_registers[target] = null_registers[a]
-            null_registers[target] = False
+            ints[target] = nulls[a]
+            nulls[target] = False
         elif op == FLOAT_OF_INT:
-            float_registers[target] = np.float64(int_registers[a])
-            null_registers[target] = null_registers[a]
+            floats[target] = np.float64(ints[a])
+            nulls[target] = nulls[a]
         elif op == LOOKUP:
-            found = tables[b + int_registers[a]]
-            int_registers[target] = found == 1
-            null_registers[target] = found == 2
+            found = programs.lookups[b + ints[a]]
+            ints[target] = found == 1
+            nulls[target] = found == 2
         elif op == LOAD_COUNT:
-            int_registers[target] = counts[a, places[b]]
-            null_registers[target] = False
+            ints[target] = values.counts[a, places[b]]
+            nulls[target] = False
         elif op == LOAD_VECTOR:
-            int_registers[target] = a * vectors.shape[1] + rows[b]
-            null_registers[target] = False
+            ints[target] = a * bank.vectors.shape[1] + rows[b]
+            nulls[target] = False
         elif op == DOT:
-            float_registers[target] = _inner_product(vectors, int_registers[a], int_registers[b])
-            null_registers[target] = False
+            floats[target] = _inner_product(bank.vectors, ints[a], ints[b])
+            nulls[target] = False
         elif op == CALL:
-            error |= call_scalar(int_constants[b], int_registers, float_registers, null_registers, a, target)
+            error |= call_scalar(programs.int_constants[b], ints, floats, nulls, a, target)
         else:
-            count = counts[a, places[b]]
-            null_registers[target] = count == 0
+            count = values.counts[a, places[b]]
+            nulls[target] = count == 0
             if op == LOAD_AGGREGATE_FLOAT:
-                float_registers[target] = float_values[a, places[b]]
+                floats[target] = values.floats[a, places[b]]
             else:
-                int_registers[target] = int_values[a, places[b]] if count != 0 else stand_ins[a]
+                ints[target] = values.ints[a, places[b]] if count != 0 else stand_ins[a]
                 error |= count < 0
     return error
 
 
 @kernel
 def evaluate_rows(
-    low: int,
-    high: int,
-    slot: int,
-    code: Any,
-    result: int,
-    int_constants: Any,
-    float_constants: Any,
-    tables: Any,
-    ints: Any,
-    floats: Any,
-    int_nulls: Any,
-    float_nulls: Any,
-    vectors: Any,
-    rows: Any,
-    int_registers: Any,
-    float_registers: Any,
-    null_registers: Any,
-    int_values: Any,
-    float_values: Any,
-    nulls: Any,
-    failed: Any,
+    low: int, high: int, slot: int, result: int, programs: ProgramTable, bank: ColumnBank, registers: Registers, results: ProgramResults
 ) -> None:
-    """Run a program of one role for each row of the bank.
+    """Run a program of one role, the only one of `programs`, for each row of the bank; its value is in register `result`.
 
-    Register `result` goes to ``int_values``, ``float_values`` (the one of the
-    program's type counts) and ``nulls``, row for row; ``failed[r]`` says
-    whether an int64 overflowed or a function raised. `rows`, [role, slot], and the registers,
-    [register, slot], are scratch. The program reads no aggregates: what stands
-    in their place has the right types, no more.
+    `registers` are scratch: [role, slot] and [register, slot]. The program
+    reads no aggregates: what stands in their place has the right types, no
+    more.
     """
-    own_rows = rows[:, slot]
-    own_ints, own_floats, own_nulls = int_registers[:, slot], float_registers[:, slot], null_registers[:, slot]
+    none = AggregateValues(registers.ints, registers.ints, registers.floats)
+    rows = registers.rows[:, slot]
+    own = Registers(rows, rows, registers.ints[:, slot], registers.floats[:, slot], registers.nulls[:, slot])
     for r in range(low, high):
-        own_rows[0] = r
-        error = run_program(
-            code, 0, code.shape[0], int_constants, float_constants, tables, ints, floats, int_nulls, float_nulls, vectors,
-            own_rows, own_rows, int_registers, int_registers, float_registers, own_rows, own_ints, own_floats, own_nulls,
-        )  # fmt: skip
-        failed[r] = error != 0
-        int_values[r] = own_ints[result]
-        float_values[r] = own_floats[result]
-        nulls[r] = own_nulls[result]
+        rows[0] = r
+        error = run_program(0, programs.code.shape[0], programs, bank, rows, none, own)
+        results.failed[r] = error != 0
+        results.ints[r] = own.ints[result]
+        results.floats[r] = own.floats[result]
+        results.nulls[r] = own.nulls[result]
 
 
 @rule
-def holds(int_registers: Any, null_registers: Any, result: int) -> bool:
+def holds(result: int, registers: Any) -> bool:
     """Whether a condition's result is TRUE; NULL is not."""
-    return int_registers[result] != 0 and not null_registers[result]
+    return registers.ints[result] != 0 and not registers.nulls[result]

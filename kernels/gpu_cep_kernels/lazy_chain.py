@@ -31,8 +31,10 @@ from gpu_cep_kernels.tables import (
     OVERFLOWED,
     STEPS,
     STEPS_SPENT,
+    Conditions,
     Ints,
     PatternTable,
+    Run,
 )
 
 # Events that conditions filter at a time.
@@ -44,6 +46,33 @@ class InputBuffers(NamedTuple):
 
     first: Ints
     events: npt.NDArray[np.int32]
+
+
+class Streams(NamedTuple):
+    """The streams that a batch is a part of, which begin at `offsets`, and its own events: their `times`, and the `clock` of windows.
+
+    Windows are `length` long on the clock. Events at one time are in no order
+    if `strict`.
+    """
+
+    offsets: Ints
+    times: npt.NDArray[np.generic]
+    clock: npt.NDArray[np.generic]
+    length: np.generic
+    strict: bool
+
+
+class ChainMatches(NamedTuple):
+    """What an enumeration writes: the first event of match m, ``starts[m]``, and that of variable v, ``events[m, v]``.
+
+    Where matches are only counted, ``totals[s]`` is raised by those of stream s
+    (numbered from the batch's first), ``starts[s]`` lowered to the first event
+    of any of them, and nothing else is written.
+    """
+
+    starts: Ints
+    events: Ints
+    totals: Ints
 
 
 class Chain(NamedTuple):
@@ -111,38 +140,39 @@ def fill_buffers(labels: Any, first: Any, events: Any) -> None:
 
 
 @rule
-def _is_early(event: int, begin: int, end: int, prec: int, latest: int, strict: bool, times: Any, clock: Any, length: Any) -> bool:
+def _is_early(event: int, begin: int, end: int, prec: int, latest: int, streams: Any) -> bool:
     """Whether `event` comes too early: before `begin`, no later than `prec` (-1: none), or too long before `latest`.
 
     From `end` on it may belong to another stream, whose times say nothing.
     """
     return bool(
         event < begin
-        or (strict and prec >= 0 and event < end and times[event] == times[prec])
-        or (event < latest and not within(clock[event], clock[latest], length))
+        or (streams.strict and prec >= 0 and event < end and streams.times[event] == streams.times[prec])
+        or (event < latest and not within(streams.clock[event], streams.clock[latest], streams.length))
     )
 
 
 @rule
-def _is_late(event: int, end: int, succ: int, earliest: int, strict: bool, times: Any, clock: Any, length: Any) -> bool:
+def _is_late(event: int, end: int, succ: int, earliest: int, streams: Any) -> bool:
     """Whether `event` comes too late: not before `end`, no earlier than `succ` (their number: none), or too long after `earliest`."""
     return bool(
         event >= end
-        or (strict and succ < times.size and times[event] == times[succ])
-        or (event > earliest and not within(clock[earliest], clock[event], length))
+        or (streams.strict and succ < streams.times.size and streams.times[event] == streams.times[succ])
+        or (event > earliest and not within(streams.clock[earliest], streams.clock[event], streams.length))
     )
 
 
 @rule
 def _narrow(
-    v: int, low: int, high: int, limit: int, earliest: int, latest: int, depth: int,
-    begin: int, end: int, strict: bool, times: Any, clock: Any, length: Any, pattern: Any, buffers: Any, chain: Any, run: Any,
+    v: int, low: int, high: int, limit: int, depth: int, begin: int, end: int,
+    streams: Any, pattern: Any, buffers: Any, chain: Any, run: Any,
 ) -> tuple[int, int]:  # fmt: skip
     """The range of v's buffer that fits what is bound above `depth`: from `low` or later to `high` or later, at most `limit`.
 
     Found by doubling steps, then by halving them.
     """
-    prec, succ = -1, times.size
+    earliest, latest = chain.earliest[depth], chain.latest[depth]
+    prec, succ = -1, streams.times.size
     for d in range(depth):
         u = chain.order[d]
         if pattern.precedes[u, v]:
@@ -151,21 +181,21 @@ def _narrow(
             succ = min(succ, run.event[d])
     begin, end = max(begin, prec + 1), min(end, succ)
     step = 1
-    while low + step <= limit and _is_early(buffers.events[low + step - 1], begin, end, prec, latest, strict, times, clock, length):
+    while low + step <= limit and _is_early(buffers.events[low + step - 1], begin, end, prec, latest, streams):
         low += step
         step *= 2
     while step > 1:
         step //= 2
-        if low + step <= limit and _is_early(buffers.events[low + step - 1], begin, end, prec, latest, strict, times, clock, length):
+        if low + step <= limit and _is_early(buffers.events[low + step - 1], begin, end, prec, latest, streams):
             low += step
     high = max(low, high)
     step = 1
-    while high + step <= limit and not _is_late(buffers.events[high + step - 1], end, succ, earliest, strict, times, clock, length):
+    while high + step <= limit and not _is_late(buffers.events[high + step - 1], end, succ, earliest, streams):
         high += step
         step *= 2
     while step > 1:
         step //= 2
-        if high + step <= limit and not _is_late(buffers.events[high + step - 1], end, succ, earliest, strict, times, clock, length):
+        if high + step <= limit and not _is_late(buffers.events[high + step - 1], end, succ, earliest, streams):
             high += step
     return low, high
 
@@ -183,17 +213,18 @@ def _select_compared(events: Any, size: int, comparison: int, values: Any, nulls
 
 
 @rule
-def _select_pairs(c: int, v: int, events: Any, size: int, base: int, conditions: Any, bank: Any, run: Any) -> int:
+def _select_pairs(c: int, v: int, events: Any, size: int, conditions: Any, run: Any) -> int:
     """Keep those of ``events[:size]`` that satisfy condition c, a comparison of v with another variable; returns how many."""
-    comparison = conditions.comparison[c]
-    column, other_column = conditions.left_column[c], conditions.right_column[c]
-    other = conditions.right_variable[c]
-    if conditions.right_variable[c] == v:
+    table, bank, base = conditions.table, conditions.bank, conditions.base
+    comparison = table.comparison[c]
+    column, other_column = table.left_column[c], table.right_column[c]
+    other = table.right_variable[c]
+    if table.right_variable[c] == v:
         comparison = mirrored(comparison)
         column, other_column = other_column, column
-        other = conditions.left_variable[c]
+        other = table.left_variable[c]
     row = base + run.event[run.last[other]]
-    if conditions.means[c] == BY_INTS:
+    if table.means[c] == BY_INTS:
         size = 0 if is_null(bank.int_nulls, other_column, row) else size
         kept = _select_compared(events, size, comparison, bank.ints, bank.int_nulls, column, base, bank.ints[other_column, row])
     else:
@@ -203,9 +234,7 @@ def _select_pairs(c: int, v: int, events: Any, size: int, base: int, conditions:
 
 
 @rule
-def _select_holding(
-    c: int, v: int, depth: int, events: Any, size: int, base: int, conditions: Any, aggregates: Any, programs: Any, bank: Any, run: Any
-) -> int:
+def _select_holding(c: int, v: int, depth: int, events: Any, size: int, conditions: Any, run: Any) -> int:
     """Keep those of ``events[:size]`` that satisfy condition c, of any kind; returns how many.
 
     After an error ``run.event[depth]`` is the event that caused it.
@@ -216,7 +245,7 @@ def _select_holding(
         events[kept] = event
         if run.state[ERROR_CONDITION] == 0:
             run.event[depth] = event
-            kept += condition_holds(c, v, event, base, conditions, aggregates, programs, bank, run)
+            kept += condition_holds(c, v, event, conditions, run)
     return kept
 
 
@@ -236,18 +265,17 @@ def _select_unbound(events: Any, size: int, depth: int, run: Any) -> int:
 
 
 @rule
-def _select(
-    v: int, depth: int, events: Any, size: int, base: int, conditions: Any, aggregates: Any, programs: Any, bank: Any, run: Any
-) -> int:
+def _select(v: int, depth: int, events: Any, size: int, conditions: Any, run: Any) -> int:
     """Keep those of ``events[:size]`` that may be bound to v at `depth`; returns how many."""
     size = _select_unbound(events, size, depth, run)
-    for k in range(conditions.first[v], conditions.first[v + 1]):
-        c = conditions.listed[k]
-        if is_decided(c, v, conditions, run):
-            if conditions.left_variable[c] >= 0:
-                size = _select_pairs(c, v, events, size, base, conditions, bank, run)
+    table = conditions.table
+    for k in range(table.first[v], table.first[v + 1]):
+        c = table.listed[k]
+        if is_decided(c, v, table, run):
+            if table.left_variable[c] >= 0:
+                size = _select_pairs(c, v, events, size, conditions, run)
             else:
-                size = _select_holding(c, v, depth, events, size, base, conditions, aggregates, programs, bank, run)
+                size = _select_holding(c, v, depth, events, size, conditions, run)
     return size
 
 
@@ -266,38 +294,26 @@ def _stream_of(event: int, offsets: Any) -> int:
 
 @sequential
 def enumerate_chain(
-    buffers: Any,
-    offsets: Any,
-    times: Any,
-    clock: Any,
-    length: Any,
-    strict: bool,
-    base: int,
+    buffers: InputBuffers,
+    streams: Streams,
     own: int,
-    pattern: Any,
-    conditions: Any,
-    aggregates: Any,
-    programs: Any,
-    bank: Any,
+    pattern: PatternTable,
+    conditions: Conditions,
     counting: bool,
     step_limit: int,
-    chain: Any,
-    run: Any,
-    match_starts: Any,
-    match_events: Any,
-    totals: Any,
+    chain: Chain,
+    run: Run,
+    matches: ChainMatches,
 ) -> int:
     """Enumerate the matches of all pivots from where `chain` stands; returns why it stopped.
 
-    Event e of the batch stands at ``base + e`` in the streams that `offsets`
-    delimits, and in that row of the bank. Match m, found only if it starts
-    before event `own`, is written as ``match_starts[m]`` (its first event) and
-    ``match_events[m, v]``. With `counting`, ``totals[s]`` is raised instead by
-    the matches of stream s (counted from that of event 0), and
-    ``match_starts[s]`` lowered to the first event of any of them. On
-    OUTPUT_FULL or STEPS_SPENT the caller makes room and calls again.
+    Event e of the batch stands at ``conditions.base + e`` in the streams, too.
+    Only matches that start before event `own` are found; with `counting` they
+    are only counted. On OUTPUT_FULL or STEPS_SPENT the caller makes room and
+    calls again.
     """
     variables = chain.order.size
+    offsets, base = streams.offsets, conditions.base
     state = run.state
     depth = state[DEPTH]
     first_stream = _stream_of(base, offsets)
@@ -321,7 +337,7 @@ def enumerate_chain(
                 s += 1
             chain.cursor[depth] = begin + size
             chain.taken[depth] = 0
-            chain.kept[depth] = _select(v, depth, block, size, base, conditions, aggregates, programs, bank, run)
+            chain.kept[depth] = _select(v, depth, block, size, conditions, run)
             steps += size
             if state[ERROR_CONDITION] != 0:
                 status = OVERFLOWED
@@ -335,45 +351,43 @@ def enumerate_chain(
             chain.earliest[depth + 1] = min(chain.earliest[depth], event)
             chain.latest[depth + 1] = max(chain.latest[depth], event)
             depth += 1
-            earliest, latest = chain.earliest[depth], chain.latest[depth]
-            stream_begin, stream_end = max(offsets[s] - base, 0), min(offsets[s + 1] - base, times.size)
+            stream_begin, stream_end = max(offsets[s] - base, 0), min(offsets[s + 1] - base, streams.times.size)
             reached = True
             if depth == 1:
                 d = 1
                 while reached and d < variables:
                     u = chain.order[d]
                     chain.reach[u, 0], chain.reach[u, 1] = _narrow(
-                        u, chain.reach[u, 0], chain.reach[u, 1], buffers.first[u + 1], earliest, latest, depth,
-                        stream_begin, stream_end, strict, times, clock, length, pattern, buffers, chain, run,
+                        u, chain.reach[u, 0], chain.reach[u, 1], buffers.first[u + 1], depth, stream_begin, stream_end,
+                        streams, pattern, buffers, chain, run,
                     )  # fmt: skip
                     reached = chain.reach[u, 0] < chain.reach[u, 1]
                     d += 1
             u = chain.order[depth]
             # the last variable must start the match where no other does so before `own`
-            end = min(stream_end, own) if depth == variables - 1 and earliest >= own else stream_end
+            end = min(stream_end, own) if depth == variables - 1 and chain.earliest[depth] >= own else stream_end
             low, high = chain.reach[u, 0], chain.reach[u, 0]
             if reached:
-                low, high = _narrow(
-                    u, low, low, chain.reach[u, 1], earliest, latest, depth,
-                    stream_begin, end, strict, times, clock, length, pattern, buffers, chain, run,
-                )  # fmt: skip
+                limit = chain.reach[u, 1]
+                low, high = _narrow(u, low, low, limit, depth, stream_begin, end, streams, pattern, buffers, chain, run)
             chain.cursor[depth] = low
             chain.stop[depth] = high
             chain.taken[depth] = 0
             chain.kept[depth] = 0
         elif counting:
             k = chain.taken[depth]
-            totals[s - first_stream] += chain.kept[depth] - k
-            match_starts[s - first_stream] = min(match_starts[s - first_stream], min(chain.earliest[depth], block[k]))
+            place = s - first_stream
+            matches.totals[place] += chain.kept[depth] - k
+            matches.starts[place] = min(matches.starts[place], min(chain.earliest[depth], block[k]))
             chain.taken[depth] = chain.kept[depth]
         else:
             m, k = state[MATCHES], chain.taken[depth]
-            while k < chain.kept[depth] and m < match_starts.size:
+            while k < chain.kept[depth] and m < matches.starts.size:
                 event = block[k]
-                match_starts[m] = min(chain.earliest[depth], event)
+                matches.starts[m] = min(chain.earliest[depth], event)
                 for d in range(depth):
-                    match_events[m, chain.order[d]] = base + run.event[d]
-                match_events[m, v] = base + event
+                    matches.events[m, chain.order[d]] = base + run.event[d]
+                matches.events[m, v] = base + event
                 m += 1
                 k += 1
             chain.taken[depth] = k

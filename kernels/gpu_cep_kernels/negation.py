@@ -106,10 +106,9 @@ def _is_bound(event: int, depth: int, run: Any) -> bool:
 
 
 @subroutine
-def is_ruled_out(
-    n: int, depth: int, base: int, pattern: Any, conditions: Any, aggregates: Any, negations: Any, programs: Any, bank: Any, run: Any
-) -> bool:
+def is_ruled_out(n: int, depth: int, pattern: Any, conditions: Any, negations: Any, run: Any) -> bool:
     """Whether some event in the scope of negation n, and outside the complete path of `depth` events, satisfies its conditions."""
+    base = conditions.base
     first, last = base + run.event[0], base + run.event[depth - 1]
     stream = _stream_of(first, negations.streams)
     latest, earliest = _latest_before(n, base, negations, run), _earliest_behind(n, base, negations, run)
@@ -119,8 +118,6 @@ def is_ruled_out(
         place = negations.places[k]
         inside = not _is_too_late(place, earliest, first, stream, negations)
         if inside and not _is_bound(place - base, depth, run):
-            ruled_out = conditions_hold_apart(
-                negations.variable[n], place - base, base, pattern, conditions, aggregates, programs, bank, run
-            )  # fmt: skip
+            ruled_out = conditions_hold_apart(negations.variable[n], place - base, pattern, conditions, run)
         k += 1
     return ruled_out

@@ -42,8 +42,8 @@ def _extreme_float(step: int, current: float, value: float) -> float:
 
 
 @rule
-def _accumulate_ints(k: int, before: int, depth: int, row: int, aggregates: Any, bank: Any, run: Any) -> None:
-    count, total = (run.counts[k, before], run.ints[k, before]) if before >= 0 else (0, 0)
+def _accumulate_ints(k: int, before: int, depth: int, row: int, aggregates: Any, bank: Any, values: Any) -> None:
+    count, total = (values.counts[k, before], values.ints[k, before]) if before >= 0 else (0, 0)
     step, column = aggregates.step[k], aggregates.column[k]
     if count != OVERFLOWED and not is_null(bank.int_nulls, column, row):
         value = bank.ints[column, row]
@@ -53,13 +53,13 @@ def _accumulate_ints(k: int, before: int, depth: int, row: int, aggregates: Any,
         else:
             total = value if count == 0 else _extreme_int(step, total, value)
             count += 1
-    run.counts[k, depth] = count
-    run.ints[k, depth] = total
+    values.counts[k, depth] = count
+    values.ints[k, depth] = total
 
 
 @rule
-def _accumulate_floats(k: int, before: int, depth: int, row: int, aggregates: Any, bank: Any, run: Any) -> None:
-    count, total = (run.counts[k, before], run.floats[k, before]) if before >= 0 else (0, 0.0)
+def _accumulate_floats(k: int, before: int, depth: int, row: int, aggregates: Any, bank: Any, values: Any) -> None:
+    count, total = (values.counts[k, before], values.floats[k, before]) if before >= 0 else (0, 0.0)
     step, column = aggregates.step[k], aggregates.column[k]
     if not is_null(bank.float_nulls, column, row):
         value = bank.floats[column, row]
@@ -68,18 +68,18 @@ def _accumulate_floats(k: int, before: int, depth: int, row: int, aggregates: An
         else:
             total = value if count == 0 else _extreme_float(step, total, value)
         count += 1
-    run.counts[k, depth] = count
-    run.floats[k, depth] = total
+    values.counts[k, depth] = count
+    values.floats[k, depth] = total
 
 
 @rule
-def accumulate(v: int, before: int, depth: int, row: int, aggregates: Any, bank: Any, run: Any) -> None:
+def accumulate(v: int, before: int, depth: int, row: int, aggregates: Any, bank: Any, values: Any) -> None:
     """Set v's aggregates at place `depth`, which binds the event in `row` of the bank; `before` is the place of v's last (or -1)."""
     for k in range(aggregates.first[v], aggregates.first[v + 1]):
         step = aggregates.step[k]
         if step == COUNT_EVENTS:
-            run.counts[k, depth] = run.counts[k, before] + 1 if before >= 0 else 1
+            values.counts[k, depth] = values.counts[k, before] + 1 if before >= 0 else 1
         elif step <= MAX_INTS:
-            _accumulate_ints(k, before, depth, row, aggregates, bank, run)
+            _accumulate_ints(k, before, depth, row, aggregates, bank, values)
         else:
-            _accumulate_floats(k, before, depth, row, aggregates, bank, run)
+            _accumulate_floats(k, before, depth, row, aggregates, bank, values)

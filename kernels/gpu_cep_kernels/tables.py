@@ -5,12 +5,13 @@ v is a variable, c a condition, g one variable's part in a condition.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 Words = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
@@ -130,6 +131,19 @@ class AggregateTable(NamedTuple):
     missing: Ints
 
 
+class Conditions(NamedTuple):
+    """What conditions are judged by: their table, the aggregates and programs that it names, and the columns that these read.
+
+    Event e of the batch stands in row ``base + e`` of the bank.
+    """
+
+    table: ConditionTable
+    aggregates: AggregateTable
+    programs: ProgramTable
+    bank: ColumnBank
+    base: int
+
+
 class NegationTable(NamedTuple):
     """What must not happen beside a match.
 
@@ -156,6 +170,65 @@ class NegationTable(NamedTuple):
     length: np.generic
 
 
+class EventTable(NamedTuple):
+    """What follows each event of a batch.
+
+    ``after[e]`` is the first event that e is before, ``successor[e]`` the event
+    that follows e in its partition; each is empty where that is always the
+    next. ``occurrence[v, e]`` is the first event from e on that satisfies the
+    properties of variable v.
+    """
+
+    after: Places
+    occurrence: Places
+    successor: Ints
+
+
+class MatchTable(NamedTuple):
+    """What an enumeration writes.
+
+    Match m starts at candidate ``starts[m]`` and binds ``counts[m, v]`` events
+    to variable v; `events` are those of all matches, variable after variable,
+    each in stream order. Where matches are only counted, ``totals[w]`` is
+    raised by those of candidate w, and nothing else is written.
+    """
+
+    starts: Ints
+    counts: Places
+    events: Ints
+    totals: Ints
+
+
+class AggregateValues(NamedTuple):
+    """Value k of the aggregates once the event at place d of the path is bound: ``ints[k, d]`` or ``floats[k, d]``.
+
+    It counts ``counts[k, d]`` events; −1: it overflowed.
+    """
+
+    counts: Ints
+    ints: Ints
+    floats: Floats
+
+
+class Registers(NamedTuple):
+    """Where a program works: the row of the bank and the place on the path of each role, and its registers with their NULLs."""
+
+    rows: Ints
+    places: Ints
+    ints: Ints
+    floats: Floats
+    nulls: Flags
+
+
+class ProgramResults(NamedTuple):
+    """What a program gives for each row: a value, of which the one of its type counts, whether it is NULL, and whether it failed."""
+
+    ints: Ints
+    floats: Floats
+    nulls: Flags
+    failed: Flags
+
+
 class Run(NamedTuple):
     """The state of one depth-first enumeration; a path of bound events and, for each place on it, the choices that are left.
 
@@ -164,12 +237,12 @@ class Run(NamedTuple):
     may be bound at place d to the variables ``choices[d, :left[d]]``, and
     ``led[d]`` says whether one of the choices led to a match. ``last[v]`` is the place of
     v's latest event or −1, ``first[v]`` that of its first, ``bound[v]`` their
-    number. ``counts[k, d]`` and ``ints[k, d]`` or ``floats[k, d]`` are value k of
-    the aggregates once the event at place d is bound: how many events it
-    counts (−1: it overflowed), and its value. ``blockers[v]`` counts the variables that keep v from binding:
-    those before it that bind less than their minimum, and those behind it that
-    are bound. ``available`` lists variables and ``next_place`` their next
-    events while one is sought. ``state`` is indexed by the constants below.
+    number. ``blockers[v]`` counts the variables that keep v from binding: those
+    before it that bind less than their minimum, and those behind it that are
+    bound. ``available`` lists variables and ``next_place`` their next events
+    while one is sought. ``state`` is indexed by the constants below.
+    `aggregates` are the values of the aggregates at each place, `registers`
+    where the programs of conditions work.
     """
 
     event: Ints
@@ -188,14 +261,8 @@ class Run(NamedTuple):
     state: Ints
     earliest: Ints
     cursor: Ints
-    rows: Ints
-    places: Ints
-    counts: Ints
-    ints: Ints
-    floats: Floats
-    int_registers: Ints
-    float_registers: Floats
-    null_registers: npt.NDArray[np.bool_]
+    aggregates: AggregateValues
+    registers: Registers
 
 
 # UNSATISFIED: the variables that bind less than their minimum.
@@ -209,12 +276,12 @@ NEXT, ANY, CONTIGUOUS, ROBUST = range(4)
 FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, OVERFLOWED = range(5)
 
 
-def new_run(depth: int, pattern: PatternTable, conditions: ConditionTable, aggregates: AggregateTable, programs: ProgramTable) -> Run:
+def new_run(depth: int, pattern: PatternTable, conditions: Conditions) -> Run:
     """Scratch for one thread, with room for a path of `depth` events."""
-    registers = max(1, programs.registers)
-    variables, values = len(pattern.order), len(aggregates.step)
+    roles, registers = max(1, conditions.table.roles), max(1, conditions.programs.registers)
+    variables, values = len(pattern.order), len(conditions.aggregates.step)
     # negated variables never bind, but conditions read them
-    named = len(conditions.first) - 1
+    named = len(conditions.table.first) - 1
     state = np.zeros(STATE_SIZE, np.int64)
     state[UNSATISFIED] = variables
     return Run(
@@ -234,20 +301,27 @@ def new_run(depth: int, pattern: PatternTable, conditions: ConditionTable, aggre
         state=state,
         earliest=np.zeros(variables, np.int64),
         cursor=np.zeros(max(1, named), np.int64),
-        rows=np.zeros(max(1, conditions.roles), np.int64),
-        places=np.zeros(max(1, conditions.roles), np.int64),
-        counts=np.zeros((values, depth), np.int64),
-        ints=np.zeros((values, depth), np.int64),
-        floats=np.zeros((values, depth), np.float64),
-        int_registers=np.zeros(registers, np.int64),
-        float_registers=np.zeros(registers, np.float64),
-        null_registers=np.zeros(registers, np.bool_),
+        aggregates=AggregateValues(
+            counts=np.zeros((values, depth), np.int64),
+            ints=np.zeros((values, depth), np.int64),
+            floats=np.zeros((values, depth), np.float64),
+        ),
+        registers=Registers(
+            rows=np.zeros(roles, np.int64),
+            places=np.zeros(roles, np.int64),
+            ints=np.zeros(registers, np.int64),
+            floats=np.zeros(registers, np.float64),
+            nulls=np.zeros(registers, np.bool_),
+        ),
     )
 
 
 def deepened(run: Run) -> Run:
     """`run` with room for a path twice as long."""
-    by_place = dict.fromkeys(("event", "bound_to", "earlier", "choice_event", "choices", "left", "led"), 0)
-    by_place |= dict.fromkeys(("counts", "ints", "floats"), 1)
-    grown = {name: np.concatenate([getattr(run, name), np.zeros_like(getattr(run, name))], axis=axis) for name, axis in by_place.items()}
-    return run._replace(**grown)
+    by_place = ("event", "bound_to", "earlier", "choice_event", "choices", "left", "led")
+    grown: dict[str, Any] = {name: _doubled(getattr(run, name), 0) for name in by_place}
+    return run._replace(**grown, aggregates=AggregateValues(*(_doubled(values, 1) for values in run.aggregates)))
+
+
+def _doubled(array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
+    return np.concatenate([array, np.zeros_like(array)], axis=axis)

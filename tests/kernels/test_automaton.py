@@ -20,7 +20,10 @@ from gpu_cep_kernels.tables import (
     ROBUST,
     STEPS,
     ColumnBank,
+    Conditions,
     ConditionTable,
+    EventTable,
+    MatchTable,
     ProgramTable,
     deepened,
     new_run,
@@ -36,13 +39,14 @@ AMPLE = 1 << 20
 
 def no_conditions(variables):
     none = ConditionTable(**dict.fromkeys(ConditionTable._fields, NONE))
-    return none._replace(
+    table = none._replace(
         first=np.zeros(variables + 1, np.int64),
         alone=np.zeros(variables, np.bool_),
         part_first=np.zeros(1, np.int64),
         closing_first=np.zeros(1, np.int64),
         roles=1,
     )
+    return Conditions(table, aggregate_table(variables, ()), NO_PROGRAMS, NO_COLUMNS, 0)
 
 
 class Enumeration:
@@ -51,25 +55,24 @@ class Enumeration:
     def __init__(self, pattern, stream, strategy, negations=(), counting=False, path=64, matches=AMPLE // 64, steps=AMPLE):
         self.pattern, self.strategy, self.counting, self.steps = pattern, strategy, counting, steps
         self.variables = len(pattern.level)
-        self.arrays = stream.arrays(self.variables)
+        arrays = stream.arrays(self.variables)
         minimal = (1 << pattern.sizes[0]) - 1
         self.starts = np.array([e for e, label in enumerate(stream.labels) if label & minimal], np.int64)
-        self.successors = stream.successors()
+        self.ends = arrays.ends[self.starts]
+        self.events = EventTable(arrays.after, arrays.occurrence, stream.successors())
         self.conditions = no_conditions(self.variables + len(negations))
-        self.aggregates = aggregate_table(self.variables + len(negations), ())
         self.negations = stream.negation_table(self.variables, negations)
-        self.run = new_run(path, pattern.table(), self.conditions, self.aggregates, NO_PROGRAMS)
-        self.output = np.empty(matches, np.int64), np.empty((matches, self.variables), np.int32), np.empty(64 * matches, np.int64)
-        self.totals = np.zeros(len(self.starts), np.int64)
+        self.run = new_run(path, pattern.table(), self.conditions)
+        counts, totals = np.empty((matches, self.variables), np.int32), np.zeros(len(self.starts), np.int64)
+        self.output = MatchTable(np.empty(matches, np.int64), counts, np.empty(64 * matches, np.int64), totals)
         self.found, self.stops = [], set()
 
     def finished(self):
         status = None
         while status != FINISHED:
             status = enumerate_matches(
-                self.starts, self.arrays.ends[self.starts], self.arrays.after, self.arrays.occurrence, self.successors,
-                self.pattern.table(), self.conditions, self.aggregates, self.negations, NO_PROGRAMS, NO_COLUMNS, 0,
-                self.strategy, self.counting, self.steps, self.run, *self.output, self.totals,
+                self.starts, self.ends, self.events, self.pattern.table(), self.conditions, self.negations,
+                self.strategy, self.counting, self.steps, self.run, self.output,
             )  # fmt: skip
             self.stops.add(status)
             self._take()
@@ -79,7 +82,7 @@ class Enumeration:
 
     def _take(self):
         taken, filled = int(self.run.state[MATCHES]), int(self.run.state[EVENTS])
-        starts, counts, events = self.output
+        starts, counts, events, _ = self.output
         place = 0
         for m in range(taken):
             bindings = []
@@ -157,7 +160,7 @@ def test_counting_counts_the_matches_of_each_start(strategy):
         pattern, stream, negations = problem
         counted = Enumeration(pattern, stream, strategy, negations, counting=True, matches=1, steps=5).finished()
         firsts = [min(sum(match, ())) for match in reference.matches(pattern, stream, strategy, negations)]
-        assert counted.totals.tolist() == [firsts.count(start) for start in counted.starts]
+        assert counted.output.totals.tolist() == [firsts.count(start) for start in counted.starts]
         assert counted.found == []
 
     check()

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.expressions import CODE, OPCODES, evaluate_rows
+from gpu_cep.testing.kernel_cases.tables import program_registers, program_results, program_table
+from gpu_cep_kernels.expressions import OPCODES, evaluate_rows
+from gpu_cep_kernels.tables import ColumnBank
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
 EDGES = [LEAST, LEAST + 1, -(2**62), 2**62, GREATEST - 1, GREATEST]
@@ -148,20 +150,19 @@ def run(code, result, rows, floats, int_constants=(), float_constants=(), tables
     """The interpreter over rows of two columns; (value or None of each row, first overflow)."""
     filled = np.array([[0 if value is None else value for value in row] for row in rows], np.float64 if floats else np.int64).reshape(-1, 2)
     none, words = np.empty((2, 0)), null_words(rows)
-    ints_bank = none.astype(np.int64) if floats else np.ascontiguousarray(filled.T)
-    floats_bank = np.ascontiguousarray(filled.T) if floats else none
     no_words = np.empty(0, np.uint64)
-    registers = 1 + max(target for _, target, _, _ in code)
-    scratch = [np.empty((size, 2), kind) for size, kind in ((1, np.int64), (registers, np.int64), (registers, float), (registers, bool))]
-    int_values, float_values, nulls, overflowed = (np.empty(len(rows), kind) for kind in (np.int64, float, bool, bool))
+    bank = ColumnBank(
+        ints=none.astype(np.int64) if floats else np.ascontiguousarray(filled.T),
+        floats=np.ascontiguousarray(filled.T) if floats else none,
+        int_nulls=no_words if floats else words,
+        float_nulls=words if floats else no_words,
+        vectors=np.empty((0, 0, 0)),
+    )
+    programs = program_table(code, int_constants, float_constants)._replace(lookups=np.array(tables, np.uint8))
+    results = program_results(len(rows))
     slot = 1
-    evaluate_rows(
-        0, len(rows), slot, np.array([(CODE[name], *rest) for name, *rest in code], np.int64), result,
-        np.array(int_constants, np.int64), np.array(float_constants, np.float64), np.array(tables, np.uint8),
-        ints_bank, floats_bank, no_words if floats else words, words if floats else no_words, np.empty((0, 0, 0)),
-        *scratch, int_values, float_values, nulls, overflowed,
-    )  # fmt: skip
-    return int_values, float_values, nulls, int(overflowed.argmax()) if overflowed.any() else -1
+    evaluate_rows(0, len(rows), slot, result, programs, bank, program_registers(programs, 2), results)
+    return results.ints, results.floats, results.nulls, int(results.failed.argmax()) if results.failed.any() else -1
 
 
 def bits(value):

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.testing.kernel_cases.tables import aggregate_table, condition_table, pattern_table, program_table
+from gpu_cep.testing.kernel_cases.tables import aggregate_table
 from gpu_cep_kernels.running import OVERFLOWED, STEPS, accumulate
-from gpu_cep_kernels.tables import ColumnBank, new_run
+from gpu_cep_kernels.tables import AggregateValues, ColumnBank
 
 INTS = st.one_of(st.none(), st.integers(-5, 5))
 FLOATS = st.one_of(st.none(), st.sampled_from([0.5, -0.0, 2.25, -1.0, math.inf, math.nan]))
@@ -31,23 +31,24 @@ def bank_of(events):
     )
 
 
-def run_of(depth):
-    pattern = pattern_table((1, 1), ((1, None), (1, None)))
-    return new_run(depth, pattern, condition_table(2, ()), AGGREGATES, program_table((("load_int", 0, 0, 0),)))
+def values_of(depth):
+    """Room for the aggregates of a path of so many events."""
+    shape = len(AGGREGATES.step), depth
+    return AggregateValues(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape))
 
 
-def bind(rows, variable, bank, run, depth=0):
+def bind(rows, variable, bank, values, depth=0):
     """Bind the events in these rows to a variable, at places from `depth` on, the first behind the one at the place before."""
     for place, row in enumerate(rows, depth):
-        accumulate(variable, place - 1, place, row, AGGREGATES, bank, run)
+        accumulate(variable, place - 1, place, row, AGGREGATES, bank, values)
 
 
-def values(step, k, place, run):
+def value(step, k, place, values):
     """The aggregate at a place: None for no value."""
-    count = int(run.counts[k, place])
+    count = int(values.counts[k, place])
     if step.startswith("count"):
         return count
-    numbers = run.ints if step.endswith("ints") else run.floats
+    numbers = values.ints if step.endswith("ints") else values.floats
     return numbers[k, place].item() if count else None
 
 
@@ -71,37 +72,37 @@ def same(one, other):
 
 @given(EVENTS)
 def test_each_place_holds_the_aggregates_of_the_events_up_to_there(events):
-    run, bank = run_of(len(events)), bank_of(events)
-    bind(range(len(events)), 1, bank, run)
+    values, bank = values_of(len(events)), bank_of(events)
+    bind(range(len(events)), 1, bank, values)
     for k, step in enumerate(STEPS, 1):
         for place in range(len(events)):
-            assert same(values(step, k, place, run), expected(step, events[: place + 1]))
+            assert same(value(step, k, place, values), expected(step, events[: place + 1]))
 
 
 @given(EVENTS, st.data())
 def test_going_back_on_the_path_needs_no_undoing(events, data):
     """Other events are bound from some place on, and nothing of those bound there before is left."""
-    run, bank = run_of(2 * len(events)), bank_of(events)
-    bind(range(len(events)), 1, bank, run)
+    values, bank = values_of(2 * len(events)), bank_of(events)
+    bind(range(len(events)), 1, bank, values)
     kept = data.draw(st.integers(0, len(events)))
     others = data.draw(st.lists(st.integers(0, len(events) - 1), min_size=1, max_size=len(events)))
-    bind(others, 1, bank, run, kept)
+    bind(others, 1, bank, values, kept)
     bound = [*events[:kept], *(events[row] for row in others)]
     for k, step in enumerate(STEPS, 1):
-        assert same(values(step, k, len(bound) - 1, run), expected(step, bound))
+        assert same(value(step, k, len(bound) - 1, values), expected(step, bound))
 
 
 def test_the_aggregates_of_other_variables_stay_as_they_are():
-    run, bank = run_of(3), bank_of([(1, 1.0), (2, 2.0), (3, 3.0)])
-    bind(range(3), 0, bank, run)
-    assert run.counts[0].tolist() == [1, 2, 3]
-    assert not run.counts[1:].any()
+    values, bank = values_of(3), bank_of([(1, 1.0), (2, 2.0), (3, 3.0)])
+    bind(range(3), 0, bank, values)
+    assert values.counts[0].tolist() == [1, 2, 3]
+    assert not values.counts[1:].any()
 
 
-@pytest.mark.parametrize("values", [[2**63 - 1, 1], [-(2**63), -1], [2**63 - 1, 1, -1]])
-def test_a_sum_that_overflows_stays_so(values):
-    run, bank = run_of(len(values)), bank_of([(value, None) for value in values])
-    bind(range(len(values)), 1, bank, run)
+@pytest.mark.parametrize("added", [[2**63 - 1, 1], [-(2**63), -1], [2**63 - 1, 1, -1]])
+def test_a_sum_that_overflows_stays_so(added):
+    values, bank = values_of(len(added)), bank_of([(value, None) for value in added])
+    bind(range(len(added)), 1, bank, values)
     k = 1 + STEPS.index("sum_ints")
-    assert run.counts[k].tolist() == [1] + [OVERFLOWED] * (len(values) - 1)
-    assert run.ints[1 + STEPS.index("max_ints"), -1] == max(values)
+    assert values.counts[k].tolist() == [1] + [OVERFLOWED] * (len(added) - 1)
+    assert values.ints[1 + STEPS.index("max_ints"), -1] == max(added)

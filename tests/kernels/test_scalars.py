@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu_cep_kernels.expressions import CODE, evaluate_rows
+from gpu_cep.testing.kernel_cases.tables import program_registers, program_results, program_table
+from gpu_cep_kernels.expressions import evaluate_rows
 from gpu_cep_kernels.jit import call_scalar, compile_scalar, plain
+from gpu_cep_kernels.tables import ColumnBank
 
 NO_WORDS = np.empty(0, np.uint64)
 NO_LISTS = np.empty((0, 0, 0))
@@ -89,26 +91,21 @@ def test_programs_call(run: Callable[..., None]) -> None:
         return x / n
 
     compiled = compile_scalar(ratio, "fi")
-    code = np.array([(CODE["load_float"], 0, 0, 0), (CODE["load_int"], 1, 0, 0), (CODE["call"], 2, 0, 1)])
-    scratch = [np.zeros((size, 2), kind) for size, kind in ((1, np.int64), (3, np.int64), (3, np.float64), (3, np.bool_))]
-    outputs = [np.zeros(3, kind) for kind in (np.int64, np.float64, np.bool_, np.bool_)]
-    run(
-        0, 3, 1, code, 2, np.array([7, compiled.address]), np.empty(0), np.empty(0, np.uint8),
-        np.array([[2, 0, 4]]), np.array([[3.0, 1.0, 5.0]]), np.array([0, 0, 1], np.uint64), NO_WORDS, NO_LISTS, *scratch, *outputs,
-    )  # fmt: skip
-    _, values, nulls, failed = outputs
+    code = (("load_float", 0, 0, 0), ("load_int", 1, 0, 0), ("call", 2, 0, 1))
+    programs = program_table(code, int_constants=[7, compiled.address])
+    bank = ColumnBank(np.array([[2, 0, 4]]), np.array([[3.0, 1.0, 5.0]]), np.array([0, 0, 1], np.uint64), NO_WORDS, NO_LISTS)
+    results = program_results(3)
+    run(0, 3, 1, 2, programs, bank, program_registers(programs, 2), results)
+    _, values, nulls, failed = results
     assert (values[0], nulls.tolist(), failed.tolist()) == (1.5, [False, False, True], [False, True, False])
 
 
 def test_an_inner_product_is_summed_in_the_order_of_positions() -> None:
     left = np.array([[1e16, 1.0, -1e16, 3.0], [0.5, 2.0, 0.25, 0.0]])
     right = np.array([[1.0, 1.0, 1.0, 1.0], [2.0, math.inf, 4.0, 0.0]])
-    code = np.array([(CODE["load_vector"], 0, 0, 0), (CODE["load_vector"], 1, 1, 0), (CODE["dot"], 2, 0, 1)])
-    scratch = [np.zeros((size, 1), kind) for size, kind in ((1, np.int64), (3, np.int64), (3, np.float64), (3, np.bool_))]
-    outputs = [np.zeros(2, kind) for kind in (np.int64, np.float64, np.bool_, np.bool_)]
-    evaluate_rows(
-        0, 2, 0, code, 2, np.empty(0, np.int64), np.empty(0), np.empty(0, np.uint8),
-        np.empty((0, 2), np.int64), np.empty((0, 2)), NO_WORDS, NO_WORDS, np.stack([left, right]), *scratch, *outputs,
-    )  # fmt: skip
-    assert outputs[1].tolist() == [3.0, math.inf]
-    assert not outputs[2].any()
+    programs = program_table((("load_vector", 0, 0, 0), ("load_vector", 1, 1, 0), ("dot", 2, 0, 1)))
+    bank = ColumnBank(np.empty((0, 2), np.int64), np.empty((0, 2)), NO_WORDS, NO_WORDS, np.stack([left, right]))
+    results = program_results(2)
+    evaluate_rows(0, 2, 0, 2, programs, bank, program_registers(programs, 1), results)
+    assert results.floats.tolist() == [3.0, math.inf]
+    assert not results.nulls.any()

@@ -12,7 +12,7 @@ from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.device.columns import DeviceColumns, Input
 from gpu_cep.engine.device.memory import Labelling, in_pieces
 from gpu_cep.engine.labels import Word, check_rows, label_table, overflow_error, words_for
-from gpu_cep.engine.programs import assemble, program_scratch, tabulator
+from gpu_cep.engine.programs import assemble, program_registers, program_results, tabulator
 from gpu_cep.plan.plan import BankLayout, CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
 from gpu_cep_kernels.device import Array, Device, to_device
 from gpu_cep_kernels.expressions import evaluate_rows
@@ -20,6 +20,7 @@ from gpu_cep_kernels.launch import blocks
 from gpu_cep_kernels.masks import mask_by_code, mask_by_comparisons, mask_by_truth
 from gpu_cep_kernels.primitives import any_set, merged_words
 from gpu_cep_kernels.rules import COMPARISONS
+from gpu_cep_kernels.tables import ColumnBank
 
 Kept = TypeVar("Kept")
 
@@ -270,33 +271,28 @@ def _program_step(planned: ProgramProperty, columns: DeviceColumns, word: Word) 
 
     def clear(chunk: Chunk, labels: Array) -> None:
         wanted = xp.flatnonzero(labels & bits)
-        ints, floats, int_nulls, float_nulls = _bank(planned.layout, chunk, wanted)
-        scratch = program_scratch(xp, table, device.slots(wanted.size))
-        int_values, float_values = xp.empty(wanted.size, xp.int64), xp.empty(wanted.size, xp.float64)
-        nulls, failed = xp.empty(wanted.size, xp.bool_), xp.empty(wanted.size, xp.bool_)
-        device.launch(
-            evaluate_rows, wanted.size, on_device.code, planned.program.result,
-            on_device.int_constants, on_device.float_constants, on_device.lookups, ints, floats, int_nulls, float_nulls,
-            xp.empty((0, 0, 0), xp.float64), *scratch, int_values, float_values, nulls, failed,
-        )  # fmt: skip
-        if any_set(failed):
-            raise overflow_error(planned, chunk.low + int(wanted[failed][0]))
-        labels[wanted[(int_values == 0) | nulls]] &= others
+        bank = _bank(planned.layout, chunk, wanted)
+        registers, results = program_registers(xp, table, device.slots(wanted.size)), program_results(xp, wanted.size)
+        device.launch(evaluate_rows, wanted.size, planned.program.result, on_device, bank, registers, results)
+        if any_set(results.failed):
+            raise overflow_error(planned, chunk.low + int(wanted[results.failed][0]))
+        labels[wanted[(results.ints == 0) | results.nulls]] &= others
 
     tables = in_pieces(table.code.nbytes, table.int_constants.nbytes, table.float_constants.nbytes, table.lookups.nbytes)
     read = len(planned.layout.ints) + len(planned.layout.floats)
     return Step(clear, tables, _PROGRAM + _PROGRAM_COLUMN * read + _PROGRAM_REGISTER * table.registers)
 
 
-def _bank(layout: BankLayout, chunk: Chunk, wanted: Array) -> tuple[Array, Array, Array, Array]:
+def _bank(layout: BankLayout, chunk: Chunk, wanted: Array) -> ColumnBank:
     """The columns of `layout` at the wanted places of a chunk, as a bank of the interpreter."""
     xp = chunk.device.xp
-    matrices = [
-        _matrix(xp, [_int_values(chunk, column)[wanted] for column in layout.ints], wanted.size, xp.int64),
-        _matrix(xp, [chunk.values(column)[wanted] for column in layout.floats], wanted.size, xp.float64),
-    ]
-    words = [_null_words(chunk, columns, wanted) for columns in (layout.ints, layout.floats)]
-    return matrices[0], matrices[1], words[0], words[1]
+    return ColumnBank(
+        ints=_matrix(xp, [_int_values(chunk, column)[wanted] for column in layout.ints], wanted.size, xp.int64),
+        floats=_matrix(xp, [chunk.values(column)[wanted] for column in layout.floats], wanted.size, xp.float64),
+        int_nulls=_null_words(chunk, layout.ints, wanted),
+        float_nulls=_null_words(chunk, layout.floats, wanted),
+        vectors=xp.empty((0, 0, 0), xp.float64),
+    )
 
 
 def _int_values(chunk: Chunk, column: int) -> Array:

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +34,8 @@ class KernelCase:
     windows or matches, equal ones for equal states of `random`; scratch has
     so many slots. `outputs` are the parameters that the kernel writes. `reads`
     are the arrays of which it reads every sector of memory, or nearly; there
-    are none if the case is not for timing.
+    are none if the case is not for timing. ``table.column`` is a part of a
+    parameter.
     """
 
     kernel: Kernel[..., Any]
@@ -75,9 +78,9 @@ def written(case: KernelCase, call: Call) -> list[Any]:
 
 
 def selected(kernel: Kernel[..., Any], names: tuple[str, ...], call: Call) -> list[Any]:
-    """The arguments of these names."""
-    by_name = dict(zip(parameters(kernel), call.arguments, strict=True))
-    return [by_name[name] for name in names]
+    """The arguments, or parts of arguments, of these names."""
+    arguments = SimpleNamespace(**dict(zip(parameters(kernel), call.arguments, strict=True)))
+    return [attrgetter(name)(arguments) for name in names]
 
 
 def arrays_in(value: Any) -> Iterator[Array]:

@@ -36,11 +36,13 @@ from gpu_cep.testing.kernel_cases.tables import (
     negation_table,
     operation,
     pattern_table,
+    program_registers,
+    program_results,
     program_table,
 )
 from gpu_cep_kernels import aggregates, automaton, lazy_chain, matches
 from gpu_cep_kernels.expressions import OPCODES, evaluate_rows
-from gpu_cep_kernels.tables import ANY, CONTIGUOUS, NEXT, ROBUST, ProgramTable, new_run
+from gpu_cep_kernels.tables import ANY, CONTIGUOUS, NEXT, ROBUST, Conditions, EventTable, MatchTable, ProgramTable, new_run
 
 
 def _group_borders(matches: int, random: Random) -> Array:
@@ -119,13 +121,9 @@ def _extremes(size: int, random: Random, slots: int, kind: Any, sign: int) -> Ca
 def _evaluation(size: int, random: Random, slots: int, programs: ProgramTable, nulls: bool) -> Call:
     bank = column_bank(size, random, nulls)
     result = int(programs.code[-1, 1])
-    registers = [np.zeros((programs.registers, slots), kind) for kind in (np.int64, np.float64, np.bool_)]
-    outputs = [np.zeros(size, kind) for kind in (np.int64, np.float64, np.bool_, np.bool_)]
-    tables = programs.code, result, programs.int_constants, programs.float_constants, programs.lookups
-    return Call(size, (*tables, *bank, np.zeros((1, slots), np.int64), *registers, *outputs))
+    return Call(size, (result, programs, bank, program_registers(programs, slots), program_results(size)))
 
 
-_EVALUATED = ("int_values", "float_values", "nulls", "failed")
 # x * y + 0.5 > x: a product and a sum, which must not be contracted
 _FLOAT_PROGRAM = program_table(
     (
@@ -163,7 +161,7 @@ def _automaton(
     free = strategy in (ANY, ROBUST)
     events = streams(size, random, exclusive=not free, **given)
     starts = start_events(events.labels, 1)
-    table, pattern = condition_table(4, conditions), _ANY if free else _NEXT
+    pattern = _ANY if free else _NEXT
     aggregate = aggregate_table(4, AGGREGATES if programs is ITERATION_PROGRAMS else ())
     # no d between b and c, and none in the window after a
     places = np.flatnonzero(random.random(size) < 0.1)
@@ -171,10 +169,12 @@ def _automaton(
     rules_out = negation_table(negations, events.offsets, events.times, events.times, events.length)
     successor = events.occurrence[1, 1 : size + 1].astype(np.int64) if strategy == CONTIGUOUS else np.zeros(0, np.int64)
     most = 0 if counting else size
-    inputs = starts, ends_of(events, starts), events.after, events.occurrence, successor
-    tables = pattern, table, aggregate, rules_out, programs, column_bank(size, random)
-    output = np.zeros(most, np.int64), np.zeros((most, 3), np.int32), np.zeros(most * 8, np.int64), np.zeros(len(starts), np.int64)
-    return Call(1, (*inputs, *tables, 0, strategy, counting, steps, new_run(_DEPTH, pattern, table, aggregate, programs), *output))
+    inputs = starts, ends_of(events, starts), EventTable(events.after, events.occurrence, successor)
+    judged = Conditions(condition_table(4, conditions), aggregate, programs, column_bank(size, random), 0)
+    counts, totals = np.zeros((most, 3), np.int32), np.zeros(len(starts), np.int64)
+    output = MatchTable(np.zeros(most, np.int64), counts, np.zeros(most * 8, np.int64), totals)
+    run = new_run(_DEPTH, pattern, judged)
+    return Call(1, (*inputs, pattern, judged, rules_out, strategy, counting, steps, run, output))
 
 
 def _lazy_chain(
@@ -186,15 +186,15 @@ def _lazy_chain(
     first = places_of(counts)
     buffers = lazy_chain.InputBuffers(first, np.zeros(int(first[-1]) + 1, np.int32))
     lazy_chain.fill_buffers(events.labels, *buffers)
-    conditions, aggregate = condition_table(3, SINGLE), aggregate_table(3, ())
-    run = new_run(3, _SINGLE, conditions, aggregate, PROGRAMS)
+    conditions = Conditions(condition_table(3, SINGLE), aggregate_table(3, ()), PROGRAMS, column_bank(size, random), 0)
+    run = new_run(3, _SINGLE, conditions)
     run.earlier[:] = -1
     chain = lazy_chain.new_chain(np.argsort(counts, kind="stable"), buffers, _SINGLE, size)
-    fixed = buffers, events.offsets, events.times, events.times, events.length, strict, 0, size
-    tables = _SINGLE, conditions, aggregate, PROGRAMS, column_bank(size, random)
+    whole = lazy_chain.Streams(events.offsets, events.times, events.times, events.length, strict)
     most = len(events.offsets) if counting else size
     starts, totals = np.full(most, size, np.int64), np.zeros(most if counting else 0, np.int64)
-    return Call(1, (*fixed, *tables, counting, steps, chain, run, starts, np.zeros((0 if counting else most, 3), np.int64), totals))
+    output = lazy_chain.ChainMatches(starts, np.zeros((0 if counting else most, 3), np.int64), totals)
+    return Call(1, (buffers, whole, size, _SINGLE, conditions, counting, steps, chain, run, output))
 
 
 MATCH_CASES: tuple[KernelCase, ...] = (
@@ -225,14 +225,14 @@ MATCH_CASES: tuple[KernelCase, ...] = (
         evaluate_rows,
         _evaluation,
         {"program": {"programs": _FLOAT_PROGRAM, "nulls": True}},
-        _EVALUATED,
-        ("floats", "float_nulls"),
+        ("results",),
+        ("bank.floats", "bank.float_nulls"),
     ),
     *cases(
         evaluate_rows,
         _evaluation,
         {name: {"programs": operation(name), "nulls": True} for name in OPCODES if not name.startswith(_APART)},
-        _EVALUATED,
+        ("results",),
     ),
     *cases(
         automaton.enumerate_matches,
@@ -250,7 +250,7 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "finally": {"strategy": ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
             "float64": {"time": np.float64, "negated": True},
         },
-        ("run", "match_starts", "match_counts", "match_events", "totals"),
+        ("run", "matches"),
     ),
     *cases(
         lazy_chain.enumerate_chain,
@@ -262,6 +262,6 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "untied": {"strict": False},
             "interrupted": {"steps": 20},
         },
-        ("chain", "run", "match_starts", "match_events", "totals"),
+        ("chain", "run", "matches"),
     ),
 )

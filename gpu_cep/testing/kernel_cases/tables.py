@@ -24,7 +24,9 @@ from gpu_cep_kernels.tables import (
     ConditionTable,
     NegationTable,
     PatternTable,
+    ProgramResults,
     ProgramTable,
+    Registers,
 )
 
 Array = npt.NDArray[Any]
@@ -97,6 +99,17 @@ def program_table(code: Sequence[Instruction], int_constants: Sequence[int] = ()
         lookups=np.array([1, 0, 2], np.uint8),
         registers=1 + max((target for _, target, _, _ in code), default=0),
     )
+
+
+def program_registers(programs: ProgramTable, slots: int) -> Registers:
+    """What so many programs of one role need that are at work at the same time."""
+    rows, shape = np.zeros((1, slots), np.int64), (programs.registers, slots)
+    return Registers(rows, rows, np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape, np.bool_))
+
+
+def program_results(size: int) -> ProgramResults:
+    """Room for the results of a program in so many rows."""
+    return ProgramResults(np.zeros(size, np.int64), np.zeros(size), np.zeros(size, np.bool_), np.zeros(size, np.bool_))
 
 
 def operation(name: str) -> ProgramTable:
