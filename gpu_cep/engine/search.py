@@ -7,6 +7,7 @@ from typing import Protocol
 
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.budget import Budget
+from gpu_cep.engine.candidates import Windows
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.negations import negated_events, negation_table
 from gpu_cep.engine.partitions import partition_columns, successors
@@ -16,7 +17,7 @@ from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.slices import WHOLE, TimeSlice
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.plan.plan import Plan, PlannedCondition
-from gpu_cep_kernels.tables import Conditions, NegationTable
+from gpu_cep_kernels.tables import Conditions, EventTable, NegationTable
 
 
 class ConditionOverflow(Exception):
@@ -50,6 +51,10 @@ class Search:
         """What the branch's conditions are judged by in a batch."""
         tables = self.tables
         return Conditions(tables.conditions, tables.aggregates, tables.programs, self.ordered.bank, batch.low)
+
+    def events(self, batch: Batch, windows: Windows) -> EventTable:
+        """What follows each event of a batch, which are numbered from its first."""
+        return EventTable(windows.after, windows.occurrence, self.successor[batch.low : batch.high] - batch.low)
 
 
 def searches(run: Run, ordered: OrderedEvents) -> tuple[Search, ...]:

@@ -28,7 +28,6 @@ from gpu_cep_kernels.tables import (
     PATH_FULL,
     ROBUST,
     STEPS,
-    EventTable,
     MatchTable,
     Run,
     deepened,
@@ -122,7 +121,7 @@ class SesAutomaton:
         counting: bool,
     ) -> int:
         search, tables = self.search, self.search.tables
-        events = EventTable(windows.after, windows.occurrence, search.successor)
+        events = search.events(batch, windows)
         status = enumerate_matches(
             starts, ends, events, tables.pattern, search.conditions(batch), search.negations, STRATEGY[search.plan.query.strategy],
             counting, _STEPS_PER_CALL, run, output,

@@ -66,6 +66,16 @@ def test_slices_of_one_long_stream(monkeypatch, pattern, strategy, events, size)
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
+def test_partitions_of_one_long_stream(monkeypatch, size):
+    """Floats make partitions, and no streams: what follows an event there is looked up, batch by batch."""
+    events = EVENTS["ties"].append_column("y", EVENTS["ties"]["x"].cast(pa.float64()))
+    wanted = found(events, "PATTERN SEQ(A a, B b) WHERE [y] WITHIN 30", "partition_contiguity")
+    monkeypatch.setattr(run, "cut_batches", partial(cut_batches, size=size))
+    assert found(events, "PATTERN SEQ(A a, B b) WHERE [y] WITHIN 30", "partition_contiguity").equals(wanted)
+    assert wanted.num_rows > 0
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
 def test_batches_of_many_streams(monkeypatch, size):
     wanted = found(EVENTS["ties"], PATTERNS[1], STRATEGIES[0], partition_by="x")
     monkeypatch.setattr(run, "cut_batches", partial(cut_batches, size=size))
