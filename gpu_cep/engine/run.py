@@ -23,6 +23,7 @@ from gpu_cep.engine.graph import Graph, label_graph, match_tree
 from gpu_cep.engine.lazy_chain import LazyChain
 from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.naming import window_name
+from gpu_cep.engine.nfab import Nfab
 from gpu_cep.engine.order import in_result_order, matches_by_stream
 from gpu_cep.engine.patterns import matcher_tables
 from gpu_cep.engine.phase_one import PhaseOne, Run, order_on_cpu
@@ -35,7 +36,7 @@ from gpu_cep.engine.slices import WHOLE, TimeSlice, refuse_slices
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.engine.tables import is_resident
 from gpu_cep.engine.two_phase import TwoPhase
-from gpu_cep.engine.union import Union
+from gpu_cep.engine.union import BranchMatcher, Union
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import available_threads, spread
@@ -49,7 +50,15 @@ Result = TypeVar("Result")
 
 _LESS_MEMORY = "use output='count' or a narrower pattern"
 
-_MATCHERS: dict[str, Callable[[Search], Matcher]] = {"ses_automaton": TwoPhase, "lazy_chain": LazyChain, "by_frequency": ByFrequency}
+_MATCHERS: dict[str, Callable[[Search], Matcher]] = {
+    "ses_automaton": TwoPhase,
+    "backtracking": TwoPhase,
+    "nfab": Nfab,
+    "lazy_chain": LazyChain,
+    "by_frequency": ByFrequency,
+}
+# What goes through a batch branch by branch.
+_BRANCH_MATCHERS: dict[str, Callable[[Search], BranchMatcher]] = {"nfab": Nfab}
 
 
 def execute(
@@ -170,7 +179,7 @@ def _matcher(run: Run, ordered: OrderedEvents) -> Matcher:
     """The plan's algorithm; for several branches, and for a slice of time, the two-phase strategy, which goes from start to start."""
     sought = searches(run, ordered)
     if len(sought) > 1:
-        return Union(sought)
+        return Union(sought, _BRANCH_MATCHERS.get(run.plan.algorithm, TwoPhase))
     return _MATCHERS[run.plan.algorithm](sought[0]) if run.own == WHOLE else TwoPhase(sought[0])
 
 

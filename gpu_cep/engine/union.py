@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from gpu_cep.engine.batches import Batch
-from gpu_cep.engine.candidates import match_windows
+from gpu_cep.engine.candidates import Windows, match_windows
 from gpu_cep.engine.matches import Counts, Indices, Matches, concatenated
 from gpu_cep.engine.search import Search
-from gpu_cep.engine.two_phase import TwoPhase
+
+
+class BranchMatcher(Protocol):
+    """An algorithm that shares the windows of a batch with other branches."""
+
+    def find_in(self, batch: Batch, shared: Windows) -> Matches:
+        """The matches that start in the batch, in order of first event, last event and bindings."""
+
+    def count_in(self, batch: Batch, shared: Windows) -> tuple[Indices, Indices]:
+        """Starts of matches, ascending, and how many matches start at each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +29,14 @@ class Union:
     """Finds the matches of all branches; labels, windows and occurrences are theirs in common."""
 
     searches: tuple[Search, ...]
+    matcher: Callable[[Search], BranchMatcher]
 
     def find(self, batch: Batch) -> Matches:
         """The matches that start in the batch, in order of first event, last event and bindings, each once."""
         first = self.searches[0]
         windows = match_windows(first.plan, first.ordered, batch, first.profile)
         variables = len(first.plan.query.positives)
-        parts = [_widened(TwoPhase(search).find_in(batch, windows), search, variables) for search in self.searches]
+        parts = [_widened(self.matcher(search).find_in(batch, windows), search, variables) for search in self.searches]
         matches = concatenated(parts, variables).sorted_by_starts(batch.low, batch.own)
         return matches if self._disjoint else matches.distinct()
 
@@ -35,7 +47,7 @@ class Union:
             return starts, totals
         first = self.searches[0]
         windows = match_windows(first.plan, first.ordered, batch, first.profile)
-        counted = [TwoPhase(search).count_in(batch, windows) for search in self.searches]
+        counted = [self.matcher(search).count_in(batch, windows) for search in self.searches]
         starts = np.concatenate([starts for starts, _ in counted])
         order = np.argsort(starts, kind="stable")
         return starts[order], np.concatenate([totals for _, totals in counted])[order]

@@ -36,6 +36,11 @@ def _all_single(query: BoundQuery) -> bool:
     return query.strategy == "skip_till_any_match" and len(query.branches) == 1 and single
 
 
+def _looks_back_only(query: BoundQuery) -> bool:
+    """Whether the strategy decides about an event by what is bound before it."""
+    return query.strategy != "robust_skip_till_next_match"
+
+
 def _any(query: BoundQuery) -> bool:
     return True
 
@@ -56,6 +61,14 @@ _ALGORITHMS = (
         "binds variables from the rarest to the most frequent, as each batch counts them",
     ),
     Algorithm("ses_automaton", _any, "nothing", PRUNING_STEPS, "walks each candidate window"),
+    Algorithm(
+        "nfab",
+        _looks_back_only,
+        "a strategy other than robust_skip_till_next_match",
+        PRUNING_STEPS,
+        "takes each event once, with all runs at once, and merges those that go on alike",
+    ),
+    Algorithm("backtracking", _any, "nothing", ("filter", "partition"), "tries one run after the other, from each start"),
     Algorithm("brute_force", _any, "nothing", (), "tries all combinations, by definition", engines=("cpu",)),
 )
 

@@ -20,11 +20,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu_cep_kernels.conditions import conditions_hold, conditions_hold_apart, final_conditions_hold
+from gpu_cep_kernels.conditions import conditions_hold, conditions_hold_apart
 from gpu_cep_kernels.jit import rule, sequential
-from gpu_cep_kernels.negation import is_ruled_out
+from gpu_cep_kernels.paths import bind, is_match, unbind, write_match
 from gpu_cep_kernels.rules import following
-from gpu_cep_kernels.running import accumulate
 from gpu_cep_kernels.tables import (
     ANY,
     CANDIDATE,
@@ -75,42 +74,11 @@ def _bind_next(depth: int, pattern: Any, conditions: Any, run: Any) -> None:
     left = run.left[depth] - 1
     v = run.choices[depth, left]
     event = run.choice_event[depth]
-    bound = run.bound[v] + 1
     run.left[depth] = left
-    run.event[depth] = event
-    run.bound_to[depth] = v
-    run.earlier[depth] = run.last[v]
-    accumulate(v, run.last[v], depth, conditions.base + event, conditions.aggregates, conditions.bank, run.aggregates)
-    run.last[v] = depth
-    run.bound[v] = bound
-    if bound == 1:
-        run.first[v] = depth
-    _block_others(v, 1 if bound == 1 else 0, -1 if bound == pattern.minimum[v] else 0, pattern, run)
+    bind(v, event, depth, pattern, conditions, run)
     run.choice_event[depth + 1] = event
     run.left[depth + 1] = 0
     run.led[depth + 1] = False
-
-
-@rule
-def _unbind(depth: int, pattern: Any, run: Any) -> None:
-    """Take the event at place `depth` back from its variable."""
-    v = run.bound_to[depth]
-    bound = run.bound[v]
-    run.last[v] = run.earlier[depth]
-    run.bound[v] = bound - 1
-    _block_others(v, -1 if bound == 1 else 0, 1 if bound == pattern.minimum[v] else 0, pattern, run)
-
-
-@rule
-def _block_others(v: int, bound: int, unsatisfied: int, pattern: Any, run: Any) -> None:
-    """Account for v, which blocks those before it once it is bound, and those behind it until it binds its minimum.
-
-    `bound` and `unsatisfied` say whether it has come to be so (1), has ceased to be so (-1), or neither (0).
-    """
-    run.state[UNSATISFIED] += unsatisfied
-    if bound != 0 or unsatisfied != 0:
-        for u in range(pattern.order.size):
-            run.blockers[u] += bound * pattern.precedes[u, v] + unsatisfied * pattern.precedes[v, u]
 
 
 @rule
@@ -225,33 +193,6 @@ def _search(depth: int, end: int, strategy: int, events: Any, pattern: Any, cond
 
 
 @rule
-def _is_match(depth: int, pattern: Any, conditions: Any, negations: Any, run: Any) -> bool:
-    """Whether a complete path satisfies what only the end of a match decides, negations included."""
-    true = conditions.table.final.size == 0 or final_conditions_hold(conditions, run)
-    for n in range(negations.variable.size):
-        true = true and not is_ruled_out(n, depth, pattern, conditions, negations, run)
-    return true
-
-
-@rule
-def _write_match(w: int, matches: Any, run: Any) -> None:
-    """Append the path as a match of candidate w."""
-    m, place = run.state[MATCHES], run.state[EVENTS]
-    matches.starts[m] = w
-    for v in range(run.bound.size):
-        matches.counts[m, v] = run.bound[v]
-        place += run.bound[v]
-        cursor = run.last[v]
-        back = place
-        while cursor >= 0:
-            back -= 1
-            matches.events[back] = run.event[cursor]
-            cursor = run.earlier[cursor]
-    run.state[MATCHES] = m + 1
-    run.state[EVENTS] = place
-
-
-@rule
 def _phase_after_binding(strategy: int, run: Any) -> int:
     """What comes once an event is bound."""
     return REPORT if strategy == ANY and _is_complete(run) else SEARCH
@@ -279,7 +220,7 @@ def _phase_after_search(depth: int, strategy: int, run: Any) -> int:
 @rule
 def _step_back(depth: int, pattern: Any, run: Any) -> None:
     """Take back the event at place `depth`; what led to a match behind it makes its own place lead to one."""
-    _unbind(depth, pattern, run)
+    unbind(depth, pattern, run)
     run.led[depth] |= run.led[depth + 1]
 
 
@@ -334,12 +275,12 @@ def enumerate_matches(
         elif phase == REPORT and not counting and (state[MATCHES] >= matches.starts.size or state[EVENTS] + depth > matches.events.size):
             status = OUTPUT_FULL
         elif phase == REPORT:
-            if _is_match(depth, pattern, conditions, negations, run):
+            if is_match(depth, pattern, conditions, negations, run):
                 run.led[depth] = True
                 if counting:
                     matches.totals[w] += 1
                 else:
-                    _write_match(w, matches, run)
+                    write_match(w, matches, run)
             phase = SEARCH if strategy == ANY else TAKE
         else:
             w += 1

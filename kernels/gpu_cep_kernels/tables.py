@@ -301,11 +301,7 @@ def new_run(depth: int, pattern: PatternTable, conditions: Conditions) -> Run:
         state=state,
         earliest=np.zeros(variables, np.int64),
         cursor=np.zeros(max(1, named), np.int64),
-        aggregates=AggregateValues(
-            counts=np.zeros((values, depth), np.int64),
-            ints=np.zeros((values, depth), np.int64),
-            floats=np.zeros((values, depth), np.float64),
-        ),
+        aggregates=new_values(values, depth),
         registers=Registers(
             rows=np.zeros(roles, np.int64),
             places=np.zeros(roles, np.int64),
@@ -316,12 +312,19 @@ def new_run(depth: int, pattern: PatternTable, conditions: Conditions) -> Run:
     )
 
 
+def new_values(values: int, depth: int) -> AggregateValues:
+    """So many values at so many places."""
+    shape = values, depth
+    return AggregateValues(counts=np.zeros(shape, np.int64), ints=np.zeros(shape, np.int64), floats=np.zeros(shape))
+
+
 def deepened(run: Run) -> Run:
     """`run` with room for a path twice as long."""
     by_place = ("event", "bound_to", "earlier", "choice_event", "choices", "left", "led")
-    grown: dict[str, Any] = {name: _doubled(getattr(run, name), 0) for name in by_place}
-    return run._replace(**grown, aggregates=AggregateValues(*(_doubled(values, 1) for values in run.aggregates)))
+    grown: dict[str, Any] = {name: doubled(getattr(run, name), 0) for name in by_place}
+    return run._replace(**grown, aggregates=AggregateValues(*(doubled(values, 1) for values in run.aggregates)))
 
 
-def _doubled(array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
+def doubled(array: npt.NDArray[Any], axis: int = 0) -> npt.NDArray[Any]:
+    """`array` with as much room again, zeros, along an axis."""
     return np.concatenate([array, np.zeros_like(array)], axis=axis)

@@ -16,7 +16,7 @@ from gpu_cep.api import Functions, Names, make_options, make_plan, name_tuple
 from gpu_cep.engine.results import result_schema
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.plan import Plan
-from gpu_cep.plan.settings import Settings, memory_bytes, pruning_steps
+from gpu_cep.plan.settings import ALGORITHMS, Settings, memory_bytes, pruning_steps
 from gpu_cep_spark.codes import Codes, code, coded_columns
 from gpu_cep_spark.columns import columns_read, tie_breakers
 from gpu_cep_spark.pushdown import column, event_filter
@@ -124,7 +124,8 @@ def _check(df: DataFrame, settings: Settings) -> None:
         message = "output='indices' numbers the rows of a table, and a DataFrame's have no numbers"
         faults.append(f"{message}; supported: matches, events, count, compressed")
     if settings.algorithm == "brute_force":
-        faults.append("algorithm='brute_force' is not supported under Spark; supported: auto, ses_automaton, lazy_chain")
+        supported = ", ".join(name for name in ALGORITHMS if name != "brute_force")
+        faults.append(f"algorithm='brute_force' is not supported under Spark; supported: {supported}")
     if faults:
         raise UnsupportedError([Diagnostic(fault) for fault in faults])
 

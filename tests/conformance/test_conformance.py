@@ -10,12 +10,14 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from gpu_cep import UnsupportedError, explain
 from gpu_cep.engine.batches import cut_batches
 from gpu_cep.lang.ast import STRATEGIES
-from gpu_cep.plan.settings import PRUNING_STEPS
+from gpu_cep.plan.algorithms import algorithm_named
+from gpu_cep.plan.settings import ALGORITHMS, PRUNING_STEPS
 from gpu_cep.testing.results import matches_of
 from gpu_cep.testing.strategies import AFTER_MATCH, Case, cases, trend_cases, whole_language
 from tests.conformance.expectation import answered, expected
@@ -90,21 +92,32 @@ def test_count_counts_the_matches_of_each_stream(case):
     assert {key_of(row, keys): row["count"] for row in counts if row["count"]} == dict(wanted)
 
 
-ALGORITHMS = st.sampled_from(("lazy_chain", "ses_automaton", "auto"))
 SINGLES = cases(max_size=14, strategies=("skip_till_any_match",), quantifiers=("",))
+QUERIES = st.one_of(SINGLES, whole_language(max_size=14), TRENDS)
 
 
-@given(SINGLES, ALGORITHMS, SMALL_BATCHES)
-def test_algorithms_agree_whatever_the_batches(case, algorithm, size):
-    wanted = expected(case)
+def applicable(case: Case) -> list[str]:
+    """The algorithms that run the case's query."""
+    try:
+        planned = explain(case.text, case.events, **case.options).plan
+    except UnsupportedError:
+        assume(False)
+        raise
+    return [name for name in ALGORITHMS if name not in ("auto", "brute_force") and algorithm_named(name).runs(planned.query)]
+
+
+@thoroughly
+@given(QUERIES, SMALL_BATCHES, PRUNING, st.data())
+def test_algorithms_agree_whatever_the_batches(case, size, prune, data):
+    wanted, algorithm = expected(case), data.draw(st.sampled_from(applicable(case)))
     with patch("gpu_cep.engine.run.cut_batches", partial(cut_batches, size=size)):
-        assert matches_of(answered(case, output="indices", algorithm=algorithm)) == wanted
+        assert matches_of(answered(case, output="indices", algorithm=algorithm, prune=prune)) == wanted
 
 
-@given(SINGLES, ALGORITHMS, SMALL_BATCHES)
-def test_algorithms_count_alike_whatever_the_batches(case, algorithm, size):
+@given(QUERIES, SMALL_BATCHES, st.data())
+def test_algorithms_count_alike_whatever_the_batches(case, size, data):
     expected(case)
-    wanted = answered(case, output="count", algorithm="brute_force")
+    algorithm, wanted = data.draw(st.sampled_from(applicable(case))), answered(case, output="count", algorithm="brute_force")
     with patch("gpu_cep.engine.run.cut_batches", partial(cut_batches, size=size)):
         counted = answered(case, output="count", algorithm=algorithm)
     assert repr(counted.to_pylist()) == repr(wanted.to_pylist())  # NaN equals NaN

@@ -20,7 +20,16 @@ ELF = b"\x7fELF"
 # Three blocks of 256 threads fit a multiprocessor of 65,536 registers.
 MOST_REGISTERS = 80
 # One thread runs a whole search, or a program: their registers are recorded (benchmarks/results/kernel-resources.md), not bounded.
-SEARCHES = {"evaluate_rows", "enumerate_matches", "enumerate_chain", "order_matches", "count_matches", "grow_graph"}
+SEARCHES = {
+    "count_matches",
+    "enumerate_chain",
+    "enumerate_matches",
+    "enumerate_paths",
+    "evaluate_rows",
+    "grow_graph",
+    "grow_runs",
+    "order_matches",
+}
 
 
 @pytest.fixture(scope="module")

@@ -36,6 +36,7 @@ def test_the_choice_by_frequency_is_explained():
 @pytest.mark.parametrize(("pattern", "strategy"), [("PATTERN a+", "skip_till_any_match"), ("PATTERN A a", "skip_till_next_match")])
 def test_an_algorithm_that_cannot_run_the_query_names_those_that_can(pattern, strategy):
     with pytest.raises(
-        errors.UnsupportedError, match=r"needs skip_till_any_match.*supported for this query: auto, ses_automaton, brute_force"
+        errors.UnsupportedError,
+        match=r"needs skip_till_any_match.*supported for this query: auto, ses_automaton, backtracking, nfab, brute_force",
     ):
         gpu_cep.match(EVENTS, pattern, strategy=strategy, algorithm="lazy_chain")

@@ -15,13 +15,14 @@ import gpu_cep_kernels
 from gpu_cep.testing.kernel_cases.calls import Call, KernelCase, bytes_moved
 from gpu_cep.testing.kernel_cases.events import EVENT_CASES
 from gpu_cep.testing.kernel_cases.matches import MATCH_CASES
+from gpu_cep.testing.kernel_cases.nfab import NFAB_CASES
 from gpu_cep.testing.kernel_cases.states import STATE_CASES
 from gpu_cep.testing.kernel_cases.windows import WINDOW_CASES
 from gpu_cep_kernels.jit import Kernel
 
 __all__ = ["CASES", "Call", "KernelCase", "bytes_moved", "kernels"]
 
-CASES: tuple[KernelCase, ...] = (*EVENT_CASES, *WINDOW_CASES, *MATCH_CASES, *STATE_CASES)
+CASES: tuple[KernelCase, ...] = (*EVENT_CASES, *WINDOW_CASES, *MATCH_CASES, *NFAB_CASES, *STATE_CASES)
 
 
 def kernels() -> dict[str, Kernel[..., Any]]:

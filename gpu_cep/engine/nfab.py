@@ -1,0 +1,309 @@
+"""NFA^b over the batches: all runs at once in one pass, then the matches from the shared buffer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_cep.engine.batches import Batch
+from gpu_cep.engine.budget import BudgetExceeded
+from gpu_cep.engine.candidates import Windows, branch_windows, match_windows, prune_windows
+from gpu_cep.engine.matches import Indices, Matches, concatenated
+from gpu_cep.engine.patterns import offsets
+from gpu_cep.engine.search import ConditionOverflow, Search
+from gpu_cep.engine.ses_automaton import STRATEGY
+from gpu_cep.plan.plan import PlannedCondition
+from gpu_cep_kernels.buffer_paths import Walk, deeper, enumerate_paths, new_walk
+from gpu_cep_kernels.match_buffer import MatchBuffer, MatchEnds, new_buffer, new_ends
+from gpu_cep_kernels.merged_runs import FLOATS, INTS, VECTORS, MergedRuns, ReadTable, new_runs
+from gpu_cep_kernels.nfab import (
+    ACTIVE,
+    ENDS,
+    EVENT,
+    FAULT,
+    FREE,
+    LINKS,
+    NODES,
+    OFFERED,
+    PASS_STATE,
+    Pass,
+    grow_runs,
+)
+from gpu_cep_kernels.tables import (
+    CANDIDATE,
+    ERROR_CONDITION,
+    EVENTS,
+    FINISHED,
+    MATCHES,
+    OUTPUT_FULL,
+    OVERFLOWED,
+    PATH_FULL,
+    STEPS,
+    AggregateValues,
+    Conditions,
+    EventTable,
+    MatchTable,
+    PatternTable,
+    Run,
+    deepened,
+    doubled,
+    new_run,
+    new_values,
+)
+
+# Offers of an event to a run, or steps back from an end, between two returns to Python: a long pass can be interrupted, its budget checked.
+_STEPS_PER_CALL = 1 << 20
+# Nodes, links and ends, and runs, that there is room for at first.
+_NODES, _RUNS = 1 << 12, 1 << 7
+_PATH = 64
+_LARGEST_OUTPUT = 1 << 22
+
+_BANKS = {"load_int": INTS, "load_float": FLOATS, "load_vector": VECTORS}
+
+
+@dataclass(frozen=True, slots=True)
+class Nfab:
+    """Finds the matches of a branch by NFA^b; no strategy but the robust one, which looks ahead, is foreign to it."""
+
+    search: Search
+
+    def find(self, batch: Batch) -> Matches:
+        """The matches that start in the batch, in order of first event, last event and bindings."""
+        return self.find_in(batch, self._windows(batch))
+
+    def count(self, batch: Batch) -> tuple[Indices, Indices]:
+        """The events at which matches start, and how many start at each."""
+        return self.count_in(batch, self._windows(batch))
+
+    def find_in(self, batch: Batch, shared: Windows) -> Matches:
+        """As :meth:`find`, with the batch's windows, which all branches share."""
+        grown = self._grow(batch, shared)
+        with self.search.profile.stage("matching"):
+            matches = grown.matches().sorted_by_starts(batch.low, batch.own)
+        self.search.profile.add("matches", len(matches))
+        return matches
+
+    def count_in(self, batch: Batch, shared: Windows) -> tuple[Indices, Indices]:
+        """As :meth:`count`, with the batch's windows, which all branches share."""
+        grown = self._grow(batch, shared)
+        with self.search.profile.stage("matching"):
+            totals = grown.count()
+        starts = np.flatnonzero(totals)
+        self.search.profile.add("matches", int(totals.sum()))
+        return starts + batch.low, totals[starts]
+
+    def _windows(self, batch: Batch) -> Windows:
+        return match_windows(self.search.plan, self.search.ordered, batch, self.search.profile)
+
+    def _grow(self, batch: Batch, shared: Windows) -> _Pass:
+        search = self.search
+        windows = branch_windows(shared, search.ordered, batch, search.tables, search.own, search.profile)
+        candidates = prune_windows(search.plan, windows, search.tables, search.profile)
+        grown = _new_pass(search, batch, windows, candidates.starts)
+        with search.profile.stage("matching"):
+            grown.run()
+        search.profile.add("nodes", int(grown.state[NODES]))
+        return grown
+
+
+class _Room(NamedTuple):
+    """What a pass writes, in arrays that grow."""
+
+    buffer: MatchBuffer
+    aggregates: AggregateValues
+    ends: MatchEnds
+    runs: MergedRuns
+
+
+@dataclass
+class _Pass:
+    """One batch's pass: `room` and `state` say how far it has come."""
+
+    search: Search
+    batch: Batch
+    windows: Windows
+    earliest: Indices
+    starting: np.ndarray[Any, np.dtype[np.bool_]]
+    events: EventTable
+    conditions: Conditions
+    reads: ReadTable
+    scratch: Run
+    room: _Room
+    state: Indices
+
+    def run(self) -> None:
+        """Take all events."""
+        tables, strategy = self.search.tables, STRATEGY[self.search.plan.query.strategy]
+        status = -1
+        while status != FINISHED:
+            buffer, aggregates, ends, runs = self.room
+            scratch = self.scratch._replace(event=buffer.event, bound_to=buffer.bound_to, earlier=buffer.earlier, aggregates=aggregates)
+            status = grow_runs(
+                len(self.earliest), self.earliest, self.windows.stream_end, self.starting, strategy, _STEPS_PER_CALL,
+                self.events, tables.pattern, self.conditions, self.reads, Pass(scratch, buffer, runs, ends, self.state),
+            )  # fmt: skip
+            if status == OVERFLOWED:
+                raise self._overflow(self.scratch, int(self.state[FAULT]))
+            self.search.budget.spend(0, 0, int(self.state[OFFERED]), lambda _: self._current)
+            self.state[OFFERED] = 0
+            if status != FINISHED:
+                self._make_room()
+
+    def matches(self) -> Matches:
+        """All matches, as they are found."""
+        variables = len(self.search.tables.pattern.order)
+        capacity = int(self.state[ENDS]) + 16
+        found, run, walk, status = [], self._path_run(), new_walk(_PATH), OUTPUT_FULL
+        while status != FINISHED:
+            output = MatchTable(
+                starts=np.empty(capacity, np.int64),
+                counts=np.empty((capacity, variables), np.int32),
+                events=np.empty(capacity * (self.search.tables.fewest + 2) + len(walk.node), np.int64),
+                totals=np.empty(0, np.int64),
+            )
+            status = self._enumerate(walk, run, output, counting=False)
+            taken, filled = int(run.state[MATCHES]), int(run.state[EVENTS])
+            found.append(Matches(output.starts[:taken] + self.batch.low, output.counts[:taken], output.events[:filled] + self.batch.low))
+            self._spend(run, taken, filled, output.starts)
+            if status == PATH_FULL:
+                run, walk = deepened(run), deeper(walk)
+            if status == OUTPUT_FULL:
+                capacity = min(2 * capacity, _LARGEST_OUTPUT)
+        return concatenated(found, variables)
+
+    def count(self) -> Indices:
+        """The number of matches that start at each event of the batch."""
+        nothing = np.empty(0, np.int64)
+        counts = np.empty((0, len(self.search.tables.pattern.order)), np.int32)
+        totals = np.zeros(len(self.earliest), np.int64)
+        output = MatchTable(nothing, counts, nothing, totals)
+        run, walk, status = self._path_run(), new_walk(_PATH), OUTPUT_FULL
+        while status != FINISHED:
+            status = self._enumerate(walk, run, output, counting=True)
+            self._spend(run, int(run.state[MATCHES]), 0, totals)
+            if status == PATH_FULL:
+                run, walk = deepened(run), deeper(walk)
+        return totals
+
+    def _enumerate(self, walk: Walk, run: Run, output: MatchTable, *, counting: bool) -> int:
+        status = enumerate_paths(
+            int(self.state[ENDS]), self.earliest, counting, _STEPS_PER_CALL, self.room.buffer, self.room.ends,
+            self.search.tables.pattern, self.conditions, self.search.negations, walk, run, output,
+        )  # fmt: skip
+        if status == OVERFLOWED:
+            raise self._overflow(run, int(run.event[0]))
+        return int(status)
+
+    def _path_run(self) -> Run:
+        return new_run(_PATH, self.search.tables.pattern, self.conditions)
+
+    @property
+    def _current(self) -> int:
+        """The event that the pass has come to."""
+        return self.batch.low + min(int(self.state[EVENT]), len(self.earliest) - 1)
+
+    def _spend(self, run: Run, matches: int, events: int, starts: Indices) -> None:
+        """Account for what was found since the last time."""
+        end = self.room.ends.node[min(int(run.state[CANDIDATE]), max(int(self.state[ENDS]) - 1, 0))]
+        current = int(self.room.buffer.latest[end]) if self.state[ENDS] else 0
+
+        def start_of(match: int) -> int:
+            return self.batch.low + (int(starts[match]) if match < matches and len(starts) > match and events else current)
+
+        self.search.budget.spend(matches, events, int(run.state[STEPS]), start_of)
+        run.state[STEPS] = run.state[MATCHES] = run.state[EVENTS] = 0
+
+    def _overflow(self, run: Run, start: int) -> ConditionOverflow:
+        condition: PlannedCondition = self.search.tables.branch.conditions[int(run.state[ERROR_CONDITION]) - 1]
+        return ConditionOverflow(condition, self.batch.low + start)
+
+    def _make_room(self) -> None:
+        """Double what may not hold all that one more event adds."""
+        buffer, aggregates, ends, runs = self.room
+        state = self.state
+        most = (int(state[ACTIVE]) + 1) * runs.bound.shape[1]
+        if state[NODES] + most > len(buffer.event) or state[LINKS] + most > len(buffer.node):
+            buffer = MatchBuffer(*(doubled(array) for array in buffer))
+            aggregates = AggregateValues(*(doubled(array, 1) for array in aggregates))
+        if state[ENDS] + most + state[ACTIVE] > len(ends.node):
+            ends = MatchEnds(*(doubled(array) for array in ends))
+        if most > state[FREE] or state[ACTIVE] + most > len(runs.active):
+            runs = _more_runs(runs, state)
+        self.room = _Room(buffer, aggregates, ends, runs)
+        taken = sum(array.nbytes for part in self.room for array in part)
+        if taken > self.search.budget.memory:
+            memory = f"{self.search.budget.memory / 2**30:.1f} GiB"
+            raise BudgetExceeded(self._current, f"the runs and the match buffer of nfab take more than {memory}; use a narrower pattern")
+
+
+def _new_pass(search: Search, batch: Batch, windows: Windows, starts: Indices) -> _Pass:
+    tables = search.tables
+    size = windows.occurrence.shape[1] - 2
+    events = np.arange(size)
+    starting = np.zeros(size, np.bool_)
+    starting[starts] = True
+    conditions = search.conditions(batch)
+    reads = _read_table(search)
+    state = np.zeros(PASS_STATE, np.int64)
+    state[FREE], state[FAULT] = _RUNS, -1
+    return _Pass(
+        search=search,
+        batch=batch,
+        windows=windows,
+        earliest=np.searchsorted(windows.ends(events), events, side="right").astype(np.int64),
+        starting=starting,
+        events=search.events(batch, windows),
+        conditions=conditions,
+        reads=reads,
+        scratch=new_run(1, tables.pattern, conditions),
+        room=_new_room(tables.pattern, conditions, _signature_words(tables.pattern, conditions, reads)),
+        state=state,
+    )
+
+
+def _read_table(search: Search) -> ReadTable:
+    """What the branch's conditions read, as their programs load it."""
+    tables = search.tables
+    found = [_reads(condition) for condition in tables.branch.conditions]
+    flat = np.array([read for own in found for read in own], np.int64).reshape(-1, 3)
+    listed = tables.conditions
+    decides = np.zeros((len(found), len(listed.first) - 1), np.bool_)
+    decides[listed.listed, np.repeat(np.arange(len(listed.first) - 1), np.diff(listed.first))] = True
+    return ReadTable(
+        first=offsets([len(own) for own in found]),
+        bank=flat[:, 0].copy(),
+        column=flat[:, 1].copy(),
+        role=flat[:, 2].copy(),
+        decides=decides,
+        live=np.zeros(len(found), np.int64),
+        open=np.zeros(len(tables.pattern.order), np.bool_),
+    )
+
+
+def _reads(condition: PlannedCondition) -> list[tuple[int, int, int]]:
+    """(bank, column, role) of each load of a condition's program, once."""
+    loads = ((_BANKS[name], column, role) for name, _, column, role in condition.program.code if name in _BANKS)
+    return list(dict.fromkeys(loads))
+
+
+def _signature_words(pattern: PatternTable, conditions: Conditions, reads: ReadTable) -> int:
+    """How long the signature of a run can be."""
+    known = np.diff(conditions.aggregates.first)[conditions.table.variable]
+    return 2 * len(pattern.order) + 3 * len(reads.role) + int((1 + 4 * known).sum()) + 1
+
+
+def _new_room(pattern: PatternTable, conditions: Conditions, words: int) -> _Room:
+    variables, values = len(pattern.order), len(conditions.aggregates.step)
+    return _Room(new_buffer(_NODES), new_values(values, _NODES), new_ends(_NODES), new_runs(_RUNS, variables, words))
+
+
+def _more_runs(runs: MergedRuns, state: Indices) -> MergedRuns:
+    """Twice as many runs; the numbers of the new ones are free."""
+    number = len(runs.active)
+    kept = runs._replace(**{name: doubled(array) for name, array in runs._asdict().items() if name != "buckets"})
+    free = int(state[FREE])
+    kept.free[free : free + number] = np.arange(number, 2 * number)
+    state[FREE] = free + number
+    return kept

@@ -1,0 +1,131 @@
+"""Cases of the kernels of NFA^b: the pass over the events, and the matches read off its buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpu_cep.testing.kernel_cases.calls import Call, KernelCase, cases
+from gpu_cep.testing.kernel_cases.inputs import Random, column_bank, ends_of, flags, places_of, streams
+from gpu_cep.testing.kernel_cases.tables import (
+    AGGREGATES,
+    FINALLY,
+    ITERATED,
+    ITERATION_PROGRAMS,
+    PROGRAMS,
+    QUANTIFIED,
+    Condition,
+    aggregate_table,
+    condition_table,
+    negation_table,
+    pattern_table,
+)
+from gpu_cep_kernels.buffer_paths import enumerate_paths, new_walk
+from gpu_cep_kernels.match_buffer import new_buffer, new_ends
+from gpu_cep_kernels.merged_runs import FLOATS, INTS, ReadTable, new_runs
+from gpu_cep_kernels.nfab import ENDS, FAULT, FREE, PASS_STATE, Pass, grow_runs
+from gpu_cep_kernels.tables import ANY, BY_FLOATS, BY_INTS, CONTIGUOUS, NEXT, Conditions, EventTable, MatchTable, ProgramTable, new_run
+
+_PATTERN = pattern_table((1, 1, 1), ((1, 1), (1, 2), (1, 1)))
+_BANKS = {"load_int": INTS, "load_float": FLOATS}
+# Room for all that 200 events add to few runs, and signatures of any length that the conditions give.
+_ROOM, _RUNS, _WORDS, _DEPTH = 1 << 12, 1 << 8, 64, 64
+
+
+def _reads(condition: Condition) -> list[tuple[int, int, int]]:
+    """(bank, column, role) of what a condition reads."""
+    loads = [(_BANKS[name], column, role) for name, _, column, role in condition.code if name in _BANKS]
+    compared = {BY_INTS: INTS, BY_FLOATS: FLOATS}.get(condition.means)
+    return loads if compared is None else [(compared, *condition.left), (compared, *condition.right)]
+
+
+def _read_table(variables: int, conditions: Sequence[Condition], judged: Conditions) -> ReadTable:
+    found = [_reads(condition) for condition in conditions]
+    flat = np.array([read for own in found for read in own], np.int64).reshape(-1, 3)
+    decides = np.zeros((len(conditions), variables), np.bool_)
+    for v in range(variables):
+        decides[judged.table.listed[judged.table.first[v] : judged.table.first[v + 1]], v] = True
+    return ReadTable(
+        first=places_of(np.array([len(own) for own in found])),
+        role=flat[:, 2].copy(),
+        bank=flat[:, 0].copy(),
+        column=flat[:, 1].copy(),
+        decides=decides,
+        live=np.zeros(len(conditions), np.int64),
+        open=np.zeros(len(_PATTERN.order), np.bool_),
+    )
+
+
+def _growth(
+    size: int,
+    random: Random,
+    slots: int,
+    strategy: int = NEXT,
+    steps: int = 1 << 12,
+    conditions: Sequence[Condition] = QUANTIFIED,
+    programs: ProgramTable = PROGRAMS,
+    **given: Any,
+) -> Call:
+    events = streams(size, random, exclusive=strategy != ANY, **given)
+    aggregates = aggregate_table(4, AGGREGATES if programs is ITERATION_PROGRAMS else ())
+    judged = Conditions(condition_table(4, conditions), aggregates, programs, column_bank(size, random), 0)
+    everything = np.arange(size)
+    earliest = np.searchsorted(ends_of(events, everything), everything, side="right")
+    run = new_run(_ROOM, _PATTERN, judged)
+    buffer = new_buffer(_ROOM)._replace(event=run.event, bound_to=run.bound_to, earlier=run.earlier)
+    state = np.zeros(PASS_STATE, np.int64)
+    state[FREE], state[FAULT] = _RUNS, -1
+    work = Pass(run, buffer, new_runs(_RUNS, len(_PATTERN.order), _WORDS), new_ends(_ROOM), state)
+    table = EventTable(events.after, events.occurrence, np.zeros(0, np.int64))
+    reads = _read_table(4, conditions, judged)
+    starting = flags(size, random, 0.9)
+    return Call(1, (size, earliest, events.stream_end, starting, strategy, steps, table, _PATTERN, judged, reads, work))
+
+
+def _paths(size: int, random: Random, slots: int, counting: bool = False, steps: int = 1 << 12, **given: Any) -> Call:
+    call = _growth(size, random, slots, **given)
+    grow_runs(*call.arguments)
+    end, earliest, *_, judged, _, work = call.arguments
+    offsets, times = np.array([0, size]), np.arange(size)
+    # no d between b and c
+    places = np.flatnonzero(random.random(size) < 0.1)
+    negations = negation_table([(3, (1,), (2,), places)], offsets, times, times, np.uint64(size))
+    most = 0 if counting else size
+    output = MatchTable(np.zeros(most, np.int64), np.zeros((most, 3), np.int32), np.zeros(most * 8, np.int64), np.zeros(end, np.int64))
+    number, run = int(work.state[ENDS]), new_run(_DEPTH, _PATTERN, judged)
+    inputs = work.buffer, work.ends, _PATTERN, judged, negations
+    return Call(1, (number, earliest, counting, steps, *inputs, new_walk(_DEPTH), run, output))
+
+
+NFAB_CASES: tuple[KernelCase, ...] = (
+    *cases(
+        grow_runs,
+        _growth,
+        {
+            "next": {},
+            "next-untied": {"tied": False},
+            "any": {"strategy": ANY},
+            "contiguous": {"strategy": CONTIGUOUS},
+            "interrupted": {"strategy": ANY, "steps": 20},
+            "iterated": {"strategy": ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS},
+            "finally": {"conditions": FINALLY, "programs": ITERATION_PROGRAMS},
+            "float64": {"time": np.float64},
+        },
+        ("work",),
+    ),
+    *cases(
+        enumerate_paths,
+        _paths,
+        {
+            "next": {},
+            "any": {"strategy": ANY},
+            "counting": {"strategy": ANY, "counting": True},
+            "interrupted": {"strategy": ANY, "steps": 20},
+            "iterated": {"strategy": ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS},
+            "finally": {"strategy": ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
+        },
+        ("walk", "run", "matches"),
+    ),
+)
