@@ -1,4 +1,4 @@
-"""DuckDB: hand-written SQL over a table of its own in memory, event types as ENUM; the matches leave as an Arrow table."""
+"""DuckDB: hand-written SQL over a table of its own in memory, text as ENUM; the matches leave as an Arrow table."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ class DuckDb:
         self.text = job.text
         self.connection = duckdb.connect()
         self.connection.execute(f"SET threads = {job.threads}")
-        kinds = ", ".join(f"'{kind}'" for kind in job.types)
-        self.connection.execute(f"CREATE TYPE kind AS ENUM ({kinds})")
-        self.connection.execute(f"CREATE TABLE events AS SELECT * REPLACE (type::kind AS type) FROM read_parquet('{job.events}')")
+        self.connection.execute(f"CREATE VIEW rows AS SELECT * FROM read_parquet('{job.events}')")
+        described = self.connection.execute("DESCRIBE rows").fetchall()
+        texts = [name for name, kind, *_ in described if kind == "VARCHAR"]
+        for name in texts:
+            self.connection.execute(f"CREATE TYPE {name}_kind AS ENUM (SELECT DISTINCT {name} FROM rows ORDER BY 1)")
+        enumerated = ", ".join(f"{name}::{name}_kind AS {name}" for name in texts)
+        self.connection.execute(f"CREATE TABLE events AS SELECT * REPLACE ({enumerated}) FROM rows")
 
     def matches(self) -> pa.Table:
         return self.connection.sql(self.text).to_arrow_table()

@@ -159,7 +159,9 @@ def test_an_environment_without_its_tools_says_so(rivals: ModuleType, monkeypatc
 
 
 def test_the_page_shows_both_rates_and_their_ratio(rivals: ModuleType) -> None:
-    measured = rivals.Comparison("Rival", "set", 1_000_000, 7, 2, 2.0, 3.0, 0.5, 0.6, 1.0)
+    measured = rivals.Comparison("DuckDB", "set", 1_000_000, 7, 2, 2.0, 3.0, 0.5, 0.6, 1.0)
     page = rivals.markdown([measured], [], rivals.surroundings())
-    assert "| set | Rival | 1,000,000 | 7 | 2 | 0.5 M/s | 2 M/s | 4.0 × | 0.333 M/s | 1.67 M/s | 5.0 × | 1.0 |" in page
+    assert "| set | DuckDB | 1,000,000 | 7 | 2 | 0.5 M/s | 2 M/s | 4.0 × | 0.333 M/s | 1.67 M/s | 5.0 × | 3 ×, met | 1.0 |" in page
     assert "Not measured" not in page
+    slower = rivals.markdown([replace(measured, our_seconds=1.0)], [], rivals.surroundings())
+    assert "| 2.0 × | 0.333 M/s | 1.67 M/s | 5.0 × | 3 ×, missed |" in slower
