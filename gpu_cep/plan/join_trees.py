@@ -1,0 +1,246 @@
+"""Rule: the order in which the events of single variables are joined, as a tree (ZStream's tree plans).
+
+Precondition: skip_till_any_match of single variables, and statistics of the
+events. Rewrite: the cheapest of all trees by dynamic programming over the
+sets of variables, or, of many variables, the cheapest next one time after
+time.
+
+The papers at hand do not print ZStream's cost model; this one is plain. A set
+S of variables has as many rows as combinations of its events, times the share
+of those that fall into one window and stand in order, times the selectivity
+of each condition on S alone. All estimates are binary logarithms, for their
+product may leave the range of floats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gpu_cep.plan.plan import PlannedCondition
+
+# Of more variables than this trees are not compared with each other: their number grows as 3 to that power.
+MOST_COMPARED = 9
+
+# What a join costs, in nanoseconds measured on one core: to find the range of a row's partners, to look at one of these, to write a
+# row of the result, and to bring a row of the right side into order.
+LOOKUP, LOOK, WRITE, ORDER = 90.0, 5.0, 9.0, 20.0
+
+# Costs beyond this power of two are equal.
+_MOST = 500.0
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The events of a variable."""
+
+    variable: int
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The rows of `left`, each with all its partners among those of `right`."""
+
+    left: Tree
+    right: Tree
+
+
+Tree = Leaf | Join
+
+
+def leaves(tree: Tree) -> list[int]:
+    """The variables of a tree from left to right."""
+    found, pending = [], [tree]
+    while pending:
+        match pending.pop():
+            case Leaf(variable=v):
+                found.append(v)
+            case Join(left=left, right=right):
+                pending += (right, left)
+    return found
+
+
+def demands_equality(condition: PlannedCondition) -> bool:
+    """Whether a condition compares columns of two events for equality, so that a hash finds the partners of an event."""
+    operations = [instruction[0] for instruction in condition.program.code]
+    by_hash = (["load_int", "load_int", "eq_int"], ["load_float", "load_float", "eq_float"])
+    return len(condition.variables) == 2 and operations in by_hash
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A condition: the mask of its variables, and the share of combinations that satisfy it.
+
+    Equalities find partners by hashing. Those of one `group` are about one
+    value, so that some may follow from others; −1: no equality.
+    """
+
+    variables: int
+    selectivity: float
+    group: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How many events each variable has, the masks of those before it, the share of all events that a window holds, and conditions."""
+
+    counts: tuple[int, ...]
+    before: tuple[int, ...]
+    share: float
+    relations: tuple[Relation, ...]
+
+    def rounded(self) -> Statistics:
+        """The same in powers of two: trees of one order of magnitude are planned once."""
+        return Statistics(
+            tuple(1 << max(count, 1).bit_length() - 1 for count in self.counts),
+            self.before,
+            _power(self.share),
+            tuple(Relation(each.variables, _power(each.selectivity), each.group) for each in self.relations),
+        )
+
+
+def _power(share: float) -> float:
+    return math.pow(2.0, round(math.log2(share)))
+
+
+@lru_cache(maxsize=1 << 10)
+def cheapest_tree(statistics: Statistics) -> Tree:
+    """The tree that costs least by what `statistics` say."""
+    return _compared(statistics) if len(statistics.counts) <= MOST_COMPARED else grown_tree(statistics)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Of a set of variables, as binary logarithms: its rows, and the shares of combinations that fit, and that hashing finds."""
+
+    rows: float = 0.0
+    fitting: float = 0.0
+    hashed: float = 0.0
+
+
+def estimate(statistics: Statistics, variables: int) -> Estimate:
+    """The estimate of a set of variables, a mask."""
+    found, seen = Estimate(), 0
+    for v in members(variables):
+        found = extended(statistics, found, seen, v)
+        seen |= 1 << v
+    return found
+
+
+def extended(statistics: Statistics, found: Estimate, variables: int, v: int) -> Estimate:
+    """The estimate of `variables`, of which `found` is that without v."""
+    joined = variables | 1 << v
+    decided = [each for each in statistics.relations if each.variables >> v & 1 and not each.variables & ~joined]
+    hashed = sum(math.log2(each.selectivity) for each in _independent(statistics, decided, variables, v))
+    tested = sum(math.log2(each.selectivity) for each in decided if each.group < 0)
+    fitting = _in_window(joined, statistics.share) - _in_window(variables, statistics.share) - _out_of_order(statistics, variables, v)
+    return Estimate(
+        rows=found.rows + math.log2(max(statistics.counts[v], 1)) + fitting + hashed + tested,
+        fitting=found.fitting + fitting,
+        hashed=found.hashed + hashed,
+    )
+
+
+def _independent(statistics: Statistics, decided: list[Relation], variables: int, v: int) -> Iterator[Relation]:
+    """Those of the equalities that relate v to `variables` that do not follow from others."""
+    implied: dict[int, int] = {}
+    for each in decided:
+        other = each.variables & ~(1 << v)
+        if each.group >= 0 and not other & implied.get(each.group, 0):
+            implied[each.group] = implied.get(each.group, 0) | _equal(statistics, each.group, other, variables)
+            yield each
+
+
+def _equal(statistics: Statistics, group: int, found: int, variables: int) -> int:
+    """The mask of the `variables` whose values equal those of `found`, a mask, by equalities of a group between them."""
+    edges = [each.variables for each in statistics.relations if each.group == group and not each.variables & ~variables]
+    grown = found
+    for _ in edges:
+        for edge in edges:
+            grown |= edge if edge & grown else 0
+    return grown
+
+
+def _in_window(variables: int, share: float) -> float:
+    """The share of combinations that span no more than a window: that of random places on a line."""
+    size = variables.bit_count()
+    return (size - 1) * math.log2(share) + math.log2(size - (size - 1) * share) if size else 0.0
+
+
+def _out_of_order(statistics: Statistics, variables: int, v: int) -> float:
+    """What v takes from the share of orders of `variables` that are allowed.
+
+    That share is one to the product of all 1 + p, where a variable has p
+    before it (Knuth's hook length formula, exact where these form trees).
+    """
+    taken = math.log2(1 + (statistics.before[v] & variables).bit_count())
+    for u in members(variables):
+        if statistics.before[u] >> v & 1:
+            preceding = (statistics.before[u] & variables).bit_count()
+            taken += math.log2((2 + preceding) / (1 + preceding))
+    return taken
+
+
+def members(variables: int) -> Iterator[int]:
+    """The variables in a mask."""
+    while variables:
+        yield (variables & -variables).bit_length() - 1
+        variables &= variables - 1
+
+
+def join_cost(left: Estimate, right: Estimate, joined: Estimate, orders: bool) -> float:
+    """What a join costs; `orders`: the right side is to be brought into order."""
+    looked = left.rows + right.rows + joined.fitting - left.fitting - right.fitting + joined.hashed - left.hashed - right.hashed
+    ordering = ORDER * _number(right.rows) if orders else 0.0
+    return LOOKUP * _number(left.rows) + LOOK * _number(looked) + WRITE * _number(joined.rows) + ordering
+
+
+def _number(logarithm: float) -> float:
+    return math.pow(2.0, min(logarithm, _MOST))
+
+
+def _orders(left: Estimate, right: Estimate, joined: Estimate, size: int) -> bool:
+    """Whether the right side, of `size` variables, comes in another order than the join wants: events are ordered, rows are not."""
+    return size > 1 or joined.hashed < left.hashed + right.hashed
+
+
+def _compared(statistics: Statistics) -> Tree:
+    """The cheapest of all trees."""
+    full = (1 << len(statistics.counts)) - 1
+    estimates, costs = [Estimate()], [0.0]
+    trees: list[Tree] = [Leaf(0)]  # of no variables, and never used
+    for variables in range(1, full + 1):
+        highest = variables.bit_length() - 1
+        rest = variables ^ 1 << highest
+        estimates.append(extended(statistics, estimates[rest], rest, highest))
+        cost, tree = (math.inf, trees[0]) if rest else (0.0, Leaf(highest))
+        left = variables & variables - 1
+        while left:
+            right = variables ^ left
+            one, other, both = estimates[left], estimates[right], estimates[variables]
+            total = costs[left] + costs[right] + join_cost(one, other, both, _orders(one, other, both, right.bit_count()))
+            if total < cost:
+                cost, tree = total, Join(trees[left], trees[right])
+            left = left - 1 & variables
+        costs.append(cost)
+        trees.append(tree)
+    return trees[full]
+
+
+def grown_tree(statistics: Statistics) -> Tree:
+    """A tree that joins the events of one variable after the other, from the rarest on, at the least cost each time."""
+    remaining = set(range(len(statistics.counts)))
+    first = min(remaining, key=lambda v: statistics.counts[v])
+    events = {v: estimate(statistics, 1 << v) for v in remaining}
+    tree: Tree = Leaf(first)
+    found, seen = events[first], 1 << first
+    remaining.discard(first)
+    while remaining:
+        grown = {v: extended(statistics, found, seen, v) for v in remaining}
+        costs = {v: join_cost(found, events[v], each, _orders(found, events[v], each, 1)) for v, each in grown.items()}
+        v = min(remaining, key=lambda u: (costs[u], u))
+        tree, found, seen = Join(tree, Leaf(v)), grown[v], seen | 1 << v
+        remaining.discard(v)
+    return tree
