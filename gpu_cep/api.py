@@ -104,9 +104,11 @@ def match(
         ``"8GB"`` or ``"512MiB"`` (default: a share of what is free). More
         events than fit are worked on in pieces.
     algorithm
-        ``auto``, ``ses_automaton``, ``lazy_chain`` (skip_till_any_match of
-        SEQ and AND without quantifiers; good where events differ in
-        frequency), or ``brute_force`` (small input only).
+        ``auto``, ``ses_automaton``, ``backtracking``, ``nfab``,
+        ``lazy_chain`` and ``join_tree`` (both skip_till_any_match without
+        quantifiers; the one is good where events differ in frequency, the
+        other where windows are long and conditions demand equal values, or let
+        few combinations pass), or ``brute_force`` (small input only).
     output
         ``matches``: a row per match; ``events``: a row per matched event;
         ``indices``: input row numbers per variable; ``count``: the number of

@@ -180,7 +180,7 @@ def copies_worth(plan: Plan) -> float:
     # a variable without properties takes any event
     if "filter" not in plan.steps or decided != (1 << len(plan.query.variables)) - 1:
         return KEEPING_ALL
-    return WITHOUT_WINDOWS if plan.algorithm in ("by_frequency", "lazy_chain") else KEEPING_SOME
+    return WITHOUT_WINDOWS if plan.algorithm in ("by_frequency", "lazy_chain", "join_tree") else KEEPING_SOME
 
 
 def costs(calibration: Calibration, work: Work) -> Costs:

@@ -58,7 +58,7 @@ class LazyChain:
             self.search.profile.add("pivots", pivots)
             if not pivots:
                 return None
-            buffers = _input_buffers(labels, counts)
+            buffers = input_buffers(labels, counts)
         pattern = self.search.tables.pattern
         chain = new_chain(np.argsort(counts, kind="stable"), buffers, pattern, batch.own - batch.low)
         run = new_run(self._variables, pattern, self.search.conditions(batch))
@@ -74,7 +74,7 @@ def frequencies(labels: Words, variables: int) -> Indices:
     return counts
 
 
-def _input_buffers(labels: Words, counts: Indices) -> InputBuffers:
+def input_buffers(labels: Words, counts: Indices) -> InputBuffers:
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     events = np.empty(int(first[-1]) + 1, np.int32)
     for k, word in enumerate(labels):

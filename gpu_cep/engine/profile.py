@@ -17,7 +17,8 @@ class Profile:
     (left after filtering), ``windows`` (events a match can start with),
     ``summarised`` and ``candidates`` (windows left after the necessary match
     conditions), where the lazy chain ran ``pivots`` (events of the rarest
-    variable; on the CPU in place of windows), ``matches``. `seconds` are summed over threads.
+    variable; on the CPU in place of windows), where joins ran ``pairs`` (of
+    rows, whose relation was tested), ``matches``. `seconds` are summed over threads.
     """
 
     counts: dict[str, int] = field(default_factory=dict)

@@ -120,10 +120,10 @@ def evaluate(program: Program, table: ProgramTable, bank: ColumnBank) -> tuple[A
     return values, results.nulls, int(results.failed.argmax()) if results.failed.any() else -1
 
 
-def program_registers(xp: Any, table: ProgramTable, slots: int) -> Registers:
-    """What so many programs of one role need that are at work at the same time; arrays of the module `xp`."""
+def program_registers(xp: Any, table: ProgramTable, slots: int, roles: int = 1) -> Registers:
+    """What so many programs of so many roles need that are at work at the same time; arrays of the module `xp`."""
     ints, floats, nulls = (xp.empty((table.registers, slots), kind) for kind in (np.int64, np.float64, np.bool_))
-    rows = xp.empty((1, slots), np.int64)
+    rows = xp.empty((roles, slots), np.int64)
     return Registers(rows, rows, ints, floats, nulls)
 
 

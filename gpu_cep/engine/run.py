@@ -20,6 +20,7 @@ from gpu_cep.engine.device.memory import TooLittleMemory
 from gpu_cep.engine.device.road import phase_one_on_device
 from gpu_cep.engine.footprint import result_footprint
 from gpu_cep.engine.graph import Graph, label_graph, match_tree
+from gpu_cep.engine.join_tree import JoinTree, join_trees
 from gpu_cep.engine.lazy_chain import LazyChain
 from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.naming import window_name
@@ -36,7 +37,7 @@ from gpu_cep.engine.slices import WHOLE, TimeSlice, refuse_slices
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.engine.tables import is_resident
 from gpu_cep.engine.two_phase import TwoPhase
-from gpu_cep.engine.union import BranchMatcher, Union
+from gpu_cep.engine.union import BranchMatcher, Union, sharing_windows
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import available_threads, spread
@@ -55,6 +56,7 @@ _MATCHERS: dict[str, Callable[[Search], Matcher]] = {
     "backtracking": TwoPhase,
     "nfab": Nfab,
     "lazy_chain": LazyChain,
+    "join_tree": JoinTree,
     "by_frequency": ByFrequency,
 }
 # What goes through a batch branch by branch.
@@ -176,10 +178,12 @@ def _each_batch(run: Run, first: PhaseOne, action: Callable[[Matcher], Callable[
 
 
 def _matcher(run: Run, ordered: OrderedEvents) -> Matcher:
-    """The plan's algorithm; for several branches, and for a slice of time, the two-phase strategy, which goes from start to start."""
+    """The plan's algorithm; for a slice of time the two-phase strategy, which goes from start to start."""
     sought = searches(run, ordered)
     if len(sought) > 1:
-        return Union(sought, _BRANCH_MATCHERS.get(run.plan.algorithm, TwoPhase))
+        if run.plan.algorithm == "join_tree" and run.own == WHOLE:
+            return Union(sought, join_trees)
+        return Union(sought, sharing_windows(_BRANCH_MATCHERS.get(run.plan.algorithm, TwoPhase)))
     return _MATCHERS[run.plan.algorithm](sought[0]) if run.own == WHOLE else TwoPhase(sought[0])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.candidates import Windows, match_windows
 from gpu_cep.engine.matches import Counts, Indices, Matches, concatenated
-from gpu_cep.engine.search import Search
+from gpu_cep.engine.search import Matcher, Search
 
 
 class BranchMatcher(Protocol):
@@ -25,18 +25,46 @@ class BranchMatcher(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class _WithWindows:
+    """A branch's matcher with the windows of the one batch that it is for."""
+
+    matcher: BranchMatcher
+    windows: Windows
+
+    def find(self, batch: Batch) -> Matches:
+        return self.matcher.find_in(batch, self.windows)
+
+    def count(self, batch: Batch) -> tuple[Indices, Indices]:
+        return self.matcher.count_in(batch, self.windows)
+
+
+# The matchers of all branches for a batch.
+Matchers = Callable[[tuple[Search, ...], Batch], list[Matcher]]
+
+
+def sharing_windows(matcher: Callable[[Search], BranchMatcher]) -> Matchers:
+    """A matcher for each branch; labels, windows and occurrences of the batch are theirs in common."""
+
+    def matchers(searches: tuple[Search, ...], batch: Batch) -> list[Matcher]:
+        first = searches[0]
+        windows = match_windows(first.plan, first.ordered, batch, first.profile)
+        return [_WithWindows(matcher(search), windows) for search in searches]
+
+    return matchers
+
+
+@dataclass(frozen=True, slots=True)
 class Union:
-    """Finds the matches of all branches; labels, windows and occurrences are theirs in common."""
+    """Finds the matches of all branches."""
 
     searches: tuple[Search, ...]
-    matcher: Callable[[Search], BranchMatcher]
+    matchers: Matchers
 
     def find(self, batch: Batch) -> Matches:
         """The matches that start in the batch, in order of first event, last event and bindings, each once."""
-        first = self.searches[0]
-        windows = match_windows(first.plan, first.ordered, batch, first.profile)
-        variables = len(first.plan.query.positives)
-        parts = [_widened(self.matcher(search).find_in(batch, windows), search, variables) for search in self.searches]
+        variables = len(self.searches[0].plan.query.positives)
+        found = [matcher.find(batch) for matcher in self.matchers(self.searches, batch)]
+        parts = [_widened(matches, search, variables) for matches, search in zip(found, self.searches, strict=True)]
         matches = concatenated(parts, variables).sorted_by_starts(batch.low, batch.own)
         return matches if self._disjoint else matches.distinct()
 
@@ -45,9 +73,7 @@ class Union:
         if not self._disjoint:
             starts, totals = np.unique(self.find(batch).first, return_counts=True)
             return starts, totals
-        first = self.searches[0]
-        windows = match_windows(first.plan, first.ordered, batch, first.profile)
-        counted = [self.matcher(search).count_in(batch, windows) for search in self.searches]
+        counted = [matcher.count(batch) for matcher in self.matchers(self.searches, batch)]
         starts = np.concatenate([starts for starts, _ in counted])
         order = np.argsort(starts, kind="stable")
         return starts[order], np.concatenate([totals for _, totals in counted])[order]

@@ -14,6 +14,9 @@ from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.settings import ALGORITHMS, PRUNING_STEPS
 
+# Each variable may nest the generators of a tree of joins a level deeper.
+_MOST_JOINED = 128
+
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
@@ -31,9 +34,19 @@ class Algorithm:
 
 
 def _all_single(query: BoundQuery) -> bool:
-    """Whether the pattern is one branch of single variables, none of them negated, and all matches are asked for."""
+    """Whether all variables are single, none of them negated, and all matches are asked for."""
     single = all(variable.minimum == variable.maximum == 1 and not variable.negated for variable in query.variables)
-    return query.strategy == "skip_till_any_match" and len(query.branches) == 1 and single
+    return query.strategy == "skip_till_any_match" and single
+
+
+def _one_branch(query: BoundQuery) -> bool:
+    """The same of one branch."""
+    return _all_single(query) and len(query.branches) == 1
+
+
+def _few_joined(query: BoundQuery) -> bool:
+    """The same of branches of no more variables than joins are nested."""
+    return _all_single(query) and all(len(branch.variables) <= _MOST_JOINED for branch in query.branches)
 
 
 def _looks_back_only(query: BoundQuery) -> bool:
@@ -48,14 +61,14 @@ def _any(query: BoundQuery) -> bool:
 _ALGORITHMS = (
     Algorithm(
         "by_frequency",
-        _all_single,
+        _one_branch,
         "skip_till_any_match and SEQ and AND of variables without quantifiers",
         PRUNING_STEPS,
         "lazy_chain in batches whose rarest variable is at most half as frequent as starts or the most frequent one, else ses_automaton",
     ),
     Algorithm(
         "lazy_chain",
-        _all_single,
+        _one_branch,
         "skip_till_any_match and SEQ and AND of variables without quantifiers",
         ("filter", "partition"),
         "binds variables from the rarest to the most frequent, as each batch counts them",
@@ -69,6 +82,13 @@ _ALGORITHMS = (
         "takes each event once, with all runs at once, and merges those that go on alike",
     ),
     Algorithm("backtracking", _any, "nothing", ("filter", "partition"), "tries one run after the other, from each start"),
+    Algorithm(
+        "join_tree",
+        _few_joined,
+        f"skip_till_any_match and variables without quantifiers but ?, at most {_MOST_JOINED} in a branch and none negated",
+        ("filter", "partition"),
+        "joins the events of variables in the cheapest order, as each batch's statistics have it",
+    ),
     Algorithm("brute_force", _any, "nothing", (), "tries all combinations, by definition", engines=("cpu",)),
 )
 

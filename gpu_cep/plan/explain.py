@@ -12,6 +12,7 @@ from gpu_cep.lang.ast import Query
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.drawing import mermaid
+from gpu_cep.plan.join_trees import MOST_COMPARED, demands_equality
 from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, PlannedBranch, ProgramProperty
 from gpu_cep.plan.states import decided_by_states
 
@@ -22,6 +23,8 @@ _STEPS = {
     "chain": "windows in which the earliest possible ends of the variables do not fit",
 }
 _BY_STATES = "from the states of the pattern, in time linear in the events: no match is enumerated"
+_TREES = "the cheapest of all trees"
+_GROWN_TREE = "one variable after the other from the rarest on, at the least cost each time"
 _BY_MATCHES = "from the matches, one by one"
 
 
@@ -91,6 +94,8 @@ def _plan_lines(plan: Plan, bulk: str) -> Iterator[str]:
         elsewhere = bulk == "gpu" and step in _WINDOW_STEPS and not plan.windows_suffice
         yield f"  {step:<10} {_STEPS[step]}{' (cpu)' if elsewhere else ''}"
     yield f"algorithm  {plan.algorithm} ({algorithm_named(plan.algorithm).does}), phase 2, cpu"
+    if plan.algorithm == "join_tree":
+        yield f"joins      {_joins(plan.branches[0])}"
     if plan.settings.output in ("count", "compressed"):
         yield f"{plan.settings.output:<10} {_BY_STATES if decided_by_states(plan) else _BY_MATCHES}"
 
@@ -104,6 +109,12 @@ def _branch_lines(query: BoundQuery, branch: Branch, planned: PlannedBranch, der
     implied = dict.fromkeys(c.text for c in branch.conditions if c.key is not None and c.key in derived)
     if implied:
         yield f"implied by the derived keys: {', '.join(implied)}"
+
+
+def _joins(branch: PlannedBranch) -> str:
+    equalities = ", ".join(condition.text for condition in branch.conditions if demands_equality(condition))
+    partners = f"within order and window by a hash for {equalities}" if equalities else "within order and window"
+    return f"{_TREES if len(branch.positives) <= MOST_COMPARED else _GROWN_TREE}; partners {partners}"
 
 
 def _order(query: BoundQuery, branch: Branch) -> str:

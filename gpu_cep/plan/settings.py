@@ -11,13 +11,13 @@ from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 
 PRUNING_STEPS = ("filter", "partition", "summary", "chain")
 OUTPUTS = ("matches", "events", "indices", "count", "compressed")
-ALGORITHMS = ("auto", "ses_automaton", "backtracking", "nfab", "lazy_chain", "brute_force")
+ALGORITHMS = ("auto", "ses_automaton", "backtracking", "nfab", "lazy_chain", "join_tree", "brute_force")
 ENGINES = ("auto", "cpu", "gpu")
 AFTER_MATCH = ("all", "skip_past_last", "skip_to_next")
 
 # Names of the contract that this release does not run yet, and what it runs instead.
 _LATER = {
-    "algorithm": ("lazy_tree", "join_tree"),
+    "algorithm": ("lazy_tree",),
 }
 _NOW = {"output": OUTPUTS, "algorithm": ALGORITHMS, "engine": ENGINES, "after_match": AFTER_MATCH}
 

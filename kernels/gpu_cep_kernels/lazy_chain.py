@@ -140,7 +140,7 @@ def fill_buffers(labels: Any, first: Any, events: Any) -> None:
 
 
 @rule
-def _is_early(event: int, begin: int, end: int, prec: int, latest: int, streams: Any) -> bool:
+def is_early(event: int, begin: int, end: int, prec: int, latest: int, streams: Any) -> bool:
     """Whether `event` comes too early: before `begin`, no later than `prec` (-1: none), or too long before `latest`.
 
     From `end` on it may belong to another stream, whose times say nothing.
@@ -153,7 +153,7 @@ def _is_early(event: int, begin: int, end: int, prec: int, latest: int, streams:
 
 
 @rule
-def _is_late(event: int, end: int, succ: int, earliest: int, streams: Any) -> bool:
+def is_late(event: int, end: int, succ: int, earliest: int, streams: Any) -> bool:
     """Whether `event` comes too late: not before `end`, no earlier than `succ` (their number: none), or too long after `earliest`."""
     return bool(
         event >= end
@@ -181,21 +181,21 @@ def _narrow(
             succ = min(succ, run.event[d])
     begin, end = max(begin, prec + 1), min(end, succ)
     step = 1
-    while low + step <= limit and _is_early(buffers.events[low + step - 1], begin, end, prec, latest, streams):
+    while low + step <= limit and is_early(buffers.events[low + step - 1], begin, end, prec, latest, streams):
         low += step
         step *= 2
     while step > 1:
         step //= 2
-        if low + step <= limit and _is_early(buffers.events[low + step - 1], begin, end, prec, latest, streams):
+        if low + step <= limit and is_early(buffers.events[low + step - 1], begin, end, prec, latest, streams):
             low += step
     high = max(low, high)
     step = 1
-    while high + step <= limit and not _is_late(buffers.events[high + step - 1], end, succ, earliest, streams):
+    while high + step <= limit and not is_late(buffers.events[high + step - 1], end, succ, earliest, streams):
         high += step
         step *= 2
     while step > 1:
         step //= 2
-        if high + step <= limit and not _is_late(buffers.events[high + step - 1], end, succ, earliest, streams):
+        if high + step <= limit and not is_late(buffers.events[high + step - 1], end, succ, earliest, streams):
             high += step
     return low, high
 
@@ -280,7 +280,7 @@ def _select(v: int, depth: int, events: Any, size: int, conditions: Any, run: An
 
 
 @rule
-def _stream_of(event: int, offsets: Any) -> int:
+def stream_of(event: int, offsets: Any) -> int:
     """The stream s with ``offsets[s] <= event < offsets[s + 1]``."""
     low, high = 0, offsets.size - 1
     while high - low > 1:
@@ -316,8 +316,8 @@ def enumerate_chain(
     offsets, base = streams.offsets, conditions.base
     state = run.state
     depth = state[DEPTH]
-    first_stream = _stream_of(base, offsets)
-    s = _stream_of(base + chain.block[0, 0], offsets)
+    first_stream = stream_of(base, offsets)
+    s = stream_of(base + chain.block[0, 0], offsets)
     steps = 0
     status = FINISHED
     while depth >= 0 and status == FINISHED:

@@ -68,6 +68,7 @@ TWO_STREAMS = pa.table({"k": [0] * 2 + [1] * 6 + [2] * 2, "ts": range(10), "type
         ({"prune": False}, 4),
         ({"algorithm": "ses_automaton", **ANY}, 2),
         ({"algorithm": "lazy_chain", **ANY}, 2),
+        ({"algorithm": "join_tree", **ANY}, 2),
     ],
 )
 def test_the_window_of_the_first_match_beyond_the_limit_is_named(output, options, start):

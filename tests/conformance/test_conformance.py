@@ -123,6 +123,25 @@ def test_algorithms_count_alike_whatever_the_batches(case, size, data):
     assert repr(counted.to_pylist()) == repr(wanted.to_pylist())  # NaN equals NaN
 
 
+BRANCHES = cases(
+    max_size=12,
+    strategies=("skip_till_any_match",),
+    quantifiers=("",),
+    operators=("SEQ", "AND", "OR", "?", "shared"),
+    iterations=True,
+    after_match=AFTER_MATCH,
+)
+
+
+@given(BRANCHES, SMALL_BATCHES, PRUNING)
+def test_joins_find_the_matches_of_all_branches(case, size, prune):
+    wanted = expected(case)
+    with patch("gpu_cep.engine.run.cut_batches", partial(cut_batches, size=size)):
+        assert matches_of(answered(case, output="indices", algorithm="join_tree", prune=prune)) == wanted
+        counted = answered(case, output="count", algorithm="join_tree", prune=prune)
+    assert sum(row["count"] for row in counted.to_pylist()) == len(wanted)
+
+
 SPECIAL = pa.table(
     {
         "ts": [1, 2, 3, 4, 5, 6],

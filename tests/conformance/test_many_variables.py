@@ -38,15 +38,16 @@ def test_same_matches_in_the_same_order_whatever_is_pruned(name, strategy):
 
 
 @pytest.mark.parametrize("name", SINGLE)
-@pytest.mark.parametrize("algorithm", ["lazy_chain", "ses_automaton"])
+@pytest.mark.parametrize("algorithm", ["lazy_chain", "join_tree", "ses_automaton"])
 def test_algorithms_agree(name, algorithm):
     wanted = CASES[name].matches(ANY)
     assert matches_of(found(name, ANY, output="indices", algorithm=algorithm)) == wanted
     assert found(name, ANY, output="count", algorithm=algorithm)["count"].to_pylist() == [len(wanted)]
 
 
-@STRATEGIES
-@pytest.mark.parametrize("algorithm", ["auto", "ses_automaton"])
+@pytest.mark.parametrize(
+    ("strategy", "algorithm"), [(NEXT, "auto"), (NEXT, "ses_automaton"), (ANY, "auto"), (ANY, "ses_automaton"), (ANY, "join_tree")]
+)
 def test_sets_of_many_variables(strategy, algorithm):
     """Three streams: each type once in another order, one type missing, and each once with one of them twice."""
     size = 66

@@ -26,6 +26,7 @@ SEARCHES = {
     "enumerate_matches",
     "enumerate_paths",
     "evaluate_rows",
+    "filter_partners",
     "grow_graph",
     "grow_runs",
     "order_matches",

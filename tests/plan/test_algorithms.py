@@ -40,3 +40,17 @@ def test_an_algorithm_that_cannot_run_the_query_names_those_that_can(pattern, st
         match=r"needs skip_till_any_match.*supported for this query: auto, ses_automaton, backtracking, nfab, brute_force",
     ):
         gpu_cep.match(EVENTS, pattern, strategy=strategy, algorithm="lazy_chain")
+
+
+def test_joins_are_explained():
+    query = "PATTERN SEQ(A a, AND(B b, C c)) WHERE a.x = b.x AND a.x + 1 = c.x AND b.x < c.x"
+    explained = str(gpu_cep.explain(query, EVENTS, strategy="skip_till_any_match", algorithm="join_tree"))
+    assert "algorithm  join_tree (joins the events" in explained
+    assert "joins      the cheapest of all trees; partners within order and window by a hash for a.x = b.x\n" in explained
+
+
+def test_joins_of_many_variables_are_explained():
+    pattern = f"PATTERN SEQ({', '.join(f'A a{v}' for v in range(20))})"
+    explained = str(gpu_cep.explain(pattern, EVENTS, strategy="skip_till_any_match", algorithm="join_tree"))
+    assert "joins      one variable after the other from the rarest on" in explained
+    assert explained.count("by a hash") == 0

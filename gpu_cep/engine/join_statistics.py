@@ -1,0 +1,101 @@
+"""What a batch tells of how large joins will be: how much of it a window holds, and how many events conditions let pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.batches import Batch
+from gpu_cep.engine.matches import Indices
+from gpu_cep.engine.search import Search
+from gpu_cep.plan.join_trees import Relation, Statistics
+from gpu_cep_kernels.lazy_chain import InputBuffers, Streams
+from gpu_cep_kernels.rules import EQ
+from gpu_cep_kernels.tables import BY_INTS, ColumnBank, ConditionTable
+from gpu_cep_kernels.windows import window_ends
+
+Array = npt.NDArray[Any]
+
+# Events of which windows are measured, and of each variable of which values are compared.
+_SAMPLE = 64
+# The selectivity of a condition that is computed by a program.
+_UNKNOWN = 0.5
+# Comparisons by number.
+_COMPARE = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+
+
+def batch_statistics(search: Search, batch: Batch, buffers: InputBuffers, streams: Streams) -> Statistics:
+    """The statistics of a batch whose variables all have events."""
+    branch, groups = search.tables.branch, equality_groups(search.tables.conditions)
+    relations = (
+        Relation(sum(1 << v for v in condition.variables), _selectivity(search, batch, buffers, c), group)
+        for c, (condition, group) in enumerate(zip(branch.conditions, groups, strict=True))
+    )
+    return Statistics(tuple(np.diff(buffers.first).tolist()), branch.before, _window_share(batch, streams), tuple(relations))
+
+
+def equality_groups(table: ConditionTable) -> list[int]:
+    """A number for each condition: the same for equalities that are connected by the columns they compare, −1 for others."""
+    equal = [c for c in range(len(table.means)) if table.left_variable[c] >= 0 and table.comparison[c] == EQ]
+    group_of: dict[tuple[int, ...], int] = {}
+    for c in equal:
+        ends = _ends(table, c)
+        joined = {group_of[end] for end in ends if end in group_of}
+        group = min(joined, default=c)
+        group_of.update({end: group for end, other in group_of.items() if other in joined})
+        group_of.update(dict.fromkeys(ends, group))
+    return [group_of[_ends(table, c)[0]] if c in equal else -1 for c in range(len(table.means))]
+
+
+def _ends(table: ConditionTable, c: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What comparison c compares: a variable's value in a column of the bank, and another's."""
+    means = int(table.means[c])
+    left = int(table.left_variable[c]), means, int(table.left_column[c])
+    right = int(table.right_variable[c]), means, int(table.right_column[c])
+    return left, right
+
+
+def _sampled(size: int) -> Indices:
+    """Places among `size`, evenly spread."""
+    return np.unique(np.linspace(0, size - 1, min(size, _SAMPLE)).astype(np.int64))
+
+
+def _window_share(batch: Batch, streams: Streams) -> float:
+    """The share of a batch's events that the window of one of them holds on average."""
+    size = len(streams.times)
+    starts = _sampled(size)
+    stream_end = np.zeros(size, np.int32)
+    ends = streams.offsets[np.searchsorted(streams.offsets, batch.low + starts, side="right")] - batch.low
+    stream_end[starts] = np.minimum(ends, size)
+    found = np.empty(len(starts), np.int32)
+    window_ends(0, len(starts), starts, starts, streams.clock, stream_end, streams.length, found)
+    return float((found - starts).mean()) / size
+
+
+def _selectivity(search: Search, batch: Batch, buffers: InputBuffers, c: int) -> float:
+    """The share of combinations that satisfy condition c."""
+    table, bank = search.tables.conditions, search.ordered.bank
+    left, right = int(table.left_variable[c]), int(table.right_variable[c])
+    if left < 0:
+        return _UNKNOWN
+    by_ints = table.means[c] == BY_INTS
+    one, one_present = _values(bank, by_ints, table.left_column[c], _rows(batch, buffers, left))
+    other, other_present = _values(bank, by_ints, table.right_column[c], _rows(batch, buffers, right))
+    true = _COMPARE[table.comparison[c]](one[:, np.newaxis], other) & one_present[:, np.newaxis] & other_present
+    return (float(true.sum()) + 0.5) / (true.size + 1)
+
+
+def _rows(batch: Batch, buffers: InputBuffers, v: int) -> Indices:
+    """The rows of the bank that hold some events of v."""
+    first, end = buffers.first[v : v + 2].tolist()
+    found: Indices = batch.low + buffers.events[first + _sampled(end - first)].astype(np.int64)
+    return found
+
+
+def _values(bank: ColumnBank, by_ints: bool, column: int, rows: Indices) -> tuple[Array, Array]:
+    """The values of a column of the bank in some rows, and whether each is there."""
+    values, nulls = (bank.ints, bank.int_nulls) if by_ints else (bank.floats, bank.float_nulls)
+    missing = nulls[rows] >> np.uint64(column) & np.uint64(1) if nulls.size else np.zeros(len(rows), np.uint64)
+    return values[column, rows], missing == 0

@@ -1,0 +1,148 @@
+"""Joins in the order of a tree (ZStream's tree plans), which is planned batch by batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+
+from gpu_cep.engine.batches import Batch, window_clock
+from gpu_cep.engine.join_statistics import batch_statistics
+from gpu_cep.engine.joins import Joining
+from gpu_cep.engine.labels import overlapping
+from gpu_cep.engine.lazy_chain import frequencies, input_buffers
+from gpu_cep.engine.matches import Indices, Matches, concatenated
+from gpu_cep.engine.patterns import offsets
+from gpu_cep.engine.programs import program_registers
+from gpu_cep.engine.search import ConditionOverflow, Matcher, Search
+from gpu_cep.plan.join_trees import Join, Leaf, Tree, cheapest_tree, leaves
+from gpu_cep_kernels.joins import PartialMatches
+from gpu_cep_kernels.lazy_chain import InputBuffers, Streams
+from gpu_cep_kernels.tables import Places
+
+
+@dataclass(frozen=True, slots=True)
+class JoinTree:
+    """Finds matches of single variables under skip_till_any_match by joins of their events."""
+
+    search: Search
+
+    def find(self, batch: Batch) -> Matches:
+        """The matches that start in the batch, in order of first event, last event and bindings."""
+        planned = self._planned(batch)
+        with self.search.profile.stage("matching"):
+            parts = [] if planned is None else planned.matches()
+            matches = concatenated(parts, self._variables).sorted_by_starts(batch.low, batch.own)
+        self.search.profile.add("matches", len(matches))
+        return matches
+
+    def count(self, batch: Batch) -> tuple[Indices, Indices]:
+        """First events of matches, and how many matches are counted there: of several of one row, all at the earliest."""
+        planned = self._planned(batch)
+        totals = np.zeros(batch.own - batch.low, np.int64)
+        with self.search.profile.stage("matching"):
+            if planned is not None:
+                planned.count(totals)
+        self.search.profile.add("matches", int(totals.sum()))
+        starts = np.flatnonzero(totals)
+        return starts + batch.low, totals[starts]
+
+    @property
+    def _variables(self) -> int:
+        return len(self.search.tables.pattern.order)
+
+    def _planned(self, batch: Batch) -> _PlannedBatch | None:
+        """What is joined, and in which order; None if some variable has no event."""
+        search, low, high = self.search, batch.low, batch.high
+        labels = search.ordered.labels[:, low:high]
+        with search.profile.stage("buffers"):
+            counts = frequencies(labels, len(search.plan.query.variables))
+            positives = list(search.tables.branch.positives)
+            if not counts[positives].min():
+                return None
+            buffers = _of_variables(input_buffers(labels, counts), positives)
+        clock, length = window_clock(search.plan, search.ordered, low, high)
+        streams = Streams(search.ordered.offsets, search.ordered.times[low:high], clock, length, search.plan.query.ties == "strict")
+        with search.profile.stage("planning"):
+            tree = cheapest_tree(batch_statistics(search, batch, buffers, streams).rounded())
+        conditions, account = search.conditions(batch), _Account(search, batch.low)
+        registers = program_registers(np, conditions.programs, 1, conditions.table.roles)
+        own, exclusive = batch.own - low, not overlapping(labels)
+        return _PlannedBatch(
+            tree, Joining(search.tables.pattern, conditions, buffers, streams, registers, own, exclusive, account), account
+        )  # fmt: skip
+
+
+def join_trees(searches: tuple[Search, ...], batch: Batch) -> list[Matcher]:
+    """A matcher of a batch for each branch."""
+    return [JoinTree(search) for search in searches]
+
+
+def _of_variables(buffers: InputBuffers, variables: list[int]) -> InputBuffers:
+    """The buffers of some variables alone."""
+    if len(variables) == len(buffers.first) - 1:
+        return buffers
+    parts = [buffers.events[buffers.first[v] : buffers.first[v + 1]] for v in variables]
+    return InputBuffers(offsets([len(part) for part in parts]), np.concatenate(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """Spends the budget of a search for the batch that begins at event `low`."""
+
+    search: Search
+    low: int
+
+    def spend(self, candidates: int, start: int) -> None:
+        """So many candidates are about to be looked at."""
+        self.search.profile.add("pairs", candidates)
+        self.search.budget.spend(0, 0, candidates, lambda _: self.low + start)
+
+    def found(self, events: int, starts: Indices | Places, counts: Indices) -> None:
+        """So many matches start at events, and they bind `events` in all."""
+        ends = np.cumsum(counts)
+
+        def start_of(match: int) -> int:
+            return self.low + int(starts[min(int(np.searchsorted(ends, match, side="right")), len(starts) - 1)])
+
+        if len(starts):
+            self.search.budget.spend(int(ends[-1]), events, 0, start_of)
+
+    def fail(self, condition: int, start: int) -> NoReturn:
+        """A condition could not be computed."""
+        raise ConditionOverflow(self.search.tables.branch.conditions[condition], self.low + start)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlannedBatch:
+    """A batch, and the tree by which it is joined."""
+
+    tree: Tree
+    joining: Joining
+    account: _Account
+
+    def matches(self) -> list[Matches]:
+        """The rows of the whole tree as matches."""
+        return [self._matches(table) for table in self.joining.tables(self.tree)]
+
+    def _matches(self, table: PartialMatches) -> Matches:
+        counts = np.ones((len(table.first), len(table.events)), np.int32)
+        self.account.found(counts.size, table.first, np.ones(len(counts), np.int64))
+        events = np.empty(counts.shape, np.int64)
+        events[:, leaves(self.tree)] = table.events.T
+        return Matches(table.first.astype(np.int64) + self.account.low, counts, events.ravel() + self.account.low)
+
+    def count(self, totals: Indices) -> None:
+        """Raise the number of matches at their first events; the last join writes no rows."""
+        match self.tree:
+            case Leaf():
+                for table in self.joining.tables(self.tree):
+                    self._add(table.first, np.ones(len(table.first), np.int64), totals)
+            case Join():
+                for chunk in self.joining.chunks(self.tree):
+                    self._add(*chunk.totals(), totals)
+
+    def _add(self, starts: Indices | Places, counts: Indices, totals: Indices) -> None:
+        self.account.found(0, starts, counts)
+        np.add.at(totals, starts, counts)

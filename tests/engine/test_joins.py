@@ -1,0 +1,124 @@
+"""Trees of joins over label streams, without conditions, against SPEC section 2 in plain Python; and how large their tables grow."""
+
+from __future__ import annotations
+
+from itertools import product
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep.engine import joins
+from gpu_cep.engine.joins import Joining
+from gpu_cep.engine.lazy_chain import frequencies, input_buffers
+from gpu_cep.engine.programs import program_registers
+from gpu_cep.plan.join_trees import Join, Leaf, leaves
+from gpu_cep.testing.kernel_cases.tables import aggregate_table, condition_table, program_table
+from gpu_cep_kernels.lazy_chain import Streams
+from gpu_cep_kernels.tables import ColumnBank, Conditions
+from tests.kernels.streams import LabelStream, Pattern, label_streams, label_words, patterns
+
+SINGLE = patterns(st.just((1, 1)))
+SEQUENCE = Pattern((1, 1, 1), ((1, 1),) * 3)
+# Every event may be bound to any variable, and the window holds them all.
+DENSE = LabelStream((7,) * 60, tuple(range(60)), 60)
+
+NO_WORDS = np.empty(0, np.uint64)
+NO_COLUMNS = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), NO_WORDS, NO_WORDS, np.empty((0, 0, 0)))
+
+
+@st.composite
+def trees(draw, variables):
+    """A tree of joins of these variables, which may stand in any order."""
+    if len(variables) == 1:
+        return Leaf(variables[0])
+    cut = draw(st.integers(1, len(variables) - 1))
+    return Join(draw(trees(variables[:cut])), draw(trees(variables[cut:])))
+
+
+@st.composite
+def joined_streams(draw):
+    pattern = draw(SINGLE)
+    variables = range(len(pattern.level))
+    return pattern, draw(label_streams(len(variables))), draw(trees(draw(st.permutations(variables))))
+
+
+class Account:
+    """What was looked at, call by call."""
+
+    def __init__(self):
+        self.candidates = []
+
+    def spend(self, candidates, start):
+        self.candidates.append(candidates)
+
+
+def joining(pattern, stream, own, account, exclusive=False):
+    variables = len(pattern.level)
+    labels, clock = label_words(stream.labels, variables), np.array(stream.times, np.uint64)
+    conditions = Conditions(condition_table(variables, ()), aggregate_table(variables, ()), program_table(()), NO_COLUMNS, 0)
+    streams = Streams(np.array([0, len(clock)]), clock, clock, np.uint64(stream.length), stream.strict)
+    buffers = input_buffers(labels, frequencies(labels, variables))
+    registers = program_registers(np, conditions.programs, 1)
+    return Joining(pattern.table(), conditions, buffers, streams, registers, own, exclusive, account)
+
+
+def by_definition(pattern, stream, own):
+    """All bindings of distinct events in order within a window, of which the first is before `own`."""
+    events = [[e for e, label in enumerate(stream.labels) if label >> v & 1] for v in range(len(pattern.level))]
+    return sorted(
+        binding
+        for binding in product(*events)
+        if len(set(binding)) == len(binding)
+        and min(binding) < own
+        and stream.times[max(binding)] - stream.times[min(binding)] <= stream.length
+        and all(stream.is_before(binding[u], binding[v]) for v in range(len(binding)) for u in pattern.before(v))
+    )
+
+
+def rows(tables, tree):
+    found = [table.events[np.argsort(leaves(tree))].T for table in tables]
+    return sorted(tuple(row) for table in found for row in table.tolist())
+
+
+@given(joined_streams(), st.integers(0, 9))
+def test_any_tree_gives_all_bindings(drawn, own):
+    pattern, stream, tree = drawn
+    assert rows(joining(pattern, stream, own, Account()).tables(tree), tree) == by_definition(pattern, stream, own)
+
+
+@given(joined_streams(), st.integers(1, 5), st.integers(1, 5))
+def test_the_size_of_tables_changes_nothing(drawn, candidates, size):
+    pattern, stream, tree = drawn
+    with patch.multiple(joins, _CANDIDATES=candidates, _ROWS=size, _INDEXED=size):
+        assert rows(joining(pattern, stream, 9, Account()).tables(tree), tree) == by_definition(pattern, stream, 9)
+
+
+@given(SINGLE.flatmap(lambda pattern: st.tuples(st.just(pattern), label_streams(len(pattern.level), exclusive=True))))
+def test_events_of_one_variable_each_need_no_comparison(drawn):
+    pattern, stream = drawn
+    tree = Leaf(0)
+    for v in range(1, len(pattern.level)):
+        tree = Join(tree, Leaf(v))
+    assert rows(joining(pattern, stream, 9, Account(), exclusive=True).tables(tree), tree) == by_definition(pattern, stream, 9)
+
+
+@pytest.mark.parametrize("tree", [Join(Join(Leaf(0), Leaf(1)), Leaf(2)), Join(Leaf(0), Join(Leaf(1), Leaf(2)))], ids=["left", "right"])
+def test_no_table_outgrows_its_bounds(tree):
+    """Of 60 events that fit everywhere there are 34,220 sequences of three."""
+    account = Account()
+    with patch.multiple(joins, _CANDIDATES=100, _ROWS=50, _INDEXED=40):
+        sizes = [len(table.first) for table in joining(SEQUENCE, DENSE, 60, account).tables(tree)]
+    # a block of the right side takes one chunk more than its limit
+    assert max(account.candidates) <= 140
+    assert max(sizes) <= 140
+    assert sum(sizes) == 34_220
+
+
+def test_rows_that_cannot_begin_a_match_in_time_are_not_joined():
+    account = Account()
+    (table,) = joining(SEQUENCE, DENSE, 1, account).tables(Join(Leaf(0), Leaf(1)))
+    assert table.first.tolist() == [0] * 59
+    assert sum(account.candidates) == 59
