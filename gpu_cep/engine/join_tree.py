@@ -130,8 +130,9 @@ class _PlannedBatch:
         counts = np.ones((len(table.first), len(table.events)), np.int32)
         self.account.found(counts.size, table.first, np.ones(len(counts), np.int64))
         events = np.empty(counts.shape, np.int64)
-        events[:, leaves(self.tree)] = table.events.T
-        return Matches(table.first.astype(np.int64) + self.account.low, counts, events.ravel() + self.account.low)
+        for v, bound in zip(leaves(self.tree), table.events, strict=True):
+            np.add(bound, self.account.low, out=events[:, v], dtype=np.int64)
+        return Matches(np.add(table.first, self.account.low, dtype=np.int64), counts, events.ravel())
 
     def count(self, totals: Indices) -> None:
         """Raise the number of matches at their first events; the last join writes no rows."""
