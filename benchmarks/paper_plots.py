@@ -8,12 +8,14 @@ from pathlib import Path
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 from paper_figures import Figure, Panel
 from paper_pages import Results
 
 # The same figures give the same file; text stays text.
-SETTINGS = {"svg.hashsalt": "gpu_cep", "svg.fonttype": "none", "font.size": 8, "axes.grid": True, "grid.alpha": 0.3}
+SETTINGS = {"svg.hashsalt": "gpu_cep", "svg.fonttype": "none", "font.size": 8, "axes.spines.right": False, "axes.spines.top": False}
 MOST_COLUMNS = 4
+MOST_TICKS = 6
 
 
 def draw(figures: Sequence[Figure], results: Results, folder: Path) -> dict[str, str]:
@@ -46,6 +48,9 @@ def _draw_panel(axes: Axes, figure: Figure, panel: Panel, results: Results) -> N
         axes.plot(places, values, marker="o", markersize=3, linewidth=1, label=name)
     if figure.logarithmic:
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=MOST_TICKS))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_locator(NullLocator())
     axes.set_title(panel.title)
     axes.set_xlabel(panel.axis)
     axes.set_ylabel(f"{figure.measure}, × {panel.ways[0].name}" if figure.ratios else figure.measure)

@@ -1,4 +1,7 @@
-"""Measuring an experiment: every way of every point, in one process, turn by turn."""
+"""Measuring an experiment: every way of every point, in one process, turn by turn.
+
+Times are CPU times: what else the machine does bears on them least.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ STEP_PRECISION = 16
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One way at one point: the best time of all its queries, the events they read, and what a run's profile counted.
+    """One way at one point: the least CPU time of all its queries, the events they read, and what a run's profile counted.
 
     `bound` is the number of events that all matches bind, each counted for every match. `steps` are those that `max_steps`
     bounds, `peak` the bytes of NumPy's arrays at their most; None where that was not asked for.
@@ -124,16 +127,16 @@ def _bound_events(found: pa.Table) -> int:
 
 
 def _best_seconds(runs: Mapping[str, list[Callable[..., pa.Table]]], rounds: int, patience: float) -> dict[str, float]:
-    """The least time of all queries of each way; the ways take turns."""
+    """The least CPU time of all queries of each way; the ways take turns."""
     seconds = dict.fromkeys(runs, float("inf"))
     number, end = 0, time.perf_counter() + patience
     while number < rounds or time.perf_counter() < end:
         number += 1
         for name, queries in runs.items():
-            start = time.perf_counter()
+            start = time.process_time()
             for run in queries:
                 run()
-            seconds[name] = min(seconds[name], time.perf_counter() - start)
+            seconds[name] = min(seconds[name], time.process_time() - start)
     return seconds
 
 

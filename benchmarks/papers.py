@@ -2,7 +2,7 @@
 
 ``python benchmarks/papers.py [--only FIGURE …] [--rounds N] [--patience SECONDS]`` measures each figure's ways in one process,
 turn by turn, on one thread, checks that they find the same number of matches, prints the page and writes it with its record and plots
-to ``results/``.
+to ``results/``; those of a part under a name that says which.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def heading(where: dict[str, str], seconds: float, load: float) -> str:
             f"included; {seconds / 60:.0f} minutes. Written by `python benchmarks/papers.py`.",
             "Events are drawn at random (`paper_events.py`): neither the papers' data nor their machines and programs are at hand, so "
             "curves are to be compared, not figures. Sizes and parameters stand in `thesis_figures.py`, `sase_figures.py` and "
-            "`lazy_figures.py`. All ways of a row find the same number of matches. Times are the best of some warm calls that plan the "
-            "query and return row numbers; what such a call takes at least, a millisecond or two, is part of each. A ratio divides the "
-            "measure shown by that of the first way.",
+            "`lazy_figures.py`. All ways of a row find the same number of matches. Seconds are CPU seconds, the least of some warm calls "
+            "that plan the query and return row numbers; what such a call takes at least, a millisecond or two, is part of each. A ratio "
+            "divides the measure shown by that of the first way.",
         )
     )
 
@@ -87,7 +87,7 @@ def main(argv: list[str]) -> int:
     begin = time.perf_counter()
     results = results_of(run(figures, options.rounds, options.patience))
     where = environment()
-    name = f"papers-{slug(where['machine'])}-{where['day']}"
+    name = "-".join(["papers", slug(where["machine"]), where["day"], *map(slug, options.only or ())])
     head = heading(where, time.perf_counter() - begin, os.getloadavg()[0])
     page = markdown(figures, results, head, drawn(figures, results, name))
     record = {
