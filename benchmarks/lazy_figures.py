@@ -108,9 +108,9 @@ FIGURES = (
         "events/s",
         "The lazy chain is one to two orders of magnitude faster than the eager automaton, and slows down less as the window "
         "grows.",
-        "Likewise for sequences and conjunctions with a rare type, with smaller factors for short windows and for two events, "
-        "where a call's fixed cost and the matches themselves are most of the time. The eager automaton is `ses_automaton`, "
-        "which jumps over what does not fit.",
+        "Likewise, up to about an order of magnitude. For two events both orders try the same pairs. In long windows the "
+        "factor shrinks again, for matches, which all ways must find, become most of the work: histories that correlate inside "
+        "a sector give many. The eager automaton is `ses_automaton`, which jumps over what does not fit.",
     ),
     Figure(
         "lazy-11",
@@ -135,8 +135,8 @@ FIGURES = (
         BY_WINDOW,
         "steps/event",
         "The lazy automata evaluate 10 to 200 times fewer predicates per event, the more the more types a pattern has.",
-        "The same trend. A step tries an event for a variable: it is what `max_steps` bounds, found to one in sixteen by "
-        "bisection. For two events both orders try the same pairs.",
+        "The same trend; the ratio shrinks as windows, and so matches, grow. A step tries an event for a variable: it is what "
+        "`max_steps` bounds, found to one in sixteen by bisection. For two events both orders try the same pairs.",
     ),
     Figure(
         "lazy-14",
@@ -152,8 +152,9 @@ FIGURES = (
         BY_WINDOW,
         "steps/match",
         "As per event.",
-        "As per event: all ways find the same matches. Per match the steps fall as the window grows, for matches grow faster "
-        "than partial ones. A blank is a window without a match.",
+        "As per event: all ways find the same matches. Per match the steps fall as the window grows where matches grow faster "
+        "than partial ones; with a negation, which a longer window makes harder to satisfy, they rise. A blank is a window "
+        "without a match.",
     ),
     Figure(
         "lazy-16",
@@ -161,7 +162,7 @@ FIGURES = (
         BY_WINDOW,
         "started/match",
         "As per event.",
-        _STARTED + "The same number of starts finds more matches in a longer window.",
+        _STARTED + "The same number of starts finds more matches in a longer window, unless a negation removes them.",
     ),
     Figure(
         "lazy-17a",
@@ -170,8 +171,8 @@ FIGURES = (
         "events/s",
         "The lazy chain gains in proportion to how much rarer the rarest type is; between types alike it is at most equal to "
         "the eager automaton.",
-        "The same trend. Between types alike, and where matches are so many that finding them is most of the work, both are "
-        "about even.",
+        "The same trend. The rarer the rarest type, the greater the gain; less so where matches, which all ways must find, are "
+        "many.",
     ),
     Figure(
         "lazy-17b",
@@ -188,7 +189,8 @@ FIGURES = (
         BY_RATIO,
         "steps/event",
         "The difference shrinks as frequencies become alike.",
-        "So it does.",
+        "So it does. The rest of the steps are those that the matches themselves take: conjunctions have more of them than "
+        "sequences.",
     ),
     Figure(
         "lazy-17d",
@@ -196,7 +198,7 @@ FIGURES = (
         BY_RATIO,
         "started/event",
         "The difference shrinks as frequencies become alike.",
-        _STARTED + "Their ratio is the one on the axis, for sequences, and more for conjunctions, which can begin with any type.",
+        _STARTED + "Their ratio is about the one on the axis for sequences; conjunctions can begin with any type, and gain more.",
     ),
     Figure(
         "lazy-17e",
@@ -214,9 +216,9 @@ FIGURES = (
         "A chain of fixed order is best in one phase, and up to two orders of magnitude worse in the others; the tree, which "
         "chooses its order at each step, is never worse than the best chain.",
         "`lazy_chain` counts the types of each batch of events, and so chooses its order anew: each slice is a call of its "
-        "own, and its steps stay low in all phases, as the tree's do. A chain of a given order cannot be asked for; "
-        "`ses_automaton`, which keeps the order of the pattern, shows what a fixed order costs: its steps are most where the "
-        "pattern's last type is the rare one.",
+        "own, and its steps stay low in all phases, as the tree's do. A chain of a given order cannot be asked for. "
+        "`ses_automaton`, which keeps the order of the pattern, shows what a fixed order costs: an order of magnitude where "
+        "the pattern's last type is the rare one, little where the first or second ends most partial matches early.",
     ),
     Figure(
         "lazy-19",

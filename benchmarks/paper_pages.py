@@ -73,14 +73,17 @@ def _measured_ways(figure: Figure, results: Results) -> list[str]:
 def _refusals(figure: Figure, results: Results) -> list[str]:
     """One line for each reason: who was refused, and where."""
     titles = {panel.title for panel in figure.shown}
-    where: dict[tuple[str, str], list[str]] = {}
+    reasons: dict[str, list[Refusal]] = {}
     for each in results.refused:
         if each.experiment == figure.experiment.name and each.panel in titles:
-            where.setdefault((each.way, each.reason.partition("; supported")[0]), []).append(each.panel)
-    return [
-        f"`{way}` does not run {'any of these' if len(panels) == len(titles) else ', '.join(panels)}: {reason}."
-        for (way, reason), panels in where.items()
-    ]
+            reasons.setdefault(each.reason.partition("; supported")[0], []).append(each)
+    return [f"Not run: {_refused(refusals, len(titles))}: {reason}." for reason, refusals in reasons.items()]
+
+
+def _refused(refusals: Sequence[Refusal], panels: int) -> str:
+    ways = ", ".join(dict.fromkeys(f"`{each.way}`" for each in refusals))
+    titles = dict.fromkeys(each.panel for each in refusals)
+    return ways if len(titles) == panels else f"{ways} in {'; '.join(titles)}"
 
 
 def _table(figure: Figure, results: Results) -> str:
@@ -90,7 +93,7 @@ def _table(figure: Figure, results: Results) -> str:
     first = firsts[0] if len(firsts) == 1 else "first"
     growth = [f"{first}, × first row"] if figure.growth else []
     axes = dict.fromkeys(panel.axis for panel in figure.shown)
-    head = ["", " or ".join(axes), "events", "matches", *ways, *(f"{name} / {first}" for name in others), *growth]
+    head = ["", " or ".join(axes), "events read", "matches", *ways, *(f"{name} / {first}" for name in others), *growth]
     rows = [
         [panel.title, *_row(figure, results, panel, point, ways, others)]
         for panel in figure.shown

@@ -44,8 +44,9 @@ def _canvas(figure: Figure, panels: Sequence[Panel], results: Results) -> Canvas
 
 
 def _draw_panel(axes: Axes, figure: Figure, panel: Panel, results: Results) -> None:
+    names = list(dict.fromkeys(way.name for each in figure.shown for way in each.ways))
     for name, places, values in _lines(figure, panel, results):
-        axes.plot(places, values, marker="o", markersize=3, linewidth=1, label=name)
+        axes.plot(places, values, f"C{names.index(name)}o-", markersize=3, linewidth=1, label=name)
     if figure.logarithmic:
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=MOST_TICKS))

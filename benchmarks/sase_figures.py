@@ -80,8 +80,8 @@ FIGURES = (
         "Every event satisfies p1, and both strategies are equally slow; p2 selects, and partition contiguity (s1) is an order "
         "of magnitude faster than skip-till-next-match (s2); p3 hardly selects, and is near to p1.",
         "p1 and p3 are slow and p2 is fast here, too. p2's two strategies lie closer: their runs are so short that reading and "
-        "ordering the events takes most of the time. p3 with s1 is faster than p1: prices start again at 1 behind 1000, which "
-        "ends a contiguous run.",
+        "ordering the events takes most of the time. p3 with s1 is faster than p1, for a price below the first one ends a "
+        "contiguous run.",
         growth=True,
     ),
     Figure(
@@ -91,8 +91,8 @@ FIGURES = (
         "events/s",
         "The window hardly matters for p2 with partition contiguity; throughput of p1 and p3 with skip-till-next-match falls "
         "with its square.",
-        "The same. The stream is ten windows of each symbol, and so grows with the window: short windows pay the fixed cost of "
-        "a call.",
+        "The same, as far as windows are long enough to outweigh the fixed cost of a call: the stream is ten windows of each "
+        "symbol, and so grows with them.",
         growth=True,
     ),
     Figure(
@@ -123,8 +123,9 @@ FIGURES = (
         "events/s",
         "Both algorithms are fast for p1 and p2, whose runs soon end in a match; with c, where most runs fail late, "
         "backtracking is an order of magnitude slower.",
-        "Non-overlapping matches are selected from all, once these are found; an early match saves nothing, so p1 takes as "
-        "long as for all results. c makes p1 with skip-till-next-match slower, as each run's b must look for its c.",
+        "Non-overlapping matches are selected from all, once these are found: p1 is saved the cost of writing long matches "
+        "out, not of finding them. With c and skip-till-next-match, each run's b looks for its c, if need be to the window's "
+        "end, which costs p1 most; under partition contiguity such runs end at once.",
     ),
     Figure(
         "sase-5",
@@ -141,8 +142,8 @@ FIGURES = (
         COUNTED_BY_WINDOW,
         "events/s",
         "The longer the window, the more merging gains; for p1 and p2 more than for p3.",
-        "Matches are counted, not built. Without merging, p1 and p3 slow down as the window grows, since every run is walked "
-        "on its own; p2's runs are short.",
+        "Matches are counted, not built. Without merging, p1 and p3 slow down once windows are long, since every run is walked "
+        "on its own; p2's runs are short, and what grows is the stream that the fixed cost of a call is spread over.",
         growth=True,
     ),
 )

@@ -241,8 +241,9 @@ FIGURES = (
         "Filtering (f), partitioning (p) and necessary conditions (c) raise throughput, the more the more variables: by more "
         "than two orders of magnitude for sets, less for sequences; for P_onco the more the longer the window.",
         "The same order, with smaller factors: the baseline is no plain automaton. Also without pruning the properties of all "
-        "events are judged in bulk before, and the automaton jumps to the next event that fits; so filtering has less to "
-        "remove, and partitioning gives most. A single variable leaves nothing to prune.",
+        "events are judged in bulk before, and the automaton jumps to the next event that fits; so filtering has little left "
+        "to remove, and partitioning and necessary conditions do the rest. For P_onco the factor grows with the window, as in "
+        "the thesis.",
         ratios=True,
     ),
     Figure(
@@ -262,7 +263,7 @@ FIGURES = (
         PRUNED_GROWING,
         "events/s",
         "The factor does not depend on the size of the stream.",
-        "Nor does it here once the stream is long; below some ten thousand events the fixed cost of a call hides it.",
+        "Here the fixed cost of a call hides the factor in short streams; it shows as the events outweigh that cost.",
         ratios=True,
     ),
 )

@@ -208,7 +208,7 @@ def test_page(load: Load, small: tuple[Any, Any]) -> None:
     figure, results = small
     page = load("paper_pages").markdown([figure], results, "# Head", {"small-1": "folder/small-1.svg"})
     assert "The paper: Rises." in page
-    assert "`lazy_chain` does not run any of these: algorithm='lazy_chain' needs skip_till_any_match" in page
+    assert "Not run: `lazy_chain`: algorithm='lazy_chain' needs skip_till_any_match" in page
     assert "![small-1](folder/small-1.svg)" in page
     assert "| one | 3 | 500 |" in page
 
