@@ -42,8 +42,7 @@ PATTERNS = {
     "ITER3": ("SEQ(NorthAmerica a, MiddleEast+ b[], Africa c)", ("abc",)),
     "OR2SEQ2": ("OR(SEQ(NorthAmerica a, Africa b), SEQ(Europe c, Caribbean d))", ("ab", "cd")),
     "OR4SEQ2": (
-        "OR(SEQ(NorthAmerica a, Africa b), SEQ(Europe c, Caribbean d), SEQ(Asia e, Pacific f), SEQ(SouthAmerica g, MiddleEast "
-        "h))",
+        "OR(SEQ(NorthAmerica a, Africa b), SEQ(Europe c, Caribbean d), SEQ(Asia e, Pacific f), SEQ(SouthAmerica g, MiddleEast h))",
         ("ab", "cd", "ef", "gh"),
     ),
     "OR2SEQ4": (
@@ -106,8 +105,7 @@ FIGURES = (
         "Throughput by window",
         BY_WINDOW,
         "events/s",
-        "The lazy chain is one to two orders of magnitude faster than the eager automaton, and slows down less as the window "
-        "grows.",
+        "The lazy chain is one to two orders of magnitude faster than the eager automaton, and slows down less as the window grows.",
         "Likewise, up to about an order of magnitude. For two events both orders try the same pairs. In long windows the "
         "factor shrinks again, for matches, which all ways must find, become most of the work: histories that correlate inside "
         "a sector give many. The eager automaton is `ses_automaton`, which jumps over what does not fit.",
@@ -171,8 +169,7 @@ FIGURES = (
         "events/s",
         "The lazy chain gains in proportion to how much rarer the rarest type is; between types alike it is at most equal to "
         "the eager automaton.",
-        "The same trend. The rarer the rarest type, the greater the gain; less so where matches, which all ways must find, are "
-        "many.",
+        "The same trend. The rarer the rarest type, the greater the gain; less so where matches, which all ways must find, are many.",
     ),
     Figure(
         "lazy-17b",
@@ -189,8 +186,7 @@ FIGURES = (
         BY_RATIO,
         "steps/event",
         "The difference shrinks as frequencies become alike.",
-        "So it does. The rest of the steps are those that the matches themselves take: conjunctions have more of them than "
-        "sequences.",
+        "So it does. The rest of the steps are those that the matches themselves take: conjunctions have more of them than sequences.",
     ),
     Figure(
         "lazy-17d",

@@ -9,7 +9,6 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -190,8 +189,3 @@ MEASURES: dict[str, Callable[[Measurement], float | None]] = {
     "steps/event": lambda each: _per(each.steps, each.events),
     "steps/match": lambda each: _per(each.steps, each.matches),
 }
-
-
-def record_of(each: Measurement | Refusal) -> dict[str, Any]:
-    """As JSON has it."""
-    return {name: getattr(each, name) for name in type(each).__slots__}

@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +24,7 @@ import thesis_figures
 from machine import commit, package_version, processor_name, slug
 from paper_figures import Figure
 from paper_pages import Results, markdown, results_of
-from paper_runs import Measurement, Refusal, measure, record_of
+from paper_runs import Measurement, Refusal, measure
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("numba", "numpy", "pyarrow")
@@ -92,8 +93,8 @@ def main(argv: list[str]) -> int:
     page = markdown(figures, results, head, drawn(figures, results, name))
     record = {
         "environment": where,
-        "measurements": [record_of(each) for each in results.measured.values()],
-        "refusals": [record_of(each) for each in results.refused],
+        "measurements": [asdict(each) for each in results.measured.values()],
+        "refusals": [asdict(each) for each in results.refused],
     }
     print(page)
     print(*pages.write(RESULTS, name, page, record), sep="\n")

@@ -133,8 +133,7 @@ FIGURES = (
         COUNTED_TYPES,
         "events/s",
         "Merging runs that will select the same events is faster for all queries, most for those with many runs.",
-        "`ses_automaton` does not merge runs of skip-till-next-match. What it gains by only counting is the cost of building "
-        "the matches.",
+        "`ses_automaton` does not merge runs of skip-till-next-match. What it gains by only counting is the cost of building the matches.",
     ),
     Figure(
         "sase-6",

@@ -59,7 +59,7 @@ ONCO = Data("Onco", onco, "patient", ("C", "D", "P", "R", "B", "H"), "M")
 NYSE = Data("NYSE", nyse, None, ("AAPL", "GOOG", "IBM", "S01", "S02", "S03"), "MSFT")
 
 
-# Figure 4.12 -----------------------------------------------------------------
+# Figure 4.12
 
 _SIX = tuple(f"v{number}" for number in range(1, 7))
 _SPLITS = {1: (6,), 2: (3, 3), 3: (2, 2, 2), 4: (2, 2, 1, 1), 5: (2, 1, 1, 1, 1), 6: (1,) * 6}
@@ -97,7 +97,7 @@ SETS = Experiment(
 )
 
 
-# Figures 4.13 and 4.14 ---------------------------------------------------------
+# Figures 4.13 and 4.14
 
 _QUANTIFIED = {"P1": "v1 v2 v3", "P2": "v1+ v2 v3", "P3": "v1+ v2+ v3", "P4": "v1 v2 v3", "P5": "v1+ v2 v3"}
 _EXCLUSIVE = ("P1", "P2", "P3")
@@ -134,7 +134,7 @@ WINDOW_SIZES = Experiment("thesis-windows", tuple(_windows_panel(data, pattern) 
 STREAM_SIZES = Experiment("thesis-streams", tuple(_streams_panel(data, pattern) for data in (ONCO, NYSE) for pattern in _QUANTIFIED))
 
 
-# Figures 5.5 to 5.7 ------------------------------------------------------------
+# Figures 5.5 to 5.7
 
 _ONCO_SETS = ((("C", "c"), ("D", "d")), (("P", "p+"), ("R", "r+")), (("B", "b"), ("H", "h")))
 _NYSE_SETS = ((("AAPL", "a+"), ("GOOG", "g+")), (("IBM", "i+"),))
@@ -168,8 +168,7 @@ def _pattern_panels(algorithm: str, variables: Sequence[int], events: int, **opt
         ways = _prunings(algorithm, data.key is not None)
         for name, as_set in (("P_seq", False), ("P_set", True)):
             points = tuple(
-                Point(size, _drawn_queries(data, list(shares), size, within, as_set), data.stream, events, options)
-                for size in variables
+                Point(size, _drawn_queries(data, list(shares), size, within, as_set), data.stream, events, options) for size in variables
             )
             panels.append(Panel(f"{data.name}, {name}", "variables", points, ways))
     return (*panels, _onco_windows(algorithm, events, options), _nyse_windows(algorithm, events, options))
@@ -218,9 +217,9 @@ FIGURES = (
         "seconds",
         "Time grows linearly with the window for distinct types (P1 to P3), polynomially for one type (P4, P5).",
         "The axis is how often the events of the pattern's types are repeated among as many events (table 4.1). Repeating them "
-        "adds windows that have a start, as well as events to each, until nearly all events are the pattern's: P1 grows with "
-        "the starts and levels off, each plus makes the growth steeper, and P5 grows as a power, as in the thesis. With "
-        "pruning, P1 to P3 follow from the next occurrence of each type without any automaton, and the window hardly matters.",
+        "adds windows that have a start, as well as events to each, until nearly all events are the pattern's: P1 grows about "
+        "as the starts do, each plus makes the growth steeper, and P5 grows as a power, as in the thesis. With pruning, P1 to "
+        "P3 follow from the next occurrence of each type without any automaton, and the window hardly matters.",
         growth=True,
     ),
     Figure(

@@ -31,12 +31,10 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Load:
     return import_module
 
 
-# Events ------------------------------------------------------------------------
+# Events
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"), [("onco", ()), ("nyse", ()), ("tickers", (0.7,)), ("regions", ()), ("shifting", (100,))]
-)
+@pytest.mark.parametrize(("name", "arguments"), [("onco", ()), ("nyse", ()), ("tickers", (0.7,)), ("regions", ()), ("shifting", (100,))])
 def test_events_are_the_same_each_time_and_in_order(load: Load, name: str, arguments: tuple[Any, ...]) -> None:
     draw = getattr(load("paper_events"), name).__wrapped__
     events = draw(1_000, *arguments)
@@ -98,7 +96,7 @@ def test_another_type_is_rare_in_each_phase(load: Load) -> None:
     assert [min("ABC", key=list(kinds[low : low + 1_000]).count) for low in (0, 1_000, 2_000)] == ["A", "B", "C"]
 
 
-# Figures -----------------------------------------------------------------------
+# Figures
 
 
 def test_every_figure_is_there_with_its_words(load: Load) -> None:
@@ -133,7 +131,7 @@ def _matches(runs: ModuleType, load: Load, way: Any, point: Any, events: pa.Tabl
         return None
 
 
-# The baseline ------------------------------------------------------------------
+# The baseline
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -166,7 +164,7 @@ def test_there_is_an_automaton_for_each_order(load: Load) -> None:
     assert len(set(load("permutations").orders(query))) == 12
 
 
-# Measuring ---------------------------------------------------------------------
+# Measuring
 
 
 @pytest.fixture
