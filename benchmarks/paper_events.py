@@ -39,7 +39,7 @@ REGIONS = {
     "Africa": 8,
     "Pacific": 2,
 }
-REGION_EVENTS_PER_MINUTE = 100  # of about 2100 in the paper
+REGION_EVENTS_PER_MINUTE = 50  # of about 2100 in the paper
 HISTORY = 10
 SECTORS = 24  # histories correlate inside a sector
 HISTORY_NOISE = 0.4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -95,6 +95,7 @@ class Figure:
         return tuple(panel for panel in self.experiment.panels if not self.panels or panel.title in self.panels)
 
 
-def algorithms(**options: Any) -> tuple[Way, ...]:
+def algorithms(first: str = "ses_automaton", without: Collection[str] = ()) -> tuple[Way, ...]:
     """Every algorithm that a query can be answered with, but for the definition itself, which is for small input."""
-    return tuple(Way(name, {"algorithm": name} | options) for name in ALGORITHMS if name not in ("auto", "brute_force"))
+    names = [name for name in ALGORITHMS if name not in ("auto", "brute_force", *without)]
+    return tuple(Way(name, {"algorithm": name}) for name in sorted(names, key=lambda name: name != first))

@@ -171,9 +171,9 @@ def _per(amount: float | None, number: int) -> float | None:
     return None if amount is None or not number else amount / number
 
 
-def _started(each: Measurement) -> int | None:
-    """The windows that an automaton walks, or the rare events that a lazy one begins with."""
-    found = [each.counts[name] for name in ("pivots", "candidates") if name in each.counts]
+def _instances(each: Measurement) -> int | None:
+    """The nodes of NFA^b's buffer, the rare events that a lazy automaton begins with, or the windows that another one walks."""
+    found = [each.counts[name] for name in ("nodes", "pivots", "candidates") if name in each.counts]
     return found[0] if found else None
 
 
@@ -183,9 +183,9 @@ MEASURES: dict[str, Callable[[Measurement], float | None]] = {
     "seconds": lambda each: each.seconds,
     "ns/bound event": lambda each: _per(1e9 * each.seconds, each.bound),
     "peak MiB": lambda each: _per(each.peak, 2**20),
-    "started": _started,
-    "started/event": lambda each: _per(_started(each), each.events),
-    "started/match": lambda each: _per(_started(each), each.matches),
+    "instances": _instances,
+    "instances/event": lambda each: _per(_instances(each), each.events),
+    "instances/match": lambda each: _per(_instances(each), each.matches),
     "steps/event": lambda each: _per(each.steps, each.events),
     "steps/match": lambda each: _per(each.steps, each.matches),
 }
