@@ -107,10 +107,9 @@ FIGURES = (
         BY_WINDOW,
         "events/s",
         "The lazy chain is one to two orders of magnitude faster than the eager automaton, and slows down less as the window grows.",
-        "The same against `nfab`, which keeps all partial matches. `ses_automaton` binds events in the same order, but depth "
-        "first, jumps over what does not fit, and loses less. For two events all try the same pairs. In long windows the "
-        "factors shrink again where matches, which all must find, become most of the work: histories that correlate inside a "
-        "sector give many.",
+        "The same against `nfab`, which keeps all partial matches; the factor grows with the window and the variables. "
+        "`ses_automaton` binds events in the same order, but depth first, jumps over what does not fit, and loses less. For "
+        "two events all try nearly the same pairs.",
     ),
     Figure(
         "lazy-11",
@@ -136,9 +135,9 @@ FIGURES = (
         BY_WINDOW,
         "steps/event",
         "The lazy automata evaluate 10 to 200 times fewer predicates per event, the more the more types a pattern has.",
-        "The same trend; the ratio shrinks as windows, and so matches, grow. A step of `nfab` offers an event to a run, or "
-        "reads one of a match back; one of the others tries an event for a variable, and jumps over what does not fit. It is "
-        "what `max_steps` bounds, found to one in sixteen by bisection.",
+        "The same trend. A step of `nfab` offers an event to a run, or reads one of a match back; one of the others tries an "
+        "event for a variable, and jumps over what does not fit. It is what `max_steps` bounds, found to one in sixteen by "
+        "bisection.",
     ),
     Figure(
         "lazy-14",
@@ -154,9 +153,8 @@ FIGURES = (
         BY_WINDOW,
         "steps/match",
         "As per event.",
-        "As per event: all ways find the same matches. Per match the steps fall as the window grows where matches grow faster "
-        "than partial ones; with a negation, which a longer window makes harder to satisfy, they rise. A blank is a window "
-        "without a match.",
+        "As per event: all ways find the same matches. With a negation, which a longer window makes harder to satisfy, the "
+        "steps per match rise. A blank is a window without a match.",
     ),
     Figure(
         "lazy-16",
@@ -218,7 +216,7 @@ FIGURES = (
         "`lazy_chain` counts the types of each batch of events, and so chooses its order anew: each slice is a call of its "
         "own, and its steps stay low in all phases, as the tree's do. A chain of a given order cannot be asked for. `nfab` and "
         "`ses_automaton`, which keep the order of the pattern, show what a fixed order costs: most where the pattern's last "
-        "type is the rare one, least where the first or second ends most partial matches early.",
+        "type is the rare one, and, for `nfab`, much where the second is, for it keeps a run for every first event.",
     ),
     Figure(
         "lazy-19",

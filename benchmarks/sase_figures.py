@@ -112,10 +112,10 @@ FIGURES = (
         TYPES,
         "steps/event",
         "Following all runs at once is faster than backtracking, which reads an event again for each run.",
-        "The other way round for p1 and p3. A step of `backtracking`, and of `ses_automaton`, tries an event for a run; one of "
-        "`nfab` offers an event to a run, or reads an event of a match back off the shared buffer, which is most of its work "
-        "here. In compiled code trying an event again costs less than that: the path that backtracking follows is the match "
-        "already. Rates stand under sase-1.",
+        "The other way round, most for p1 and p3. A step of `backtracking`, and of `ses_automaton`, tries an event for a run; "
+        "one of `nfab` offers an event to a run, or reads an event of a match back off the shared buffer, which is most of its "
+        "work here. In compiled code trying an event again costs less than that: the path that backtracking follows is the "
+        "match already. Rates stand under sase-1.",
     ),
     Figure(
         "sase-4",
