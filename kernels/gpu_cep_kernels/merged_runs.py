@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.jit import rule
+from gpu_cep_kernels.jit import exact_product, rule
 from gpu_cep_kernels.rules import UNBOUNDED, following
 from gpu_cep_kernels.running import is_null
 from gpu_cep_kernels.tables import ONCE, PAIRWISE, SINGLY, Flags, Floats, Ints
@@ -101,7 +101,7 @@ def _sign_float(r: int, value: float, place: int, runs: Any) -> int:
     runs.ints[r, place] = 0
     # equal numbers have equal codes; not all others need have another
     bounded = value if abs(value) < 1e12 else 0.0
-    runs.code[r] = _code_of(int(bounded * 1024.0), runs.code[r])
+    runs.code[r] = _code_of(int(exact_product(bounded, 1024.0)), runs.code[r])
     return place + 1
 
 

@@ -1,0 +1,167 @@
+"""The comparison with rivals: its questions are formed, its own answers are right, and other matches are refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sys
+from dataclasses import asdict, replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gpu_cep.lang.parser import parse
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+NAMES = ("contiguous", "set", "selective")
+
+
+@pytest.fixture
+def rivals(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return import_module("rivals")
+
+
+@pytest.fixture
+def contestant(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCHMARKS / "workers"))
+    return import_module("contestant")
+
+
+def small(rivals: ModuleType, name: str):
+    """The question over few streams, so that few events give matches."""
+    question = rivals.QUESTIONS[name]
+    return replace(question, workload=replace(question.workload, streams=min(question.workload.streams, 20)))
+
+
+def test_entries_are_formed(rivals: ModuleType) -> None:
+    entries = rivals.entries()
+    assert {entry.question for entry in entries} == set(NAMES) == set(rivals.QUESTIONS)
+    assert {entry.environment for entry in entries} == set(rivals.REQUIREMENTS)
+    for entry in entries:
+        assert "{" not in entry.text, entry
+        assert bool(entry.text) == (entry.rival != "Flink CEP")
+        assert (rivals.WORKERS / f"on_{entry.environment}.py").exists()
+    answered = {(entry.rival, entry.question) for entry in entries}
+    assert answered.isdisjoint((each.rival, each.question) for each in rivals.UNASKED)
+
+
+def test_row_patterns_state_the_window(rivals: ModuleType) -> None:
+    question = rivals.QUESTIONS["contiguous"]
+    assert "WITHIN INTERVAL '40.001' SECOND(9, 3)" in question.in_flink()
+    for text in (question.in_flink(), question.in_pandas()):
+        assert "C.ts - A.ts <= 40000" in text
+    with pytest.raises(ValueError, match="no row pattern"):
+        rivals.QUESTIONS["selective"].in_flink()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_queries_parse(rivals: ModuleType, name: str) -> None:
+    assert parse(rivals.QUESTIONS[name].query)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hand_written_sql_finds_the_matches(rivals: ModuleType, contestant: ModuleType, name: str) -> None:
+    question = small(rivals, name)
+    events = question.events(3_000)
+    expected = rivals.comparable(question, events, rivals.answer(question, events, 1))
+    assert expected.num_rows > 0
+    contestant.check(in_sqlite(question.hand_written(), pa.table(contestant.plain_columns(events))), expected)
+
+
+def in_sqlite(text: str, events: pa.Table) -> pa.Table:
+    """The answer of SQLite, which needs GREATEST under another name and columns of VALUES without names of their own."""
+    connection = sqlite3.connect(":memory:")
+    names = events.schema.names
+    connection.execute(f"CREATE TABLE events ({', '.join(names)})")
+    connection.executemany(f"INSERT INTO events VALUES ({', '.join('?' * len(names))})", zip(*events.to_pydict().values(), strict=True))
+    connection.create_function("greatest", -1, lambda *values: None if None in values else max(values))
+    cursor = connection.execute(without_column_names(text))
+    columns = [name for name, *_ in cursor.description]
+    return pa.Table.from_pylist([dict(zip(columns, row, strict=True)) for row in cursor])
+
+
+def without_column_names(text: str) -> str:
+    return text.replace("AS steps(step)", "AS steps").replace("- step AS", "- steps.column1 AS")
+
+
+def test_other_matches_are_refused(contestant: ModuleType) -> None:
+    expected = pa.table({"a": [1, 2, 2], "n": [3, 1, 2]})
+    contestant.check(pa.table({"n": pa.array([2, 3, 1], pa.int32()), "a": [2, 1, 2]}), expected)
+    with pytest.raises(contestant.Disagreement, match="2 matches, 3 expected"):
+        contestant.check(expected.slice(1), expected)
+    with pytest.raises(contestant.Disagreement, match="not the same"):
+        contestant.check(pa.table({"a": [1, 2, 2], "n": [3, 1, 1]}), expected)
+    with pytest.raises(contestant.Disagreement, match="not the same"):
+        contestant.check(pa.table({"a": [1, 1, 2], "n": [3, 1, 2]}), expected)
+
+
+class Rival:
+    """A rival that knows its answer by heart, and counts how often it is asked."""
+
+    def __init__(self, process: int, answer: pa.Table) -> None:
+        self.process, self.answer, self.runs = process, answer, 0
+
+    def matches(self) -> pa.Table:
+        return self.answer
+
+    def run(self) -> None:
+        self.runs += 1
+
+
+@pytest.fixture
+def job(contestant: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pa.Table:
+    """A job on the command line; the matches that it expects."""
+    expected = pa.table({"a": [1, 2]})
+    path = tmp_path / "expected.parquet"
+    pq.write_table(expected, path)
+    work = contestant.Job("set", "", 1, "", str(path), None, "V", (), 1, 3)
+    monkeypatch.setattr(sys, "argv", ["worker", json.dumps(asdict(work))])
+    return expected
+
+
+def test_a_worker_times_what_agrees(contestant: ModuleType, job: pa.Table, capsys: pytest.CaptureFixture[str]) -> None:
+    rival = Rival(os.getpid(), job)
+    contestant.serve(lambda _: rival)
+    measured = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert rival.runs == 4
+    assert measured["matches"] == 2
+    assert len(measured["seconds"]) == len(measured["cpu_seconds"]) == 3
+
+
+def test_a_worker_does_not_time_other_matches(contestant: ModuleType, job: pa.Table) -> None:
+    rival = Rival(0, job.slice(1))
+    with pytest.raises(contestant.Disagreement):
+        contestant.serve(lambda _: rival)
+    assert rival.runs == 0
+
+
+def test_what_cannot_be_installed_is_reported(rivals: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rivals, "environment", lambda name: SimpleNamespace(missing="no such version"))
+    entry = rivals.entries()[0]
+    comparisons, absent = rivals.compared([entry], 1)
+    assert comparisons == []
+    assert absent == [rivals.Absent(entry.rival, entry.question, "no such version")]
+    page = rivals.markdown(comparisons, absent, rivals.surroundings())
+    assert f"- {entry.rival}, {entry.question}: no such version." in page
+
+
+def test_an_environment_without_its_tools_says_so(rivals: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    environments = import_module("rival_environments")
+    monkeypatch.setattr(environments.shutil, "which", lambda tool: None)
+    assert environments.environment("flink", tmp_path).missing == "needs java and javac"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_shows_both_rates_and_their_ratio(rivals: ModuleType) -> None:
+    measured = rivals.Comparison("DuckDB", "set", 1_000_000, 7, 2, 2.0, 3.0, 0.5, 0.6, 1.0)
+    page = rivals.markdown([measured], [], rivals.surroundings())
+    assert "| set | DuckDB | 1,000,000 | 7 | 2 | 0.5 M/s | 2 M/s | 4.0 × | 0.333 M/s | 1.67 M/s | 5.0 × | 3 ×, met | 1.0 |" in page
+    assert "Not measured" not in page
+    slower = rivals.markdown([replace(measured, our_seconds=1.0)], [], rivals.surroundings())
+    assert "| 2.0 × | 0.333 M/s | 1.67 M/s | 5.0 × | 3 ×, missed |" in slower
