@@ -11,6 +11,7 @@ from gpu_cep.engine.lazy_chain import LazyChain, frequencies
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.search import Matcher, Search
 from gpu_cep.engine.two_phase import TwoPhase
+from gpu_cep.engine.windowed import windowed
 from gpu_cep.plan.states import branch_states
 from gpu_cep_kernels.primitives import marked_events
 
@@ -33,11 +34,12 @@ class ByFrequency:
         """How many matches start where."""
         plan, branch = self.search.plan, self.search.tables.branch
         by_states = branch_states(plan, branch, plan.query.ties == "strict") is not None
-        return (TwoPhase(self.search) if by_states else self._matcher(batch)).count(batch)
+        return (windowed(TwoPhase)(self.search) if by_states else self._matcher(batch)).count(batch)
 
     def _matcher(self, batch: Batch) -> Matcher:
         tables = self.search.tables
         labels = self.search.ordered.labels[:, batch.low : batch.high]
         counts = frequencies(labels, len(tables.pattern.order))
         starts = np.count_nonzero(marked_events(labels, tables.minimal))
-        return LazyChain(self.search) if _EVENTS_PER_PIVOT * counts.min() <= max(starts, counts.max()) else TwoPhase(self.search)
+        rare = _EVENTS_PER_PIVOT * counts.min() <= max(starts, counts.max())
+        return LazyChain(self.search) if rare else windowed(TwoPhase)(self.search)

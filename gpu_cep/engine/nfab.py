@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.budget import BudgetExceeded
-from gpu_cep.engine.candidates import Windows, branch_windows, match_windows, prune_windows
+from gpu_cep.engine.candidates import Windows, branch_windows, prune_windows
 from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.patterns import offsets
 from gpu_cep.engine.search import ConditionOverflow, Search
@@ -65,20 +65,12 @@ _BANKS = {"load_int": INTS, "load_float": FLOATS, "load_vector": VECTORS}
 
 @dataclass(frozen=True, slots=True)
 class Nfab:
-    """Finds the matches of a branch by NFA^b; no strategy but the robust one, which looks ahead, is foreign to it."""
+    """Finds the matches of a branch by NFA^b, under every strategy but the robust one, which looks ahead."""
 
     search: Search
 
-    def find(self, batch: Batch) -> Matches:
-        """The matches that start in the batch, in order of first event, last event and bindings."""
-        return self.find_in(batch, self._windows(batch))
-
-    def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """The events at which matches start, and how many start at each."""
-        return self.count_in(batch, self._windows(batch))
-
     def find_in(self, batch: Batch, shared: Windows) -> Matches:
-        """As :meth:`find`, with the batch's windows, which all branches share."""
+        """The matches that start in the batch, in order of first event, last event and bindings."""
         grown = self._grow(batch, shared)
         with self.search.profile.stage("matching"):
             matches = grown.matches().sorted_by_starts(batch.low, batch.own)
@@ -86,16 +78,13 @@ class Nfab:
         return matches
 
     def count_in(self, batch: Batch, shared: Windows) -> tuple[Indices, Indices]:
-        """As :meth:`count`, with the batch's windows, which all branches share."""
+        """The events at which matches start, and how many start at each."""
         grown = self._grow(batch, shared)
         with self.search.profile.stage("matching"):
             totals = grown.count()
         starts = np.flatnonzero(totals)
         self.search.profile.add("matches", int(totals.sum()))
         return starts + batch.low, totals[starts]
-
-    def _windows(self, batch: Batch) -> Windows:
-        return match_windows(self.search.plan, self.search.ordered, batch, self.search.profile)
 
     def _grow(self, batch: Batch, shared: Windows) -> _Pass:
         search = self.search
@@ -182,7 +171,7 @@ class _Pass:
         run, walk, status = self._path_run(), new_walk(_PATH), OUTPUT_FULL
         while status != FINISHED:
             status = self._enumerate(walk, run, output, counting=True)
-            self._spend(run, int(run.state[MATCHES]), 0, totals)
+            self._spend(run, int(run.state[MATCHES]), 0, output.starts)
             if status == PATH_FULL:
                 run, walk = deepened(run), deeper(walk)
         return totals
@@ -205,12 +194,12 @@ class _Pass:
         return self.batch.low + min(int(self.state[EVENT]), len(self.earliest) - 1)
 
     def _spend(self, run: Run, matches: int, events: int, starts: Indices) -> None:
-        """Account for what was found since the last time."""
+        """Account for what was found since the last time; `starts` are first events of it, as far as they were written."""
         end = self.room.ends.node[min(int(run.state[CANDIDATE]), max(int(self.state[ENDS]) - 1, 0))]
         current = int(self.room.buffer.latest[end]) if self.state[ENDS] else 0
 
         def start_of(match: int) -> int:
-            return self.batch.low + (int(starts[match]) if match < matches and len(starts) > match and events else current)
+            return self.batch.low + (int(starts[match]) if match < min(matches, len(starts)) else current)
 
         self.search.budget.spend(matches, events, int(run.state[STEPS]), start_of)
         run.state[STEPS] = run.state[MATCHES] = run.state[EVENTS] = 0

@@ -37,7 +37,8 @@ from gpu_cep.engine.slices import WHOLE, TimeSlice, refuse_slices
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.engine.tables import is_resident
 from gpu_cep.engine.two_phase import TwoPhase
-from gpu_cep.engine.union import BranchMatcher, Union, sharing_windows
+from gpu_cep.engine.union import Union
+from gpu_cep.engine.windowed import Matchers, sharing_windows, windowed
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import available_threads, spread
@@ -52,15 +53,15 @@ Result = TypeVar("Result")
 _LESS_MEMORY = "use output='count' or a narrower pattern"
 
 _MATCHERS: dict[str, Callable[[Search], Matcher]] = {
-    "ses_automaton": TwoPhase,
-    "backtracking": TwoPhase,
-    "nfab": Nfab,
+    "ses_automaton": windowed(TwoPhase),
+    "backtracking": windowed(TwoPhase),
+    "nfab": windowed(Nfab),
     "lazy_chain": LazyChain,
     "join_tree": JoinTree,
     "by_frequency": ByFrequency,
 }
-# What goes through a batch branch by branch.
-_BRANCH_MATCHERS: dict[str, Callable[[Search], BranchMatcher]] = {"nfab": Nfab}
+# The same for several branches, where they are not left to the two-phase strategy.
+_MATCHERS_OF_BRANCHES: dict[str, Matchers] = {"nfab": sharing_windows(Nfab), "join_tree": join_trees}
 
 
 def execute(
@@ -180,11 +181,10 @@ def _each_batch(run: Run, first: PhaseOne, action: Callable[[Matcher], Callable[
 def _matcher(run: Run, ordered: OrderedEvents) -> Matcher:
     """The plan's algorithm; for a slice of time the two-phase strategy, which goes from start to start."""
     sought = searches(run, ordered)
+    algorithm = run.plan.algorithm if run.own == WHOLE else "ses_automaton"
     if len(sought) > 1:
-        if run.plan.algorithm == "join_tree" and run.own == WHOLE:
-            return Union(sought, join_trees)
-        return Union(sought, sharing_windows(_BRANCH_MATCHERS.get(run.plan.algorithm, TwoPhase)))
-    return _MATCHERS[run.plan.algorithm](sought[0]) if run.own == WHOLE else TwoPhase(sought[0])
+        return Union(sought, _MATCHERS_OF_BRANCHES.get(algorithm, sharing_windows(TwoPhase)))
+    return _MATCHERS[algorithm](sought[0])
 
 
 def _result(plan: Plan, columns: EventColumns, ordered: OrderedEvents, found: Matches) -> pa.Table:

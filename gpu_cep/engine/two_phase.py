@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_cep.engine.batches import Batch
-from gpu_cep.engine.candidates import Candidates, Windows, branch_windows, match_windows, prune_windows
+from gpu_cep.engine.candidates import Candidates, Windows, branch_windows, prune_windows
 from gpu_cep.engine.counting import counted_by_states, sum_of
 from gpu_cep.engine.direct import DirectMatcher, is_deterministic, reads_directly
 from gpu_cep.engine.matches import Indices, Matches
@@ -22,16 +22,8 @@ class TwoPhase:
 
     search: Search
 
-    def find(self, batch: Batch) -> Matches:
-        """The matches that start in the batch, in order of first event, last event and bindings."""
-        return self.find_in(batch, self._windows(batch))
-
-    def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """The candidates of the batch, and how many matches start at each."""
-        return self.count_in(batch, self._windows(batch))
-
     def find_in(self, batch: Batch, shared: Windows) -> Matches:
-        """As :meth:`find`, with the batch's windows, which all branches share."""
+        """The matches that start in the batch, in order of first event, last event and bindings."""
         windows, candidates, direct = self._candidates(batch, shared)
         with self.search.profile.stage("matching"):
             if direct is not None:
@@ -44,7 +36,7 @@ class TwoPhase:
         return matches
 
     def count_in(self, batch: Batch, shared: Windows) -> tuple[Indices, Indices]:
-        """As :meth:`count`, with the batch's windows, which all branches share."""
+        """The candidates of the batch, and how many matches start at each."""
         windows, candidates, direct = self._candidates(batch, shared)
         with self.search.profile.stage("matching"):
             if direct is not None:
@@ -70,9 +62,6 @@ class TwoPhase:
         if len(totals):
             self.search.budget.spend(sum_of(totals), 0, 0, start_of)
         return totals
-
-    def _windows(self, batch: Batch) -> Windows:
-        return match_windows(self.search.plan, self.search.ordered, batch, self.search.profile)
 
     def _candidates(self, batch: Batch, shared: Windows) -> tuple[Windows, Candidates, DirectMatcher | None]:
         plan, tables, profile = self.search.plan, self.search.tables, self.search.profile

@@ -2,55 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from gpu_cep.engine.batches import Batch
-from gpu_cep.engine.candidates import Windows, match_windows
 from gpu_cep.engine.matches import Counts, Indices, Matches, concatenated
-from gpu_cep.engine.search import Matcher, Search
-
-
-class BranchMatcher(Protocol):
-    """An algorithm that shares the windows of a batch with other branches."""
-
-    def find_in(self, batch: Batch, shared: Windows) -> Matches:
-        """The matches that start in the batch, in order of first event, last event and bindings."""
-
-    def count_in(self, batch: Batch, shared: Windows) -> tuple[Indices, Indices]:
-        """Starts of matches, ascending, and how many matches start at each."""
-
-
-@dataclass(frozen=True, slots=True)
-class _WithWindows:
-    """A branch's matcher with the windows of the one batch that it is for."""
-
-    matcher: BranchMatcher
-    windows: Windows
-
-    def find(self, batch: Batch) -> Matches:
-        return self.matcher.find_in(batch, self.windows)
-
-    def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        return self.matcher.count_in(batch, self.windows)
-
-
-# The matchers of all branches for a batch.
-Matchers = Callable[[tuple[Search, ...], Batch], list[Matcher]]
-
-
-def sharing_windows(matcher: Callable[[Search], BranchMatcher]) -> Matchers:
-    """A matcher for each branch; labels, windows and occurrences of the batch are theirs in common."""
-
-    def matchers(searches: tuple[Search, ...], batch: Batch) -> list[Matcher]:
-        first = searches[0]
-        windows = match_windows(first.plan, first.ordered, batch, first.profile)
-        return [_WithWindows(matcher(search), windows) for search in searches]
-
-    return matchers
+from gpu_cep.engine.search import Search
+from gpu_cep.engine.windowed import Matchers
 
 
 @dataclass(frozen=True, slots=True)
