@@ -15,11 +15,9 @@ import pyarrow.compute as pc
 from paper_figures import Experiment, Panel, Point, Way
 
 import gpu_cep
-from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
+from gpu_cep.errors import UnsupportedError
 
 OPTIONS = {"output": "indices", "threads": 1}
-# Steps are known to one in so many.
-STEP_PRECISION = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ def _measure_point(
             bound[way.name],
             seconds[way.name],
             counts[way.name],
-            sum(steps_of(run) for run in runs[way.name]) if "steps" in experiment.meters else None,
+            counts[way.name].get("steps", 0) if "steps" in experiment.meters else None,
             max(_peak_bytes(run) for run in runs[way.name]) if "peak" in experiment.meters else None,
         )
 
@@ -137,25 +135,6 @@ def _best_seconds(runs: Mapping[str, list[Callable[..., pa.Table]]], rounds: int
                 run()
             seconds[name] = min(seconds[name], time.process_time() - start)
     return seconds
-
-
-def steps_of(run: Callable[..., pa.Table]) -> int:
-    """The steps of a run, to one in :data:`STEP_PRECISION`: the least `max_steps` that it does not exceed, by bisection."""
-    low, high = -1, 0
-    while not _suffice(run, high):
-        low, high = high, max(1, 4 * high)
-    while high - low > max(1, high // STEP_PRECISION):
-        middle = (low + high) // 2
-        low, high = (low, middle) if _suffice(run, middle) else (middle, high)
-    return high
-
-
-def _suffice(run: Callable[..., pa.Table], steps: int) -> bool:
-    try:
-        run(max_steps=steps)
-    except MatchLimitExceeded:
-        return False
-    return True
 
 
 def _peak_bytes(run: Callable[..., pa.Table]) -> int:

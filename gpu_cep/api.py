@@ -104,7 +104,8 @@ def match(
         ``"8GB"`` or ``"512MiB"`` (default: a share of what is free). More
         events than fit are worked on in pieces.
     algorithm
-        ``auto``, ``ses_automaton``, ``backtracking``, ``nfab``,
+        ``auto`` (each batch of events takes the one that is expected to cost
+        least there), ``ses_automaton``, ``backtracking``, ``nfab``,
         ``lazy_chain`` and ``join_tree`` (both skip_till_any_match without
         quantifiers; the one is good where events differ in frequency, the
         other where windows are long and conditions demand equal values, or let
@@ -218,17 +219,27 @@ def explain(
     prune: bool | Iterable[str] = True,
     functions: Functions = None,
     threads: int | None = None,
+    run: bool = False,
 ) -> Explanation:
     """How a query will be answered, as an object that prints itself; the keywords are those of :func:`match`.
 
     Without `events` (a table, or a schema's table without rows) there is no
     schema to bind to, and only the query itself is explained. With events it
-    says which engine would run them here, and why.
+    says which engine would run them here, and why. With ``run=True`` the
+    query is run, and its result dropped: then it says by which algorithm each batch of events was
+    answered, and how much was expected and came.
+
+    Raises
+    ------
+    PatternError
+        The query is to be run, and there are no events; and whatever :func:`match` raises.
     """
     query = as_query(pattern)
     _check_threads(threads)
     settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions)
+    if events is None and run:
+        raise PatternError("a query runs over events; give explain() some, or leave run out")
     if events is None:
         return Explanation(query, None)
     from gpu_cep.engine.choice import bytes_per_event, choose_engine
@@ -237,7 +248,20 @@ def explain(
     table = read_events(events)
     planned = make_plan(pattern, table.schema, options, settings)
     choice = choose_engine(planned, table.num_rows, bytes_per_event(planned), threads, resident=is_resident(table))
-    return Explanation(query, planned, None if choice.device is None else choice.device.name, choice.reason)
+    explanation = Explanation(query, planned, None if choice.device is None else choice.device.name, choice.reason)
+    return replace(explanation, **_run_of(planned, table, threads)) if run else explanation
+
+
+def _run_of(planned: Plan, table: pa.Table, threads: int | None) -> dict[str, Any]:
+    """What a run tells of itself, as an explanation has it."""
+    from gpu_cep.engine.profile import Profile
+    from gpu_cep.engine.run import execute
+
+    if planned.algorithm == "brute_force":
+        raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
+    profile = Profile()
+    execute(planned, table, threads=threads, profile=profile)
+    return {"counts": dict(profile.counts), "answers": tuple(profile.answers)}
 
 
 def _settings(

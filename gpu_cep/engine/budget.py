@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
+from typing import Protocol
 
 from gpu_cep.engine.footprint import Footprint
 
@@ -35,6 +36,15 @@ def _free_memory() -> int:
 def memory_for_results(concurrent: int) -> int:
     """Bytes that the result of one of so many concurrent runs on this machine may take."""
     return int(_free_memory() * MEMORY_SHARE) // concurrent
+
+
+class Account(Protocol):
+    """What a matcher answers to for what it finds and does; the parts of its result may take `memory` bytes."""
+
+    @property
+    def memory(self) -> int: ...
+
+    def spend(self, matches: int, events: int, steps: int, start_of: Callable[[int], int]) -> None: ...
 
 
 @dataclass
@@ -83,3 +93,23 @@ class Budget:
                 raise BudgetExceeded(start_of(matches), reason)
             if self.max_steps is not None and self.steps > self.max_steps:
                 raise BudgetExceeded(start_of(matches), f"more than max_steps={self.max_steps:,} automaton steps")
+
+
+@dataclass
+class Meter:
+    """The account of one matcher in one batch: tells how much of the run's budget it took."""
+
+    budget: Account
+    matches: int = 0
+    steps: int = 0
+
+    @property
+    def memory(self) -> int:
+        """What the budget allows."""
+        return self.budget.memory
+
+    def spend(self, matches: int, events: int, steps: int, start_of: Callable[[int], int]) -> None:
+        """As :meth:`Budget.spend`."""
+        self.matches += matches
+        self.steps += steps
+        self.budget.spend(matches, events, steps, start_of)

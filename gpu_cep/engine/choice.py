@@ -33,6 +33,8 @@ from gpu_cep_kernels.ordering import gather
 # benchmarks/results/amd-epyc-2-cores-2026-11-21.json. Of workloads of one kind the quickest counts, in favour of the CPU.
 KEEPING_ALL = 17.0  # medical_dense: no event is filtered out
 KEEPING_SOME = 3.3  # stocks
+# Algorithms that look at no windows.
+_NEED_NO_WINDOWS = frozenset(("lazy_chain", "join_tree"))
 WITHOUT_WINDOWS = 2.0  # selective: the lazy chain needs labels and order only
 
 # Launches in phase 1, whose latency is the cost that does not grow with the events. The benchmarks' queries make 62 to 80 calls of
@@ -139,7 +141,7 @@ def bytes_per_event(plan: Plan) -> int:
 
 
 def _automatic(plan: Plan, work: Work, resident: bool) -> Choice:
-    if "gpu" not in algorithm_named(plan.algorithm).engines:
+    if not any("gpu" in algorithm_named(name).engines for name in plan.contenders):
         return _on_cpu(logging.INFO, f"algorithm={plan.algorithm!r} cannot run on GPU because it has no phase 1")
     if work.events < BATCH and not resident:
         # to open a device takes longer than all of it
@@ -180,7 +182,7 @@ def copies_worth(plan: Plan) -> float:
     # a variable without properties takes any event
     if "filter" not in plan.steps or decided != (1 << len(plan.query.variables)) - 1:
         return KEEPING_ALL
-    return WITHOUT_WINDOWS if plan.algorithm in ("by_frequency", "lazy_chain", "join_tree") else KEEPING_SOME
+    return WITHOUT_WINDOWS if not _NEED_NO_WINDOWS.isdisjoint(plan.contenders) else KEEPING_SOME
 
 
 def costs(calibration: Calibration, work: Work) -> Costs:

@@ -29,11 +29,13 @@ _COMPARE = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.great
 def batch_statistics(search: Search, batch: Batch, buffers: InputBuffers, streams: Streams) -> Statistics:
     """The statistics of a batch whose variables all have events."""
     branch, groups = search.tables.branch, equality_groups(search.tables.conditions)
+    share = _window_share(batch, streams)
+    reach = share * len(streams.times)
     relations = (
-        Relation(sum(1 << v for v in condition.variables), _selectivity(search, batch, buffers, c), group)
+        Relation(sum(1 << v for v in condition.variables), _selectivity(search, batch, buffers, reach, c), group)
         for c, (condition, group) in enumerate(zip(branch.conditions, groups, strict=True))
     )
-    return Statistics(tuple(np.diff(buffers.first).tolist()), branch.before, _window_share(batch, streams), tuple(relations))
+    return Statistics(tuple(np.diff(buffers.first).tolist()), branch.before, share, tuple(relations))
 
 
 def equality_groups(table: ConditionTable) -> list[int]:
@@ -74,24 +76,31 @@ def _window_share(batch: Batch, streams: Streams) -> float:
     return float((found - starts).mean()) / size
 
 
-def _selectivity(search: Search, batch: Batch, buffers: InputBuffers, c: int) -> float:
-    """The share of combinations that satisfy condition c."""
+def _selectivity(search: Search, batch: Batch, buffers: InputBuffers, reach: float, c: int) -> float:
+    """The share of the combinations that stand in order, in a window of `reach` events, that satisfy condition c."""
     table, bank = search.tables.conditions, search.ordered.bank
     left, right = int(table.left_variable[c]), int(table.right_variable[c])
     if left < 0:
         return _UNKNOWN
     by_ints = table.means[c] == BY_INTS
-    one, one_present = _values(bank, by_ints, table.left_column[c], _rows(batch, buffers, left))
-    other, other_present = _values(bank, by_ints, table.right_column[c], _rows(batch, buffers, right))
-    true = _COMPARE[table.comparison[c]](one[:, np.newaxis], other) & one_present[:, np.newaxis] & other_present
+    lefts, rights = _pairs(search.tables.branch.before, buffers, reach, left, right)
+    one, one_present = _values(bank, by_ints, table.left_column[c], batch.low + lefts)
+    other, other_present = _values(bank, by_ints, table.right_column[c], batch.low + rights)
+    true = _COMPARE[table.comparison[c]](one, other) & one_present & other_present
     return (float(true.sum()) + 0.5) / (true.size + 1)
 
 
-def _rows(batch: Batch, buffers: InputBuffers, v: int) -> Indices:
-    """The rows of the bank that hold some events of v."""
-    first, end = buffers.first[v : v + 2].tolist()
-    found: Indices = batch.low + buffers.events[first + _sampled(end - first)].astype(np.int64)
-    return found
+def _pairs(before: tuple[int, ...], buffers: InputBuffers, reach: float, left: int, right: int) -> tuple[Indices, Indices]:
+    """Some events of `left`, each with some of `right` that are near enough, and on the side that the pattern wants."""
+    lefts, rights = (buffers.events[buffers.first[v] : buffers.first[v + 1]].astype(np.int64) for v in (left, right))
+    events = lefts[_sampled(len(lefts))]
+    begin = events + (1 if before[right] >> left & 1 else -int(reach))
+    end = events + (0 if before[left] >> right & 1 else int(reach) + 1)
+    low, high = np.searchsorted(rights, begin), np.searchsorted(rights, end)
+    # where a range holds fewer events than are wanted, they stand in for one another
+    places = low[:, np.newaxis] + (high - low)[:, np.newaxis] * np.arange(_SAMPLE) // _SAMPLE
+    found = np.repeat(high > low, _SAMPLE)
+    return np.repeat(events, _SAMPLE)[found], rights[places.ravel()[found]]
 
 
 def _values(bank: ColumnBank, by_ints: bool, column: int, rows: Indices) -> tuple[Array, Array]:

@@ -15,8 +15,9 @@ from gpu_cep.engine.lazy_chain import frequencies, input_buffers
 from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.patterns import offsets
 from gpu_cep.engine.programs import program_registers
-from gpu_cep.engine.search import ConditionOverflow, Matcher, Search
-from gpu_cep.plan.join_trees import Join, Leaf, Tree, cheapest_tree, leaves
+from gpu_cep.engine.search import ConditionOverflow, Search
+from gpu_cep.plan.costs import Estimate
+from gpu_cep.plan.join_trees import Join, Leaf, Tree, cheapest_tree, leaves, tree_cost, tree_text
 from gpu_cep_kernels.joins import PartialMatches
 from gpu_cep_kernels.lazy_chain import InputBuffers, Streams
 from gpu_cep_kernels.tables import Places
@@ -52,8 +53,33 @@ class JoinTree:
     def _variables(self) -> int:
         return len(self.search.tables.pattern.order)
 
+    def estimate(self, batch: Batch) -> Estimate:
+        """What the joins of a batch are expected to cost."""
+        inputs = self._inputs(batch)
+        if inputs is None:
+            return Estimate("join_tree", 0.0)
+        statistics = batch_statistics(self.search, batch, *inputs).rounded()
+        tree = cheapest_tree(statistics)
+        cost, matches = tree_cost(statistics, tree)
+        return Estimate("join_tree", cost, matches=matches, order=tree_text(tree, self.search.names))
+
     def _planned(self, batch: Batch) -> _PlannedBatch | None:
         """What is joined, and in which order; None if some variable has no event."""
+        search, inputs = self.search, self._inputs(batch)
+        if inputs is None:
+            return None
+        buffers, streams = inputs
+        with search.profile.stage("planning"):
+            tree = cheapest_tree(batch_statistics(search, batch, buffers, streams).rounded())
+        conditions, account = search.conditions(batch), _Account(search, batch.low)
+        registers = program_registers(np, conditions.programs, 1, conditions.table.roles)
+        own, exclusive = batch.own - batch.low, not overlapping(search.ordered.labels[:, batch.low : batch.high])
+        return _PlannedBatch(
+            tree, Joining(search.tables.pattern, conditions, buffers, streams, registers, own, exclusive, account), account
+        )  # fmt: skip
+
+    def _inputs(self, batch: Batch) -> tuple[InputBuffers, Streams] | None:
+        """The events of each variable, and the streams that they are in; None if some variable has no event."""
         search, low, high = self.search, batch.low, batch.high
         labels = search.ordered.labels[:, low:high]
         with search.profile.stage("buffers"):
@@ -63,20 +89,7 @@ class JoinTree:
                 return None
             buffers = _of_variables(input_buffers(labels, counts), positives)
         clock, length = window_clock(search.plan, search.ordered, low, high)
-        streams = Streams(search.ordered.offsets, search.ordered.times[low:high], clock, length, search.plan.query.ties == "strict")
-        with search.profile.stage("planning"):
-            tree = cheapest_tree(batch_statistics(search, batch, buffers, streams).rounded())
-        conditions, account = search.conditions(batch), _Account(search, batch.low)
-        registers = program_registers(np, conditions.programs, 1, conditions.table.roles)
-        own, exclusive = batch.own - low, not overlapping(labels)
-        return _PlannedBatch(
-            tree, Joining(search.tables.pattern, conditions, buffers, streams, registers, own, exclusive, account), account
-        )  # fmt: skip
-
-
-def join_trees(searches: tuple[Search, ...], batch: Batch) -> list[Matcher]:
-    """A matcher of a batch for each branch."""
-    return [JoinTree(search) for search in searches]
+        return buffers, Streams(search.ordered.offsets, search.ordered.times[low:high], clock, length, search.plan.query.ties == "strict")
 
 
 def _of_variables(buffers: InputBuffers, variables: list[int]) -> InputBuffers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from gpu_cep.engine.batches import Batch, window_clock
 from gpu_cep.engine.labels import Words, by_word
 from gpu_cep.engine.matches import Indices, Matches, concatenated
+from gpu_cep.engine.sampling import NOTHING, Sample, evenly_spread
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep_kernels.lazy_chain import Chain, ChainMatches, InputBuffers, Streams, count_labels, enumerate_chain, fill_buffers, new_chain
 from gpu_cep_kernels.rules import LABEL_BITS
@@ -48,6 +49,11 @@ class LazyChain:
     @property
     def _variables(self) -> int:
         return len(self.search.tables.pattern.order)
+
+    def sample(self, batch: Batch, pivots: int, steps: int) -> Sample:
+        """What some of the rarest variable's events take: at most so many, and as many as little more than so many `steps` suffice for."""
+        enumeration = self._begin(batch)
+        return NOTHING if enumeration is None else enumeration.sample(pivots, steps)
 
     def _begin(self, batch: Batch) -> _Enumeration | None:
         """The enumeration from the rarest variable's events on; None if some variable has no event."""
@@ -111,9 +117,8 @@ class _Enumeration:
 
     def count(self) -> tuple[Indices, Indices]:
         """The first start of a match in each stream that has one, and the number of its matches."""
-        first, last = np.searchsorted(self.search.ordered.offsets, [self.batch.low, self.batch.high - 1], side="right")
-        starts, totals = np.full(last - first + 1, self.batch.high, np.int64), np.zeros(last - first + 1, np.int64)
-        output = ChainMatches(starts, np.empty((0, len(self.chain.order)), np.int64), totals)
+        output = self._counts()
+        starts, totals = output.starts, output.totals
         status, spent = STEPS_SPENT, 0
         while status != FINISHED:
             status = self._advance(output, counting=True)
@@ -123,14 +128,33 @@ class _Enumeration:
         matched = totals > 0
         return starts[matched] + self.batch.low, totals[matched]
 
-    def _advance(self, output: ChainMatches, *, counting: bool) -> int:
+    def sample(self, pivots: int, steps: int) -> Sample:
+        """What some of the pivots take, at most so many, and as many as little more than so many `steps` suffice for."""
+        begin, stop = int(self.chain.cursor[0]), int(self.chain.stop[0])
+        places = begin + evenly_spread(stop - begin, pivots)
+        events = self.buffers.events.copy()
+        events[begin : begin + len(places)] = events[places]
+        self.chain.stop[0] = begin + len(places)
+        output = self._counts()
+        replace(self, buffers=self.buffers._replace(events=events))._advance(output, counting=True, steps=steps)
+        tried = int(self.chain.cursor[0]) - begin
+        matches = int(output.totals.sum())
+        return Sample(stop - begin, tried, int(self.run.state[STEPS]), matches, matches * len(self.chain.order))
+
+    def _counts(self) -> ChainMatches:
+        """No matches yet in any stream of the batch."""
+        first, last = np.searchsorted(self.search.ordered.offsets, [self.batch.low, self.batch.high - 1], side="right")
+        starts, totals = np.full(last - first + 1, self.batch.high, np.int64), np.zeros(last - first + 1, np.int64)
+        return ChainMatches(starts, np.empty((0, len(self.chain.order)), np.int64), totals)
+
+    def _advance(self, output: ChainMatches, *, counting: bool, steps: int = _STEPS_PER_CALL) -> int:
         search, batch, tables = self.search, self.batch, self.search.tables
         times = search.ordered.times[batch.low : batch.high]
         clock, length = window_clock(search.plan, search.ordered, batch.low, batch.high)
         streams = Streams(search.ordered.offsets, times, clock, length, search.plan.query.ties == "strict")
         status = enumerate_chain(
             self.buffers, streams, batch.own - batch.low, tables.pattern, search.conditions(batch),
-            counting, _STEPS_PER_CALL, self.chain, self.run, output,
+            counting, steps, self.chain, self.run, output,
         )  # fmt: skip
         if status == OVERFLOWED:
             condition = tables.branch.conditions[int(self.run.state[ERROR_CONDITION]) - 1]

@@ -58,6 +58,8 @@ _STEPS_PER_CALL = 1 << 20
 # Nodes, links and ends, and runs, that there is room for at first.
 _NODES, _RUNS = 1 << 12, 1 << 7
 _PATH = 64
+# In so many parts a sample is traced, at least.
+_TRACED = 16
 _LARGEST_OUTPUT = 1 << 22
 
 _BANKS = {"load_int": INTS, "load_float": FLOATS, "load_vector": VECTORS}
@@ -85,6 +87,13 @@ class Nfab:
         starts = np.flatnonzero(totals)
         self.search.profile.add("matches", int(totals.sum()))
         return starts + batch.low, totals[starts]
+
+    def sample(self, batch: Batch, windows: Windows, starts: Indices, end: int, offers: int) -> Indices:
+        """How often the first events of the batch are offered to runs that begin at `starts`: [event, offers before it], for some events.
+
+        As many as little more than so many `offers` suffice for, and none from `end` on.
+        """
+        return _new_pass(self.search, batch, windows, starts).trace(end, offers)
 
     def _grow(self, batch: Batch, shared: Windows) -> _Pass:
         search = self.search
@@ -124,21 +133,34 @@ class _Pass:
 
     def run(self) -> None:
         """Take all events."""
-        tables, strategy = self.search.tables, STRATEGY[self.search.plan.query.strategy]
         status = -1
         while status != FINISHED:
-            buffer, aggregates, ends, runs = self.room
-            scratch = self.scratch._replace(event=buffer.event, bound_to=buffer.bound_to, earlier=buffer.earlier, aggregates=aggregates)
-            status = grow_runs(
-                len(self.earliest), self.earliest, self.windows.stream_end, self.starting, strategy, _STEPS_PER_CALL,
-                self.events, tables.pattern, self.conditions, self.reads, Pass(scratch, buffer, runs, ends, self.state),
-            )  # fmt: skip
-            if status == OVERFLOWED:
-                raise self._overflow(self.scratch, int(self.state[FAULT]))
+            status = self._advance(len(self.earliest), _STEPS_PER_CALL)
             self.search.budget.spend(0, 0, int(self.state[OFFERED]), lambda _: self._current)
             self.state[OFFERED] = 0
-            if status != FINISHED:
-                self._make_room()
+
+    def trace(self, end: int, offers: int) -> Indices:
+        """Take events before `end`, as long as offers last: [event, offers before it], for some of them."""
+        found, status = [(0, 0)], -1
+        while status != FINISHED and found[-1][1] < offers:
+            status = self._advance(end, offers // _TRACED)
+            found.append((min(int(self.state[EVENT]), end), int(self.state[OFFERED])))
+        return np.array(found, np.int64)
+
+    def _advance(self, end: int, offers: int) -> int:
+        """Take events before `end`, with little more than so many offers to runs, and make room for more; returns why it stopped."""
+        tables, strategy = self.search.tables, STRATEGY[self.search.plan.query.strategy]
+        buffer, aggregates, ends, runs = self.room
+        scratch = self.scratch._replace(event=buffer.event, bound_to=buffer.bound_to, earlier=buffer.earlier, aggregates=aggregates)
+        status = grow_runs(
+            end, self.earliest, self.windows.stream_end, self.starting, strategy, offers,
+            self.events, tables.pattern, self.conditions, self.reads, Pass(scratch, buffer, runs, ends, self.state),
+        )  # fmt: skip
+        if status == OVERFLOWED:
+            raise self._overflow(self.scratch, int(self.state[FAULT]))
+        if status != FINISHED:
+            self._make_room()
+        return int(status)
 
     def matches(self) -> Matches:
         """All matches, as they are found."""

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
+from gpu_cep.plan.costs import Answer
+
 
 @dataclass
 class Profile:
@@ -18,11 +20,14 @@ class Profile:
     ``summarised`` and ``candidates`` (windows left after the necessary match
     conditions), where the lazy chain ran ``pivots`` (events of the rarest
     variable; on the CPU in place of windows), where joins ran ``pairs`` (of
-    rows, whose relation was tested), ``matches``. `seconds` are summed over threads.
+    rows, whose relation was tested), ``matches``, ``steps`` (those that
+    ``max_steps`` bounds). `seconds` are summed over threads; `answers` say by
+    which algorithm each batch was answered, and why.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    answers: list[Answer] = field(default_factory=list, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def add(self, name: str, count: int) -> None:
@@ -41,9 +46,15 @@ class Profile:
             with self._lock:
                 self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
-    def merge(self, other: Profile) -> None:
-        """Add all of another profile's counts and seconds."""
+    def answered(self, answer: Answer) -> None:
+        """Add how a batch was answered."""
         with self._lock:
+            self.answers.append(answer)
+
+    def merge(self, other: Profile) -> None:
+        """Add all of another profile's counts, seconds and answers."""
+        with self._lock:
+            self.answers += other.answers
             for name, count in other.counts.items():
                 self.counts[name] = self.counts.get(name, 0) + count
             for name, seconds in other.seconds.items():

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from gpu_cep.engine.batches import Batch, cut_batches
 from gpu_cep.engine.budget import Budget, BudgetExceeded, memory_for_results
-from gpu_cep.engine.by_frequency import ByFrequency
 from gpu_cep.engine.choice import bytes_per_event, choose_engine
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.compressed import node_table
@@ -20,25 +19,21 @@ from gpu_cep.engine.device.memory import TooLittleMemory
 from gpu_cep.engine.device.road import phase_one_on_device
 from gpu_cep.engine.footprint import result_footprint
 from gpu_cep.engine.graph import Graph, label_graph, match_tree
-from gpu_cep.engine.join_tree import JoinTree, join_trees
-from gpu_cep.engine.lazy_chain import LazyChain
 from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.naming import window_name
-from gpu_cep.engine.nfab import Nfab
 from gpu_cep.engine.order import in_result_order, matches_by_stream
 from gpu_cep.engine.patterns import matcher_tables
 from gpu_cep.engine.phase_one import PhaseOne, Run, order_on_cpu
+from gpu_cep.engine.planned import Choices
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.programs import failure
 from gpu_cep.engine.results import carried_columns, count_table, match_table
-from gpu_cep.engine.search import ConditionOverflow, Matcher, Search, searches
+from gpu_cep.engine.search import ConditionOverflow, Matcher, searches
 from gpu_cep.engine.selection import selected
 from gpu_cep.engine.slices import WHOLE, TimeSlice, refuse_slices
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.engine.tables import is_resident
-from gpu_cep.engine.two_phase import TwoPhase
 from gpu_cep.engine.union import Union
-from gpu_cep.engine.windowed import Matchers, sharing_windows, windowed
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import available_threads, spread
@@ -51,17 +46,6 @@ _log = logging.getLogger("gpu_cep")
 Result = TypeVar("Result")
 
 _LESS_MEMORY = "use output='count' or a narrower pattern"
-
-_MATCHERS: dict[str, Callable[[Search], Matcher]] = {
-    "ses_automaton": windowed(TwoPhase),
-    "backtracking": windowed(TwoPhase),
-    "nfab": windowed(Nfab),
-    "lazy_chain": LazyChain,
-    "join_tree": JoinTree,
-    "by_frequency": ByFrequency,
-}
-# The same for several branches, where they are not left to the two-phase strategy.
-_MATCHERS_OF_BRANCHES: dict[str, Matchers] = {"nfab": sharing_windows(Nfab), "join_tree": join_trees}
 
 
 def execute(
@@ -175,16 +159,14 @@ def _each_batch(run: Run, first: PhaseOne, action: Callable[[Matcher], Callable[
         raise EventError(f"{failure(overflow.condition.program)} in {overflow.condition.text}, in {window}") from None
     # where no event was left to match, too
     run.profile.add("matches", 0)
+    run.profile.add("steps", run.budget.steps)
     return parts
 
 
 def _matcher(run: Run, ordered: OrderedEvents) -> Matcher:
-    """The plan's algorithm; for a slice of time the two-phase strategy, which goes from start to start."""
-    sought = searches(run, ordered)
-    algorithm = run.plan.algorithm if run.own == WHOLE else "ses_automaton"
-    if len(sought) > 1:
-        return Union(sought, _MATCHERS_OF_BRANCHES.get(algorithm, sharing_windows(TwoPhase)))
-    return _MATCHERS[algorithm](sought[0])
+    """The plan's algorithms; for a slice of time the automaton, which goes from start to start."""
+    choices = Choices(run.plan.contenders if run.own == WHOLE else ("ses_automaton",))
+    return Union(searches(run, ordered), choices.matchers)
 
 
 def _result(plan: Plan, columns: EventColumns, ordered: OrderedEvents, found: Matches) -> pa.Table:

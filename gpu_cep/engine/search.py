@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gpu_cep.engine.batches import Batch
-from gpu_cep.engine.budget import Budget
+from gpu_cep.engine.budget import Account
 from gpu_cep.engine.candidates import Windows
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.negations import negated_events, negation_table
@@ -43,9 +43,14 @@ class Search:
     ordered: OrderedEvents
     successor: Indices
     negations: NegationTable
-    budget: Budget
+    budget: Account
     profile: Profile
     own: TimeSlice = WHOLE
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the branch's positive variables."""
+        return tuple(self.plan.query.variables[v].name for v in self.tables.branch.positives)
 
     def conditions(self, batch: Batch) -> Conditions:
         """What the branch's conditions are judged by in a batch."""

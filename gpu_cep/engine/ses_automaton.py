@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.candidates import Candidates, Windows, candidate_ends
 from gpu_cep.engine.matches import Matches, concatenated
+from gpu_cep.engine.sampling import Sample
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep_kernels.automaton import enumerate_matches
 from gpu_cep_kernels.tables import (
@@ -49,6 +50,8 @@ _STEPS_PER_CALL = 1 << 21
 _PATH = 64
 # Matches, and events, that one buffer holds at most; events and one more path, so that it always has room for one match.
 _LARGEST_BUFFER = 1 << 22
+# Events that the matches of a sample bind at most.
+_LARGEST_SAMPLE = 1 << 16
 
 
 def _output(matches: int, events: int, variables: int) -> MatchTable:
@@ -109,6 +112,20 @@ class SesAutomaton:
                 run = deepened(run)
         return totals
 
+    def sample(self, batch: Batch, windows: Windows, candidates: Candidates, steps: int) -> Sample:
+        """What the first of the candidates take, as many as little more than so many `steps` suffice for."""
+        if self._too_few(batch, candidates):
+            return Sample(len(candidates.starts), len(candidates.starts), 0, 0, 0)
+        starts, ends = candidates.starts, candidate_ends(windows, candidates)
+        run = new_run(_PATH, self.search.tables.pattern, self.search.conditions(batch))
+        output = _output(steps, _LARGEST_SAMPLE, len(self.search.tables.pattern.order))
+        status = PATH_FULL
+        while status == PATH_FULL and len(run.event) < _LARGEST_SAMPLE:
+            status = self._advance(batch, windows, starts, ends, run, output, counting=False, steps=steps)
+            run = deepened(run) if status == PATH_FULL else run
+        tried = min(int(run.state[CANDIDATE]) + 1, len(starts))
+        return Sample(len(starts), tried, int(run.state[STEPS]), int(run.state[MATCHES]), int(run.state[EVENTS]))
+
     def _advance(
         self,
         batch: Batch,
@@ -119,12 +136,13 @@ class SesAutomaton:
         output: MatchTable,
         *,
         counting: bool,
+        steps: int = _STEPS_PER_CALL,
     ) -> int:
         search, tables = self.search, self.search.tables
         events = search.events(batch, windows)
         status = enumerate_matches(
             starts, ends, events, tables.pattern, search.conditions(batch), search.negations, STRATEGY[search.plan.query.strategy],
-            counting, _STEPS_PER_CALL, run, output,
+            counting, steps, run, output,
         )  # fmt: skip
         if status == OVERFLOWED:
             condition = tables.branch.conditions[int(run.state[ERROR_CONDITION]) - 1]

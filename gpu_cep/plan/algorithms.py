@@ -1,8 +1,10 @@
-"""Rule: the algorithm that answers a query.
+"""Rule: the algorithms that may answer a query.
 
 Precondition: each algorithm's row of the table says which queries it runs.
-Rewrite: ``auto`` becomes the first row that runs the query; an algorithm that
-was asked for by name and does not run it is an error that names those that do.
+Rewrite: ``auto`` becomes all contending rows that run the query, of which each
+batch of events takes the one that is expected to cost least there; an
+algorithm that was asked for by name and does not run the query is an error
+that names those that do.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ class Algorithm:
     """A way to find matches: the queries it runs (`needs` says so in words), the pruning steps it can use, and what it does.
 
     `engines` are those that can run its phase 1; what follows runs on the CPU.
+    ``auto`` chooses among those that are `contending`.
     """
 
     name: str
@@ -31,6 +34,7 @@ class Algorithm:
     steps: tuple[str, ...]
     does: str
     engines: tuple[str, ...] = ("cpu", "gpu")
+    contending: bool = True
 
 
 def _all_single(query: BoundQuery) -> bool:
@@ -60,13 +64,6 @@ def _any(query: BoundQuery) -> bool:
 
 _ALGORITHMS = (
     Algorithm(
-        "by_frequency",
-        _one_branch,
-        "skip_till_any_match and SEQ and AND of variables without quantifiers",
-        PRUNING_STEPS,
-        "lazy_chain in batches whose rarest variable is at most half as frequent as starts or the most frequent one, else ses_automaton",
-    ),
-    Algorithm(
         "lazy_chain",
         _one_branch,
         "skip_till_any_match and SEQ and AND of variables without quantifiers",
@@ -81,7 +78,7 @@ _ALGORITHMS = (
         PRUNING_STEPS,
         "takes each event once, with all runs at once, and merges those that go on alike",
     ),
-    Algorithm("backtracking", _any, "nothing", ("filter", "partition"), "tries one run after the other, from each start"),
+    Algorithm("backtracking", _any, "nothing", ("filter", "partition"), "tries one run after the other, from each start", contending=False),
     Algorithm(
         "join_tree",
         _few_joined,
@@ -89,12 +86,12 @@ _ALGORITHMS = (
         ("filter", "partition"),
         "joins the events of variables in the cheapest order, as each batch's statistics have it",
     ),
-    Algorithm("brute_force", _any, "nothing", (), "tries all combinations, by definition", engines=("cpu",)),
+    Algorithm("brute_force", _any, "nothing", (), "tries all combinations, by definition", engines=("cpu",), contending=False),
 )
 
 
-def choose_algorithm(query: BoundQuery, name: str, engine: str = "auto") -> Algorithm:
-    """The algorithm `name`, or the first that runs `query` for ``auto``.
+def choose_algorithms(query: BoundQuery, name: str, engine: str = "auto") -> tuple[Algorithm, ...]:
+    """The algorithm `name`, or all contending ones that run `query` for ``auto``.
 
     Raises
     ------
@@ -103,7 +100,7 @@ def choose_algorithm(query: BoundQuery, name: str, engine: str = "auto") -> Algo
     """
     running = [algorithm for algorithm in _ALGORITHMS if algorithm.runs(query)]
     if name == "auto":
-        return running[0]
+        return tuple(algorithm for algorithm in running if algorithm.contending)
     chosen = algorithm_named(name)
     if chosen not in running:
         supported = ", ".join(name for name in ALGORITHMS if name == "auto" or algorithm_named(name) in running)
@@ -112,7 +109,7 @@ def choose_algorithm(query: BoundQuery, name: str, engine: str = "auto") -> Algo
     if engine not in ("auto", *chosen.engines):
         message = f"algorithm={name!r} is not supported with engine={engine!r}; supported: auto, {', '.join(chosen.engines)}"
         raise UnsupportedError([Diagnostic(message)])
-    return chosen
+    return (chosen,)
 
 
 def algorithm_named(name: str) -> Algorithm:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -11,6 +11,8 @@ from gpu_cep.errors import PatternError
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.algorithms import algorithm_named
+from gpu_cep.plan.answers import answer_lines
+from gpu_cep.plan.costs import Answer
 from gpu_cep.plan.drawing import mermaid
 from gpu_cep.plan.join_trees import MOST_COMPARED, demands_equality
 from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, PlannedBranch, ProgramProperty
@@ -37,18 +39,23 @@ class Explanation:
 
     `plan` is None where there was no schema to bind to. `device` is what runs
     phase 1 here (None: the CPU), and `reason` says why: they belong to this
-    machine, not to the plan.
+    machine, not to the plan. `counts` and `answers` are those of a run's
+    profile, where the query was run to be explained.
     """
 
     query: Query
     plan: Plan | None
     device: str | None = None
     reason: str = ""
+    counts: Mapping[str, int] | None = None
+    answers: tuple[Answer, ...] = ()
 
     def __str__(self) -> str:
         lines = [format_query(self.query)]
         if self.plan is not None:
             lines += ["", *_plan_lines(self.plan, "cpu" if self.device is None else "gpu"), self._engine_line()]
+        if self.plan is not None and self.counts is not None:
+            lines += ["", *_run_lines(self.counts, self.answers, len(self.plan.branches))]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -93,11 +100,26 @@ def _plan_lines(plan: Plan, bulk: str) -> Iterator[str]:
     for step in plan.steps:
         elsewhere = bulk == "gpu" and step in _WINDOW_STEPS and not plan.windows_suffice
         yield f"  {step:<10} {_STEPS[step]}{' (cpu)' if elsewhere else ''}"
-    yield f"algorithm  {plan.algorithm} ({algorithm_named(plan.algorithm).does}), phase 2, cpu"
-    if plan.algorithm == "join_tree":
+    yield from _algorithm_lines(plan)
+    if "join_tree" in plan.contenders:
         yield f"joins      {_joins(plan.branches[0])}"
     if plan.settings.output in ("count", "compressed"):
         yield f"{plan.settings.output:<10} {_BY_STATES if decided_by_states(plan) else _BY_MATCHES}"
+
+
+def _algorithm_lines(plan: Plan) -> Iterator[str]:
+    does = {name: algorithm_named(name).does for name in plan.contenders}
+    if len(does) == 1:
+        yield f"algorithm  {plan.algorithm} ({does[plan.algorithm]}), phase 2, cpu"
+    else:
+        yield "algorithm  the one that is expected to cost least in each batch of events, phase 2, cpu"
+        yield from (f"  {name:<13} {what}" for name, what in does.items())
+
+
+def _run_lines(counts: Mapping[str, int], answers: Sequence[Answer], branches: int) -> Iterator[str]:
+    """What a run did."""
+    yield f"ran        {' → '.join(f'{name} {count:,}' for name, count in counts.items())}"
+    yield from (f"  {line}" for line in answer_lines(answers, branches))
 
 
 def _branch_lines(query: BoundQuery, branch: Branch, planned: PlannedBranch, derived: tuple[int, ...]) -> Iterator[str]:

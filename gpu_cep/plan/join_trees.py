@@ -15,7 +15,7 @@ product may leave the range of floats.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -60,6 +60,15 @@ def leaves(tree: Tree) -> list[int]:
             case Join(left=left, right=right):
                 pending += (right, left)
     return found
+
+
+def tree_text(tree: Tree, names: Sequence[str]) -> str:
+    """A tree as text: a join is its two sides in parentheses."""
+    match tree:
+        case Leaf(variable=v):
+            return names[v]
+        case Join(left=left, right=right):
+            return f"({tree_text(left, names)} {tree_text(right, names)})"
 
 
 def demands_equality(condition: PlannedCondition) -> bool:
@@ -195,6 +204,23 @@ def join_cost(left: Estimate, right: Estimate, joined: Estimate, orders: bool) -
     looked = left.rows + right.rows + joined.fitting - left.fitting - right.fitting + joined.hashed - left.hashed - right.hashed
     ordering = ORDER * _number(right.rows) if orders else 0.0
     return LOOKUP * _number(left.rows) + LOOK * _number(looked) + WRITE * _number(joined.rows) + ordering
+
+
+def tree_cost(statistics: Statistics, tree: Tree) -> tuple[float, float]:
+    """What the joins of a tree cost together, and how many rows come out."""
+    cost, pending = 0.0, [tree]
+    while pending:
+        match pending.pop():
+            case Join(left=left, right=right) as each:
+                one, other, both = (estimate(statistics, _mask(side)) for side in (left, right, each))
+                cost += join_cost(one, other, both, _orders(one, other, both, len(leaves(right))))
+                pending += (left, right)
+    return cost, _number(estimate(statistics, _mask(tree)).rows)
+
+
+def _mask(tree: Tree) -> int:
+    """The variables of a tree."""
+    return sum(1 << v for v in leaves(tree))
 
 
 def _number(logarithm: float) -> float:

@@ -169,6 +169,7 @@ class ReturnProgram:
 class Plan:
     """How a query is answered.
 
+    `contenders` are the algorithms of which each batch of events takes one,
     `stream_keys` are the columns that split the events into streams
     (`partition_by`, and the derived keys where partitioning by them is
     on), `derived` those of them that must not be NULL. `properties` decide
@@ -180,7 +181,7 @@ class Plan:
 
     query: BoundQuery
     settings: Settings
-    algorithm: str
+    contenders: tuple[str, ...]
     properties: tuple[Property, ...]
     branches: tuple[PlannedBranch, ...]
     layout: BankLayout
@@ -190,6 +191,11 @@ class Plan:
     steps: tuple[str, ...]
     returns: tuple[ReturnProgram | None, ...]
     version: int = PLAN_VERSION
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm, or ``by_cost`` where each batch has its own."""
+        return self.contenders[0] if len(self.contenders) == 1 else "by_cost"
 
     @property
     def bulk_columns(self) -> tuple[int, ...]:

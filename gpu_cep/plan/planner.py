@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_cep.analysis.bound import BoundQuery, CountWindow
-from gpu_cep.plan.algorithms import Algorithm, choose_algorithm
+from gpu_cep.plan.algorithms import Algorithm, choose_algorithms
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.properties import plan_properties
 from gpu_cep.plan.relationships import plan_branches, plan_dictionaries
@@ -22,20 +22,20 @@ def plan(query: BoundQuery, settings: Settings) -> Plan:
         A setting is unknown or not supported yet.
     """
     check_settings(settings)
-    algorithm = choose_algorithm(query, settings.algorithm, settings.engine)
+    contenders = choose_algorithms(query, settings.algorithm, settings.engine)
     derived = query.derived_keys if _partitions(query, settings) else ()
     branches, layout = plan_branches(query, derived)
     return Plan(
         query=query,
         settings=settings,
-        algorithm=algorithm.name,
+        contenders=tuple(algorithm.name for algorithm in contenders),
         properties=plan_properties(query),
         branches=branches,
         layout=layout,
         dictionaries=plan_dictionaries(query),
         stream_keys=query.partition_by + derived,
         derived=derived,
-        steps=_steps(query, settings, derived, algorithm),
+        steps=_steps(query, settings, derived, contenders),
         returns=tuple(plan_return(item.expression) for item in query.returns),
     )
 
@@ -53,8 +53,8 @@ def _partitions(query: BoundQuery, settings: Settings) -> bool:
     return "partition" in settings.prune
 
 
-def _steps(query: BoundQuery, settings: Settings, derived: tuple[int, ...], algorithm: Algorithm) -> tuple[str, ...]:
-    useless = set(settings.prune).difference(algorithm.steps)
+def _steps(query: BoundQuery, settings: Settings, derived: tuple[int, ...], contenders: tuple[Algorithm, ...]) -> tuple[str, ...]:
+    useless = set(settings.prune).difference(*(algorithm.steps for algorithm in contenders))
     if not derived:
         useless.add("partition")
     if isinstance(query.window, CountWindow) or query.strategy in CONTIGUOUS:

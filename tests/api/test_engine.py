@@ -58,7 +58,7 @@ def test_explain_refuses_it_too():
 def test_explain_says_where_each_step_runs():
     text = str(cep.explain(PATTERN, EVENTS))
     assert "properties (phase 1, in bulk, cpu)" in text
-    assert "walks each candidate window), phase 2, cpu" in text
+    assert "in each batch of events, phase 2, cpu" in text
     assert "pruning (phase 1, in bulk, cpu)" in text
     assert text.splitlines()[-1].startswith("engine     cpu: 131,072 events and more")
 
@@ -88,7 +88,7 @@ def test_explain_names_the_card(monkeypatch):
     text = str(explained)
     assert "properties (phase 1, in bulk, gpu)" in text
     assert "pruning (phase 1, in bulk, gpu)" in text
-    assert "walks each candidate window), phase 2, cpu" in text
+    assert "in each batch of events, phase 2, cpu" in text
     assert text.endswith("engine     gpu for phase 1 (CUDA simulator), cpu for phase 2: it pays")
     # the plan knows nothing of the machine
     assert explained.plan == make_plan(PATTERN, EVENTS.schema, Options(), Settings())

@@ -189,19 +189,6 @@ def test_measurement(load: Load, small: tuple[Any, Any]) -> None:
     assert [refusal.way for refusal in results.refused] == ["lazy_chain"]
 
 
-def test_steps_are_the_least_bound_that_a_run_keeps(load: Load) -> None:
-    runs = load("paper_runs")
-    exact = 1_000
-
-    def run(max_steps: int) -> None:
-        if max_steps < exact:
-            raise gpu_cep.MatchLimitExceeded("more steps")
-
-    assert exact <= runs.steps_of(run) <= exact * (1 + 1 / runs.STEP_PRECISION)
-    exact = 0
-    assert runs.steps_of(run) == 0
-
-
 def test_page(load: Load, small: tuple[Any, Any]) -> None:
     figure, results = small
     page = load("paper_pages").markdown([figure], results, "# Head", {"small-1": "folder/small-1.svg"})

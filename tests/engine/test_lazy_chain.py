@@ -97,21 +97,20 @@ def test_an_overflow_names_condition_and_window():
         matched(table, "PATTERN SEQ(A a, B b) WHERE a.x + b.x > 0", algorithm="lazy_chain")
 
 
-def profiled(table, query=QUERY):
+def profiled(table, query=QUERY, **options):
     profile = gpu_cep.Profile()
-    matched(table, query, profile=profile)
+    matched(table, query, profile=profile, **options)
     return profile.counts
 
 
-def test_rare_events_are_pivots_and_equal_frequencies_are_left_to_the_automaton():
+def test_rare_events_are_pivots():
     rare = events(2_000, (0.6, 0.3, 0.1))
-    assert profiled(rare)["pivots"] == rare["type"].to_pylist().count("C")
-    assert "pivots" not in profiled(events(2_000, (0.34, 0.33, 0.33)), "PATTERN SEQ(A a, B b, C c) WITHIN 5")
+    assert profiled(rare, algorithm="lazy_chain")["pivots"] == rare["type"].to_pylist().count("C")
 
 
 def test_a_batch_without_events_of_some_variable_has_no_matches():
     table = pa.table({"ts": [1, 2], "type": ["A", "B"], "x": [1, 2]})
-    assert profiled(table)["pivots"] == 0
+    assert profiled(table, algorithm="lazy_chain")["pivots"] == 0
     assert matched(table).num_rows == 0
     assert matched(table, output="count").to_pylist() == [{"count": 0}]
 

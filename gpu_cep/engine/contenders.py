@@ -1,0 +1,114 @@
+"""The algorithms as the planner sees them: what each costs at least, what it is expected to cost, and what runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpu_cep.engine.join_tree import JoinTree
+from gpu_cep.engine.lazy_chain import LazyChain
+from gpu_cep.engine.nfab import Nfab
+from gpu_cep.engine.search import Matcher, Search
+from gpu_cep.engine.survey import Survey
+from gpu_cep.engine.two_phase import TwoPhase
+from gpu_cep.engine.windowed import WindowsOf, windowed
+from gpu_cep.plan.costs import (
+    BOUND,
+    CHAIN_BATCH,
+    FILTERED,
+    JOIN_BATCH,
+    JOINED,
+    OFFER,
+    PASS_BATCH,
+    PASSED,
+    PATH,
+    PIVOT,
+    READ,
+    STEP,
+    WALK_BATCH,
+    WALKED,
+    Estimate,
+    buffers_cost,
+    grown_offers,
+    windows_cost,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """An algorithm: `least` is what it costs at least, by counts alone, in nanoseconds; `estimate` tries parts of the work."""
+
+    least: Callable[[Survey], float]
+    estimate: Callable[[Survey], Estimate]
+    matcher: Callable[[Search, WindowsOf], Matcher]
+
+
+def _windows(survey: Survey) -> float:
+    return windows_cost(survey.events, survey.variables, survey.starts)
+
+
+def _buffers(survey: Survey) -> float:
+    return buffers_cost(survey.events, survey.variables)
+
+
+def _least_of_walks(survey: Survey) -> float:
+    return WALK_BATCH + _windows(survey)
+
+
+def _least_of_passes(survey: Survey) -> float:
+    return PASS_BATCH + _windows(survey) + PASSED * survey.events
+
+
+def _least_of_chains(survey: Survey) -> float:
+    return CHAIN_BATCH + _buffers(survey)
+
+
+def _least_of_joins(survey: Survey) -> float:
+    return JOIN_BATCH + _buffers(survey)
+
+
+def _written(survey: Survey, bound: float, each: float) -> float:
+    """What it costs to write matches that bind so many events."""
+    return 0.0 if survey.counts_only else bound * each
+
+
+def _walked(survey: Survey) -> Estimate:
+    """Every candidate by the automaton."""
+    walk = survey.walk
+    cost = _least_of_walks(survey) + STEP * walk.all_steps + WALKED * walk.all_matches + _written(survey, walk.all_bound, BOUND)
+    return Estimate("ses_automaton", cost, walk.all_steps, walk.all_matches)
+
+
+def _passed(survey: Survey) -> Estimate:
+    """All runs at once; matches are those of the automaton's sample, and are read off the buffer."""
+    taken, walk = survey.offers, survey.walk
+    halves = np.diff(np.interp([0, taken[-1, 0] / 2, taken[-1, 0]], *taken.T))
+    offers = grown_offers(halves.tolist(), int(taken[-1, 0]), survey.reach, survey.events)
+    cost = _least_of_passes(survey) + OFFER * offers + PATH * walk.all_matches + READ * walk.all_bound
+    return Estimate("nfab", cost, offers + walk.all_bound, walk.all_matches)
+
+
+def _chained(survey: Survey) -> Estimate:
+    """From the rarest variable's events on."""
+    chain, names = survey.chain, survey.search.names
+    cost = _least_of_chains(survey) + PIVOT * chain.places + FILTERED * chain.all_steps + _written(survey, chain.all_bound, BOUND)
+    order = ", ".join(names[v] for v in np.argsort(survey.counts, kind="stable"))
+    return Estimate("lazy_chain", cost, chain.all_steps, chain.all_matches, order)
+
+
+def _joined(survey: Survey) -> Estimate:
+    """By the cheapest tree of joins."""
+    found = JoinTree(survey.search).estimate(survey.batch)
+    rows = _written(survey, found.matches * survey.variables, JOINED)
+    return replace(found, cost=found.cost + _least_of_joins(survey) + rows)
+
+
+CONTENDERS: dict[str, Contender] = {
+    "ses_automaton": Contender(_least_of_walks, _walked, windowed(TwoPhase)),
+    "backtracking": Contender(_least_of_walks, _walked, windowed(TwoPhase)),
+    "nfab": Contender(_least_of_passes, _passed, windowed(Nfab)),
+    "lazy_chain": Contender(_least_of_chains, _chained, lambda search, _: LazyChain(search)),
+    "join_tree": Contender(_least_of_joins, _joined, lambda search, _: JoinTree(search)),
+}

@@ -1,0 +1,126 @@
+"""The algorithm of each batch: the one that is asked for, or the one that is expected to cost least."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from gpu_cep.engine.batches import Batch
+from gpu_cep.engine.budget import Meter
+from gpu_cep.engine.contenders import CONTENDERS
+from gpu_cep.engine.counting import sum_of
+from gpu_cep.engine.matches import Indices, Matches
+from gpu_cep.engine.search import Matcher, Search
+from gpu_cep.engine.survey import Survey
+from gpu_cep.engine.windowed import WindowsOf, shared_windows
+from gpu_cep.plan.costs import TRIAL, Answer, Estimate
+
+# A choice is made anew where a batch made so many times the steps that were expected of it, or so many times fewer, and not a few.
+_DRIFT, _FEW_STEPS = 4, 1 << 13
+
+# A choice: the estimate of the algorithm that is taken, and those of the others.
+Choice = tuple[Estimate, tuple[Estimate, ...]]
+
+
+@dataclass
+class Choices:
+    """Chooses among algorithms, for each batch and branch.
+
+    Batches whose numbers of events and starts are of one magnitude share a
+    choice, until one of them shows that it was made of other events.
+    """
+
+    names: tuple[str, ...]
+    _made: dict[tuple[int, ...], tuple[int, Choice]] = field(default_factory=dict, repr=False)
+
+    def matchers(self, searches: tuple[Search, ...], batch: Batch) -> list[Matcher]:
+        """The matchers of all branches for a batch."""
+        windows = shared_windows(searches[0])
+        return [self._matcher(number, search, batch, windows) for number, search in enumerate(searches)]
+
+    def _matcher(self, branch: int, search: Search, batch: Batch, windows: WindowsOf) -> Matcher:
+        if len(self.names) == 1:
+            choice: Choice = Estimate(self.names[0], 0.0, exact=False), ()
+            return _recorded(choice, branch, search, windows, _ignore)
+        survey = Survey(search, batch, windows)
+        sizes = (survey.events, survey.starts, *survey.counts.tolist())
+        magnitudes = (branch, *(size.bit_length() for size in sizes))
+        known = self._made.get(magnitudes)
+        if known is None:
+            known = self._made[magnitudes] = survey.events, cheapest(survey, self.names)
+        choice = _scaled(known[1], survey.events / known[0])
+
+        def judge(steps: int) -> None:
+            if _has_drifted(choice[0], steps):
+                self._made.pop(magnitudes, None)
+
+        return _recorded(choice, branch, search, windows, judge)
+
+
+def cheapest(survey: Survey, names: tuple[str, ...]) -> Choice:
+    """The cheapest of some algorithms for a batch; those that cost more at least than others in all are not looked at any further."""
+    if not survey.counts.all():
+        first, *others = (Estimate(name, CONTENDERS[name].least(survey), exact=False) for name in names)
+        return first, tuple(others)
+    if survey.decided_by_labels:
+        return Estimate("ses_automaton", 0.0, exact=False), ()
+    least = sorted((CONTENDERS[name].least(survey), name) for name in names)
+    found: list[Estimate] = []
+    for cost, name in least:
+        ruled_out = any(each.exact and each.cost <= cost + TRIAL for each in found)
+        found.append(Estimate(name, cost, exact=False) if ruled_out else CONTENDERS[name].estimate(survey))
+    chosen = min((each for each in found if each.exact), key=lambda each: each.cost)
+    return chosen, tuple(each for each in found if each is not chosen)
+
+
+def _scaled(choice: Choice, factor: float) -> Choice:
+    """The same for so many times the events."""
+    return choice[0].scaled(factor), tuple(each.scaled(factor) for each in choice[1])
+
+
+def _has_drifted(expected: Estimate, steps: int) -> bool:
+    """Whether a batch made many more or many fewer steps than were expected of it."""
+    more, fewer = max(expected.steps, steps), min(expected.steps, steps)
+    return expected.exact and more > _FEW_STEPS and more > _DRIFT * fewer
+
+
+def _ignore(steps: int) -> None:
+    """What is done about the steps of the only algorithm there is."""
+
+
+def _recorded(choice: Choice, branch: int, search: Search, windows: WindowsOf, judge: Callable[[int], None]) -> Matcher:
+    meter = Meter(search.budget)
+    metered = replace(search, budget=meter)
+    matcher = CONTENDERS[choice[0].algorithm].matcher(metered, windows)
+    return _Recorded(matcher, meter, search, branch, choice, judge)
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A matcher of one batch; what it did goes into the profile, beside what was expected of it."""
+
+    matcher: Matcher
+    meter: Meter
+    search: Search
+    branch: int
+    choice: Choice
+    judge: Callable[[int], None]
+
+    def find(self, batch: Batch) -> Matches:
+        begin = time.perf_counter()
+        matches = self.matcher.find(batch)
+        self._record(batch, len(matches), len(matches.events), time.perf_counter() - begin)
+        return matches
+
+    def count(self, batch: Batch) -> tuple[Indices, Indices]:
+        begin = time.perf_counter()
+        starts, totals = self.matcher.count(batch)
+        self._record(batch, sum_of(totals), 0, time.perf_counter() - begin)
+        return starts, totals
+
+    def _record(self, batch: Batch, matches: int, bound: int, seconds: float) -> None:
+        expected, others = self.choice
+        steps = self.meter.steps
+        self.judge(steps)
+        self.search.profile.answered(Answer(self.branch, batch.own - batch.low, expected, others, steps, matches, bound, seconds))

@@ -1,0 +1,51 @@
+"""Small parts of a batch's work, done to learn what all of it would take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_cep.engine.matches import Indices
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What `tried` of the `places` where a search can begin took, and gave: matches that bind `bound` events together."""
+
+    places: int
+    tried: int
+    steps: int
+    matches: int
+    bound: int
+
+    @property
+    def all_steps(self) -> float:
+        """The steps that all places take, by this sample."""
+        return self.places * self.steps / max(self.tried, 1)
+
+    @property
+    def all_matches(self) -> float:
+        """The matches that all places give, by this sample."""
+        return self.places * self.matches / max(self.tried, 1)
+
+    @property
+    def all_bound(self) -> float:
+        """The events that all matches bind, each counted for every match, by this sample."""
+        return self.places * self.bound / max(self.tried, 1)
+
+
+NOTHING = Sample(0, 0, 0, 0, 0)
+
+
+def evenly_spread(size: int, most: int) -> Indices:
+    """At most so many places among `size`, evenly spread, in ascending order."""
+    return np.arange(size) if size <= most else np.arange(most, dtype=np.int64) * size // most
+
+
+def scattered(size: int, most: int) -> Indices:
+    """The same so ordered that the first few of them are spread over all."""
+    places = evenly_spread(size, most)
+    # multiples of the golden ratio fill the unit interval evenly
+    found: Indices = places[np.argsort(np.arange(len(places)) * 0.6180339887498949 % 1.0)]
+    return found

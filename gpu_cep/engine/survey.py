@@ -1,0 +1,134 @@
+"""What a batch tells of how much work its matches are: counts, and small parts of the work itself, done on trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from gpu_cep.engine.batches import Batch
+from gpu_cep.engine.candidates import Candidates, Windows, branch_windows, chained
+from gpu_cep.engine.direct import is_deterministic, reads_directly
+from gpu_cep.engine.labels import Words
+from gpu_cep.engine.lazy_chain import LazyChain, frequencies
+from gpu_cep.engine.matches import Indices
+from gpu_cep.engine.nfab import Nfab
+from gpu_cep.engine.profile import Profile
+from gpu_cep.engine.sampling import NOTHING, Sample, evenly_spread, scattered
+from gpu_cep.engine.search import ConditionOverflow, Search
+from gpu_cep.engine.ses_automaton import SesAutomaton
+from gpu_cep.engine.windowed import WindowsOf
+from gpu_cep.plan.states import branch_states
+from gpu_cep_kernels.primitives import marked_events
+
+# So many starts, and events of the rarest variable, are tried at most, with so many steps; so many events, and offers to runs.
+_STARTS, _PIVOTS, _STEPS = 64, 64, 1 << 12
+_EVENTS, _OFFERS = 1 << 13, 1 << 14
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is known of a batch and a branch; everything is found when it is first asked for.
+
+    `windows` gives the windows of the batch, which branches share.
+    """
+
+    search: Search
+    batch: Batch
+    windows: WindowsOf
+
+    @property
+    def events(self) -> int:
+        """How many events the batch holds, those that its windows reach included."""
+        return self.batch.high - self.batch.low
+
+    @property
+    def variables(self) -> int:
+        """How many variables the branch binds."""
+        return len(self.search.tables.branch.positives)
+
+    @cached_property
+    def counts(self) -> Indices:
+        """How many events satisfy the properties of each variable."""
+        return frequencies(self._labels, len(self.search.plan.query.variables))[list(self.search.tables.branch.positives)]
+
+    @cached_property
+    def starts(self) -> int:
+        """How many events a match can start with."""
+        own = self._labels[:, : self.batch.own - self.batch.low]
+        return int(np.count_nonzero(marked_events(own, self.search.tables.minimal)))
+
+    @property
+    def counts_only(self) -> bool:
+        """Whether no match is to be written."""
+        settings = self.search.plan.settings
+        return settings.output == "count" and settings.after_match == "all"
+
+    @property
+    def decided_by_labels(self) -> bool:
+        """Whether matches are read, or counted, off the labels: nothing is walked then."""
+        plan, tables = self.search.plan, self.search.tables
+        if reads_directly(plan, tables):
+            return is_deterministic(plan, self._branch_windows, tables)
+        return self.counts_only and branch_states(plan, tables.branch, plan.query.ties == "strict") is not None
+
+    @cached_property
+    def reach(self) -> float:
+        """How many events a window holds on average."""
+        windows = self.windows(self.batch)
+        places = evenly_spread(self.events, _STARTS)
+        return float((windows.ends(places) - places).mean())
+
+    @cached_property
+    def walk(self) -> Sample:
+        """What some of the batch's candidates take the automaton."""
+        windows = self._branch_windows
+        starts = windows.starts[scattered(len(windows.starts), _STARTS)]
+        kept = self._candidates(windows, starts)
+        walked = self._sampled(lambda search: SesAutomaton(search).sample(self.batch, windows, kept, _STEPS))
+        return replace(walked, places=len(windows.starts) * len(kept.starts) // max(len(starts), 1))
+
+    @cached_property
+    def chain(self) -> Sample:
+        """What some of the rarest variable's events take the lazy chain."""
+        return self._sampled(lambda search: LazyChain(search).sample(self.batch, _PIVOTS, _STEPS))
+
+    @cached_property
+    def offers(self) -> Indices:
+        """How often the first events of the batch are offered to the runs of NFA^b: [event, offers before it]."""
+        windows = self._branch_windows
+        first = windows.starts[: np.searchsorted(windows.starts, _EVENTS)]
+        search, end = self._on_trial, min(self.events, _EVENTS)
+        try:
+            return Nfab(search).sample(self.batch, windows, self._candidates(windows, first).starts, end, _OFFERS)
+        except ConditionOverflow:
+            return np.zeros((1, 2), np.int64)
+
+    @cached_property
+    def _labels(self) -> Words:
+        return self.search.ordered.labels[:, self.batch.low : self.batch.high]
+
+    @property
+    def _on_trial(self) -> Search:
+        """The search with a profile of its own."""
+        return replace(self.search, profile=Profile())
+
+    @cached_property
+    def _branch_windows(self) -> Windows:
+        search = self._on_trial
+        return branch_windows(self.windows(self.batch), search.ordered, self.batch, search.tables, search.own, search.profile)
+
+    def _candidates(self, windows: Windows, starts: Indices) -> Candidates:
+        """Those of the starts that the plan's pruning leaves."""
+        if windows.judged or "chain" not in self.search.plan.steps:
+            return Candidates(starts, None)
+        return chained(windows, starts, self.search.tables, exact=False)
+
+    def _sampled(self, trial: Callable[[Search], Sample]) -> Sample:
+        """What a trial shows; nothing, where a condition overflows: whatever runs then will come to it, and say where."""
+        try:
+            return trial(self._on_trial)
+        except ConditionOverflow:
+            return NOTHING
