@@ -19,13 +19,16 @@ import pyarrow.parquet
 from gpu_cep import api
 from gpu_cep.errors import CepError, DiagnosedError, EventError
 from gpu_cep.lang.ast import STRATEGIES
-from gpu_cep.plan.settings import AFTER_MATCH, ENGINES, OUTPUTS
+from gpu_cep.plan.settings import AFTER_MATCH, ALGORITHMS, ENGINES, OUTPUTS
 
 PATTERN_FAULT = 2
 EVENT_FAULT = 3
 OTHER_FAULT = 1
 
-OPTIONS = ("timestamp", "partition_by", "order_by", "type_column", "time_unit", "strategy", "ties", "after_match", "engine", "gpu_memory")
+OPTIONS = (
+    *("timestamp", "partition_by", "order_by", "type_column", "time_unit"),
+    *("strategy", "ties", "after_match", "engine", "gpu_memory", "algorithm"),
+)
 MATCH_OPTIONS = (*OPTIONS, "output", "max_matches")
 
 
@@ -70,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("pattern", type=Path, help="file with the query's text")
     explain.add_argument("events", type=Path, nargs="?", help="events whose columns the pattern is bound to")
     _add_options(explain)
+    explain.add_argument("--run", dest="running", action="store_true", help="run it, and say what was expected and what came")
     explain.set_defaults(run=_explain)
     return parser
 
@@ -84,6 +88,7 @@ def _add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--ties", choices=("strict", "position"), help="whether events of equal time are ordered")
     command.add_argument("--after-match", choices=AFTER_MATCH, help="which of the matches are kept (default: all)")
     command.add_argument("--engine", choices=ENGINES, help="where phase 1 runs (default: auto)")
+    command.add_argument("--algorithm", choices=ALGORITHMS, help="how matches are found (default: auto)")
     command.add_argument("--gpu-memory", metavar="SIZE", help="how much of a GPU's memory to use: bytes, or 8GB, 512MiB, …")
 
 
@@ -102,7 +107,7 @@ def _match(text: str, arguments: argparse.Namespace) -> None:
 
 
 def _explain(text: str, arguments: argparse.Namespace) -> None:
-    print(api.explain(text, arguments.events, **_given(arguments, OPTIONS)))
+    print(api.explain(text, arguments.events, run=arguments.running, **_given(arguments, OPTIONS)))
 
 
 def _writer(path: Path) -> Callable[[pa.Table, Path], None]:

@@ -170,6 +170,13 @@ def test_explain_prints_the_plan(pattern, events, capsys):
     assert "skip_till_next_match" in capsys.readouterr().out
 
 
+def test_explain_may_run_the_query(pattern, events, capsys):
+    assert main(["explain", str(pattern), str(events), *OPTIONS, "--run", "--algorithm", "nfab"]) == 0
+    assert "nfab in one batch of 4 events\n    took" in capsys.readouterr().out
+    assert main(["explain", str(pattern), "--run"]) == 2
+    assert "a query runs over events" in capsys.readouterr().err
+
+
 def test_explain_needs_no_events(pattern, capsys):
     assert main(["explain", str(pattern)]) == 0
     assert "SEQ" in capsys.readouterr().out
