@@ -114,8 +114,8 @@ FIGURES = (
         "Following all runs at once is faster than backtracking, which reads an event again for each run.",
         "The other way round, most for p1 and p3. A step of `backtracking`, and of `ses_automaton`, tries an event for a run; "
         "one of `nfab` offers an event to a run, or reads an event of a match back off the shared buffer, which is most of its "
-        "work here. In compiled code trying an event again costs less than that: the path that backtracking follows is the "
-        "match already. Rates stand under sase-1.",
+        "work here, where all matches are asked for. In compiled code trying an event again costs less than that: the path that "
+        "backtracking follows is the match already. Rates stand under sase-1.",
     ),
     Figure(
         "sase-4",
@@ -135,9 +135,9 @@ FIGURES = (
         COUNTED_TYPES,
         "events/s",
         "Merging runs that will select the same events is faster for all queries, most for those with many runs.",
-        "`nfab` merges runs, and so spends little on following them; but every match is read off the shared buffer event by "
-        "event, also to be counted, and these queries have many matches for their events. So no gain is left over "
-        "`backtracking`, which merges nothing; what both save by only counting is the cost of the result.",
+        "Matches are counted on `nfab`'s buffer without being read off it. p1's runs are one, and that gains; p3's, told apart by "
+        "their least price, are fewer than the starts, but an event costs more to offer to a run, with what has to be compared and "
+        "kept, than `backtracking` takes to try it for a start. p2's runs are short: reading and ordering the events is most of it.",
     ),
     Figure(
         "sase-6",
@@ -145,9 +145,9 @@ FIGURES = (
         COUNTED_BY_WINDOW,
         "events/s",
         "The longer the window, the more merging gains; for p1 and p2 more than for p3.",
-        "Matches are counted, not built; yet `nfab` counts by reading each off the buffer, so that the length of all matches, "
-        "not the number of runs, is its cost, and it falls behind as the window grows. `backtracking` counts a match as it "
-        "passes by. p2's runs are short, and what grows is the stream that the fixed cost of a call is spread over.",
+        "The same for p1: its runs are one, whatever the window, while `backtracking` follows one for each start in it. p3's are told "
+        "apart by their least price, of which a longer window holds more: merging leaves too few together to pay for itself. p2's runs "
+        "are short, and what grows is the stream that the fixed cost of a call is spread over.",
         growth=True,
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,7 +10,9 @@ import numpy as np
 
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.budget import BudgetExceeded
+from gpu_cep.engine.buffer_counts import counted_on_buffer, decided_by_paths
 from gpu_cep.engine.candidates import Windows, branch_windows, prune_windows
+from gpu_cep.engine.counting import sum_of
 from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.patterns import offsets
 from gpu_cep.engine.search import ConditionOverflow, Search
@@ -37,6 +40,7 @@ from gpu_cep_kernels.tables import (
     EVENTS,
     FINISHED,
     MATCHES,
+    ONCE,
     OUTPUT_FULL,
     OVERFLOWED,
     PATH_FULL,
@@ -55,8 +59,8 @@ from gpu_cep_kernels.tables import (
 
 # Offers of an event to a run, or steps back from an end, between two returns to Python: a long pass can be interrupted, its budget checked.
 _STEPS_PER_CALL = 1 << 20
-# Nodes, links and ends, and runs, that there is room for at first.
-_NODES, _RUNS = 1 << 12, 1 << 7
+# The fewest nodes, links and ends, and the runs, that there is room for at first.
+_FEWEST_NODES, _RUNS = 1 << 12, 1 << 7
 _PATH = 64
 # In so many parts a sample is traced, at least.
 _TRACED = 16
@@ -80,13 +84,12 @@ class Nfab:
         return matches
 
     def count_in(self, batch: Batch, shared: Windows) -> tuple[Indices, Indices]:
-        """The events at which matches start, and how many start at each."""
+        """Starts of matches, ascending, and the number of matches at each: all of a stream at its first one, where paths decide them."""
         grown = self._grow(batch, shared)
         with self.search.profile.stage("matching"):
-            totals = grown.count()
-        starts = np.flatnonzero(totals)
-        self.search.profile.add("matches", int(totals.sum()))
-        return starts + batch.low, totals[starts]
+            starts, totals = grown.count_paths() if decided_by_paths(self.search) else grown.count()
+        self.search.profile.add("matches", sum_of(totals))
+        return starts + batch.low, totals
 
     def sample(self, batch: Batch, windows: Windows, starts: Indices, end: int, offers: int) -> Indices:
         """How often the first events of the batch are offered to runs that begin at `starts`: [event, offers before it], for some events.
@@ -184,8 +187,21 @@ class _Pass:
                 capacity = min(2 * capacity, _LARGEST_OUTPUT)
         return concatenated(found, variables)
 
-    def count(self) -> Indices:
-        """The number of matches that start at each event of the batch."""
+    def count_paths(self) -> tuple[Indices, Indices]:
+        """The first start of a match in each stream that has one, and the number of its matches, none of which is read off."""
+        batch = self.batch
+        first, last = np.searchsorted(self.search.ordered.offsets, [batch.low, batch.high - 1], side="right")
+
+        def spend(matches: int, steps: int, start_of: Callable[[int], int]) -> None:
+            self.search.budget.spend(matches, 0, steps, lambda match: batch.low + start_of(match))
+
+        nodes, ends = int(self.state[NODES]), int(self.state[ENDS])
+        streams = int(last - first) + 1
+        buffer, matched = self.room.buffer, self.room.ends
+        return counted_on_buffer(buffer, matched, nodes, ends, self.earliest, self.windows.stream_end, streams, spend)
+
+    def count(self) -> tuple[Indices, Indices]:
+        """The events at which matches start, and how many start at each, by reading all matches off the buffer."""
         nothing = np.empty(0, np.int64)
         counts = np.empty((0, len(self.search.tables.pattern.order)), np.int32)
         totals = np.zeros(len(self.earliest), np.int64)
@@ -196,7 +212,8 @@ class _Pass:
             self._spend(run, int(run.state[MATCHES]), 0, output.starts)
             if status == PATH_FULL:
                 run, walk = deepened(run), deeper(walk)
-        return totals
+        starts = np.flatnonzero(totals)
+        return starts, totals[starts]
 
     def _enumerate(self, walk: Walk, run: Run, output: MatchTable, *, counting: bool) -> int:
         status = enumerate_paths(
@@ -269,7 +286,7 @@ def _new_pass(search: Search, batch: Batch, windows: Windows, starts: Indices) -
         conditions=conditions,
         reads=reads,
         scratch=new_run(1, tables.pattern, conditions),
-        room=_new_room(tables.pattern, conditions, _signature_words(tables.pattern, conditions, reads)),
+        room=_new_room(size, tables.pattern, conditions, _signature_words(tables.pattern, conditions, reads)),
         state=state,
     )
 
@@ -282,12 +299,15 @@ def _read_table(search: Search) -> ReadTable:
     listed = tables.conditions
     decides = np.zeros((len(found), len(listed.first) - 1), np.bool_)
     decides[listed.listed, np.repeat(np.arange(len(listed.first) - 1), np.diff(listed.first))] = True
+    once = np.zeros_like(decides)
+    once[np.repeat(np.arange(len(found)), np.diff(listed.part_first)), listed.variable] = listed.spread == ONCE
     return ReadTable(
         first=offsets([len(own) for own in found]),
         bank=flat[:, 0].copy(),
         column=flat[:, 1].copy(),
         role=flat[:, 2].copy(),
         decides=decides,
+        once=once,
         live=np.zeros(len(found), np.int64),
         open=np.zeros(len(tables.pattern.order), np.bool_),
     )
@@ -305,9 +325,10 @@ def _signature_words(pattern: PatternTable, conditions: Conditions, reads: ReadT
     return 2 * len(pattern.order) + 3 * len(reads.role) + int((1 + 4 * known).sum()) + 1
 
 
-def _new_room(pattern: PatternTable, conditions: Conditions, words: int) -> _Room:
-    variables, values = len(pattern.order), len(conditions.aggregates.step)
-    return _Room(new_buffer(_NODES), new_values(values, _NODES), new_ends(_NODES), new_runs(_RUNS, variables, words))
+def _new_room(size: int, pattern: PatternTable, conditions: Conditions, words: int) -> _Room:
+    """Room for a node, a link and an end for each of `size` events, if not more; what is not written takes no memory."""
+    variables, values, nodes = len(pattern.order), len(conditions.aggregates.step), max(size, _FEWEST_NODES)
+    return _Room(new_buffer(nodes), new_values(values, nodes), new_ends(nodes), new_runs(_RUNS, variables, words))
 
 
 def _more_runs(runs: MergedRuns, state: Indices) -> MergedRuns:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gpu_cep_kernels.jit import exact_product, rule
 from gpu_cep_kernels.rules import UNBOUNDED, following
-from gpu_cep_kernels.running import is_null
+from gpu_cep_kernels.running import COUNT_EVENTS, COUNT_FLOATS, COUNT_INTS, is_null
 from gpu_cep_kernels.tables import ONCE, PAIRWISE, SINGLY, Flags, Floats, Ints
 
 # The bank that a read of a condition is from.
@@ -53,7 +53,8 @@ class ReadTable(NamedTuple):
     """What conditions read: condition c the columns ``column[k]`` of the banks ``bank[k]`` at the roles ``role[k]``.
 
     k runs from ``first[c]`` to ``first[c + 1]``. ``decides[c, v]`` says whether
-    c is listed for variable v; `live` and `open` are scratch, a number for each
+    c is listed for variable v, and ``once[c, v]`` whether v's further events
+    then do not matter; `live` and `open` are scratch, a number for each
     condition and for each variable.
     """
 
@@ -62,6 +63,7 @@ class ReadTable(NamedTuple):
     bank: Ints
     column: Ints
     decides: Flags
+    once: Flags
     live: Ints
     open: Flags
 
@@ -133,20 +135,29 @@ def _sign_role(r: int, c: int, role: int, event: int, place: int, conditions: An
 
 @rule
 def _sign_aggregates(r: int, u: int, place: int, conditions: Any, run: Any, runs: Any) -> int:
-    """Write what is known of the events of u."""
-    values, node = run.aggregates, runs.last[r, u]
+    """Write what is known of the events of u: a count, or a value and whether there is one, or whether it overflowed."""
+    values, node, step = run.aggregates, runs.last[r, u], conditions.aggregates.step
     for k in range(conditions.aggregates.first[u], conditions.aggregates.first[u + 1]):
-        place = _sign(r, values.counts[k, node], place, runs)
-        place = _sign(r, values.ints[k, node], place, runs)
-        place = _sign_float(r, values.floats[k, node], place, runs)
+        counts = step[k] == COUNT_EVENTS or step[k] == COUNT_INTS or step[k] == COUNT_FLOATS
+        number = values.counts[k, node]
+        place = _sign(r, number if counts else min(number, 1), place, runs)
+        if not counts:
+            place = _sign(r, values.ints[k, node], place, runs)
+            place = _sign_float(r, values.floats[k, node], place, runs)
     return place
+
+
+@rule
+def _may_decide(r: int, c: int, v: int, reads: Any, runs: Any) -> bool:
+    """Whether a further event of v may decide condition c in run r."""
+    return bool(reads.open[v] and reads.decides[c, v] and not (reads.once[c, v] and runs.bound[r, v] > 0))
 
 
 @rule
 def _sign_part(r: int, c: int, g: int, place: int, pattern: Any, conditions: Any, reads: Any, run: Any, runs: Any) -> int:
     """Write what part g of condition c will read of the events that its variable binds."""
     table, u = conditions.table, conditions.table.variable[g]
-    own = 1 if reads.open[u] and reads.decides[c, u] else 0
+    own = 1 if _may_decide(r, c, u, reads, runs) else 0
     others = reads.live[c] > own
     last = run.event[runs.last[r, u]]
     spread = table.spread[g]
@@ -154,7 +165,8 @@ def _sign_part(r: int, c: int, g: int, place: int, pattern: Any, conditions: Any
         # each of its events counts: only the very same ones will do
         place = _sign(r, runs.last[r, u], place, runs)
     elif spread != SINGLY or others:
-        place = _sign_role(r, c, table.each[g], last, place, conditions, reads, runs)
+        # as the current event of u, c reads the one to come, unless another variable decides
+        place = _sign_role(r, c, table.each[g] if others else -1, last, place, conditions, reads, runs)
         place = _sign_role(r, c, table.previous[g], last, place, conditions, reads, runs)
         place = _sign_role(r, c, table.end[g], last, place, conditions, reads, runs)
         if table.previous[g] >= 0 or table.end[g] >= 0:
@@ -173,7 +185,8 @@ def _look_ahead(r: int, pattern: Any, conditions: Any, reads: Any, runs: Any) ->
         reads.open[v] = not closed
         if not closed:
             for k in range(conditions.table.first[v], conditions.table.first[v + 1]):
-                reads.live[conditions.table.listed[k]] += 1
+                c = conditions.table.listed[k]
+                reads.live[c] += 1 if _may_decide(r, c, v, reads, runs) else 0
 
 
 @rule

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
+from gpu_cep.engine.buffer_counts import counted_on_buffer
 
 CHOICE = random.Random(3)
 
@@ -71,6 +72,87 @@ def test_paths_longer_than_the_first_room():
 def test_more_runs_than_the_first_room():
     events = stream("A" * 300 + "B" * 20, x=range(320))
     assert both(events, "SEQ(A a, B b) WHERE a.x % 7 = b.x % 7").num_rows > 500
+
+
+def counted(events, pattern, strategy="skip_till_any_match", **options):
+    """How many matches NFA^b counts, and the steps it takes to count them when all runs have been followed."""
+    spent = []
+    with patch("gpu_cep.engine.nfab.counted_on_buffer", lambda *given: counted_on_buffer(*given[:-1], noting(given[-1], spent))):
+        found = cep.match(events, f"PATTERN {pattern}", strategy=strategy, algorithm="nfab", output="count", **options)
+    return sum(found["count"].to_pylist()), sum(spent)
+
+
+def noting(spend, spent):
+    def noted(matches, steps, start_of):
+        spent.append(steps)
+        spend(matches, steps, start_of)
+
+    return noted
+
+
+def test_counting_takes_no_step_for_a_match():
+    """2**60 - 1 matches, each a path of 61 nodes at most."""
+    number, steps = counted(stream("A" * 60 + "B"), "SEQ(A a+, B b)")
+    assert number == 2**60 - 1
+    assert steps < 1_000
+
+
+def test_counting_is_linear_where_windows_slide_over_one_run():
+    """Each start's match is as long as the window; what all starts have in common is passed over."""
+    events = stream("AXXXX" * 400, x=range(2_000))
+    for window in (50, 500):
+        number, steps = counted(events, f"SEQ(A a, v+, X b) WHERE b.x % 50 = 49 AND v.x > 0 WITHIN {window}", "skip_till_next_match")
+        assert number >= 400
+        assert steps < 20 * 2_000
+
+
+@pytest.mark.parametrize("strategy", ["skip_till_next_match", "skip_till_any_match", "strict_contiguity", "partition_contiguity"])
+def test_counts_where_windows_slide_over_merged_runs(strategy):
+    """Each count is that of the matches found, by streams, with a stack of sums that must grow."""
+    kinds, keys = CHOICE.choices("AABX", k=1_500), CHOICE.choices(range(3), k=1_500)
+    events = stream(kinds, x=CHOICE.choices(range(5), k=1_500), k=keys)
+    for pattern in (
+        "SEQ(A a, B b{1,2}) WITHIN 9",
+        "SEQ(A a{1,2}, B b) WHERE prev(a.x) <= a.x WITHIN 12",
+        "SEQ(A a, A b+, B c) WHERE a.x <= b.x WITHIN 10",
+        "AND(A a+, B b) WITHIN 5 EVENTS",
+    ):
+        found = cep.match(events, f"PATTERN {pattern}", strategy=strategy, partition_by="k", algorithm="ses_automaton", output="count")
+        with patch("gpu_cep.engine.buffer_counts._HEIGHT", 1):
+            again = cep.match(events, f"PATTERN {pattern}", strategy=strategy, partition_by="k", algorithm="nfab", output="count")
+        assert again.equals(found)
+        assert sum(found["count"].to_pylist()) > 0
+
+
+def test_more_matches_than_64_bits_count():
+    events = stream("A" * 70 + "B")
+    with pytest.raises(cep.MatchLimitExceeded, match="does not fit a 64-bit count"):
+        counted(events, "SEQ(A a+, B b)")
+
+
+def test_few_matches_of_many_paths_are_counted():
+    """All but the paths from the first start have left the window: their number does not fit, and is not asked for."""
+    events = stream("A" + "B" * 70 + "C", x=[0] + [1] * 70 + [0])
+    # the window of C holds the last two B only
+    short = events.set_column(0, "ts", pa.array([0, *range(1, 71), 71]))
+    number, _ = counted(short, "SEQ(AND(A a+, B b+), C c) WITHIN 2")
+    assert number == 0
+    number, _ = counted(short, "SEQ(B b+, C c) WITHIN 3")
+    assert number == 7
+
+
+def test_a_negation_or_a_condition_of_the_end_is_judged_match_by_match():
+    events = stream("ABXBAB", x=range(6))
+    for pattern in ("SEQ(A a, NOT(X x), B b)", "SEQ(A a, B b+) WHERE count(b) < 2", "SEQ(A a+, B b) WHERE last(a.x) < b.x"):
+        found = both(events, pattern)
+        counts = cep.match(events, f"PATTERN {pattern}", strategy="skip_till_any_match", algorithm="nfab", output="count")
+        assert counts["count"].to_pylist() == [found.num_rows]
+
+
+def test_bounds_on_matches_name_where_the_counted_ones_begin():
+    events = stream("XAAABBB")
+    with pytest.raises(cep.MatchLimitExceeded, match="more than max_matches=3 matches, in the window that starts at ts=1"):
+        counted(events, "SEQ(A a, B b)", max_matches=3)
 
 
 def test_a_buffer_that_does_not_fit():

@@ -21,6 +21,7 @@ ELF = b"\x7fELF"
 MOST_REGISTERS = 80
 # One thread runs a whole search, or a program: their registers are recorded (benchmarks/results/kernel-resources.md), not bounded.
 SEARCHES = {
+    "count_buffer",
     "count_matches",
     "enumerate_chain",
     "enumerate_matches",

@@ -22,11 +22,24 @@ from gpu_cep.testing.kernel_cases.tables import (
     negation_table,
     pattern_table,
 )
+from gpu_cep_kernels.buffer_counts import count_buffer, mark_ends, merge_cells, new_stack, new_sums, new_totals
 from gpu_cep_kernels.buffer_paths import enumerate_paths, new_walk
 from gpu_cep_kernels.match_buffer import new_buffer, new_ends
 from gpu_cep_kernels.merged_runs import FLOATS, INTS, ReadTable, new_runs
-from gpu_cep_kernels.nfab import ENDS, FAULT, FREE, PASS_STATE, Pass, grow_runs
-from gpu_cep_kernels.tables import ANY, BY_FLOATS, BY_INTS, CONTIGUOUS, NEXT, Conditions, EventTable, MatchTable, ProgramTable, new_run
+from gpu_cep_kernels.nfab import ENDS, FAULT, FREE, NODES, PASS_STATE, Pass, grow_runs
+from gpu_cep_kernels.tables import (
+    ANY,
+    BY_FLOATS,
+    BY_INTS,
+    CONTIGUOUS,
+    NEXT,
+    ONCE,
+    Conditions,
+    EventTable,
+    MatchTable,
+    ProgramTable,
+    new_run,
+)
 
 _PATTERN = pattern_table((1, 1, 1), ((1, 1), (1, 2), (1, 1)))
 _BANKS = {"load_int": INTS, "load_float": FLOATS}
@@ -47,12 +60,15 @@ def _read_table(variables: int, conditions: Sequence[Condition], judged: Conditi
     decides = np.zeros((len(conditions), variables), np.bool_)
     for v in range(variables):
         decides[judged.table.listed[judged.table.first[v] : judged.table.first[v + 1]], v] = True
+    once = np.zeros_like(decides)
+    once[np.repeat(np.arange(len(conditions)), np.diff(judged.table.part_first)), judged.table.variable] = judged.table.spread == ONCE
     return ReadTable(
         first=places_of(np.array([len(own) for own in found])),
         role=flat[:, 2].copy(),
         bank=flat[:, 0].copy(),
         column=flat[:, 1].copy(),
         decides=decides,
+        once=once,
         live=np.zeros(len(conditions), np.int64),
         open=np.zeros(len(_PATTERN.order), np.bool_),
     )
@@ -99,6 +115,32 @@ def _paths(size: int, random: Random, slots: int, counting: bool = False, steps:
     return Call(1, (number, earliest, counting, steps, *inputs, new_walk(_DEPTH), run, output))
 
 
+def _grown(size: int, random: Random, slots: int, **given: Any) -> tuple[Any, ...]:
+    """The arguments of a pass that has taken all events."""
+    call = _growth(size, random, slots, **given)
+    grow_runs(*call.arguments)
+    return call.arguments
+
+
+def _marked(size: int, random: Random, slots: int, **given: Any) -> Call:
+    work = _grown(size, random, slots, **given)[-1]
+    return Call(1, (int(work.state[ENDS]), work.buffer, work.ends, np.full(int(work.state[NODES]), -1)))
+
+
+def _merged(size: int, random: Random, slots: int, **given: Any) -> Call:
+    work = _grown(size, random, slots, **given)[-1]
+    return Call(1, (work.buffer, new_sums(int(work.state[NODES])).same))
+
+
+def _counted(size: int, random: Random, slots: int, steps: int = 1 << 12, height: int = _DEPTH, **given: Any) -> Call:
+    _, earliest, stream_end, *_, work = _grown(size, random, slots, **given)
+    nodes = int(work.state[NODES])
+    last_start, sums = np.full(nodes, -1), new_sums(nodes)
+    mark_ends(int(work.state[ENDS]), work.buffer, work.ends, last_start)
+    merge_cells(work.buffer, sums.same)
+    return Call(1, (earliest, stream_end, last_start, steps, work.buffer, sums, new_stack(height), new_totals(max(size, 1))))
+
+
 NFAB_CASES: tuple[KernelCase, ...] = (
     *cases(
         grow_runs,
@@ -127,5 +169,20 @@ NFAB_CASES: tuple[KernelCase, ...] = (
             "finally": {"strategy": ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
         },
         ("walk", "run", "matches"),
+    ),
+    *cases(mark_ends, _marked, {"next": {}, "any": {"strategy": ANY}}, ("last_start",)),
+    *cases(merge_cells, _merged, {"next": {}, "any": {"strategy": ANY}}, ("same",)),
+    *cases(
+        count_buffer,
+        _counted,
+        {
+            "next": {},
+            "any": {"strategy": ANY},
+            "contiguous": {"strategy": CONTIGUOUS},
+            "iterated": {"strategy": ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS},
+            "interrupted": {"strategy": ANY, "steps": 20},
+            "low": {"strategy": ANY, "height": 2},
+        },
+        ("sums", "stack", "totals"),
     ),
 )
