@@ -23,7 +23,7 @@ def reads_directly(plan: Plan, tables: MatcherTables) -> bool:
     pattern = tables.pattern
     quantifiers = zip(pattern.minimum, pattern.maximum, strict=True)
     return (
-        plan.query.strategy == "skip_till_next_match"
+        plan.strategy == "skip_till_next_match"
         and "chain" in plan.steps
         and not (tables.branch.conditions or tables.branch.negations)
         and all(minimum == 1 and maximum in (1, UNBOUNDED) for minimum, maximum in quantifiers)

@@ -152,7 +152,7 @@ class _Pass:
 
     def _advance(self, end: int, offers: int) -> int:
         """Take events before `end`, with little more than so many offers to runs, and make room for more; returns why it stopped."""
-        tables, strategy = self.search.tables, STRATEGY[self.search.plan.query.strategy]
+        tables, strategy = self.search.tables, STRATEGY[self.search.plan.strategy]
         buffer, aggregates, ends, runs = self.room
         scratch = self.scratch._replace(event=buffer.event, bound_to=buffer.bound_to, earlier=buffer.earlier, aggregates=aggregates)
         status = grow_runs(

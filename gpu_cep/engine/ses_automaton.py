@@ -141,7 +141,7 @@ class SesAutomaton:
         search, tables = self.search, self.search.tables
         events = search.events(batch, windows)
         status = enumerate_matches(
-            starts, ends, events, tables.pattern, search.conditions(batch), search.negations, STRATEGY[search.plan.query.strategy],
+            starts, ends, events, tables.pattern, search.conditions(batch), search.negations, STRATEGY[search.plan.strategy],
             counting, steps, run, output,
         )  # fmt: skip
         if status == OVERFLOWED:

@@ -88,6 +88,8 @@ def _plan_lines(plan: Plan, bulk: str) -> Iterator[str]:
     """The plan, step by step, each with where it runs; `bulk` is where phase 1 does."""
     query = plan.query
     yield f"strategy   {query.strategy}, ties {query.ties}, window {_window(query)}, after_match {plan.settings.after_match}"
+    if plan.strategy != query.strategy:
+        yield f"followed   {plan.strategy}: it finds the same matches of this query (thesis Thm. 6.3)"
     derived = f", derived keys {_columns(query, plan.derived)}" if plan.derived else ""
     yield f"streams    {_columns(query, query.partition_by) or 'one'}{derived}"
     yield f"properties (phase 1, in bulk, {bulk})"

@@ -12,7 +12,7 @@ from gpu_cep.analysis.bound import Bound, BoundQuery
 from gpu_cep.plan.programs import Leaf, Program
 from gpu_cep.plan.settings import Settings
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +169,8 @@ class ReturnProgram:
 class Plan:
     """How a query is answered.
 
+    `strategy` is that by which matches are sought: the query's, or one that
+    finds the same (:mod:`gpu_cep.plan.robustness`).
     `contenders` are the algorithms of which each batch of events takes one,
     `stream_keys` are the columns that split the events into streams
     (`partition_by`, and the derived keys where partitioning by them is
@@ -182,6 +184,7 @@ class Plan:
     query: BoundQuery
     settings: Settings
     contenders: tuple[str, ...]
+    strategy: str
     properties: tuple[Property, ...]
     branches: tuple[PlannedBranch, ...]
     layout: BankLayout

@@ -8,6 +8,7 @@ from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.properties import plan_properties
 from gpu_cep.plan.relationships import plan_branches, plan_dictionaries
 from gpu_cep.plan.returns import plan_return
+from gpu_cep.plan.robustness import followed_strategy
 from gpu_cep.plan.settings import Settings, check_settings
 
 CONTIGUOUS = ("strict_contiguity", "partition_contiguity")
@@ -29,6 +30,7 @@ def plan(query: BoundQuery, settings: Settings) -> Plan:
         query=query,
         settings=settings,
         contenders=tuple(algorithm.name for algorithm in contenders),
+        strategy=followed_strategy(query, derived),
         properties=plan_properties(query),
         branches=branches,
         layout=layout,
