@@ -58,14 +58,14 @@ def label_graph(plan: Plan, ordered: OrderedEvents, own: TimeSlice) -> Graph | N
     # what refuses most queries costs least
     if not unites_disjointly(plan) or any(branch_states(plan, branch, tied=False) is None for branch in plan.branches):
         return None
-    windows = _windows(plan, ordered, own)
+    windows = graph_windows(plan, ordered, own)
     spaces = [(branch, branch_states(plan, branch, bool(windows.after.size))) for branch in plan.branches]
     graphs = [_branch_graph(ordered, windows, branch, space) for branch, space in spaces if space is not None]
-    return _joined(graphs) if len(graphs) == len(spaces) else None
+    return joined(graphs) if len(graphs) == len(spaces) else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Windows:
+class GraphWindows:
     """For each event the first one whose window holds it, and whether a match may start at it; `after` is empty without ties."""
 
     after: npt.NDArray[np.int32]
@@ -73,7 +73,7 @@ class _Windows:
     starting: Flags
 
 
-def _windows(plan: Plan, ordered: OrderedEvents, own: TimeSlice) -> _Windows:
+def graph_windows(plan: Plan, ordered: OrderedEvents, own: TimeSlice) -> GraphWindows:
     size = len(ordered.times)
     events = np.arange(size)
     stream_end, after, ends = np.empty(size, np.int32), np.empty(size + 1, np.int32), np.empty(size, np.int32)
@@ -82,10 +82,10 @@ def _windows(plan: Plan, ordered: OrderedEvents, own: TimeSlice) -> _Windows:
     window_ends(0, size, events, events, clock, stream_end, length, ends)
     untied = plan.query.ties == "position" or ties == 0
     earliest = np.searchsorted(ends, events, side="right").astype(np.int64)
-    return _Windows(after[:0] if untied else after, earliest, own.holds(ordered.times))
+    return GraphWindows(after[:0] if untied else after, earliest, own.holds(ordered.times))
 
 
-def _branch_graph(ordered: OrderedEvents, windows: _Windows, branch: PlannedBranch, space: StateSpace) -> Graph:
+def _branch_graph(ordered: OrderedEvents, windows: GraphWindows, branch: PlannedBranch, space: StateSpace) -> Graph:
     groups = _group_table(ordered, branch, space)
     number, room = len(groups.variable), int(groups.base[-1])
     widest = int(np.diff(groups.source_first).max(initial=0))
@@ -104,7 +104,7 @@ def _branch_graph(ordered: OrderedEvents, windows: _Windows, branch: PlannedBran
     return _compacted(windows, groups, nodes, useful)
 
 
-def _compacted(windows: _Windows, groups: GroupTable, nodes: NodeTable, useful: Flags) -> Graph:
+def _compacted(windows: GraphWindows, groups: GroupTable, nodes: NodeTable, useful: Flags) -> Graph:
     """The useful nodes, renumbered; what precedes them is useful, too."""
     number = offsets(useful.astype(np.int64))
     group = np.repeat(np.arange(len(groups.variable)), np.diff(groups.base))[useful]
@@ -161,7 +161,7 @@ def _scope(space: StateSpace, state: int, source: int) -> int | None:
     return TIED if state == source else None
 
 
-def _joined(graphs: list[Graph]) -> Graph:
+def joined(graphs: list[Graph]) -> Graph:
     """Several graphs as one that has the paths of all."""
     before = offsets([len(graph.event) for graph in graphs])
     groups = offsets([int(graph.group.max(initial=NONE)) + 1 for graph in graphs])

@@ -18,8 +18,9 @@ from gpu_cep.engine.patterns import offsets
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep.engine.ses_automaton import STRATEGY
 from gpu_cep.plan.plan import PlannedCondition
+from gpu_cep_kernels.buffer_counts import mark_ends
 from gpu_cep_kernels.buffer_paths import Walk, deeper, enumerate_paths, new_walk
-from gpu_cep_kernels.match_buffer import MatchBuffer, MatchEnds, new_buffer, new_ends
+from gpu_cep_kernels.match_buffer import LINKED, MatchBuffer, MatchEnds, new_buffer, new_ends
 from gpu_cep_kernels.merged_runs import FLOATS, INTS, VECTORS, MergedRuns, ReadTable, new_runs
 from gpu_cep_kernels.nfab import (
     ACTIVE,
@@ -77,7 +78,7 @@ class Nfab:
 
     def find_in(self, batch: Batch, shared: Windows) -> Matches:
         """The matches that start in the batch, in order of first event, last event and bindings."""
-        grown = self._grow(batch, shared)
+        grown = _grown(self.search, batch, shared)
         with self.search.profile.stage("matching"):
             matches = grown.matches().sorted_by_starts(batch.low, batch.own)
         self.search.profile.add("matches", len(matches))
@@ -85,7 +86,7 @@ class Nfab:
 
     def count_in(self, batch: Batch, shared: Windows) -> tuple[Indices, Indices]:
         """Starts of matches, ascending, and the number of matches at each: all of a stream at its first one, where paths decide them."""
-        grown = self._grow(batch, shared)
+        grown = _grown(self.search, batch, shared)
         with self.search.profile.stage("matching"):
             starts, totals = grown.count_paths() if decided_by_paths(self.search) else grown.count()
         self.search.profile.add("matches", sum_of(totals))
@@ -96,17 +97,48 @@ class Nfab:
 
         As many as little more than so many `offers` suffice for, and none from `end` on.
         """
-        return _new_pass(self.search, batch, windows, starts).trace(end, offers)
+        return _new_pass(self.search, batch, windows, starts, None).trace(end, offers)
 
-    def _grow(self, batch: Batch, shared: Windows) -> _Pass:
-        search = self.search
-        windows = branch_windows(shared, search.ordered, batch, search.tables, search.own, search.profile)
-        candidates = prune_windows(search.plan, windows, search.tables, search.profile)
-        grown = _new_pass(search, batch, windows, candidates.starts)
-        with search.profile.stage("matching"):
-            grown.run()
-        search.profile.add("nodes", int(grown.state[NODES]))
-        return grown
+
+class BufferTooLarge(Exception):
+    """The buffer of a pass has more nodes than were asked for."""
+
+
+class GrownBuffer(NamedTuple):
+    """The buffer of a batch: matches end at the nodes `ends`, at ``ends[k]`` those that begin at ``last_start[k]`` or earlier."""
+
+    buffer: MatchBuffer
+    ends: Indices
+    last_start: Indices
+
+
+def grown_buffer(search: Search, batch: Batch, shared: Windows, most_nodes: int) -> GrownBuffer:
+    """The buffer once all events of the batch are taken.
+
+    Raises
+    ------
+    BufferTooLarge
+        It has more than `most_nodes`, and the fewest that there is room for.
+    """
+    grown = _grown(search, batch, shared, most_nodes)
+    nodes = int(grown.state[NODES])
+    last_start = np.full(nodes, -1)
+    mark_ends(int(grown.state[ENDS]), grown.room.buffer, grown.room.ends, last_start)
+    ends = np.flatnonzero(last_start >= 0)
+    # links are numbered apart from nodes
+    links = int(grown.state[LINKS])
+    buffer = MatchBuffer(*(array[: links if name in LINKED else nodes] for name, array in grown.room.buffer._asdict().items()))
+    return GrownBuffer(buffer, ends, last_start[ends])
+
+
+def _grown(search: Search, batch: Batch, shared: Windows, most_nodes: int | None = None) -> _Pass:
+    windows = branch_windows(shared, search.ordered, batch, search.tables, search.own, search.profile)
+    candidates = prune_windows(search.plan, windows, search.tables, search.profile)
+    grown = _new_pass(search, batch, windows, candidates.starts, most_nodes)
+    with search.profile.stage("matching"):
+        grown.run()
+    search.profile.add("nodes", int(grown.state[NODES]))
+    return grown
 
 
 class _Room(NamedTuple):
@@ -120,7 +152,7 @@ class _Room(NamedTuple):
 
 @dataclass
 class _Pass:
-    """One batch's pass: `room` and `state` say how far it has come."""
+    """One batch's pass: `room` and `state` say how far it has come; `most_nodes` bounds its buffer, if that is to be bounded."""
 
     search: Search
     batch: Batch
@@ -133,6 +165,7 @@ class _Pass:
     scratch: Run
     room: _Room
     state: Indices
+    most_nodes: int | None
 
     def run(self) -> None:
         """Take all events."""
@@ -253,6 +286,8 @@ class _Pass:
         state = self.state
         most = (int(state[ACTIVE]) + 1) * runs.bound.shape[1]
         if state[NODES] + most > len(buffer.event) or state[LINKS] + most > len(buffer.node):
+            if self.most_nodes is not None and len(buffer.event) > self.most_nodes:
+                raise BufferTooLarge
             buffer = MatchBuffer(*(doubled(array) for array in buffer))
             aggregates = AggregateValues(*(doubled(array, 1) for array in aggregates))
         if state[ENDS] + most + state[ACTIVE] > len(ends.node):
@@ -266,7 +301,7 @@ class _Pass:
             raise BudgetExceeded(self._current, f"the runs and the match buffer of nfab take more than {memory}; use a narrower pattern")
 
 
-def _new_pass(search: Search, batch: Batch, windows: Windows, starts: Indices) -> _Pass:
+def _new_pass(search: Search, batch: Batch, windows: Windows, starts: Indices, most_nodes: int | None) -> _Pass:
     tables = search.tables
     size = windows.occurrence.shape[1] - 2
     events = np.arange(size)
@@ -288,6 +323,7 @@ def _new_pass(search: Search, batch: Batch, windows: Windows, starts: Indices) -
         scratch=new_run(1, tables.pattern, conditions),
         room=_new_room(size, tables.pattern, conditions, _signature_words(tables.pattern, conditions, reads)),
         state=state,
+        most_nodes=most_nodes,
     )
 
 

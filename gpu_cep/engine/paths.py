@@ -10,11 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep.engine.path_sums import path_cells, sum_paths
+
 Ints = npt.NDArray[np.int64]
 Objects = npt.NDArray[Any]
 
 # Starts of sliding windows that are counted at a time: each takes a row of large numbers.
 _ROWS = 1 << 12
+# With more groups than these, numbers of paths are not carried for all of them from event to event.
+_MOST_GROUPS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +130,23 @@ def count_paths(graph: PathGraph) -> int:
     """
     in_trees = graph.group < 0
     total = int(np.count_nonzero(graph.earliest[in_trees] >= 0))
+    if len(np.unique(graph.group)) > _MOST_GROUPS:
+        return total + _count_sums(graph, np.flatnonzero(~in_trees & (graph.earliest >= 0)))
     order = np.lexsort([graph.group, graph.event, graph.stream])
     order = order[~in_trees[order]]
     borders = np.flatnonzero(np.diff(graph.stream[order])) + 1
     lists = _Lists.of(graph)
     return total + sum(_count_stream(lists, nodes.tolist()) for nodes in np.split(order, borders) if len(nodes))
+
+
+def _count_sums(graph: PathGraph, ends: Ints) -> int:
+    """The matches that end at the nodes `ends`: none of a tree."""
+    borders = np.concatenate([[True], (np.diff(graph.group) != 0) | (np.diff(graph.stream) != 0)])
+    group_first = np.flatnonzero(borders)[np.cumsum(borders) - 1]
+    ranges = graph.range_offsets, graph.range_first, graph.range_last
+    cells = path_cells(group_first, graph.event, graph.start, graph.latest, _reach(graph), *ranges)
+    ends = ends[np.lexsort([graph.earliest[ends], graph.stream[ends]])]
+    return sum_paths(cells, list(zip(ends.tolist(), graph.earliest[ends].tolist(), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

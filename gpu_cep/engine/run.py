@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.batches import Batch, cut_batches
 from gpu_cep.engine.budget import Budget, BudgetExceeded, memory_for_results
+from gpu_cep.engine.buffer_graph import buffer_graph, may_share_buffer, united
 from gpu_cep.engine.choice import bytes_per_event, choose_engine
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.compressed import node_table
@@ -128,7 +130,7 @@ def _matches(run: Run, first: PhaseOne) -> Matches:
     """All matches, grouped by first event."""
     if first.found is not None:
         return first.found
-    return concatenated(_each_batch(run, first, lambda matcher: matcher.find), len(run.plan.query.positives))
+    return concatenated(_each_batch(run, first.ordered, _matcher(run, first.ordered).find), len(run.plan.query.positives))
 
 
 def _graph(run: Run, first: PhaseOne) -> Graph | None:
@@ -137,20 +139,24 @@ def _graph(run: Run, first: PhaseOne) -> Graph | None:
     if settings.output != "compressed" or settings.after_match != "all":
         return None
     with run.profile.stage("graph"):
-        return label_graph(run.plan, first.ordered, run.own)
+        graph = label_graph(run.plan, first.ordered, run.own)
+    if graph is None and run.own == WHOLE and may_share_buffer(run.plan):
+        found = _each_batch(run, first.ordered, partial(buffer_graph, searches(run, first.ordered)))
+        graph = united(run.plan, first.ordered, found)
+    return graph
 
 
 def _counts(run: Run, first: PhaseOne) -> list[tuple[Indices, Indices]]:
     """How many matches there are, in parts, as :meth:`Matcher.count` gives them."""
     if first.counted is not None:
         return [first.counted]
-    return _each_batch(run, first, lambda matcher: matcher.count)
+    return _each_batch(run, first.ordered, _matcher(run, first.ordered).count)
 
 
-def _each_batch(run: Run, first: PhaseOne, action: Callable[[Matcher], Callable[[Batch], Result]]) -> list[Result]:
-    plan, columns, ordered = run.plan, run.columns, first.ordered
+def _each_batch(run: Run, ordered: OrderedEvents, found_in: Callable[[Batch], Result]) -> list[Result]:
+    plan, columns, before = run.plan, run.columns, run.budget.steps
     try:
-        parts = spread(action(_matcher(run, ordered)), cut_batches(plan, ordered), run.threads)
+        parts = spread(found_in, cut_batches(plan, ordered), run.threads)
     except BudgetExceeded as exceeded:
         window = window_name(plan, columns, int(ordered.rows[exceeded.start]))
         raise MatchLimitExceeded(f"{exceeded.reason}, in {window}") from None
@@ -159,7 +165,7 @@ def _each_batch(run: Run, first: PhaseOne, action: Callable[[Matcher], Callable[
         raise EventError(f"{failure(overflow.condition.program)} in {overflow.condition.text}, in {window}") from None
     # where no event was left to match, too
     run.profile.add("matches", 0)
-    run.profile.add("steps", run.budget.steps)
+    run.profile.add("steps", run.budget.steps - before)
     return parts
 
 

@@ -27,6 +27,7 @@ _STEPS = {
 _BY_STATES = "from the states of the pattern, in time linear in the events: no match is enumerated"
 _TREES = "the cheapest of all trees"
 _GROWN_TREE = "one variable after the other from the rarest on, at the least cost each time"
+_BY_RUNS = "from the runs of nfab, where paths through them are the matches, else from the matches, one by one"
 _BY_MATCHES = "from the matches, one by one"
 
 
@@ -106,7 +107,15 @@ def _plan_lines(plan: Plan, bulk: str) -> Iterator[str]:
     if "join_tree" in plan.contenders:
         yield f"joins      {_joins(plan.branches[0])}"
     if plan.settings.output in ("count", "compressed"):
-        yield f"{plan.settings.output:<10} {_BY_STATES if decided_by_states(plan) else _BY_MATCHES}"
+        yield f"{plan.settings.output:<10} {_source(plan)}"
+
+
+def _source(plan: Plan) -> str:
+    """What a count or a compressed result is made from."""
+    if decided_by_states(plan) and plan.algorithm != "nfab":
+        return _BY_STATES
+    merged = plan.algorithm == "nfab" or (plan.settings.output == "compressed" and plan.strategy != "robust_skip_till_next_match")
+    return _BY_RUNS if merged and plan.settings.after_match == "all" else _BY_MATCHES
 
 
 def _algorithm_lines(plan: Plan) -> Iterator[str]:

@@ -169,9 +169,9 @@ class ReturnProgram:
 class Plan:
     """How a query is answered.
 
+    `contenders` are the algorithms of which each batch of events takes one,
     `strategy` is that by which matches are sought: the query's, or one that
     finds the same (:mod:`gpu_cep.plan.robustness`).
-    `contenders` are the algorithms of which each batch of events takes one,
     `stream_keys` are the columns that split the events into streams
     (`partition_by`, and the derived keys where partitioning by them is
     on), `derived` those of them that must not be NULL. `properties` decide

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.jit import rule
+from gpu_cep_kernels.jit import rule, sequential
 from gpu_cep_kernels.tables import Flags, Ints
 
 
@@ -40,6 +40,10 @@ class MatchBuffer(NamedTuple):
     floor: Ints
     node: Ints
     next_link: Ints
+
+
+# What the buffer has one of for each link.
+LINKED = ("node", "next_link")
 
 
 class MatchEnds(NamedTuple):
@@ -115,3 +119,17 @@ def add_sibling(n: int, head: int, buffer: Any) -> None:
     buffer.sibling[n] = head
     buffer.reach[n] = max(buffer.latest[n], buffer.reach[head])
     buffer.floor[n] = min(buffer.floor[n], buffer.floor[head])
+
+
+@sequential
+def mark_used_nodes(buffer: MatchBuffer, used: Any, run_used: Any) -> None:
+    """``used[n]``: paths through node n lead to an end. At first the ends are marked; `run_used` is scratch, false at first."""
+    for back in range(used.size):
+        n = used.size - 1 - back
+        used[n] = used[n] or run_used[n]
+        if run_used[n] and buffer.sibling[n] >= 0:
+            run_used[buffer.sibling[n]] = True
+        k = buffer.link[n] if used[n] else -1
+        while k >= 0:
+            run_used[buffer.node[k]] = True
+            k = buffer.next_link[k]

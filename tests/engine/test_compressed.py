@@ -9,7 +9,7 @@ import pyarrow.compute
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine import paths
+from gpu_cep.engine import buffer_graph, paths
 from gpu_cep.engine.results import result_schema
 
 ANY = {"strategy": "skip_till_any_match"}
@@ -99,12 +99,59 @@ def test_nothing_found(pattern):
         assert (found.count(), list(found), repr(found)) == (0, [], "Compressed(0 nodes)")
 
 
-def test_conditions_share_prefixes():
+@pytest.mark.parametrize("pattern", ["SEQ(A a, B b, C c) WHERE a.x < c.x", "SEQ(A a, NOT(X x), B b, C c) WHERE a.x < c.x"])
+def test_conditions_share_prefixes(pattern):
+    """In the graph of the runs; with a negation, which is judged match by match, in a tree."""
     events = pa.table({"ts": range(5), "type": list("ABCCC"), "x": range(5)})
-    found = compressed(events, "PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x")
+    found = compressed(events, f"PATTERN {pattern}")
     assert found.table["row"].to_pylist() == [0, 1, 2, 3, 4]
-    assert set(found.table["group"].to_pylist()) == {-1}
+    assert (set(found.table["group"].to_pylist()) == {-1}) == ("NOT" in pattern)
     assert sorted(match["c"] for match in found.indices()) == [(2,), (3,), (4,)]
+
+
+@pytest.mark.parametrize("window", ["", " WITHIN 150"])
+def test_conditions_do_not_keep_the_graph_from_being_small(window):
+    """Each rising sequence of a and the b behind it: a node for each event, as many matches as there are sets of them."""
+    size = 200
+    events = pa.table({"ts": range(size), "type": ["A"] * (size - 1) + ["B"], "x": range(size)})
+    found = compressed(events, f"PATTERN SEQ(A a+, B b) WHERE prev(a.x) < a.x{window}")
+    nodes = 151 if window else size
+    assert found.table.num_rows == nodes
+    assert found.count() == 2 ** (nodes - 1) - 1
+    assert next(found.indices()) == {"a": (size - 2,), "b": (size - 1,)}
+
+
+def test_counts_of_many_groups_by_their_sums(monkeypatch):
+    """As many as are found, with sums made again as windows slide; and the same as carried from event to event."""
+    events = pa.table({"ts": range(40), "type": list("AABAX" * 8), "x": [7 * i % 5 for i in range(40)]})
+    rising, rooted = "SEQ(A a{1,3}, B b) WHERE prev(a.x) <= a.x WITHIN 12", "SEQ(A a, AND(A b+, B c)) WHERE a.x < b.x WITHIN 9 EVENTS"
+    for pattern in (rising, rooted, "A a+ WITHIN 5"):
+        found = compressed(events, f"PATTERN {pattern}")
+        number = sum(1 for _ in found.indices())
+        counts = set()
+        for most in (0, 1 << 20):
+            monkeypatch.setattr(paths, "_MOST_GROUPS", most)
+            counts.add(found.count())
+        assert counts == {number}
+        assert number > 20
+
+
+def test_matches_that_windows_end_have_nodes_of_their_own():
+    """Under skip till next match the first start's match ends when its window does, and the second's goes on: no node tells that."""
+    events = pa.table({"ts": range(6), "type": list("AABBBB"), "x": range(6)})
+    options = {"strategy": "skip_till_next_match", "output": "compressed"}
+    found = cep.match(events, "PATTERN SEQ(A a, B b+) WHERE prev(b.x) < b.x WITHIN 4", **options)
+    assert sorted(found.indices(), key=str) == [{"a": (0,), "b": (2, 3, 4)}, {"a": (1,), "b": (2, 3, 4, 5)}]
+    assert set(found.table["group"].to_pylist()) == {-1}
+
+
+def test_runs_that_are_all_apart_are_given_up(monkeypatch):
+    monkeypatch.setattr(buffer_graph, "_NODES_AT_ALL", 1)
+    monkeypatch.setattr(buffer_graph, "_NODES_PER_EVENT", 1)
+    events = pa.table({"ts": range(300), "type": ["A"] * 299 + ["B"], "x": range(300)})
+    found = compressed(events, "PATTERN SEQ(A a, A b, B c) WHERE a.x + b.x = c.x")
+    assert set(found.table["group"].to_pylist()) == {-1}
+    assert found.count() == len(list(found.indices())) == 149
 
 
 def test_streams_can_be_taken_out_and_nodes_cannot():
@@ -128,8 +175,13 @@ def test_what_there_is_not():
 
 
 @pytest.mark.parametrize(
-    ("pattern", "words"), [("PATTERN A a+", "from the states"), ("PATTERN SEQ(A a, A b) WHERE a.ts < b.ts", "from the matches")]
+    ("pattern", "output", "words"),
+    [
+        ("PATTERN A a+", "count", "from the states"),
+        ("PATTERN A a+", "compressed", "from the states"),
+        ("PATTERN SEQ(A a, A b) WHERE a.ts < b.ts", "count", "from the matches"),
+        ("PATTERN SEQ(A a, A b) WHERE a.ts < b.ts", "compressed", "from the runs of nfab"),
+    ],
 )
-@pytest.mark.parametrize("output", ["count", "compressed"])
 def test_explain_says_how(pattern, words, output):
     assert f"{output:<10} {words}" in str(cep.explain(pattern, alike(1), output=output, **ANY))

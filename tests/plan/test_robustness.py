@@ -56,7 +56,7 @@ def followed(case):
     """The strategy by which the engine seeks the matches of a robust query."""
     try:
         return cep.explain(case.text, case.events, **case.options).plan.strategy
-    except cep.PatternError:
+    except (cep.PatternError, cep.UnsupportedError):
         assume(False)
         raise
 

@@ -24,7 +24,7 @@ from gpu_cep.testing.kernel_cases.tables import (
 )
 from gpu_cep_kernels.buffer_counts import count_buffer, mark_ends, merge_cells, new_stack, new_sums, new_totals
 from gpu_cep_kernels.buffer_paths import enumerate_paths, new_walk
-from gpu_cep_kernels.match_buffer import new_buffer, new_ends
+from gpu_cep_kernels.match_buffer import mark_used_nodes, new_buffer, new_ends
 from gpu_cep_kernels.merged_runs import FLOATS, INTS, ReadTable, new_runs
 from gpu_cep_kernels.nfab import ENDS, FAULT, FREE, NODES, PASS_STATE, Pass, grow_runs
 from gpu_cep_kernels.tables import (
@@ -132,6 +132,14 @@ def _merged(size: int, random: Random, slots: int, **given: Any) -> Call:
     return Call(1, (work.buffer, new_sums(int(work.state[NODES])).same))
 
 
+def _used(size: int, random: Random, slots: int, **given: Any) -> Call:
+    work = _grown(size, random, slots, **given)[-1]
+    nodes = int(work.state[NODES])
+    used = np.zeros(nodes, np.bool_)
+    used[work.ends.node[: work.state[ENDS]]] = True
+    return Call(1, (work.buffer, used, np.zeros(nodes, np.bool_)))
+
+
 def _counted(size: int, random: Random, slots: int, steps: int = 1 << 12, height: int = _DEPTH, **given: Any) -> Call:
     _, earliest, stream_end, *_, work = _grown(size, random, slots, **given)
     nodes = int(work.state[NODES])
@@ -171,6 +179,7 @@ NFAB_CASES: tuple[KernelCase, ...] = (
         ("walk", "run", "matches"),
     ),
     *cases(mark_ends, _marked, {"next": {}, "any": {"strategy": ANY}}, ("last_start",)),
+    *cases(mark_used_nodes, _used, {"next": {}, "any": {"strategy": ANY}}, ("used",)),
     *cases(merge_cells, _merged, {"next": {}, "any": {"strategy": ANY}}, ("same",)),
     *cases(
         count_buffer,
