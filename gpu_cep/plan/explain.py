@@ -112,9 +112,10 @@ def _plan_lines(plan: Plan, bulk: str) -> Iterator[str]:
 
 def _source(plan: Plan) -> str:
     """What a count or a compressed result is made from."""
-    if decided_by_states(plan) and plan.algorithm != "nfab":
+    compressed = plan.settings.output == "compressed"
+    if decided_by_states(plan) and (compressed or plan.algorithm != "nfab"):
         return _BY_STATES
-    merged = plan.algorithm == "nfab" or (plan.settings.output == "compressed" and plan.strategy != "robust_skip_till_next_match")
+    merged = plan.strategy != "robust_skip_till_next_match" if compressed else plan.algorithm == "nfab"
     return _BY_RUNS if merged and plan.settings.after_match == "all" else _BY_MATCHES
 
 
