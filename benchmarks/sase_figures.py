@@ -135,9 +135,10 @@ FIGURES = (
         COUNTED_TYPES,
         "events/s",
         "Merging runs that will select the same events is faster for all queries, most for those with many runs.",
-        "Matches are counted on `nfab`'s buffer without being read off it. p1's runs are one, and that gains; p3's, told apart by "
-        "their least price, are fewer than the starts, but an event costs more to offer to a run, with what has to be compared and "
-        "kept, than `backtracking` takes to try it for a start. p2's runs are short: reading and ordering the events is most of it.",
+        "Matches are counted on `nfab`'s buffer without being read off it. p1's runs are one: with this window that about makes up for "
+        "what a pass costs in any case, and gains with longer ones (sase-6). p3's, told apart by their least price, are fewer than the "
+        "starts, but an event costs more to offer to a run, with what has to be compared and kept, than `backtracking` takes to try "
+        "it for a start. p2's runs are short: reading and ordering the events is most of it.",
     ),
     Figure(
         "sase-6",
