@@ -106,10 +106,11 @@ def match(
     algorithm
         ``auto`` (each batch of events takes the one that is expected to cost
         least there), ``ses_automaton``, ``backtracking``, ``nfab``,
-        ``lazy_chain`` and ``join_tree`` (both skip_till_any_match without
-        quantifiers; the one is good where events differ in frequency, the
-        other where windows are long and conditions demand equal values, or let
-        few combinations pass), or ``brute_force`` (small input only).
+        ``lazy_chain`` and ``lazy_tree`` (both skip_till_any_match; good where
+        events differ in frequency, as a whole or from window to window),
+        ``join_tree`` (the same without quantifiers and negations; good where
+        windows are long and conditions demand equal values, or let few
+        combinations pass), or ``brute_force`` (small input only).
     output
         ``matches``: a row per match; ``events``: a row per matched event;
         ``indices``: input row numbers per variable; ``count``: the number of

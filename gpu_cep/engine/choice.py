@@ -34,7 +34,7 @@ from gpu_cep_kernels.ordering import gather
 KEEPING_ALL = 17.0  # medical_dense: no event is filtered out
 KEEPING_SOME = 3.3  # stocks
 # Algorithms that look at no windows.
-_NEED_NO_WINDOWS = frozenset(("lazy_chain", "join_tree"))
+_NEED_NO_WINDOWS = frozenset(("lazy_chain", "lazy_tree", "join_tree"))
 WITHOUT_WINDOWS = 2.0  # selective: the lazy chain needs labels and order only
 
 # Launches in phase 1, whose latency is the cost that does not grow with the events. The benchmarks' queries make 62 to 80 calls of

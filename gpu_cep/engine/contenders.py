@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpu_cep.engine.join_tree import JoinTree
-from gpu_cep.engine.lazy_chain import LazyChain
+from gpu_cep.engine.lazy_chain import LazyChain, LazyTree
 from gpu_cep.engine.nfab import Nfab
 from gpu_cep.engine.search import Matcher, Search
 from gpu_cep.engine.survey import Survey
@@ -110,5 +110,6 @@ CONTENDERS: dict[str, Contender] = {
     "backtracking": Contender(_least_of_walks, _walked, windowed(TwoPhase)),
     "nfab": Contender(_least_of_passes, _passed, windowed(Nfab)),
     "lazy_chain": Contender(_least_of_chains, _chained, lambda search, _: LazyChain(search)),
+    "lazy_tree": Contender(_least_of_chains, _chained, lambda search, _: LazyTree(search)),
     "join_tree": Contender(_least_of_joins, _joined, lambda search, _: JoinTree(search)),
 }

@@ -11,7 +11,7 @@ from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.search import Search
 from gpu_cep.plan.join_trees import Relation, Statistics
-from gpu_cep_kernels.lazy_chain import InputBuffers, Streams
+from gpu_cep_kernels.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.rules import EQ
 from gpu_cep_kernels.tables import BY_INTS, ColumnBank, ConditionTable
 from gpu_cep_kernels.windows import window_ends
@@ -29,7 +29,7 @@ _COMPARE = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.great
 def batch_statistics(search: Search, batch: Batch, buffers: InputBuffers, streams: Streams) -> Statistics:
     """The statistics of a batch whose variables all have events."""
     branch, groups = search.tables.branch, equality_groups(search.tables.conditions)
-    share = _window_share(batch, streams)
+    share = window_share(batch, streams)
     reach = share * len(streams.times)
     relations = (
         Relation(sum(1 << v for v in condition.variables), _selectivity(search, batch, buffers, reach, c), group)
@@ -64,7 +64,7 @@ def _sampled(size: int) -> Indices:
     return np.unique(np.linspace(0, size - 1, min(size, _SAMPLE)).astype(np.int64))
 
 
-def _window_share(batch: Batch, streams: Streams) -> float:
+def window_share(batch: Batch, streams: Streams) -> float:
     """The share of a batch's events that the window of one of them holds on average."""
     size = len(streams.times)
     starts = _sampled(size)

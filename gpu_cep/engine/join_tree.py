@@ -11,15 +11,14 @@ from gpu_cep.engine.batches import Batch, window_clock
 from gpu_cep.engine.join_statistics import batch_statistics
 from gpu_cep.engine.joins import Joining
 from gpu_cep.engine.labels import overlapping
-from gpu_cep.engine.lazy_chain import frequencies, input_buffers
+from gpu_cep.engine.lazy_chain import frequencies, input_buffers, of_variables
 from gpu_cep.engine.matches import Indices, Matches, concatenated
-from gpu_cep.engine.patterns import offsets
 from gpu_cep.engine.programs import program_registers
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep.plan.costs import Estimate
 from gpu_cep.plan.join_trees import Join, Leaf, Tree, cheapest_tree, leaves, tree_cost, tree_text
+from gpu_cep_kernels.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.joins import PartialMatches
-from gpu_cep_kernels.lazy_chain import InputBuffers, Streams
 from gpu_cep_kernels.tables import Places
 
 
@@ -87,17 +86,9 @@ class JoinTree:
             positives = list(search.tables.branch.positives)
             if not counts[positives].min():
                 return None
-            buffers = _of_variables(input_buffers(labels, counts), positives)
+            buffers = of_variables(input_buffers(labels, counts), positives)
         clock, length = window_clock(search.plan, search.ordered, low, high)
         return buffers, Streams(search.ordered.offsets, search.ordered.times[low:high], clock, length, search.plan.query.ties == "strict")
-
-
-def _of_variables(buffers: InputBuffers, variables: list[int]) -> InputBuffers:
-    """The buffers of some variables alone."""
-    if len(variables) == len(buffers.first) - 1:
-        return buffers
-    parts = [buffers.events[buffers.first[v] : buffers.first[v + 1]] for v in variables]
-    return InputBuffers(offsets([len(part) for part in parts]), np.concatenate(parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,75 +1,112 @@
-"""The lazy chain automaton over the batches: no windows, no candidates, only the events that rare ones need."""
+"""The lazy automata over the batches: no windows, no candidates, only the events that rare ones need."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from gpu_cep.engine.batches import Batch, window_clock
+from gpu_cep.engine.join_statistics import window_share
 from gpu_cep.engine.labels import Words, by_word
+from gpu_cep.engine.lazy_conditions import iteration_table, without_closing
+from gpu_cep.engine.lazy_enumeration import Chained, Enumeration, Iterated, no_counts
+from gpu_cep.engine.lazy_negations import negation_needs
 from gpu_cep.engine.matches import Indices, Matches, concatenated
-from gpu_cep.engine.sampling import NOTHING, Sample, evenly_spread
-from gpu_cep.engine.search import ConditionOverflow, Search
-from gpu_cep_kernels.lazy_chain import Chain, ChainMatches, InputBuffers, Streams, count_labels, enumerate_chain, fill_buffers, new_chain
+from gpu_cep.engine.patterns import offsets
+from gpu_cep.engine.sampling import NOTHING, Sample
+from gpu_cep.engine.search import Search
+from gpu_cep_kernels.input_buffers import InputBuffers, Streams, count_labels, fill_buffers
+from gpu_cep_kernels.lazy_chain import new_chain
 from gpu_cep_kernels.rules import LABEL_BITS
-from gpu_cep_kernels.tables import DEPTH, ERROR_CONDITION, FINISHED, MATCHES, OUTPUT_FULL, OVERFLOWED, STEPS, STEPS_SPENT, Run, new_run
-
-# Events filtered between two returns to Python, so that a long enumeration can be interrupted and its budget checked.
-_STEPS_PER_CALL = 1 << 22
-# Matches that the first buffer holds, and events that one holds at most.
-_SMALLEST_OUTPUT, _LARGEST_OUTPUT = 1 << 12, 1 << 24
+from gpu_cep_kernels.tables import Flags, new_run
 
 
 @dataclass(frozen=True, slots=True)
-class LazyChain:
-    """Finds matches of single variables under skip_till_any_match from the rarest variable on."""
+class LazyAutomaton:
+    """Finds matches under skip_till_any_match from a rare variable on: single variables first, then quantified ones.
+
+    The chain automaton has one order of variables for a batch. With `anew`, it
+    is the tree automaton: each event that may start a match has its own order.
+    `shared` are the input buffers of all the query's variables, where several
+    branches read those of one batch.
+    """
 
     search: Search
+    anew: bool = False
 
     def find(self, batch: Batch) -> Matches:
         """The matches that start in the batch, in order of first event, last event and bindings."""
-        enumeration = self._begin(batch)
+        enumerations = self._begin(batch)
         with self.search.profile.stage("matching"):
-            parts = [] if enumeration is None else list(enumeration.matches())
-            matches = concatenated(parts, self._variables).sorted_by_starts(batch.low, batch.own)
+            parts = [matches for enumeration in enumerations for matches in enumeration.matches()]
+            matches = concatenated(parts, len(self._single)).sorted_by_starts(batch.low, batch.own)
         self.search.profile.add("matches", len(matches))
         return matches
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """The first event of a match in each stream of the batch that has one, and the number of that stream's matches."""
-        enumeration = self._begin(batch)
+        enumerations = self._begin(batch)
+        starts, totals = no_counts(self.search, batch)
         with self.search.profile.stage("matching"):
-            starts, totals = (np.empty(0, np.int64), np.empty(0, np.int64)) if enumeration is None else enumeration.count()
+            for enumeration in enumerations:
+                enumeration.count(starts, totals)
         self.search.profile.add("matches", int(totals.sum()))
-        return starts, totals
-
-    @property
-    def _variables(self) -> int:
-        return len(self.search.tables.pattern.order)
+        matched = totals > 0
+        return starts[matched] + batch.low, totals[matched]
 
     def sample(self, batch: Batch, pivots: int, steps: int) -> Sample:
-        """What some of the rarest variable's events take: at most so many, and as many as little more than so many `steps` suffice for."""
-        enumeration = self._begin(batch)
-        return NOTHING if enumeration is None else enumeration.sample(pivots, steps)
+        """What single variables take from some pivots: at most so many, and as many as little more than so many `steps` suffice for."""
+        for enumeration in self._begin(batch):
+            return enumeration.sample(pivots, steps)
+        return NOTHING
 
-    def _begin(self, batch: Batch) -> _Enumeration | None:
-        """The enumeration from the rarest variable's events on; None if some variable has no event."""
-        labels = self.search.ordered.labels[:, batch.low : batch.high]
-        with self.search.profile.stage("buffers"):
-            counts = frequencies(labels, self._variables)
-            pivots = int(counts.min())
-            self.search.profile.add("pivots", pivots)
-            if not pivots:
-                return None
-            buffers = input_buffers(labels, counts)
-        pattern = self.search.tables.pattern
-        chain = new_chain(np.argsort(counts, kind="stable"), buffers, pattern, batch.own - batch.low)
-        run = new_run(self._variables, pattern, self.search.conditions(batch))
-        run.earlier[:] = -1  # a single variable has no earlier event
-        return _Enumeration(self.search, batch, buffers, chain, run)
+    @property
+    def _single(self) -> Flags:
+        """Whether each variable binds one event."""
+        single: Flags = self.search.tables.pattern.maximum == 1
+        return single
+
+    def _begin(self, batch: Batch) -> list[Enumeration]:
+        """The enumeration from the rarest variable's events on, or one for each variable that may begin a match.
+
+        There is none if some variable has too few events.
+        """
+        search = self.search
+        positives = list(search.tables.branch.positives)
+        labels = search.ordered.labels[:, batch.low : batch.high]
+        with search.profile.stage("buffers"):
+            every = frequencies(labels, max(positives) + 1)
+            counts = every[positives]
+            enough = bool((counts >= search.tables.pattern.minimum).all())
+            order = np.lexsort([counts, ~self._single])
+            pivots = [v for v, mask in enumerate(search.tables.branch.before) if mask == 0] if self.anew else [int(order[0])]
+            search.profile.add("pivots", int(counts[pivots].sum()) if enough else 0)
+            if not enough:
+                return []
+            buffers = of_variables(input_buffers(labels, every), positives)
+        return [self._enumeration(batch, buffers, np.concatenate([[v], order[order != v]])) for v in pivots]
+
+    def _enumeration(self, batch: Batch, buffers: InputBuffers, order: Indices) -> Enumeration:
+        """The enumeration of a batch with the variables in that order, the quantified ones last except for the first."""
+        search, pattern, own = self.search, self.search.tables.pattern, batch.own - batch.low
+        clock, length = window_clock(search.plan, search.ordered, batch.low, batch.high)
+        strict = search.plan.query.ties == "strict"
+        streams = Streams(search.ordered.offsets, search.ordered.times[batch.low : batch.high], clock, length, strict)
+        needs = np.zeros((0, len(order)), np.bool_)
+        if search.tables.branch.negations:
+            expected = np.diff(buffers.first)[order] * np.where(order == order[0], 1.0, window_share(batch, streams))
+            needs = negation_needs(search, batch, order, expected)
+        depths = 1 + int(np.count_nonzero(self._single[order[1:]]))
+        conditions = search.conditions(batch)._replace(table=without_closing(search.tables))
+        run = new_run(depths, pattern, conditions)
+        # one event of each variable is bound, and the first one of a quantified pivot at depth 0
+        run.earlier[:], run.first[order[0]] = -1, 0
+        chain = new_chain(order, depths, buffers, pattern, own, self.anew, needs)
+        chained = Chained(search, batch, buffers, streams, conditions, chain, run, self.anew)
+        quantified = order[~self._single[order]]
+        return Iterated(chained, order[:depths].copy(), quantified, iteration_table(search.tables)) if len(quantified) else chained
 
 
 def frequencies(labels: Words, variables: int) -> Indices:
@@ -81,6 +118,7 @@ def frequencies(labels: Words, variables: int) -> Indices:
 
 
 def input_buffers(labels: Words, counts: Indices) -> InputBuffers:
+    """The input buffers of so many variables, which have so many events."""
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     events = np.empty(int(first[-1]) + 1, np.int32)
     for k, word in enumerate(labels):
@@ -88,93 +126,12 @@ def input_buffers(labels: Words, counts: Indices) -> InputBuffers:
     return InputBuffers(first, events)
 
 
-@dataclass(frozen=True, slots=True)
-class _Enumeration:
-    """One batch's run of the kernel: `chain` and `run` say how far it has come."""
-
-    search: Search
-    batch: Batch
-    buffers: InputBuffers
-    chain: Chain
-    run: Run
-
-    def matches(self) -> list[Matches]:
-        """All matches, as they are found."""
-        variables = len(self.chain.order)
-        capacity = _SMALLEST_OUTPUT
-        found = []
-        status = OUTPUT_FULL
-        while status != FINISHED:
-            output = ChainMatches(np.empty(capacity, np.int64), np.empty((capacity, variables), np.int64), np.empty(0, np.int64))
-            status = self._advance(output, counting=False)
-            taken = int(self.run.state[MATCHES])
-            first, events = output.starts[:taken] + self.batch.low, output.events[:taken].ravel()
-            part = Matches(first, np.ones((taken, variables), np.int32), events)
-            self._spend(taken, len(part.events), part.first.item)
-            found.append(part)
-            capacity = min(4 * capacity, _LARGEST_OUTPUT // variables)
-        return found
-
-    def count(self) -> tuple[Indices, Indices]:
-        """The first start of a match in each stream that has one, and the number of its matches."""
-        output = self._counts()
-        starts, totals = output.starts, output.totals
-        status, spent = STEPS_SPENT, 0
-        while status != FINISHED:
-            status = self._advance(output, counting=True)
-            counted = int(totals.sum())
-            self._spend(counted - spent, 0, partial(_stream_start, self.batch.low, starts, totals, spent))
-            spent = counted
-        matched = totals > 0
-        return starts[matched] + self.batch.low, totals[matched]
-
-    def sample(self, pivots: int, steps: int) -> Sample:
-        """What some of the pivots take, at most so many, and as many as little more than so many `steps` suffice for."""
-        begin, stop = int(self.chain.cursor[0]), int(self.chain.stop[0])
-        places = begin + evenly_spread(stop - begin, pivots)
-        events = self.buffers.events.copy()
-        events[begin : begin + len(places)] = events[places]
-        self.chain.stop[0] = begin + len(places)
-        output = self._counts()
-        replace(self, buffers=self.buffers._replace(events=events))._advance(output, counting=True, steps=steps)
-        tried = int(self.chain.cursor[0]) - begin
-        matches = int(output.totals.sum())
-        return Sample(stop - begin, tried, int(self.run.state[STEPS]), matches, matches * len(self.chain.order))
-
-    def _counts(self) -> ChainMatches:
-        """No matches yet in any stream of the batch."""
-        first, last = np.searchsorted(self.search.ordered.offsets, [self.batch.low, self.batch.high - 1], side="right")
-        starts, totals = np.full(last - first + 1, self.batch.high, np.int64), np.zeros(last - first + 1, np.int64)
-        return ChainMatches(starts, np.empty((0, len(self.chain.order)), np.int64), totals)
-
-    def _advance(self, output: ChainMatches, *, counting: bool, steps: int = _STEPS_PER_CALL) -> int:
-        search, batch, tables = self.search, self.batch, self.search.tables
-        times = search.ordered.times[batch.low : batch.high]
-        clock, length = window_clock(search.plan, search.ordered, batch.low, batch.high)
-        streams = Streams(search.ordered.offsets, times, clock, length, search.plan.query.ties == "strict")
-        status = enumerate_chain(
-            self.buffers, streams, batch.own - batch.low, tables.pattern, search.conditions(batch),
-            counting, steps, self.chain, self.run, output,
-        )  # fmt: skip
-        if status == OVERFLOWED:
-            condition = tables.branch.conditions[int(self.run.state[ERROR_CONDITION]) - 1]
-            raise ConditionOverflow(condition, self._start(int(self.run.state[DEPTH]) + 1))
-        return int(status)
-
-    def _start(self, depth: int) -> int:
-        """The first of the events at the top `depth` places of the stack."""
-        return self.batch.low + int(self.run.event[:depth].min())
-
-    def _spend(self, matches: int, events: int, match_start: Callable[[int], int]) -> None:
-        """Account for what was found since the last time; ``match_start(i)`` is the first event of match i of it."""
-
-        def start_of(match: int) -> int:
-            return match_start(match) if match < matches else self._start(max(int(self.run.state[DEPTH]), 1))
-
-        self.search.budget.spend(matches, events, int(self.run.state[STEPS]), start_of)
-        self.run.state[STEPS] = self.run.state[MATCHES] = 0
+def of_variables(buffers: InputBuffers, variables: list[int]) -> InputBuffers:
+    """The buffers of some variables alone."""
+    if len(variables) == len(buffers.first) - 1:
+        return buffers
+    parts = [buffers.events[buffers.first[v] : buffers.first[v + 1]] for v in variables]
+    return InputBuffers(offsets([len(part) for part in parts]), np.concatenate([*parts, np.zeros(1, np.int32)]))
 
 
-def _stream_start(low: int, starts: Indices, totals: Indices, spent: int, match: int) -> int:
-    """The first start of a match in the stream of match `match` behind the first `spent`."""
-    return low + int(starts[np.searchsorted(np.cumsum(totals), spent + match, side="right")])
+LazyChain, LazyTree = partial(LazyAutomaton, anew=False), partial(LazyAutomaton, anew=True)

@@ -10,7 +10,7 @@ from gpu_cep.engine.batches import window_clock
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.patterns import offsets
 from gpu_cep.engine.streams import OrderedEvents
-from gpu_cep.plan.plan import Plan, PlannedBranch
+from gpu_cep.plan.plan import Plan, PlannedBranch, PlannedNegation
 from gpu_cep_kernels.primitives import marked_events
 from gpu_cep_kernels.tables import NegationTable
 
@@ -27,16 +27,25 @@ def negation_table(plan: Plan, ordered: OrderedEvents, branch: PlannedBranch, ev
     size = len(ordered.times) if negations else 0
     clock, length = window_clock(plan, ordered, 0, size)
     places = [events[branch.variables[negation.variable]] for negation in negations]
+    bounds = [scope_bounds(branch, negation) for negation in negations]
     return NegationTable(
         variable=np.array([negation.variable for negation in negations], np.int64),
         place_first=offsets([len(own) for own in places]),
         places=np.concatenate([np.empty(0, np.int64), *places]),
-        after_first=offsets([len(negation.after) for negation in negations]),
-        after=np.array([v for negation in negations for v in negation.after], np.int64),
-        before_first=offsets([len(negation.before) for negation in negations]),
-        before=np.array([v for negation in negations for v in negation.before], np.int64),
+        after_first=offsets([len(after) for after, _ in bounds]),
+        after=np.array([v for after, _ in bounds for v in after], np.int64),
+        before_first=offsets([len(before) for _, before in bounds]),
+        before=np.array([v for _, before in bounds for v in before], np.int64),
         streams=ordered.offsets,
         times=ordered.times[: size if plan.query.ties == "strict" else 0],
         clock=clock,
         length=length,
     )
+
+
+def scope_bounds(branch: PlannedBranch, negation: PlannedNegation) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The variables that bound a negation's scope on either side: of those before it the last ones, of those behind it the first."""
+    after, before = negation.after, negation.before
+    last = tuple(v for v in after if not any(branch.before[w] >> v & 1 for w in after))
+    first = tuple(v for v in before if not any(branch.before[v] >> u & 1 for u in before))
+    return last, first

@@ -20,12 +20,20 @@ from gpu_cep.plan.settings import ALGORITHMS, PRUNING_STEPS
 _MOST_JOINED = 128
 
 
+def _any(query: BoundQuery) -> bool:
+    return True
+
+
+def _none(query: BoundQuery) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Algorithm:
     """A way to find matches: the queries it runs (`needs` says so in words), the pruning steps it can use, and what it does.
 
     `engines` are those that can run its phase 1; what follows runs on the CPU.
-    ``auto`` chooses among those that are `contending`.
+    ``auto`` chooses among those that are `contending` for a query.
     """
 
     name: str
@@ -34,18 +42,18 @@ class Algorithm:
     steps: tuple[str, ...]
     does: str
     engines: tuple[str, ...] = ("cpu", "gpu")
-    contending: bool = True
+    contending: Callable[[BoundQuery], bool] = _any
+
+
+def _all_matches(query: BoundQuery) -> bool:
+    """Whether all matches are asked for."""
+    return query.strategy == "skip_till_any_match"
 
 
 def _all_single(query: BoundQuery) -> bool:
     """Whether all variables are single, none of them negated, and all matches are asked for."""
     single = all(variable.minimum == variable.maximum == 1 and not variable.negated for variable in query.variables)
     return query.strategy == "skip_till_any_match" and single
-
-
-def _one_branch(query: BoundQuery) -> bool:
-    """The same of one branch."""
-    return _all_single(query) and len(query.branches) == 1
 
 
 def _few_joined(query: BoundQuery) -> bool:
@@ -58,17 +66,14 @@ def _looks_back_only(query: BoundQuery) -> bool:
     return query.strategy != "robust_skip_till_next_match"
 
 
-def _any(query: BoundQuery) -> bool:
-    return True
-
-
 _ALGORITHMS = (
     Algorithm(
         "lazy_chain",
-        _one_branch,
-        "skip_till_any_match and SEQ and AND of variables without quantifiers",
+        _all_matches,
+        "skip_till_any_match",
         ("filter", "partition"),
-        "binds variables from the rarest to the most frequent, as each batch counts them",
+        "binds variables from the rarest to the most frequent, as each batch counts them, and quantified ones last",
+        contending=_all_single,
     ),
     Algorithm("ses_automaton", _any, "nothing", PRUNING_STEPS, "walks each candidate window"),
     Algorithm(
@@ -78,7 +83,15 @@ _ALGORITHMS = (
         PRUNING_STEPS,
         "takes each event once, with all runs at once, and merges those that go on alike",
     ),
-    Algorithm("backtracking", _any, "nothing", ("filter", "partition"), "tries one run after the other, from each start", contending=False),
+    Algorithm("backtracking", _any, "nothing", ("filter", "partition"), "tries one run after the other, from each start", contending=_none),
+    Algorithm(
+        "lazy_tree",
+        _all_matches,
+        "skip_till_any_match",
+        ("filter", "partition"),
+        "binds a first event, then variables from the rarest to the most frequent, as its window counts them, and quantified ones last",
+        contending=_none,
+    ),
     Algorithm(
         "join_tree",
         _few_joined,
@@ -86,7 +99,7 @@ _ALGORITHMS = (
         ("filter", "partition"),
         "joins the events of variables in the cheapest order, as each batch's statistics have it",
     ),
-    Algorithm("brute_force", _any, "nothing", (), "tries all combinations, by definition", engines=("cpu",), contending=False),
+    Algorithm("brute_force", _any, "nothing", (), "tries all combinations, by definition", engines=("cpu",), contending=_none),
 )
 
 
@@ -100,7 +113,7 @@ def choose_algorithms(query: BoundQuery, name: str, engine: str = "auto") -> tup
     """
     running = [algorithm for algorithm in _ALGORITHMS if algorithm.runs(query)]
     if name == "auto":
-        return tuple(algorithm for algorithm in running if algorithm.contending)
+        return tuple(algorithm for algorithm in running if algorithm.contending(query))
     chosen = algorithm_named(name)
     if chosen not in running:
         supported = ", ".join(name for name in ALGORITHMS if name == "auto" or algorithm_named(name) in running)

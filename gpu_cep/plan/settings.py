@@ -11,15 +11,11 @@ from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 
 PRUNING_STEPS = ("filter", "partition", "summary", "chain")
 OUTPUTS = ("matches", "events", "indices", "count", "compressed")
-ALGORITHMS = ("auto", "ses_automaton", "backtracking", "nfab", "lazy_chain", "join_tree", "brute_force")
+ALGORITHMS = ("auto", "ses_automaton", "backtracking", "nfab", "lazy_chain", "lazy_tree", "join_tree", "brute_force")
 ENGINES = ("auto", "cpu", "gpu")
 AFTER_MATCH = ("all", "skip_past_last", "skip_to_next")
 
-# Names of the contract that this release does not run yet, and what it runs instead.
-_LATER = {
-    "algorithm": ("lazy_tree",),
-}
-_NOW = {"output": OUTPUTS, "algorithm": ALGORITHMS, "engine": ENGINES, "after_match": AFTER_MATCH}
+_KNOWN = {"output": OUTPUTS, "algorithm": ALGORITHMS, "engine": ENGINES, "after_match": AFTER_MATCH}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +74,21 @@ def memory_bytes(size: int | str | None) -> int | None:
 
 
 def check_settings(settings: Settings) -> None:
-    """Refuse unknown choices (PatternError) and those that come later (UnsupportedError), all at once."""
-    unknown, later = [], []
-    for argument, known in _NOW.items():
+    """Refuse unknown choices (PatternError) and those that do not go together (UnsupportedError), all at once."""
+    unknown, apart = [], []
+    for argument, known in _KNOWN.items():
         value = getattr(settings, argument)
-        if value in _LATER.get(argument, ()):
-            later.append(Diagnostic(f"{argument}={value!r} is not supported yet; supported: {', '.join(known)}"))
-        elif value not in known:
+        if value not in known:
             message = f"{argument}={value!r} is unknown; expected one of {', '.join(known)}"
             unknown.append(Diagnostic(message, hint=nearest(str(value), known)))
     if (settings.output, settings.algorithm) == ("compressed", "brute_force"):
         supported = ", ".join(name for name in ALGORITHMS if name != "brute_force")
-        later.append(Diagnostic(f"output='compressed' is not supported with algorithm='brute_force'; supported: {supported}"))
+        apart.append(Diagnostic(f"output='compressed' is not supported with algorithm='brute_force'; supported: {supported}"))
     for argument in ("max_matches", "max_steps"):
         limit = getattr(settings, argument)
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
             unknown.append(Diagnostic(f"{argument} must be a whole number of at least 0, not {limit!r}"))
     if unknown:
         raise PatternError(unknown)
-    if later:
-        raise UnsupportedError(later)
+    if apart:
+        raise UnsupportedError(apart)

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.expressions import holds, run_program
+from gpu_cep_kernels.input_buffers import Streams, is_early, is_late, stream_of
 from gpu_cep_kernels.jit import kernel, rule
-from gpu_cep_kernels.lazy_chain import Streams, is_early, is_late, stream_of
 from gpu_cep_kernels.rules import MINIMUM_INT, compare, mirrored, within
 from gpu_cep_kernels.running import is_null
 from gpu_cep_kernels.tables import BY_INTS, AggregateValues, Conditions, Flags, Ints, Places, Registers

@@ -1,13 +1,17 @@
-"""The lazy chain automaton (lazy automata paper, sections 3 and 4.1) as a resumable depth-first enumeration.
+"""The lazy automata (lazy automata paper, sections 3, 4 and 7) as a resumable depth-first enumeration of single variables.
 
 Variables are bound in ascending order of frequency, whatever their order in
 the pattern. Each event of the rarest is a *pivot*; the events of the others
 are fetched from their *input buffers*, which the ordering filters *prec* and
 *succ* and the window narrow to a range. The conditions then filter the range
-block by block, each as soon as its variables are bound.
+block by block, each as soon as its variables are bound, and so do negations.
 
-All variables are single and the strategy is skip_till_any_match, so every
-combination that passes is a match, and each is found from one pivot only.
+The strategy is skip_till_any_match, so every combination that passes is a
+match, or, where quantified variables follow (:mod:`gpu_cep_kernels.iterations`),
+a partial one, and each is found from one pivot only.
+
+The tree automaton is the same with an order for each pivot: a pivot begins the
+match, and the others follow as their events in its window are counted.
 """
 
 from __future__ import annotations
@@ -17,12 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.conditions import condition_holds, is_decided
+from gpu_cep_kernels.conditions import is_decided
+from gpu_cep_kernels.filters import select_allowed, select_holding, select_pairs, select_unbound
+from gpu_cep_kernels.input_buffers import InputBuffers, Streams, is_early, is_late, stream_of
 from gpu_cep_kernels.jit import rule, sequential
-from gpu_cep_kernels.rules import bit, compare, mirrored, within
-from gpu_cep_kernels.running import is_null
 from gpu_cep_kernels.tables import (
-    BY_INTS,
     DEPTH,
     ERROR_CONDITION,
     FINISHED,
@@ -32,34 +35,15 @@ from gpu_cep_kernels.tables import (
     STEPS,
     STEPS_SPENT,
     Conditions,
+    Flags,
     Ints,
+    NegationTable,
     PatternTable,
     Run,
 )
 
 # Events that conditions filter at a time.
 BLOCK = 128
-
-
-class InputBuffers(NamedTuple):
-    """The events of each variable, in stream order: those of v are ``events[first[v]:first[v + 1]]``."""
-
-    first: Ints
-    events: npt.NDArray[np.int32]
-
-
-class Streams(NamedTuple):
-    """The streams that a batch is a part of, which begin at `offsets`, and its own events: their `times`, and the `clock` of windows.
-
-    Windows are `length` long on the clock. Events at one time are in no order
-    if `strict`.
-    """
-
-    offsets: Ints
-    times: npt.NDArray[np.generic]
-    clock: npt.NDArray[np.generic]
-    length: np.generic
-    strict: bool
 
 
 class ChainMatches(NamedTuple):
@@ -76,13 +60,14 @@ class ChainMatches(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """The stack of the enumeration: at depth d variable ``order[d]`` is bound.
+    """The stack of the enumeration: at depth d variable ``order[d]`` is bound; those behind the last depth are not.
 
     The range of its buffer that is still to be filtered is
     ``[cursor[d], stop[d])``, ``block[d, taken[d]:kept[d]]`` are the events
     that passed and are still to be bound. ``earliest[d]`` and ``latest[d]``
     are the ends of what is bound above d; ``reach[v]`` is the part of v's
-    buffer that the window of the current pivot reaches.
+    buffer that the window of the current pivot reaches. Negation n waits for
+    the variables that ``needs[n]`` marks, and so is judged at depth ``judged[n]``.
     """
 
     order: Ints
@@ -94,71 +79,35 @@ class Chain(NamedTuple):
     earliest: Ints
     latest: Ints
     reach: Ints
+    needs: Flags
+    judged: Ints
 
 
-def new_chain(order: Ints, buffers: InputBuffers, pattern: PatternTable, own: int) -> Chain:
-    """The stack before the first pivot, for matches that start before event `own`."""
-    variables = len(order)
-    cursor, stop = np.zeros(variables, np.int64), np.zeros(variables, np.int64)
+def new_chain(order: Ints, depths: int, buffers: InputBuffers, pattern: PatternTable, own: int, starting: bool, needs: Flags) -> Chain:
+    """The stack before the first pivot, for matches that start before event `own`.
+
+    The first `depths` variables of the order are bound. Pivots are the first
+    events of their matches if they are `starting`, or if the pattern says so.
+    """
+    cursor, stop = np.zeros(depths, np.int64), np.zeros(depths, np.int64)
+    known = np.arange(len(order))
+    # of a quantified pivot only the first event is bound here
+    known[0] = 0 if pattern.maximum[order[0]] == 1 else depths
     cursor[0], stop[0] = buffers.first[order[0]], buffers.first[order[0] + 1]
-    if pattern.precedes[order[0]].sum() == variables - 1:
-        # the pivot is the first event of its matches
+    if starting or pattern.precedes[order[0]].sum() == len(order) - 1:
         stop[0] = cursor[0] + np.searchsorted(buffers.events[cursor[0] : stop[0]], own)
     return Chain(
         order=order,
         cursor=cursor,
         stop=stop,
-        block=np.zeros((variables, BLOCK), np.int32),
-        taken=np.zeros(variables, np.int64),
-        kept=np.zeros(variables, np.int64),
-        earliest=np.full(variables + 1, np.iinfo(np.int64).max),
-        latest=np.full(variables + 1, -1, np.int64),
+        block=np.zeros((depths, BLOCK), np.int32),
+        taken=np.zeros(depths, np.int64),
+        kept=np.zeros(depths, np.int64),
+        earliest=np.full(depths + 1, np.iinfo(np.int64).max),
+        latest=np.full(depths + 1, -1, np.int64),
         reach=np.stack([buffers.first[:-1], buffers.first[:-1]], axis=1),
-    )
-
-
-@sequential
-def count_labels(labels: Any, counts: Any) -> None:
-    """``counts[v]``: how many events carry bit v."""
-    for v in range(counts.size):
-        mask = labels.dtype.type(1) << labels.dtype.type(v)
-        count = 0
-        for e in range(labels.size):
-            count += (labels[e] & mask) != 0
-        counts[v] = count
-
-
-@sequential
-def fill_buffers(labels: Any, first: Any, events: Any) -> None:
-    """The input buffers that begin at ``first[v]``; `events` has one slot more than they take."""
-    for v in range(first.size - 1):
-        mask = bit(v)
-        place = first[v]
-        for e in range(labels.size):
-            events[place] = e
-            place += (labels[e] & mask) != 0
-
-
-@rule
-def is_early(event: int, begin: int, end: int, prec: int, latest: int, streams: Any) -> bool:
-    """Whether `event` comes too early: before `begin`, no later than `prec` (-1: none), or too long before `latest`.
-
-    From `end` on it may belong to another stream, whose times say nothing.
-    """
-    return bool(
-        event < begin
-        or (streams.strict and prec >= 0 and event < end and streams.times[event] == streams.times[prec])
-        or (event < latest and not within(streams.clock[event], streams.clock[latest], streams.length))
-    )
-
-
-@rule
-def is_late(event: int, end: int, succ: int, earliest: int, streams: Any) -> bool:
-    """Whether `event` comes too late: not before `end`, no earlier than `succ` (their number: none), or too long after `earliest`."""
-    return bool(
-        event >= end
-        or (streams.strict and succ < streams.times.size and streams.times[event] == streams.times[succ])
-        or (event > earliest and not within(streams.clock[earliest], streams.clock[event], streams.length))
+        needs=needs,
+        judged=(needs[:, order] * known).max(axis=1, initial=0),
     )
 
 
@@ -201,118 +150,54 @@ def _narrow(
 
 
 @rule
-def _select_compared(events: Any, size: int, comparison: int, values: Any, nulls: Any, column: int, base: int, value: Any) -> int:
-    """Keep those of ``events[:size]`` whose value in `column` compares with `value`; returns how many."""
-    kept = 0
-    for k in range(size):
-        event = events[k]
-        events[kept] = event
-        # no short-circuit: a branch on values would be mispredicted
-        kept += compare(comparison, values[column, base + event], value) & (not is_null(nulls, column, base + event))
-    return kept
-
-
-@rule
-def _select_pairs(c: int, v: int, events: Any, size: int, conditions: Any, run: Any) -> int:
-    """Keep those of ``events[:size]`` that satisfy condition c, a comparison of v with another variable; returns how many."""
-    table, bank, base = conditions.table, conditions.bank, conditions.base
-    comparison = table.comparison[c]
-    column, other_column = table.left_column[c], table.right_column[c]
-    other = table.right_variable[c]
-    if table.right_variable[c] == v:
-        comparison = mirrored(comparison)
-        column, other_column = other_column, column
-        other = table.left_variable[c]
-    row = base + run.event[run.last[other]]
-    if table.means[c] == BY_INTS:
-        size = 0 if is_null(bank.int_nulls, other_column, row) else size
-        kept = _select_compared(events, size, comparison, bank.ints, bank.int_nulls, column, base, bank.ints[other_column, row])
-    else:
-        size = 0 if is_null(bank.float_nulls, other_column, row) else size
-        kept = _select_compared(events, size, comparison, bank.floats, bank.float_nulls, column, base, bank.floats[other_column, row])
-    return kept
-
-
-@rule
-def _select_holding(c: int, v: int, depth: int, events: Any, size: int, conditions: Any, run: Any) -> int:
-    """Keep those of ``events[:size]`` that satisfy condition c, of any kind; returns how many.
-
-    After an error ``run.event[depth]`` is the event that caused it.
-    """
-    kept = 0
-    for k in range(size):
-        event = events[k]
-        events[kept] = event
-        if run.state[ERROR_CONDITION] == 0:
-            run.event[depth] = event
-            kept += condition_holds(c, v, event, conditions, run)
-    return kept
-
-
-@rule
-def _select_unbound(events: Any, size: int, depth: int, run: Any) -> int:
-    """Keep those of ``events[:size]`` that are not bound above `depth`; returns how many."""
-    for d in range(depth):
-        bound = run.event[d]
-        if size > 0 and events[0] <= bound and bound <= events[size - 1]:
-            kept = 0
-            for k in range(size):
-                event = events[k]
-                events[kept] = event
-                kept += event != bound
-            size = kept
-    return size
-
-
-@rule
 def _select(v: int, depth: int, events: Any, size: int, conditions: Any, run: Any) -> int:
-    """Keep those of ``events[:size]`` that may be bound to v at `depth`; returns how many."""
-    size = _select_unbound(events, size, depth, run)
+    """Keep those of ``events[:size]`` that may be bound to v at `depth`, negations apart; returns how many."""
+    size = select_unbound(events, size, depth, run)
     table = conditions.table
     for k in range(table.first[v], table.first[v + 1]):
         c = table.listed[k]
         if is_decided(c, v, table, run):
             if table.left_variable[c] >= 0:
-                size = _select_pairs(c, v, events, size, conditions, run)
+                size = select_pairs(c, v, events, size, conditions, run)
             else:
-                size = _select_holding(c, v, depth, events, size, conditions, run)
+                size = select_holding(c, v, depth, events, size, conditions, run)
     return size
 
 
 @rule
-def stream_of(event: int, offsets: Any) -> int:
-    """The stream s with ``offsets[s] <= event < offsets[s + 1]``."""
-    low, high = 0, offsets.size - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if offsets[middle] <= event:
-            low = middle
-        else:
-            high = middle
-    return low
+def _judge(v: int, depth: int, events: Any, size: int, pattern: Any, conditions: Any, negations: Any, chain: Any, run: Any) -> int:
+    """Keep those of ``events[:size]`` that the negations that are judged at `depth` do not rule out; returns how many."""
+    for n in range(chain.judged.size):
+        if chain.judged[n] == depth:
+            earliest, latest = chain.earliest[depth], chain.latest[depth]
+            size = select_allowed(n, v, depth, earliest, latest, events, size, pattern, conditions, negations, run)
+    return size
 
 
-@sequential
-def enumerate_chain(
-    buffers: InputBuffers,
-    streams: Streams,
-    own: int,
-    pattern: PatternTable,
-    conditions: Conditions,
-    counting: bool,
-    step_limit: int,
-    chain: Chain,
-    run: Run,
-    matches: ChainMatches,
-) -> int:
-    """Enumerate the matches of all pivots from where `chain` stands; returns why it stopped.
+@rule
+def _reorder(chain: Any) -> None:
+    """Order the variables behind the pivot by how many events of each its window reaches (paper, section 7)."""
+    for d in range(2, chain.cursor.size):
+        v = chain.order[d]
+        size = chain.reach[v, 1] - chain.reach[v, 0]
+        place = d
+        while place > 1 and chain.reach[chain.order[place - 1], 1] - chain.reach[chain.order[place - 1], 0] > size:
+            chain.order[place] = chain.order[place - 1]
+            place -= 1
+        chain.order[place] = v
+    for n in range(chain.judged.size):
+        for d in range(chain.cursor.size):
+            if chain.needs[n, chain.order[d]] and chain.judged[n] < chain.cursor.size:
+                chain.judged[n] = d
 
-    Event e of the batch stands at ``conditions.base + e`` in the streams, too.
-    Only matches that start before event `own` are found; with `counting` they
-    are only counted. On OUTPUT_FULL or STEPS_SPENT the caller makes room and
-    calls again.
-    """
-    variables = chain.order.size
+
+@rule
+def _enumerate(
+    buffers: Any, streams: Any, own: int, pattern: Any, conditions: Any, negations: Any, negated: bool,
+    starting: bool, counting: bool, step_limit: int, chain: Any, run: Any, matches: Any,
+) -> int:  # fmt: skip
+    """The body of both kernels; `negated` is a constant, for what judges negations makes the rest slower, even where there are none."""
+    depths, variables = chain.cursor.size, chain.order.size
     offsets, base = streams.offsets, conditions.base
     state = run.state
     depth = state[DEPTH]
@@ -338,12 +223,14 @@ def enumerate_chain(
             chain.cursor[depth] = begin + size
             chain.taken[depth] = 0
             chain.kept[depth] = _select(v, depth, block, size, conditions, run)
+            if negated:
+                chain.kept[depth] = _judge(v, depth, block, chain.kept[depth], pattern, conditions, negations, chain, run)
             steps += size
             if state[ERROR_CONDITION] != 0:
                 status = OVERFLOWED
             elif steps > step_limit:
                 status = STEPS_SPENT
-        elif depth < variables - 1:
+        elif depth < depths - 1:
             event = block[chain.taken[depth]]
             chain.taken[depth] += 1
             run.event[depth] = event
@@ -352,6 +239,8 @@ def enumerate_chain(
             chain.latest[depth + 1] = max(chain.latest[depth], event)
             depth += 1
             stream_begin, stream_end = max(offsets[s] - base, 0), min(offsets[s + 1] - base, streams.times.size)
+            if starting:
+                stream_begin = run.event[0] + 1
             reached = True
             if depth == 1:
                 d = 1
@@ -361,8 +250,10 @@ def enumerate_chain(
                         u, chain.reach[u, 0], chain.reach[u, 1], buffers.first[u + 1], depth, stream_begin, stream_end,
                         streams, pattern, buffers, chain, run,
                     )  # fmt: skip
-                    reached = chain.reach[u, 0] < chain.reach[u, 1]
+                    reached = chain.reach[u, 1] - chain.reach[u, 0] >= pattern.minimum[u]
                     d += 1
+                if starting and reached:
+                    _reorder(chain)
             u = chain.order[depth]
             # the last variable must start the match where no other does so before `own`
             end = min(stream_end, own) if depth == variables - 1 and chain.earliest[depth] >= own else stream_end
@@ -397,3 +288,53 @@ def enumerate_chain(
     state[DEPTH] = depth
     state[STEPS] += steps
     return status
+
+
+@sequential
+def enumerate_chain(
+    buffers: InputBuffers,
+    streams: Streams,
+    own: int,
+    pattern: PatternTable,
+    conditions: Conditions,
+    negations: NegationTable,
+    starting: bool,
+    counting: bool,
+    step_limit: int,
+    chain: Chain,
+    run: Run,
+    matches: ChainMatches,
+) -> int:
+    """Enumerate the matches of all pivots from where `chain` stands; returns why it stopped. There are no negations.
+
+    Event e of the batch stands at ``conditions.base + e`` in the streams, too;
+    conditions that wait until a quantified variable binds no more are not listed.
+    Only matches that start before event `own` are found; with `counting` they
+    are only counted. If pivots are `starting`, they begin their matches, and
+    each has its own order of variables. On OUTPUT_FULL or STEPS_SPENT the
+    caller makes room and calls again.
+    """
+    return _enumerate(
+        buffers, streams, own, pattern, conditions, negations, False, starting, counting, step_limit, chain, run, matches
+    )  # fmt: skip
+
+
+@sequential
+def enumerate_negated_chain(
+    buffers: InputBuffers,
+    streams: Streams,
+    own: int,
+    pattern: PatternTable,
+    conditions: Conditions,
+    negations: NegationTable,
+    starting: bool,
+    counting: bool,
+    step_limit: int,
+    chain: Chain,
+    run: Run,
+    matches: ChainMatches,
+) -> int:
+    """As :func:`enumerate_chain`, with negations."""
+    return _enumerate(
+        buffers, streams, own, pattern, conditions, negations, True, starting, counting, step_limit, chain, run, matches
+    )  # fmt: skip

@@ -93,9 +93,12 @@ def _first_in_scope(n: int, latest: int, last: int, stream: int, negations: Any)
 
 
 @rule
-def _is_bound(event: int, depth: int, run: Any) -> bool:
-    """Whether the path, which is in stream order, binds `event`."""
+def _is_bound(event: int, depth: int, ordered: bool, run: Any) -> bool:
+    """Whether the path of `depth` events binds `event`; those of an ordered one are in stream order."""
     low, high = 0, depth
+    while not ordered and low < depth and run.event[low] != event:
+        low += 1
+    high = high if ordered else low
     while low < high:
         middle = (low + high) // 2
         if run.event[middle] < event:
@@ -106,10 +109,18 @@ def _is_bound(event: int, depth: int, run: Any) -> bool:
 
 
 @subroutine
-def is_ruled_out(n: int, depth: int, pattern: Any, conditions: Any, negations: Any, run: Any) -> bool:
-    """Whether some event in the scope of negation n, and outside the complete path of `depth` events, satisfies its conditions."""
+def is_ruled_out(
+    n: int, start: int, end: int, depth: int, ordered: bool, pattern: Any, conditions: Any, negations: Any, run: Any
+) -> bool:  # fmt: skip
+    """Whether some event in the scope of negation n, and outside the path of `depth` events, satisfies its conditions.
+
+    The match that the path belongs to starts at event `start` and ends at
+    event `end`, as far as a window bounds the scope. The path binds all that
+    bounds the scope otherwise and all that the conditions read; its events are
+    in stream order if it is `ordered`.
+    """
     base = conditions.base
-    first, last = base + run.event[0], base + run.event[depth - 1]
+    first, last = base + start, base + end
     stream = _stream_of(first, negations.streams)
     latest, earliest = _latest_before(n, base, negations, run), _earliest_behind(n, base, negations, run)
     k = _first_in_scope(n, latest, last, stream, negations)
@@ -117,7 +128,7 @@ def is_ruled_out(n: int, depth: int, pattern: Any, conditions: Any, negations: A
     while k < negations.place_first[n + 1] and inside and not ruled_out:
         place = negations.places[k]
         inside = not _is_too_late(place, earliest, first, stream, negations)
-        if inside and not _is_bound(place - base, depth, run):
+        if inside and not _is_bound(place - base, depth, ordered, run):
             ruled_out = conditions_hold_apart(negations.variable[n], place - base, pattern, conditions, run)
         k += 1
     return ruled_out

@@ -58,7 +58,8 @@ def is_match(depth: int, pattern: Any, conditions: Any, negations: Any, run: Any
     """Whether a complete path satisfies what only the end of a match decides, negations included."""
     true = conditions.table.final.size == 0 or final_conditions_hold(conditions, run)
     for n in range(negations.variable.size):
-        true = true and not is_ruled_out(n, depth, pattern, conditions, negations, run)
+        first, last = run.event[0], run.event[depth - 1]
+        true = true and not is_ruled_out(n, first, last, depth, True, pattern, conditions, negations, run)
     return true
 
 

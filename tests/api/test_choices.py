@@ -20,12 +20,6 @@ def fault(expected, pattern=PATTERN, **options):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["lazy_tree"])
-def test_algorithms_of_later_releases(name):
-    supported = "supported: auto, ses_automaton, backtracking, nfab, lazy_chain, join_tree, brute_force"
-    assert supported in fault(errors.UnsupportedError, algorithm=name)
-
-
 @pytest.mark.parametrize(
     ("pattern", "construct"),
     [

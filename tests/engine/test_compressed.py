@@ -166,7 +166,7 @@ def test_streams_can_be_taken_out_and_nodes_cannot():
 def test_what_there_is_not():
     with pytest.raises(TypeError):
         len(compressed(alike(3), "PATTERN A a+"))
-    with pytest.raises(cep.UnsupportedError, match="supported: auto, ses_automaton, backtracking, nfab, lazy_chain, join_tree"):
+    with pytest.raises(cep.UnsupportedError, match="supported: auto, ses_automaton, backtracking, nfab, lazy_chain, lazy_tree, join_tree"):
         compressed(alike(3), "PATTERN A a+", algorithm="brute_force")
     with pytest.raises(cep.UnsupportedError, match="supported: arrow"):
         compressed(alike(3), "PATTERN A a+", result="cudf")

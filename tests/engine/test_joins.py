@@ -16,7 +16,7 @@ from gpu_cep.engine.lazy_chain import frequencies, input_buffers
 from gpu_cep.engine.programs import program_registers
 from gpu_cep.plan.join_trees import Join, Leaf, leaves
 from gpu_cep.testing.kernel_cases.tables import aggregate_table, condition_table, program_table
-from gpu_cep_kernels.lazy_chain import Streams
+from gpu_cep_kernels.input_buffers import Streams
 from gpu_cep_kernels.tables import ColumnBank, Conditions
 from tests.kernels.streams import LabelStream, Pattern, label_streams, label_words, patterns
 

@@ -23,8 +23,8 @@ WALKED = ("ses_automaton", "nfab")
         ("PATTERN SEQ(A a, B b{1,2})", "skip_till_any_match", WALKED),
         ("PATTERN SEQ(A a, B b)", "skip_till_next_match", WALKED),
         ("PATTERN SEQ(A a, B b)", "robust_skip_till_next_match", ("ses_automaton",)),
-        ("PATTERN SEQ(A a, OR(B b, C c))", "skip_till_any_match", (*WALKED, "join_tree")),
-        ("PATTERN SEQ(A a, B b?)", "skip_till_any_match", (*WALKED, "join_tree")),
+        ("PATTERN SEQ(A a, OR(B b, C c))", "skip_till_any_match", ("lazy_chain", *WALKED, "join_tree")),
+        ("PATTERN SEQ(A a, B b?)", "skip_till_any_match", ("lazy_chain", *WALKED, "join_tree")),
         ("PATTERN SEQ(A a, NOT(C c), B b)", "skip_till_any_match", WALKED),
         ("PATTERN AND(SEQ(A a, B b), SEQ(C c, B b))", "skip_till_any_match", ("lazy_chain", *WALKED, "join_tree")),
     ],
@@ -39,13 +39,18 @@ def test_what_batches_choose_from_is_explained():
     assert "\n  lazy_chain    binds variables from the rarest" in explained
 
 
-@pytest.mark.parametrize(("pattern", "strategy"), [("PATTERN a+", "skip_till_any_match"), ("PATTERN A a", "skip_till_next_match")])
-def test_an_algorithm_that_cannot_run_the_query_names_those_that_can(pattern, strategy):
+@pytest.mark.parametrize("algorithm", ["lazy_chain", "lazy_tree", "join_tree"])
+def test_an_algorithm_that_cannot_run_the_query_names_those_that_can(algorithm):
     with pytest.raises(
         errors.UnsupportedError,
         match=r"needs skip_till_any_match.*supported for this query: auto, ses_automaton, backtracking, nfab, brute_force",
     ):
-        gpu_cep.match(EVENTS, pattern, strategy=strategy, algorithm="lazy_chain")
+        gpu_cep.match(EVENTS, "PATTERN A a", strategy="skip_till_next_match", algorithm=algorithm)
+
+
+def test_joins_need_single_variables():
+    with pytest.raises(errors.UnsupportedError, match=r"supported for this query: auto, .*nfab, lazy_chain, lazy_tree, brute_force"):
+        gpu_cep.match(EVENTS, "PATTERN a+", strategy="skip_till_any_match", algorithm="join_tree")
 
 
 def test_joins_are_explained():

@@ -15,6 +15,7 @@ import gpu_cep_kernels
 from gpu_cep.testing.kernel_cases.calls import Call, KernelCase, bytes_moved
 from gpu_cep.testing.kernel_cases.events import EVENT_CASES
 from gpu_cep.testing.kernel_cases.joins import JOIN_CASES
+from gpu_cep.testing.kernel_cases.lazy import LAZY_CASES
 from gpu_cep.testing.kernel_cases.matches import MATCH_CASES
 from gpu_cep.testing.kernel_cases.nfab import NFAB_CASES
 from gpu_cep.testing.kernel_cases.states import STATE_CASES
@@ -23,7 +24,7 @@ from gpu_cep_kernels.jit import Kernel
 
 __all__ = ["CASES", "Call", "KernelCase", "bytes_moved", "kernels"]
 
-CASES: tuple[KernelCase, ...] = (*EVENT_CASES, *WINDOW_CASES, *MATCH_CASES, *NFAB_CASES, *JOIN_CASES, *STATE_CASES)
+CASES: tuple[KernelCase, ...] = (*EVENT_CASES, *WINDOW_CASES, *MATCH_CASES, *LAZY_CASES, *NFAB_CASES, *JOIN_CASES, *STATE_CASES)
 
 
 def kernels() -> dict[str, Kernel[..., Any]]:

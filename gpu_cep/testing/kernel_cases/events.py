@@ -19,7 +19,7 @@ from gpu_cep.testing.kernel_cases.inputs import (
     stream_offsets,
     streams,
 )
-from gpu_cep_kernels import lazy_chain, masks, ordering, windows
+from gpu_cep_kernels import input_buffers, masks, ordering, windows
 from gpu_cep_kernels.rules import COMPARISONS
 
 _NO_RANKS = np.empty(0, np.int64)
@@ -215,6 +215,6 @@ EVENT_CASES: tuple[KernelCase, ...] = (
     *cases(ordering.mark_disordered_streams, _disordered_streams, _RANKED, ("disordered",), ("offsets", "times", "ranks")),
     *cases(ordering.sort_streams, _sorting, _RANKED, ("permutation",), ("offsets", "times", "ranks")),
     *cases(ordering.streams_of, _stream_numbers, {"": {}}, ("streams",)),
-    *cases(lazy_chain.count_labels, _label_counts, _WORDS, ("counts",)),
-    *cases(lazy_chain.fill_buffers, _buffers, _WORDS, ("events",)),
+    *cases(input_buffers.count_labels, _label_counts, _WORDS, ("counts",)),
+    *cases(input_buffers.fill_buffers, _buffers, _WORDS, ("events",)),
 )

@@ -10,8 +10,8 @@ from gpu_cep.testing.kernel_cases.calls import Call, KernelCase, cases
 from gpu_cep.testing.kernel_cases.inputs import Array, Random, Streams, column_bank, places_of, streams
 from gpu_cep.testing.kernel_cases.tables import PROGRAMS, SINGLE, aggregate_table, condition_table, program_registers
 from gpu_cep_kernels import joins
+from gpu_cep_kernels.input_buffers import Streams as BatchStreams
 from gpu_cep_kernels.joins import APART, BEFORE, BEHIND, Buckets, HashKeys, PartialMatches, Partners, Sides
-from gpu_cep_kernels.lazy_chain import Streams as BatchStreams
 from gpu_cep_kernels.tables import Conditions, Registers
 
 _BUCKETS = 4

@@ -29,7 +29,6 @@ from gpu_cep.testing.kernel_cases.tables import (
     ITERATION_PROGRAMS,
     PROGRAMS,
     QUANTIFIED,
-    SINGLE,
     Condition,
     aggregate_table,
     condition_table,
@@ -40,7 +39,7 @@ from gpu_cep.testing.kernel_cases.tables import (
     program_results,
     program_table,
 )
-from gpu_cep_kernels import aggregates, automaton, lazy_chain, matches
+from gpu_cep_kernels import aggregates, automaton, matches
 from gpu_cep_kernels.expressions import OPCODES, evaluate_rows
 from gpu_cep_kernels.tables import ANY, CONTIGUOUS, NEXT, ROBUST, Conditions, EventTable, MatchTable, ProgramTable, new_run
 
@@ -142,7 +141,6 @@ _APART = ("load_count", "load_aggregate", "call")
 
 _NEXT = pattern_table((2, 1), ((1, 1), (1, None), (1, 1)))
 _ANY = pattern_table((1, 1, 1), ((1, 1), (1, 2), (1, 1)))
-_SINGLE = pattern_table((1, 2), ((1, 1), (1, 1), (1, 1)))
 _DEPTH = 64
 
 
@@ -175,26 +173,6 @@ def _automaton(
     output = MatchTable(np.zeros(most, np.int64), counts, np.zeros(most * 8, np.int64), totals)
     run = new_run(_DEPTH, pattern, judged)
     return Call(1, (*inputs, pattern, judged, rules_out, strategy, counting, steps, run, output))
-
-
-def _lazy_chain(
-    size: int, random: Random, slots: int, counting: bool = False, strict: bool = True, steps: int = 1 << 12, **given: Any
-) -> Call:
-    events = streams(size, random, **given)
-    counts = np.zeros(3, np.int64)
-    lazy_chain.count_labels(events.labels, counts)
-    first = places_of(counts)
-    buffers = lazy_chain.InputBuffers(first, np.zeros(int(first[-1]) + 1, np.int32))
-    lazy_chain.fill_buffers(events.labels, *buffers)
-    conditions = Conditions(condition_table(3, SINGLE), aggregate_table(3, ()), PROGRAMS, column_bank(size, random), 0)
-    run = new_run(3, _SINGLE, conditions)
-    run.earlier[:] = -1
-    chain = lazy_chain.new_chain(np.argsort(counts, kind="stable"), buffers, _SINGLE, size)
-    whole = lazy_chain.Streams(events.offsets, events.times, events.times, events.length, strict)
-    most = len(events.offsets) if counting else size
-    starts, totals = np.full(most, size, np.int64), np.zeros(most if counting else 0, np.int64)
-    output = lazy_chain.ChainMatches(starts, np.zeros((0 if counting else most, 3), np.int64), totals)
-    return Call(1, (buffers, whole, size, _SINGLE, conditions, counting, steps, chain, run, output))
 
 
 MATCH_CASES: tuple[KernelCase, ...] = (
@@ -251,17 +229,5 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "float64": {"time": np.float64, "negated": True},
         },
         ("run", "matches"),
-    ),
-    *cases(
-        lazy_chain.enumerate_chain,
-        _lazy_chain,
-        {
-            "int64": {},
-            "float64": {"time": np.float64},
-            "counting": {"counting": True},
-            "untied": {"strict": False},
-            "interrupted": {"steps": 20},
-        },
-        ("chain", "run", "matches"),
     ),
 )

@@ -1,0 +1,91 @@
+"""The input buffers of the lazy automata (lazy automata paper, section 3): each variable's events, and which of them come in time."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep_kernels.jit import rule, sequential
+from gpu_cep_kernels.rules import bit, within
+from gpu_cep_kernels.tables import Ints
+
+
+class InputBuffers(NamedTuple):
+    """The events of each variable, in stream order: those of v are ``events[first[v]:first[v + 1]]``."""
+
+    first: Ints
+    events: npt.NDArray[np.int32]
+
+
+class Streams(NamedTuple):
+    """The streams that a batch is a part of, which begin at `offsets`, and its own events: their `times`, and the `clock` of windows.
+
+    Windows are `length` long on the clock. Events at one time are in no order
+    if `strict`.
+    """
+
+    offsets: Ints
+    times: npt.NDArray[np.generic]
+    clock: npt.NDArray[np.generic]
+    length: np.generic
+    strict: bool
+
+
+@sequential
+def count_labels(labels: Any, counts: Any) -> None:
+    """``counts[v]``: how many events carry bit v."""
+    for v in range(counts.size):
+        mask = labels.dtype.type(1) << labels.dtype.type(v)
+        count = 0
+        for e in range(labels.size):
+            count += (labels[e] & mask) != 0
+        counts[v] = count
+
+
+@sequential
+def fill_buffers(labels: Any, first: Any, events: Any) -> None:
+    """The input buffers that begin at ``first[v]``; `events` has one slot more than they take."""
+    for v in range(first.size - 1):
+        mask = bit(v)
+        place = first[v]
+        for e in range(labels.size):
+            events[place] = e
+            place += (labels[e] & mask) != 0
+
+
+@rule
+def is_early(event: int, begin: int, end: int, prec: int, latest: int, streams: Any) -> bool:
+    """Whether `event` comes too early: before `begin`, no later than `prec` (-1: none), or too long before `latest`.
+
+    From `end` on it may belong to another stream, whose times say nothing.
+    """
+    return bool(
+        event < begin
+        or (streams.strict and prec >= 0 and event < end and streams.times[event] == streams.times[prec])
+        or (event < latest and not within(streams.clock[event], streams.clock[latest], streams.length))
+    )
+
+
+@rule
+def is_late(event: int, end: int, succ: int, earliest: int, streams: Any) -> bool:
+    """Whether `event` comes too late: not before `end`, no earlier than `succ` (their number: none), or too long after `earliest`."""
+    return bool(
+        event >= end
+        or (streams.strict and succ < streams.times.size and streams.times[event] == streams.times[succ])
+        or (event > earliest and not within(streams.clock[earliest], streams.clock[event], streams.length))
+    )
+
+
+@rule
+def stream_of(event: int, offsets: Any) -> int:
+    """The stream s with ``offsets[s] <= event < offsets[s + 1]``."""
+    low, high = 0, offsets.size - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if offsets[middle] <= event:
+            low = middle
+        else:
+            high = middle
+    return low
