@@ -211,7 +211,7 @@ KINDS: Mapping[str, st.SearchStrategy[Case]] = {
     "queries whose strategies differ": trend_cases(after_match=AFTER_MATCH),
     "random queries, single variables": cases(max_size=14, strategies=("skip_till_any_match",), quantifiers=("",)),
 }
-ALGORITHMS = {"random queries, single variables": ("auto", "lazy_chain", "join_tree", "ses_automaton")}
+ALGORITHMS = {"random queries, single variables": ("auto", "lazy_chain", "lazy_tree", "join_tree", "ses_automaton")}
 
 
 def _random_cases(check: Check) -> Iterator[Finding]:

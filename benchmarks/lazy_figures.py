@@ -109,7 +109,9 @@ FIGURES = (
         "The lazy chain is one to two orders of magnitude faster than the eager automaton, and slows down less as the window grows.",
         "The same against `nfab`, which keeps all partial matches; the factor grows with the window and the variables. "
         "`ses_automaton` binds events in the same order, but depth first, jumps over what does not fit, and loses less. For "
-        "two events all try nearly the same pairs.",
+        "two events all try nearly the same pairs. `lazy_tree` begins at each event that can be a match's first, since it counts the "
+        "window behind it; where one type is the rarest in every window, the chain begins less often. A negation is judged at its "
+        "first chance or in the end, whichever the batch's frequencies favour: there is one curve for the paper's two.",
     ),
     Figure(
         "lazy-11",
@@ -214,7 +216,8 @@ FIGURES = (
         "A chain of fixed order is best in one phase, and up to two orders of magnitude worse in the others; the tree, which "
         "chooses its order at each step, is never worse than the best chain.",
         "`lazy_chain` counts the types of each batch of events, and so chooses its order anew: each slice is a call of its "
-        "own, and its steps stay low in all phases, as the tree's do. A chain of a given order cannot be asked for. `nfab` and "
+        "own, and its steps stay low in all phases. `lazy_tree` chooses by what each window holds, within a slice too; the paper's "
+        "tree chooses at each step. A chain of a given order cannot be asked for. `nfab` and "
         "`ses_automaton`, which keep the order of the pattern, show what a fixed order costs: most where the pattern's last "
         "type is the rare one, and, for `nfab`, much where the second is, for it keeps a run for every first event.",
     ),

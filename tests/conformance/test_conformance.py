@@ -142,6 +142,19 @@ def test_joins_find_the_matches_of_all_branches(case, size, prune):
     assert sum(row["count"] for row in counted.to_pylist()) == len(wanted)
 
 
+ALL_MATCHES = whole_language(max_size=12, strategies=("skip_till_any_match",))
+
+
+@thoroughly
+@given(ALL_MATCHES, SMALL_BATCHES, PRUNING, st.sampled_from(("lazy_chain", "lazy_tree")))
+def test_lazy_automata_find_all_matches(case, size, prune, algorithm):
+    wanted = expected(case)
+    with patch("gpu_cep.engine.run.cut_batches", partial(cut_batches, size=size)):
+        assert matches_of(answered(case, output="indices", algorithm=algorithm, prune=prune)) == wanted
+        counted = answered(case, output="count", algorithm=algorithm, prune=prune)
+    assert sum(row["count"] for row in counted.to_pylist()) == len(wanted)
+
+
 SPECIAL = pa.table(
     {
         "ts": [1, 2, 3, 4, 5, 6],

@@ -38,15 +38,23 @@ def test_same_matches_in_the_same_order_whatever_is_pruned(name, strategy):
 
 
 @pytest.mark.parametrize("name", SINGLE)
-@pytest.mark.parametrize("algorithm", ["lazy_chain", "join_tree", "ses_automaton"])
+@pytest.mark.parametrize("algorithm", ["lazy_chain", "lazy_tree", "join_tree", "ses_automaton"])
 def test_algorithms_agree(name, algorithm):
     wanted = CASES[name].matches(ANY)
     assert matches_of(found(name, ANY, output="indices", algorithm=algorithm)) == wanted
     assert found(name, ANY, output="count", algorithm=algorithm)["count"].to_pylist() == [len(wanted)]
 
 
+@NAMES
+@pytest.mark.parametrize("algorithm", ["lazy_chain", "lazy_tree"])
+def test_lazy_automata_run_them_all(name, algorithm):
+    wanted = CASES[name].matches(ANY)
+    assert matches_of(found(name, ANY, output="indices", algorithm=algorithm)) == wanted
+
+
 @pytest.mark.parametrize(
-    ("strategy", "algorithm"), [(NEXT, "auto"), (NEXT, "ses_automaton"), (ANY, "auto"), (ANY, "ses_automaton"), (ANY, "join_tree")]
+    ("strategy", "algorithm"),
+    [(NEXT, "auto"), (NEXT, "ses_automaton"), *((ANY, name) for name in ("auto", "ses_automaton", "join_tree", "lazy_chain", "lazy_tree"))],
 )
 def test_sets_of_many_variables(strategy, algorithm):
     """Three streams: each type once in another order, one type missing, and each once with one of them twice."""
