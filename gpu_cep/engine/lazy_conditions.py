@@ -6,7 +6,7 @@ import numpy as np
 
 from gpu_cep.engine.patterns import MatcherTables, offsets
 from gpu_cep.plan.plan import Part, PlannedCondition, Spread
-from gpu_cep_kernels.iterations import ALONE, CLOSING, FILTERING, FIRST, FOLLOWING, GROUPING, IterationTable
+from gpu_cep_kernels.iteration_tables import ALONE, CLOSING, FILTERING, FIRST, FOLLOWING, GROUPING, IterationTable
 from gpu_cep_kernels.rules import EQ, NE
 from gpu_cep_kernels.tables import BY_PROGRAM, ConditionTable
 

@@ -14,7 +14,8 @@ from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.sampling import Sample, evenly_spread
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep_kernels.input_buffers import InputBuffers, Streams
-from gpu_cep_kernels.iterations import Iterations, IterationTable, enumerate_iterations, lengthened, new_iterations, widened
+from gpu_cep_kernels.iteration_tables import Iterations, IterationTable, lengthened, new_iterations, widened
+from gpu_cep_kernels.iterations import enumerate_iterations
 from gpu_cep_kernels.lazy_chain import Chain, ChainMatches, enumerate_chain, enumerate_negated_chain
 from gpu_cep_kernels.tables import (
     CANDIDATE,
@@ -206,7 +207,7 @@ class Iterated:
                 elif status == PATH_FULL:
                     run, stack = deepened(run), lengthened(stack)
                 elif status == OUTPUT_FULL:
-                    size = min(4 * size, _LARGEST_OUTPUT // len(chained.chain.order))
+                    size = max(1, min(4 * size, _LARGEST_OUTPUT // (chained.search.tables.fewest + 2)))
                     output = table(size, len(run.event))
 
     def _advance(self, rows: Indices, stack: Iterations, run: Run, output: MatchTable, *, counting: bool) -> int:

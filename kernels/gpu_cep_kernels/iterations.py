@@ -12,14 +12,24 @@ sub-sequences are made within groups (section 4.5.3) and not of all events.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from gpu_cep_kernels.conditions import condition_holds, is_decided
 from gpu_cep_kernels.filters import select_holding, select_unbound
 from gpu_cep_kernels.input_buffers import InputBuffers, Streams, is_early, is_late, stream_of
+from gpu_cep_kernels.iteration_tables import (
+    ALONE,
+    BEGIN,
+    CLOSING,
+    END,
+    FILTERING,
+    FIRST,
+    FOLLOWING,
+    GROUPING,
+    STREAM,
+    Iterations,
+    IterationTable,
+)
 from gpu_cep_kernels.jit import rule, sequential
 from gpu_cep_kernels.negation import is_ruled_out
 from gpu_cep_kernels.paths import bind, unbind, write_match
@@ -37,88 +47,15 @@ from gpu_cep_kernels.tables import (
     STEPS,
     STEPS_SPENT,
     Conditions,
-    Flags,
     Ints,
     MatchTable,
     NegationTable,
     PatternTable,
     Run,
-    doubled,
 )
 
-# When the events of a quantified variable decide a condition: each by itself, as its stage begins; the first; the first, for all later
-# ones; each, for all later ones; each with those before; its whole binding.
-ALONE, FIRST, GROUPING, FILTERING, FOLLOWING, CLOSING = range(6)
-
+# What comes next: to bind a row, list what a stage may bind, bind an event of a list, end a stage, take back an event, or a row.
 LOAD, OPEN, TAKE, CLOSE, BACK, DONE = range(6)
-# Where the events of a row may be, and the number of its stream among the batch's.
-BEGIN, END, STREAM = range(3)
-
-
-class IterationTable(NamedTuple):
-    """Events of variable v decide the conditions ``listed[first[v]:first[v + 1]]``, and ``when[k]``, a constant above, says when."""
-
-    first: Ints
-    listed: Ints
-    when: Ints
-
-
-class Iterations(NamedTuple):
-    """The stack of the enumeration: at place f of the path an event of variable ``order[stage[f]]`` is bound.
-
-    Rows bind the variables `fixed`; of one that is in `order`, too, they bind
-    the first event. ``events[cursor[f]:stop[f]]`` are the events that may still
-    be bound at f, and behind ``free[f]`` there is room for a list.
-    ``earliest[f]`` and ``latest[f]`` are the ends of what is bound before f.
-    Negation n waits for the variables that ``needs[n]`` marks, and so is judged
-    at the end of stage ``judged[n]`` (−1: it has been judged). `scope` is
-    indexed by the constants above, `sizes` is scratch.
-    """
-
-    fixed: Ints
-    order: Ints
-    stage: Ints
-    cursor: Ints
-    stop: Ints
-    free: Ints
-    earliest: Ints
-    latest: Ints
-    events: npt.NDArray[np.int32]
-    needs: Flags
-    judged: Ints
-    scope: Ints
-    sizes: Ints
-
-
-def new_iterations(fixed: Ints, order: Ints, path: int, room: int, needs: Flags) -> Iterations:
-    """The stack before the first row, for a path of so many events, and lists of so many."""
-    return Iterations(
-        fixed=fixed,
-        order=order,
-        stage=np.zeros(path + 1, np.int64),
-        cursor=np.zeros(path + 1, np.int64),
-        stop=np.zeros(path + 1, np.int64),
-        free=np.zeros(path + 1, np.int64),
-        earliest=np.zeros(path + 1, np.int64),
-        latest=np.zeros(path + 1, np.int64),
-        events=np.zeros(room, np.int32),
-        needs=needs,
-        judged=np.zeros(len(needs), np.int64),
-        scope=np.zeros(3, np.int64),
-        sizes=np.zeros_like(order),
-    )
-
-
-def widened(stack: Iterations) -> Iterations:
-    """`stack` with room for lists twice as long."""
-    return stack._replace(events=doubled(stack.events))
-
-
-def lengthened(stack: Iterations) -> Iterations:
-    """`stack` for a path twice as long."""
-    names = ("stage", "cursor", "stop", "free", "earliest", "latest")
-    grown: dict[str, Any] = {name: doubled(getattr(stack, name)) for name in names}
-    return stack._replace(**grown)
 
 
 @rule

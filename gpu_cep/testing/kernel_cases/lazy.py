@@ -26,16 +26,8 @@ from gpu_cep.testing.kernel_cases.tables import (
 )
 from gpu_cep_kernels.input_buffers import InputBuffers, count_labels, fill_buffers
 from gpu_cep_kernels.input_buffers import Streams as BatchStreams
-from gpu_cep_kernels.iterations import (
-    ALONE,
-    CLOSING,
-    FILTERING,
-    FOLLOWING,
-    GROUPING,
-    IterationTable,
-    enumerate_iterations,
-    new_iterations,
-)
+from gpu_cep_kernels.iteration_tables import ALONE, CLOSING, FILTERING, FOLLOWING, GROUPING, IterationTable, new_iterations
+from gpu_cep_kernels.iterations import enumerate_iterations
 from gpu_cep_kernels.lazy_chain import ChainMatches, enumerate_chain, enumerate_negated_chain, new_chain
 from gpu_cep_kernels.tables import Conditions, MatchTable, NegationTable, ProgramTable, new_run
 

@@ -1,4 +1,4 @@
-"""The input buffers of the lazy chain automaton; what it finds is held to the oracle by tests/conformance."""
+"""The input buffers of the lazy automata; what these find is held to the oracle by tests/conformance."""
 
 from __future__ import annotations
 
