@@ -58,9 +58,8 @@ class LazyAutomaton:
 
     def sample(self, batch: Batch, pivots: int, steps: int) -> Sample:
         """What single variables take from some pivots: at most so many, and as many as little more than so many `steps` suffice for."""
-        for enumeration in self._begin(batch):
-            return enumeration.sample(pivots, steps)
-        return NOTHING
+        enumerations = self._begin(batch)
+        return enumerations[0].sample(pivots, steps) if enumerations else NOTHING
 
     @property
     def _single(self) -> Flags:

@@ -9,16 +9,16 @@ from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.negations import scope_bounds
 from gpu_cep.engine.search import Search
 from gpu_cep_kernels.rules import LABEL_BITS
-from gpu_cep_kernels.tables import Flags
+from gpu_cep_kernels.tables import Flags, Floats
 
 
-def negation_needs(search: Search, batch: Batch, order: Indices, expected: Indices) -> Flags:
+def negation_needs(search: Search, batch: Batch, order: Indices, expected: Floats) -> Flags:
     """[n, v]: whether negation n waits for variable v, in a batch of which so many events are `expected` for each variable in turn."""
     needs = first_chances(search, batch)
     return np.array([own if judges_early(own[order], expected) else np.ones_like(own) for own in needs], np.bool_).reshape(needs.shape)
 
 
-def judges_early(needed: Flags, expected: Indices) -> bool:
+def judges_early(needed: Flags, expected: Floats) -> bool:
     """Whether a negation that needs some of the variables in the order of evaluation is judged at its first chance.
 
     It is where no more partial matches are expected there than complete ones:
