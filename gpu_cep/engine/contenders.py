@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpu_cep.engine.buffer_counts import decided_by_paths
 from gpu_cep.engine.join_tree import JoinTree
 from gpu_cep.engine.lazy_chain import LazyChain, LazyTree
 from gpu_cep.engine.nfab import Nfab
+from gpu_cep.engine.sampling import Sample
 from gpu_cep.engine.search import Matcher, Search
 from gpu_cep.engine.survey import Survey
 from gpu_cep.engine.two_phase import TwoPhase
@@ -17,9 +19,12 @@ from gpu_cep.engine.windowed import WindowsOf, windowed
 from gpu_cep.plan.costs import (
     BOUND,
     CHAIN_BATCH,
+    COUNTED,
     FILTERED,
+    ITERATED,
     JOIN_BATCH,
     JOINED,
+    JUDGED,
     OFFER,
     PASS_BATCH,
     PASSED,
@@ -27,6 +32,7 @@ from gpu_cep.plan.costs import (
     PIVOT,
     READ,
     STEP,
+    TREE_PIVOT,
     WALK_BATCH,
     WALKED,
     Estimate,
@@ -65,6 +71,10 @@ def _least_of_chains(survey: Survey) -> float:
     return CHAIN_BATCH + _buffers(survey)
 
 
+def _least_of_trees(survey: Survey) -> float:
+    return CHAIN_BATCH + _buffers(survey) + TREE_PIVOT * survey.starts
+
+
 def _least_of_joins(survey: Survey) -> float:
     return JOIN_BATCH + _buffers(survey)
 
@@ -86,16 +96,33 @@ def _passed(survey: Survey) -> Estimate:
     taken, walk = survey.offers, survey.walk
     halves = np.diff(np.interp([0, taken[-1, 0] / 2, taken[-1, 0]], *taken.T))
     offers = grown_offers(halves.tolist(), int(taken[-1, 0]), survey.reach, survey.events)
-    cost = _least_of_passes(survey) + OFFER * offers + PATH * walk.all_matches + READ * walk.all_bound
+    reading = PATH * walk.all_matches + READ * walk.all_bound
+    if survey.counts_only and decided_by_paths(survey.search):
+        reading *= COUNTED
+    cost = _least_of_passes(survey) + OFFER * offers + reading
     return Estimate("nfab", cost, offers + walk.all_bound, walk.all_matches)
 
 
 def _chained(survey: Survey) -> Estimate:
-    """From the rarest variable's events on."""
-    chain, names = survey.chain, survey.search.names
-    cost = _least_of_chains(survey) + PIVOT * chain.places + FILTERED * chain.all_steps + _written(survey, chain.all_bound, BOUND)
-    order = ", ".join(names[v] for v in np.argsort(survey.counts, kind="stable"))
-    return Estimate("lazy_chain", cost, chain.all_steps, chain.all_matches, order)
+    """From the rarest variable's events on, quantified variables last."""
+    names, quantified = survey.search.names, survey.search.tables.pattern.maximum != 1
+    order = ", ".join(names[v] for v in np.lexsort([survey.counts, quantified]))
+    return _lazily("lazy_chain", survey, _least_of_chains(survey), PIVOT, survey.chain, order)
+
+
+def _ordered_anew(survey: Survey) -> Estimate:
+    """From each start on."""
+    return _lazily("lazy_tree", survey, _least_of_trees(survey), 0.0, survey.tree, "")
+
+
+def _lazily(name: str, survey: Survey, least: float, pivot: float, samples: tuple[Sample, Sample], order: str) -> Estimate:
+    """By a lazy automaton that costs so much at least, and so much more for each pivot, by samples of single and quantified variables."""
+    single, quantified = samples
+    final = quantified if quantified.places else single
+    filtered = FILTERED * (JUDGED if survey.search.tables.branch.negations else 1.0)
+    searched = pivot * single.places + filtered * single.all_steps + ITERATED * quantified.all_steps
+    cost = least + searched + _written(survey, final.all_bound, BOUND)
+    return Estimate(name, cost, single.all_steps + quantified.all_steps, final.all_matches, order)
 
 
 def _joined(survey: Survey) -> Estimate:
@@ -110,6 +137,6 @@ CONTENDERS: dict[str, Contender] = {
     "backtracking": Contender(_least_of_walks, _walked, windowed(TwoPhase)),
     "nfab": Contender(_least_of_passes, _passed, windowed(Nfab)),
     "lazy_chain": Contender(_least_of_chains, _chained, lambda search, _: LazyChain(search)),
-    "lazy_tree": Contender(_least_of_chains, _chained, lambda search, _: LazyTree(search)),
+    "lazy_tree": Contender(_least_of_trees, _ordered_anew, lambda search, _: LazyTree(search)),
     "join_tree": Contender(_least_of_joins, _joined, lambda search, _: JoinTree(search)),
 }

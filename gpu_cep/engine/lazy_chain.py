@@ -15,7 +15,7 @@ from gpu_cep.engine.lazy_enumeration import Chained, Enumeration, Iterated, no_c
 from gpu_cep.engine.lazy_negations import negation_needs
 from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.patterns import offsets
-from gpu_cep.engine.sampling import NOTHING, Sample
+from gpu_cep.engine.sampling import Sample, together
 from gpu_cep.engine.search import Search
 from gpu_cep_kernels.input_buffers import InputBuffers, Streams, count_labels, fill_buffers
 from gpu_cep_kernels.lazy_chain import new_chain
@@ -29,8 +29,6 @@ class LazyAutomaton:
 
     The chain automaton has one order of variables for a batch. With `anew`, it
     is the tree automaton: each event that may start a match has its own order.
-    `shared` are the input buffers of all the query's variables, where several
-    branches read those of one batch.
     """
 
     search: Search
@@ -56,10 +54,13 @@ class LazyAutomaton:
         matched = totals > 0
         return starts[matched] + batch.low, totals[matched]
 
-    def sample(self, batch: Batch, pivots: int, steps: int) -> Sample:
-        """What single variables take from some pivots: at most so many, and as many as little more than so many `steps` suffice for."""
-        enumerations = self._begin(batch)
-        return enumerations[0].sample(pivots, steps) if enumerations else NOTHING
+    def sample(self, batch: Batch, pivots: int, steps: int) -> tuple[Sample, Sample]:
+        """What single variables take from some pivots, and quantified ones from some of the rows that these give.
+
+        At most so many pivots, and as many as little more than so many `steps` suffice for.
+        """
+        samples = [enumeration.sample(pivots, steps) for enumeration in self._begin(batch)]
+        return together([single for single, _ in samples]), together([quantified for _, quantified in samples])
 
     @property
     def _single(self) -> Flags:

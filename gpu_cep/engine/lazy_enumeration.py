@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.matches import Indices, Matches
-from gpu_cep.engine.sampling import Sample, evenly_spread
+from gpu_cep.engine.sampling import NOTHING, Sample, evenly_spread, scattered
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep_kernels.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.iteration_tables import Iterations, IterationTable, lengthened, new_iterations, widened
@@ -43,13 +43,15 @@ _STEPS_PER_CALL = 1 << 22
 _SMALLEST_OUTPUT, _LARGEST_OUTPUT = 1 << 12, 1 << 24
 # Events that bindings of quantified variables have together at first, and for which their lists have room.
 _PATH, _ROOM = 64, 1 << 12
+# The same of a sample, which ends where more is needed.
+_SAMPLED_PATH = 1 << 10
 
 
 class Enumeration(Protocol):
     """The matches of one batch."""
 
-    def sample(self, pivots: int, steps: int) -> Sample:
-        """What single variables take from some of the pivots."""
+    def sample(self, pivots: int, steps: int) -> tuple[Sample, Sample]:
+        """What single variables take from some of the pivots, and quantified ones from some of the rows that these give."""
 
     def matches(self) -> list[Matches]:
         """All matches, as they are found."""
@@ -98,25 +100,30 @@ class Chained:
             self._spend(counted - spent, 0, partial(stream_start, self.batch.low, starts, totals, spent))
             spent = counted
 
-    def sample(self, pivots: int, steps: int) -> Sample:
-        """What some of the pivots take, at most so many, and as many as little more than so many `steps` suffice for."""
+    def sample(self, pivots: int, steps: int) -> tuple[Sample, Sample]:
+        """What some of the pivots take; there are no quantified variables."""
+        return self.sampled_rows(pivots, steps)[0], NOTHING
+
+    def sampled_rows(self, pivots: int, steps: int) -> tuple[Sample, Indices]:
+        """What some of the pivots take, at most so many, and as many as little more than so many `steps` suffice for; and their rows."""
         begin, stop = int(self.chain.cursor[0]), int(self.chain.stop[0])
         places = begin + evenly_spread(stop - begin, pivots)
         events = self.buffers.events.copy()
         events[begin : begin + len(places)] = events[places]
         self.chain.stop[0] = begin + len(places)
-        starts, totals = no_counts(self.search, self.batch)
-        output = ChainMatches(starts, np.empty((0, len(self.chain.order)), np.int64), totals)
-        replace(self, buffers=self.buffers._replace(events=events)).advance(output, counting=True, steps=steps)
-        tried = int(self.chain.cursor[0]) - begin
-        matches = int(totals.sum())
-        return Sample(stop - begin, tried, int(self.run.state[STEPS]), matches, matches * len(self.chain.order))
+        output = self._rows_output()
+        replace(self, buffers=self.buffers._replace(events=events)).advance(output, counting=False, steps=steps)
+        tried, matches = int(self.chain.cursor[0]) - begin, int(self.run.state[MATCHES])
+        sample = Sample(stop - begin, tried, int(self.run.state[STEPS]), matches, matches * len(self.chain.order))
+        return sample, output.events[:matches]
+
+    def _rows_output(self) -> ChainMatches:
+        rows = np.empty((_SMALLEST_OUTPUT, len(self.chain.order)), np.int64)
+        return ChainMatches(np.empty(_SMALLEST_OUTPUT, np.int64), rows, np.empty(0, np.int64))
 
     def rows(self) -> Iterator[Indices]:
         """The partial matches, as [row, variable], in parts that are overwritten."""
-        output = ChainMatches(
-            np.empty(_SMALLEST_OUTPUT, np.int64), np.empty((_SMALLEST_OUTPUT, len(self.chain.order)), np.int64), np.empty(0, np.int64)
-        )
+        output = self._rows_output()
         status = OUTPUT_FULL
         while status != FINISHED:
             status = self.advance(output, counting=False)
@@ -178,9 +185,23 @@ class Iterated:
             self._spend(run, counted - spent, 0, partial(stream_start, self.chained.batch.low, starts, totals, spent))
             spent = counted
 
-    def sample(self, pivots: int, steps: int) -> Sample:
-        """What the single variables take from some of the pivots."""
-        return self.chained.sample(pivots, steps)
+    def sample(self, pivots: int, steps: int) -> tuple[Sample, Sample]:
+        """What the single variables take from some of the pivots, and the quantified ones from some of their rows."""
+        single, rows = self.chained.sampled_rows(pivots, steps)
+        found = len(rows)
+        rows = rows[scattered(found, pivots)]
+        run, stack = self._scratch(_SAMPLED_PATH)
+        if found:
+            self._advance(rows, stack, run, self._table(_SMALLEST_OUTPUT, len(run.event)), counting=False, steps=steps)
+        tried = min(int(run.state[CANDIDATE]) + 1, len(rows))
+        places = round(single.all_matches)
+        return single, Sample(places, tried, int(run.state[STEPS]), int(run.state[MATCHES]), int(run.state[EVENTS]))
+
+    def _scratch(self, path: int) -> tuple[Run, Iterations]:
+        """What the kernel works with, where quantified variables bind so many events together."""
+        search, chained = self.chained.search, self.chained
+        run = new_run(len(self.fixed) + path, search.tables.pattern, search.conditions(chained.batch))
+        return run, new_iterations(self.fixed, self.order, len(run.event), max(_ROOM, _ROOM * path // _PATH), chained.chain.needs)
 
     def _table(self, size: int, path: int) -> MatchTable:
         """Room for so many matches, one of them of a path of that length."""
@@ -190,10 +211,8 @@ class Iterated:
 
     def _calls(self, table: Callable[[int, int], MatchTable], *, counting: bool) -> Iterator[tuple[MatchTable, Run]]:
         """What each call of the kernel wrote, and where it stopped."""
-        chained, pattern = self.chained, self.chained.search.tables.pattern
-        conditions = chained.search.conditions(chained.batch)
-        run = new_run(len(self.fixed) + _PATH, pattern, conditions)
-        stack = new_iterations(self.fixed, self.order, len(run.event), _ROOM, chained.chain.needs)
+        chained = self.chained
+        run, stack = self._scratch(_PATH)
         size = _SMALLEST_OUTPUT
         output = table(size, len(run.event))
         for rows in chained.rows():
@@ -210,11 +229,11 @@ class Iterated:
                     size = max(1, min(4 * size, _LARGEST_OUTPUT // (chained.search.tables.fewest + 2)))
                     output = table(size, len(run.event))
 
-    def _advance(self, rows: Indices, stack: Iterations, run: Run, output: MatchTable, *, counting: bool) -> int:
+    def _advance(self, rows: Indices, stack: Iterations, run: Run, output: MatchTable, *, counting: bool, steps: int | None = None) -> int:
         chained, search, batch = self.chained, self.chained.search, self.chained.batch
         status = enumerate_iterations(
             rows, chained.buffers, chained.streams, batch.own - batch.low, search.tables.pattern, search.conditions(batch),
-            self.uses, search.negations, chained.starting, counting, _STEPS_PER_CALL, stack, run, output,
+            self.uses, search.negations, chained.starting, counting, steps or _STEPS_PER_CALL, stack, run, output,
         )  # fmt: skip
         if status == OVERFLOWED:
             raise overflow(search, run, self._start(run))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,15 @@ class Sample:
 
 
 NOTHING = Sample(0, 0, 0, 0, 0)
+
+
+def together(samples: Sequence[Sample]) -> Sample:
+    """What some searches take and give together, by a sample of each."""
+    if len(samples) == 1:
+        return samples[0]
+    places, steps = sum(each.places for each in samples), sum(each.all_steps for each in samples)
+    matches, bound = sum(each.all_matches for each in samples), sum(each.all_bound for each in samples)
+    return Sample(places, places, round(steps), round(matches), round(bound))
 
 
 def evenly_spread(size: int, most: int) -> Indices:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.candidates import Candidates, Windows, branch_windows, chained
 from gpu_cep.engine.direct import is_deterministic, reads_directly
 from gpu_cep.engine.labels import Words
-from gpu_cep.engine.lazy_chain import LazyChain, frequencies
+from gpu_cep.engine.lazy_chain import LazyChain, LazyTree, frequencies
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.nfab import Nfab
 from gpu_cep.engine.profile import Profile
@@ -22,6 +23,8 @@ from gpu_cep.engine.ses_automaton import SesAutomaton
 from gpu_cep.engine.windowed import WindowsOf
 from gpu_cep.plan.states import branch_states
 from gpu_cep_kernels.primitives import marked_events
+
+Shown = TypeVar("Shown")
 
 # So many starts, and events of the rarest variable, are tried at most, with so many steps; so many events, and offers to runs.
 _STARTS, _PIVOTS, _STEPS = 64, 64, 1 << 12
@@ -87,24 +90,27 @@ class Survey:
         windows = self._branch_windows
         starts = windows.starts[scattered(len(windows.starts), _STARTS)]
         kept = self._candidates(windows, starts)
-        walked = self._sampled(lambda search: SesAutomaton(search).sample(self.batch, windows, kept, _STEPS))
+        walked = self._tried(lambda search: SesAutomaton(search).sample(self.batch, windows, kept, _STEPS), NOTHING)
         return replace(walked, places=len(windows.starts) * len(kept.starts) // max(len(starts), 1))
 
     @cached_property
-    def chain(self) -> Sample:
-        """What some of the rarest variable's events take the lazy chain."""
-        return self._sampled(lambda search: LazyChain(search).sample(self.batch, _PIVOTS, _STEPS))
+    def chain(self) -> tuple[Sample, Sample]:
+        """What some of the rarest variable's events take the lazy chain: for single variables, and for quantified ones behind these."""
+        return self._tried(lambda search: LazyChain(search).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING))
+
+    @cached_property
+    def tree(self) -> tuple[Sample, Sample]:
+        """The same of some of the events that can start a match, and the lazy tree."""
+        return self._tried(lambda search: LazyTree(search).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING))
 
     @cached_property
     def offers(self) -> Indices:
         """How often the first events of the batch are offered to the runs of NFA^b: [event, offers before it]."""
         windows = self._branch_windows
         first = windows.starts[: np.searchsorted(windows.starts, _EVENTS)]
-        search, end = self._on_trial, min(self.events, _EVENTS)
-        try:
-            return Nfab(search).sample(self.batch, windows, self._candidates(windows, first).starts, end, _OFFERS)
-        except ConditionOverflow:
-            return np.zeros((1, 2), np.int64)
+        starts, end = self._candidates(windows, first).starts, min(self.events, _EVENTS)
+        nothing: Indices = np.zeros((1, 2), np.int64)
+        return self._tried(lambda search: Nfab(search).sample(self.batch, windows, starts, end, _OFFERS), nothing)
 
     @cached_property
     def _labels(self) -> Words:
@@ -126,9 +132,9 @@ class Survey:
             return Candidates(starts, None)
         return chained(windows, starts, self.search.tables, exact=False)
 
-    def _sampled(self, trial: Callable[[Search], Sample]) -> Sample:
-        """What a trial shows; nothing, where a condition overflows: whatever runs then will come to it, and say where."""
+    def _tried(self, trial: Callable[[Search], Shown], nothing: Shown) -> Shown:
+        """What a trial shows; `nothing`, where a condition overflows: whatever runs then will come to it, and say where."""
         try:
             return trial(self._on_trial)
         except ConditionOverflow:
-            return NOTHING
+            return nothing

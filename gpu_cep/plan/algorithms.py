@@ -24,16 +24,12 @@ def _any(query: BoundQuery) -> bool:
     return True
 
 
-def _none(query: BoundQuery) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Algorithm:
     """A way to find matches: the queries it runs (`needs` says so in words), the pruning steps it can use, and what it does.
 
     `engines` are those that can run its phase 1; what follows runs on the CPU.
-    ``auto`` chooses among those that are `contending` for a query.
+    ``auto`` chooses among those that are `contending`.
     """
 
     name: str
@@ -42,7 +38,7 @@ class Algorithm:
     steps: tuple[str, ...]
     does: str
     engines: tuple[str, ...] = ("cpu", "gpu")
-    contending: Callable[[BoundQuery], bool] = _any
+    contending: bool = True
 
 
 def _all_matches(query: BoundQuery) -> bool:
@@ -73,7 +69,6 @@ _ALGORITHMS = (
         "skip_till_any_match",
         ("filter", "partition"),
         "binds variables from the rarest to the most frequent, as each batch counts them, and quantified ones last",
-        contending=_all_single,
     ),
     Algorithm("ses_automaton", _any, "nothing", PRUNING_STEPS, "walks each candidate window"),
     Algorithm(
@@ -83,14 +78,13 @@ _ALGORITHMS = (
         PRUNING_STEPS,
         "takes each event once, with all runs at once, and merges those that go on alike",
     ),
-    Algorithm("backtracking", _any, "nothing", ("filter", "partition"), "tries one run after the other, from each start", contending=_none),
+    Algorithm("backtracking", _any, "nothing", ("filter", "partition"), "tries one run after the other, from each start", contending=False),
     Algorithm(
         "lazy_tree",
         _all_matches,
         "skip_till_any_match",
         ("filter", "partition"),
         "binds a first event, then variables from the rarest to the most frequent, as its window counts them, and quantified ones last",
-        contending=_none,
     ),
     Algorithm(
         "join_tree",
@@ -99,7 +93,7 @@ _ALGORITHMS = (
         ("filter", "partition"),
         "joins the events of variables in the cheapest order, as each batch's statistics have it",
     ),
-    Algorithm("brute_force", _any, "nothing", (), "tries all combinations, by definition", engines=("cpu",), contending=_none),
+    Algorithm("brute_force", _any, "nothing", (), "tries all combinations, by definition", engines=("cpu",), contending=False),
 )
 
 
@@ -113,7 +107,7 @@ def choose_algorithms(query: BoundQuery, name: str, engine: str = "auto") -> tup
     """
     running = [algorithm for algorithm in _ALGORITHMS if algorithm.runs(query)]
     if name == "auto":
-        return tuple(algorithm for algorithm in running if algorithm.contending(query))
+        return tuple(algorithm for algorithm in running if algorithm.contending)
     chosen = algorithm_named(name)
     if chosen not in running:
         supported = ", ".join(name for name in ALGORITHMS if name == "auto" or algorithm_named(name) in running)

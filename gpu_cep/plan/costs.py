@@ -17,13 +17,17 @@ WINDOW, OCCURRENCE = 2.5, 0.6
 # For each start and variable, the chained condition.
 CHAINED = 3.0
 # A step of the automaton, and a match that it finds.
-STEP, WALKED = 55.0, 10.0
+STEP, WALKED = 52.0, 25.0
 # An event of NFA^b's pass, one offered to one run, a match that is read off the buffer, and an event of it.
-PASSED, OFFER, PATH, READ = 45.0, 38.0, 165.0, 47.0
-# A pivot of a lazy chain, and an event that the chain filters.
-PIVOT, FILTERED = 110.0, 15.0
+PASSED, OFFER, PATH, READ = 52.0, 26.0, 200.0, 23.0
+# The share of what reading matches off the buffer costs that is left where they are only counted.
+COUNTED = 0.25
+# A pivot of a lazy chain, and of a lazy tree, and an event that either filters, or tries for a quantified variable.
+PIVOT, TREE_PIVOT, FILTERED, ITERATED = 110.0, 200.0, 15.0, 40.0
+# So many times as much it costs to filter events where negations are judged.
+JUDGED = 3.0
 # An event of a written match, by the automaton or a lazy chain, and by joins.
-BOUND, JOINED = 8.0, 16.0
+BOUND, JOINED = 6.0, 12.0
 # To try a part of the work: an algorithm that could save less is not looked at.
 TRIAL = 300e3
 
