@@ -30,6 +30,7 @@ from gpu_cep.plan.costs import (
     PASSED,
     PATH,
     PIVOT,
+    PROGRAM,
     READ,
     STEP,
     TREE_PIVOT,
@@ -119,10 +120,15 @@ def _lazily(name: str, survey: Survey, least: float, pivot: float, samples: tupl
     """By a lazy automaton that costs so much at least, and so much more for each pivot, by samples of single and quantified variables."""
     single, quantified = samples
     final = quantified if quantified.places else single
-    filtered = FILTERED * (JUDGED if survey.search.tables.branch.negations else 1.0)
-    searched = pivot * single.places + filtered * single.all_steps + ITERATED * quantified.all_steps
+    searched = pivot * single.places + _filtering(survey.search) * single.all_steps + ITERATED * quantified.all_steps
     cost = least + searched + _written(survey, final.all_bound, BOUND)
     return Estimate(name, cost, single.all_steps + quantified.all_steps, final.all_matches, order)
+
+
+def _filtering(search: Search) -> float:
+    """What a lazy automaton takes to filter an event."""
+    by_program = bool((search.tables.conditions.left_variable < 0).any())
+    return FILTERED + PROGRAM * by_program + JUDGED * bool(search.tables.branch.negations)
 
 
 def _joined(survey: Survey) -> Estimate:

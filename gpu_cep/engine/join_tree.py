@@ -57,10 +57,10 @@ class JoinTree:
         inputs = self._inputs(batch)
         if inputs is None:
             return Estimate("join_tree", 0.0)
-        statistics = batch_statistics(self.search, batch, *inputs).rounded()
-        tree = cheapest_tree(statistics)
-        cost, matches = tree_cost(statistics, tree)
-        return Estimate("join_tree", cost, matches=matches, order=tree_text(tree, self.search.names))
+        statistics = batch_statistics(self.search, batch, *inputs)
+        tree = cheapest_tree(statistics.rounded())
+        cost, pairs, matches = tree_cost(statistics, tree)
+        return Estimate("join_tree", cost, pairs, matches, order=tree_text(tree, self.search.names))
 
     def _planned(self, batch: Batch) -> _PlannedBatch | None:
         """What is joined, and in which order; None if some variable has no event."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from threading import Lock
+
+import numpy as np
 
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.budget import Meter
@@ -14,7 +17,7 @@ from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.search import Matcher, Search
 from gpu_cep.engine.survey import Survey
 from gpu_cep.engine.windowed import WindowsOf, shared_windows
-from gpu_cep.plan.costs import TRIAL, Answer, Estimate
+from gpu_cep.plan.costs import MARGIN, TRIAL, Answer, Estimate
 
 # A choice is made anew where a batch made so many times the steps that were expected of it, or so many times fewer, and not a few.
 _DRIFT, _FEW_STEPS = 4, 1 << 13
@@ -23,16 +26,30 @@ _DRIFT, _FEW_STEPS = 4, 1 << 13
 Choice = tuple[Estimate, tuple[Estimate, ...]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A choice for a branch, and how many events, starts, and events of each variable the batch had that it was made for."""
+
+    branch: int
+    sizes: Indices
+    choice: Choice
+
+    def suits(self, branch: int, sizes: Indices) -> bool:
+        """Whether no number is twice as large as the other, or more."""
+        return self.branch == branch and bool((2 * sizes > self.sizes).all() and (sizes < 2 * self.sizes).all())
+
+
 @dataclass
 class Choices:
     """Chooses among algorithms, for each batch and branch.
 
-    Batches whose numbers of events and starts are of one magnitude share a
-    choice, until one of them shows that it was made of other events.
+    Batches whose numbers of events and starts are alike share a choice, until
+    one of them shows that it was made for other events.
     """
 
     names: tuple[str, ...]
-    _made: dict[tuple[int, ...], tuple[int, Choice]] = field(default_factory=dict, repr=False)
+    _made: list[_Made] = field(default_factory=list, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     def matchers(self, searches: tuple[Search, ...], batch: Batch) -> list[Matcher]:
         """The matchers of all branches for a batch."""
@@ -44,22 +61,30 @@ class Choices:
             choice: Choice = Estimate(self.names[0], 0.0, exact=False), ()
             return _recorded(choice, branch, search, windows, _ignore)
         survey = Survey(search, batch, windows)
-        sizes = (survey.events, survey.starts, *survey.counts.tolist())
-        magnitudes = (branch, *(size.bit_length() for size in sizes))
-        known = self._made.get(magnitudes)
+        sizes = np.array([survey.events, survey.starts, *survey.counts])
+        known = next((made for made in list(self._made) if made.suits(branch, sizes)), None)
         if known is None:
-            known = self._made[magnitudes] = survey.events, cheapest(survey, self.names)
-        choice = _scaled(known[1], survey.events / known[0])
+            known = _Made(branch, sizes, cheapest(survey, self.names))
+            with self._lock:
+                self._made.append(known)
+        choice = _scaled(known.choice, survey.events / float(known.sizes[0]))
 
         def judge(steps: int) -> None:
             if _has_drifted(choice[0], steps):
-                self._made.pop(magnitudes, None)
+                self._forget(known)
 
         return _recorded(choice, branch, search, windows, judge)
 
+    def _forget(self, known: _Made) -> None:
+        with self._lock:
+            self._made = [made for made in self._made if made is not known]
+
 
 def cheapest(survey: Survey, names: tuple[str, ...]) -> Choice:
-    """The cheapest of some algorithms for a batch; those that cost more at least than others in all are not looked at any further."""
+    """The cheapest of some algorithms for a batch.
+
+    One that at its best would save no more than a trial costs is not tried.
+    """
     if not survey.counts.all():
         first, *others = (Estimate(name, CONTENDERS[name].least(survey), exact=False) for name in names)
         return first, tuple(others)
@@ -68,7 +93,7 @@ def cheapest(survey: Survey, names: tuple[str, ...]) -> Choice:
     least = sorted((CONTENDERS[name].least(survey), name) for name in names)
     found: list[Estimate] = []
     for cost, name in least:
-        ruled_out = any(each.exact and each.cost <= cost + TRIAL for each in found)
+        ruled_out = any(each.exact and each.cost <= (1 + MARGIN) * cost + TRIAL for each in found)
         found.append(Estimate(name, cost, exact=False) if ruled_out else CONTENDERS[name].estimate(survey))
     chosen = min((each for each in found if each.exact), key=lambda each: each.cost)
     return chosen, tuple(each for each in found if each is not chosen)

@@ -27,8 +27,8 @@ from gpu_cep_kernels.primitives import marked_events
 Shown = TypeVar("Shown")
 
 # So many starts, and events of the rarest variable, are tried at most, with so many steps; so many events, and offers to runs.
-_STARTS, _PIVOTS, _STEPS = 64, 64, 1 << 12
-_EVENTS, _OFFERS = 1 << 13, 1 << 14
+_STARTS, _PIVOTS, _STEPS = 48, 48, 1 << 11
+_EVENTS, _OFFERS = 1 << 12, 1 << 12
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,12 @@ PASSED, OFFER, PATH, READ = 52.0, 26.0, 200.0, 23.0
 COUNTED = 0.25
 # A pivot of a lazy chain, and of a lazy tree, and an event that either filters, or tries for a quantified variable.
 PIVOT, TREE_PIVOT, FILTERED, ITERATED = 110.0, 200.0, 15.0, 40.0
-# So many times as much it costs to filter events where negations are judged.
-JUDGED = 3.0
+# What it takes more to filter an event where a condition is a program, and where negations are judged.
+PROGRAM, JUDGED = 45.0, 50.0
 # An event of a written match, by the automaton or a lazy chain, and by joins.
 BOUND, JOINED = 6.0, 12.0
-# To try a part of the work: an algorithm that could save less is not looked at.
-TRIAL = 300e3
+# What an algorithm must be able to save to be tried, beside this share of what it costs at least.
+TRIAL, MARGIN = 900e3, 0.3
 
 
 @dataclass(frozen=True, slots=True)

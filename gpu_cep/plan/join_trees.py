@@ -201,21 +201,27 @@ def members(variables: int) -> Iterator[int]:
 
 def join_cost(left: Estimate, right: Estimate, joined: Estimate, orders: bool) -> float:
     """What a join costs; `orders`: the right side is to be brought into order."""
-    looked = left.rows + right.rows + joined.fitting - left.fitting - right.fitting + joined.hashed - left.hashed - right.hashed
     ordering = ORDER * _number(right.rows) if orders else 0.0
-    return LOOKUP * _number(left.rows) + LOOK * _number(looked) + WRITE * _number(joined.rows) + ordering
+    return LOOKUP * _number(left.rows) + LOOK * _pairs(left, right, joined) + WRITE * _number(joined.rows) + ordering
 
 
-def tree_cost(statistics: Statistics, tree: Tree) -> tuple[float, float]:
-    """What the joins of a tree cost together, and how many rows come out."""
-    cost, pending = 0.0, [tree]
+def _pairs(left: Estimate, right: Estimate, joined: Estimate) -> float:
+    """How many pairs of rows a join looks at."""
+    fitting, hashed = joined.fitting - left.fitting - right.fitting, joined.hashed - left.hashed - right.hashed
+    return _number(left.rows + right.rows + fitting + hashed)
+
+
+def tree_cost(statistics: Statistics, tree: Tree) -> tuple[float, float, float]:
+    """What the joins of a tree cost together, how many pairs of rows they look at, and how many rows come out."""
+    cost, pairs, pending = 0.0, 0.0, [tree]
     while pending:
         match pending.pop():
             case Join(left=left, right=right) as each:
                 one, other, both = (estimate(statistics, _mask(side)) for side in (left, right, each))
                 cost += join_cost(one, other, both, _orders(one, other, both, len(leaves(right))))
+                pairs += _pairs(one, other, both)
                 pending += (left, right)
-    return cost, _number(estimate(statistics, _mask(tree)).rows)
+    return cost, pairs, _number(estimate(statistics, _mask(tree)).rows)
 
 
 def _mask(tree: Tree) -> int:

@@ -22,6 +22,7 @@ from gpu_cep.plan.join_trees import (
     join_cost,
     leaves,
     members,
+    tree_cost,
 )
 
 SEQUENCE, SET, SET_FIRST = (0, 1, 3), (0, 0, 0), (0, 0, 3)
@@ -106,6 +107,15 @@ def statistics(draw, most=4):
 def test_the_cheapest_of_all_trees_is_found(given):
     found = cost(given, cheapest_tree(given))
     assert found == pytest.approx(min(cost(given, tree) for tree in all_trees((1 << len(given.counts)) - 1)))
+
+
+@given(statistics())
+def test_the_cost_of_a_tree_is_that_of_its_joins(given):
+    tree = cheapest_tree(given)
+    found, pairs, matches = tree_cost(given, tree)
+    assert found == pytest.approx(cost(given, tree))
+    assert matches == pytest.approx(2.0 ** estimate(given, mask(tree)).rows)
+    assert pairs >= matches * (1 - 1e-9) or isinstance(tree, Leaf)
 
 
 @given(statistics(40))
