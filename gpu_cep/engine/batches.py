@@ -25,6 +25,16 @@ BATCH = 1 << 17
 _FEW_VARIABLES = 64
 # A slice may carry this many times its own events for its last windows.
 LONGEST_REACH = 4
+# Events of a batch are numbered in 32 bits, and there are numbers for two more.
+MOST_EVENTS = 2**31 - 3
+
+
+class BatchTooLong(Exception):
+    """Raised with an event of a stream whose windows reach over more events than can be numbered; the caller knows how to name it."""
+
+    def __init__(self, event: int) -> None:
+        super().__init__(event)
+        self.event = event
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,12 @@ def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH) -> list[B
 
 
 def cut(offsets: Indices, reach_of: Reach, size: int) -> list[Batch]:
-    """Cut streams that begin at `offsets` into batches of about `size` own events."""
+    """Cut streams that begin at `offsets` into batches of about `size` own events.
+
+    Raises
+    ------
+    BatchTooLong
+    """
     total = int(offsets[-1])
     batches: list[Batch] = []
     low = 0
@@ -59,6 +74,8 @@ def cut(offsets: Indices, reach_of: Reach, size: int) -> list[Batch]:
             batches.append(Batch(low, whole, whole))
         else:
             batches.append(_cut_stream(reach_of, low, stream_end, size))
+        if batches[-1].high - low > MOST_EVENTS:
+            raise BatchTooLong(low)
         low = batches[-1].own
     return batches
 
