@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.engine.batches import MOST_EVENTS, Batch, BatchTooLong, cut_batches
+from gpu_cep.engine.batches import Batch, cut_batches
 from gpu_cep.engine.budget import Budget, BudgetExceeded, memory_for_results
 from gpu_cep.engine.buffer_graph import buffer_graph, may_share_buffer, united
 from gpu_cep.engine.choice import bytes_per_event, choose_engine
@@ -36,7 +36,7 @@ from gpu_cep.engine.slices import WHOLE, TimeSlice, refuse_slices
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.engine.tables import is_resident
 from gpu_cep.engine.union import Union
-from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded, UnsupportedError
+from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import available_threads, spread
 
@@ -163,10 +163,6 @@ def _each_batch(run: Run, ordered: OrderedEvents, found_in: Callable[[Batch], Re
     except ConditionOverflow as overflow:
         window = window_name(plan, columns, int(ordered.rows[overflow.start]))
         raise EventError(f"{failure(overflow.condition.program)} in {overflow.condition.text}, in {window}") from None
-    except BatchTooLong as fault:
-        window = window_name(plan, columns, int(ordered.rows[fault.event]))
-        limit = f"windows that reach over more than {MOST_EVENTS:,} events are not supported, as from {window}"
-        raise UnsupportedError(f"{limit}; use a shorter window, or partition_by") from None
     # where no event was left to match, too
     run.profile.add("matches", 0)
     run.profile.add("steps", run.budget.steps - before)
