@@ -42,6 +42,6 @@ def test_steps_of_flat_questions_do_not_grow(long_windows: ModuleType, monkeypat
 def test_figures_stand_on_the_page(long_windows: ModuleType) -> None:
     windows, noise = long_windows.by_window(2_000, 1, (30, 300)), long_windows.by_noise(2_000, 1, 300)
     endless = long_windows.shared(long_windows.QUESTIONS[1], 2_000, 1)
-    page = long_windows.markdown(windows, noise, [endless], 1.0, "here")
+    page = long_windows.markdown(windows, noise, [endless], 1.0, long_windows.two_threads(1_000), "here")
     assert all(f"| {row.question} | {row.algorithm} |" in page for row in (*windows, *noise))
     assert f"| {endless.question} | {endless.matches:,} |" in page
