@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
 from gpu_cep.engine.streams import Indices, OrderedEvents
+from gpu_cep.errors import UnsupportedError
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.windows import window_ends
 
@@ -25,6 +26,8 @@ BATCH = 1 << 17
 _FEW_VARIABLES = 64
 # A slice may carry this many times its own events for its last windows.
 LONGEST_REACH = 4
+# Events of a batch are numbered in 32 bits, and there are numbers for two more.
+MOST_EVENTS = 2**31 - 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,13 @@ def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH) -> list[B
 
 
 def cut(offsets: Indices, reach_of: Reach, size: int) -> list[Batch]:
-    """Cut streams that begin at `offsets` into batches of about `size` own events."""
+    """Cut streams that begin at `offsets` into batches of about `size` own events.
+
+    Raises
+    ------
+    UnsupportedError
+        Windows reach over more events than can be numbered.
+    """
     total = int(offsets[-1])
     batches: list[Batch] = []
     low = 0
@@ -59,15 +68,21 @@ def cut(offsets: Indices, reach_of: Reach, size: int) -> list[Batch]:
             batches.append(Batch(low, whole, whole))
         else:
             batches.append(_cut_stream(reach_of, low, stream_end, size))
+        if batches[-1].high - low > MOST_EVENTS:
+            reached = f"windows that reach over {batches[-1].high - low:,} events of one stream are not supported"
+            raise UnsupportedError(f"{reached}, only over {MOST_EVENTS:,}; use a shorter window, or partition_by")
         low = batches[-1].own
     return batches
 
 
 def _cut_stream(reach_of: Reach, low: int, stream_end: int, size: int) -> Batch:
-    """The next slice of a long stream; the rest of it where its windows reach so far that slices would repeat too much."""
+    """The next slice of a long stream; where its windows reach so far that slices would repeat too much the rest of it, or half a batch."""
     own = min(low + size, stream_end)
     high = reach_of(own - 1, stream_end)
-    return Batch(low, own, high) if high - own <= LONGEST_REACH * size else Batch(low, stream_end, stream_end)
+    if high - own > LONGEST_REACH * size:
+        own = stream_end if stream_end - low <= MOST_EVENTS else min(low + MOST_EVENTS // 2, stream_end)
+        high = reach_of(own - 1, stream_end)
+    return Batch(low, own, high)
 
 
 def reach(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> int:
@@ -77,7 +92,7 @@ def reach(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> int
     clock, length = window_clock(plan, ordered, last, stream_end)
     found = np.empty(1, np.int32)
     start = np.zeros(1, np.int64)
-    window_ends(0, 1, start, start, clock, np.full(1, stream_end - last, np.int32), length, found)
+    window_ends(0, 1, start, start, clock, np.full(1, min(stream_end - last, MOST_EVENTS + 1), np.int32), length, found)
     return last + int(found[0])
 
 

@@ -97,11 +97,12 @@ class Budget:
 
 @dataclass
 class Meter:
-    """The account of one matcher in one batch: tells how much of the run's budget it took."""
+    """The account of one matcher in one batch, shared by its threads: tells how much of the run's budget it took."""
 
     budget: Account
     matches: int = 0
     steps: int = 0
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     @property
     def memory(self) -> int:
@@ -110,6 +111,7 @@ class Meter:
 
     def spend(self, matches: int, events: int, steps: int, start_of: Callable[[int], int]) -> None:
         """As :meth:`Budget.spend`."""
-        self.matches += matches
-        self.steps += steps
+        with self._lock:
+            self.matches += matches
+            self.steps += steps
         self.budget.spend(matches, events, steps, start_of)

@@ -7,19 +7,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.batches import Batch, window_clock
+from gpu_cep.engine.batches import BATCH, Batch, window_clock
+from gpu_cep.engine.jumps import JumpIndexes
 from gpu_cep.engine.labels import Words, by_word
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.slices import WHOLE, TimeSlice
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.plan.plan import Plan
+from gpu_cep_kernels.launch import slices
 from gpu_cep_kernels.primitives import marked_events
 from gpu_cep_kernels.summary import chain_windows, judge_windows, keep_windows, prefix_counts, select_starts
 from gpu_cep_kernels.windows import mark_streams, next_occurrences, window_ends
 
 Indices = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
+
+# The most parts that the starts of a batch of many events are divided into, and the fewest events for each. What threads there are
+# does not bear on it, so that it does not on work and errors.
+_PARTS, _EVENTS_PER_PART = 64, BATCH // 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,9 @@ class Windows:
     first event from e on whose label has variable v's bit. `starts` are the
     events that a match can start with; `judged`: whose windows satisfied the
     necessary match conditions already. Labels are those of the query's
-    variables; occurrences and starts, once a branch is looked at, its own.
+    variables; occurrences and starts, once a branch is looked at, its own, and
+    `indexes` those by which its automaton jumps; `counts` how often each of its
+    variables occurred before each event, once windows are to be summarised.
     """
 
     labels: Words
@@ -43,6 +51,8 @@ class Windows:
     occurrence: Places
     starts: Indices
     judged: bool
+    indexes: JumpIndexes | None = None
+    counts: Places | None = None
 
     def ends(self, starts: Indices, inside: Indices | Places | None = None) -> Places:
         """Where the windows of `starts` end; `inside` holds an event of each, if one is known."""
@@ -97,7 +107,8 @@ def branch_windows(
             starts = starts[own.holds(ordered.times[batch.low + starts])]
     if not windows.judged:
         profile.add("windows", len(starts))
-    return replace(windows, occurrence=_rows(windows.occurrence, tables.branch.positives), starts=starts)
+    occurrence = _rows(windows.occurrence, tables.branch.positives)
+    return replace(windows, occurrence=occurrence, starts=starts, indexes=JumpIndexes(tables.jumps, ordered.bank, batch.low, occurrence))
 
 
 def _rows(occurrence: Places, variables: tuple[int, ...]) -> Places:
@@ -115,14 +126,36 @@ def _starts(ordered: OrderedEvents, batch: Batch, labels: Words, tables: Matcher
     return starts[: select_starts(marked_events(labels, tables.minimal), starts)]
 
 
+def divided(windows: Windows, batch: Batch) -> list[Windows]:
+    """The windows with all of their starts, or, where one stream makes a batch of many events, part by part."""
+    events = batch.own - batch.low
+    if events <= BATCH:
+        return [windows]
+    parts = slices(len(windows.starts), min(events // _EVENTS_PER_PART, _PARTS))
+    return [replace(windows, starts=windows.starts[low:high]) for low, high in parts]
+
+
+def counted(plan: Plan, windows: Windows, tables: MatcherTables, profile: Profile) -> Windows:
+    """The windows with what the step ``summary`` needs to know of the whole batch."""
+    if windows.judged or windows.counts is not None or "summary" not in plan.steps:
+        return windows
+    with profile.stage("summary"):
+        bits = tables.branch.positives
+        counts = np.empty((bits[-1] + 1, windows.occurrence.shape[1]), np.int32)
+        for word, own in by_word(windows.labels, counts):
+            prefix_counts(word, len(own), own)
+        return replace(windows, counts=_rows(counts, bits))
+
+
 def prune_windows(plan: Plan, windows: Windows, tables: MatcherTables, profile: Profile) -> Candidates:
     """The candidates left by the steps ``summary`` and ``chain`` of the plan, if they have not been taken yet."""
     candidates = Candidates(windows.starts, None)
     if windows.judged:
         return candidates
-    if "summary" in plan.steps:
+    counts = counted(plan, windows, tables, profile).counts
+    if counts is not None:
         with profile.stage("summary"):
-            candidates = Candidates(_summarised(windows, tables), None)
+            candidates = Candidates(_summarised(windows, counts, tables), None)
         profile.add("summarised", len(candidates.starts))
     if "chain" in plan.steps:
         with profile.stage("chain"):
@@ -144,13 +177,8 @@ def chained(windows: Windows, starts: Indices, tables: MatcherTables, *, exact: 
     return Candidates(kept[:count], earliest[:variables, :count])
 
 
-def _summarised(windows: Windows, tables: MatcherTables) -> Indices:
+def _summarised(windows: Windows, counts: Places, tables: MatcherTables) -> Indices:
     starts = windows.starts
-    bits = tables.branch.positives
-    counts = np.empty((bits[-1] + 1, windows.occurrence.shape[1]), np.int32)
-    for word, own in by_word(windows.labels, counts):
-        prefix_counts(word, len(own), own)
-    counts = _rows(counts, bits)
     holds = np.empty(len(starts), np.bool_)
     judge_windows(
         0, len(starts), starts, windows.ends(starts), windows.after, tables.pattern, tables.fewest, windows.occurrence, counts, holds

@@ -24,7 +24,7 @@ from gpu_cep_kernels.joins import (
     join_rows,
 )
 from gpu_cep_kernels.launch import blocks
-from gpu_cep_kernels.matches import group_matches
+from gpu_cep_kernels.matches import grouped
 from gpu_cep_kernels.tables import Conditions, PatternTable, Places, Registers
 
 # Candidates that one call looks at, and rows that are gathered for the left and for the right side of a join.
@@ -150,12 +150,12 @@ class Joining:
     def _arranged(self, table: PartialMatches, keys: HashKeys) -> tuple[PartialMatches, Indices]:
         """A table by bucket, then in order of first event; and where the buckets begin, with the end."""
         if len(table.events) > 1:
-            order, _ = _grouped(table.first, len(self.streams.times))
+            order, _ = grouped(table.first, len(self.streams.times))
             table = _reordered(table, order)
         if not len(keys.place):
             return table, np.array([0, len(table.first)], np.int64)
         buckets = min(1 << len(table.first).bit_length(), _MOST_BUCKETS)
-        order, borders = _grouped(self._hashed(table, keys, buckets), buckets)
+        order, borders = grouped(self._hashed(table, keys, buckets), buckets)
         return _reordered(table, order), borders
 
     def _hashed(self, table: PartialMatches, keys: HashKeys, buckets: int) -> Indices:
@@ -208,13 +208,6 @@ def _partners(first: Indices, size: Indices, candidates: int) -> Partners:
 
 def _concatenated(tables: list[PartialMatches]) -> PartialMatches:
     return tables[0] if len(tables) == 1 else PartialMatches(*(np.concatenate(parts, axis=-1) for parts in zip(*tables, strict=True)))
-
-
-def _grouped(groups: Indices | Places, number: int) -> tuple[Indices, Indices]:
-    """The order by group, among `number` of them, else as it was; and where each group begins, with the end."""
-    order, ends = np.empty(len(groups), np.int64), np.zeros(number + 1, np.int64)
-    group_matches(groups, ends, order)
-    return order, np.concatenate([[0], ends[:-1]])
 
 
 def _reordered(table: PartialMatches, order: Indices) -> PartialMatches:

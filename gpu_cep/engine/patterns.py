@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.jumps import jump_table
 from gpu_cep.engine.programs import assemble, tabulator
 from gpu_cep.plan.plan import Plan, PlannedBranch, PlannedCondition, RunningAggregate, Spread
 from gpu_cep.plan.programs import Instruction
+from gpu_cep_kernels.jumps import JumpTable
 from gpu_cep_kernels.rules import COMPARISONS, UNBOUNDED
 from gpu_cep_kernels.running import STEP
 from gpu_cep_kernels.tables import (
@@ -47,6 +49,7 @@ class MatcherTables:
     conditions: ConditionTable
     aggregates: AggregateTable
     programs: ProgramTable
+    jumps: JumpTable
     minimal: int
     fewest: int
 
@@ -62,6 +65,7 @@ def _branch_tables(plan: Plan, branch: PlannedBranch, columns: EventColumns) -> 
     # what precedes v, but nothing else that does
     direct = precedes & ~(precedes.astype(np.float32) @ precedes.astype(np.float32) > 0)
     programs, spans = assemble([condition.program for condition in branch.conditions], tabulator(columns))
+    conditions = _condition_table(branch, spans, [plan.query.variables[v].maximum == 1 for v in branch.variables])
     return MatcherTables(
         branch=branch,
         pattern=PatternTable(
@@ -74,9 +78,10 @@ def _branch_tables(plan: Plan, branch: PlannedBranch, columns: EventColumns) -> 
             minimum=np.array([variable.minimum for variable in variables], np.int64),
             maximum=np.array([UNBOUNDED if variable.maximum is None else variable.maximum for variable in variables], np.int64),
         ),
-        conditions=_condition_table(branch, spans, [plan.query.variables[v].maximum == 1 for v in branch.variables]),
+        conditions=conditions,
         aggregates=_aggregate_table(plan, branch, columns),
         programs=programs,
+        jumps=jump_table(branch, conditions.final),
         minimal=sum(1 << v for v, mask in zip(branch.positives, branch.before, strict=True) if mask == 0),
         fewest=sum(variable.minimum for variable in variables),
     )

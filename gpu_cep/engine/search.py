@@ -35,7 +35,7 @@ class Search:
 
     ``successor[e]`` is the ordered event that follows event e in its
     partition (empty where that is always the next). Only matches that start
-    in `own` are asked for.
+    in `own` are asked for. `threads` may work on one batch.
     """
 
     plan: Plan
@@ -46,6 +46,7 @@ class Search:
     budget: Account
     profile: Profile
     own: TimeSlice = WHOLE
+    threads: int = 1
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -70,10 +71,18 @@ def searches(run: Run, ordered: OrderedEvents) -> tuple[Search, ...]:
     found = {split: successors(run.columns, ordered, split) for split in splits}
     return tuple(
         Search(
-            plan, tables, ordered, found[split], negation_table(plan, ordered, tables.branch, events), run.budget, run.profile, run.own
+            plan=plan,
+            tables=tables,
+            ordered=ordered,
+            successor=found[split],
+            negations=negation_table(plan, ordered, tables.branch, events),
+            budget=run.budget,
+            profile=run.profile,
+            own=run.own,
+            threads=run.threads,
         )
         for tables, split in zip(run.tables, splits, strict=True)
-    )  # fmt: skip
+    )
 
 
 class Matcher(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -11,10 +11,13 @@ import numpy.typing as npt
 
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.candidates import Candidates, Windows, candidate_ends
+from gpu_cep.engine.jumps import JumpIndexes
 from gpu_cep.engine.matches import Matches, concatenated
 from gpu_cep.engine.sampling import Sample
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep_kernels.automaton import enumerate_matches
+from gpu_cep_kernels.jumps import Jumps
+from gpu_cep_kernels.rules import UNBOUNDED
 from gpu_cep_kernels.tables import (
     ANY,
     CANDIDATE,
@@ -26,9 +29,12 @@ from gpu_cep_kernels.tables import (
     NEXT,
     OUTPUT_FULL,
     OVERFLOWED,
+    PASSED,
     PATH_FULL,
     ROBUST,
     STEPS,
+    Conditions,
+    EventTable,
     MatchTable,
     Run,
     deepened,
@@ -47,6 +53,8 @@ STRATEGY = {
 
 # Steps between two returns to Python, so that a long enumeration can be interrupted and its budget checked.
 _STEPS_PER_CALL = 1 << 21
+# Steps after which it is first asked whether searches should jump.
+_FIRST_STEPS = 1 << 14
 _PATH = 64
 # Matches, and events, that one buffer holds at most; events and one more path, so that it always has room for one match.
 _LARGEST_BUFFER = 1 << 22
@@ -65,103 +73,152 @@ class SesAutomaton:
 
     search: Search
 
-    def find(self, batch: Batch, windows: Windows, candidates: Candidates) -> Matches:
-        """The matches that start at the candidates, in order of first event, last event and bindings."""
-        tables = self.search.tables
-        variables = len(tables.pattern.order)
+    def find(self, batch: Batch, windows: Windows, candidates: Candidates, share: float = 1.0) -> Matches:
+        """The matches that start at the candidates, a `share` of the batch's, in order of first event, last event and bindings."""
         if self._too_few(batch, candidates):
-            return concatenated([], variables)
-        starts, ends = candidates.starts, candidate_ends(windows, candidates)
-        found: list[Matches] = []
-        capacity = len(starts) + 16
-        output = _output(capacity, min(capacity * (tables.fewest + 2), _LARGEST_BUFFER) + _PATH, variables)
-        run = new_run(_PATH, tables.pattern, self.search.conditions(batch))
-        status = OUTPUT_FULL
-        while status != FINISHED:
-            status = self._advance(batch, windows, starts, ends, run, output, counting=False)
-            taken, filled = int(run.state[MATCHES]), int(run.state[EVENTS])
-            if taken:
-                # copies, all three: the buffers are written again unless they were full
-                first, counts = starts[output.starts[:taken]] + batch.low, output.counts[:taken].copy()
-                found.append(Matches(first, counts, output.events[:filled] + batch.low))
-            self._spend(run, batch, starts, taken, filled, output.starts.item)
-            run.state[MATCHES] = run.state[EVENTS] = 0
-            if status == PATH_FULL:
-                run = deepened(run)
-            if status == OUTPUT_FULL:
-                capacity = min(2 * capacity, _LARGEST_BUFFER)
-                output = _output(capacity, min(capacity * (tables.fewest + 2), _LARGEST_BUFFER) + len(run.event), variables)
-        return concatenated(found, variables).sorted_within_starts()
+            return concatenated([], len(self.search.tables.pattern.order))
+        return _Enumeration.of(self.search, batch, windows, candidates, share).matches()
 
-    def count(self, batch: Batch, windows: Windows, candidates: Candidates) -> Indices:
+    def count(self, batch: Batch, windows: Windows, candidates: Candidates, share: float = 1.0) -> Indices:
         """The number of matches that start at each candidate."""
-        totals = np.zeros(len(candidates.starts), np.int64)
         if self._too_few(batch, candidates):
-            return totals
-        starts, ends = candidates.starts, candidate_ends(windows, candidates)
-        pattern = self.search.tables.pattern
-        run = new_run(_PATH, pattern, self.search.conditions(batch))
-        output = _output(0, 0, len(pattern.order))._replace(totals=totals)
-        status, spent = PATH_FULL, 0
-        while status != FINISHED:
-            status = self._advance(batch, windows, starts, ends, run, output, counting=True)
-            counted = int(totals.sum())
-            self._spend(run, batch, starts, counted - spent, 0, partial(_candidate_of, totals, spent))
-            spent = counted
-            if status == PATH_FULL:
-                run = deepened(run)
-        return totals
+            return np.zeros(len(candidates.starts), np.int64)
+        return _Enumeration.of(self.search, batch, windows, candidates, share).count()
 
     def sample(self, batch: Batch, windows: Windows, candidates: Candidates, steps: int) -> Sample:
-        """What the first of the candidates take, as many as little more than so many `steps` suffice for."""
+        """What the first of the candidates take, as many as little more than so many `steps` suffice for.
+
+        They jump where all starts together would come to do so.
+        """
         if self._too_few(batch, candidates):
             return Sample(len(candidates.starts), len(candidates.starts), 0, 0, 0)
-        starts, ends = candidates.starts, candidate_ends(windows, candidates)
-        run = new_run(_PATH, self.search.tables.pattern, self.search.conditions(batch))
-        output = _output(steps, _LARGEST_SAMPLE, len(self.search.tables.pattern.order))
-        status = PATH_FULL
-        while status == PATH_FULL and len(run.event) < _LARGEST_SAMPLE:
-            status = self._advance(batch, windows, starts, ends, run, output, counting=False, steps=steps)
-            run = deepened(run) if status == PATH_FULL else run
-        tried = min(int(run.state[CANDIDATE]) + 1, len(starts))
-        return Sample(len(starts), tried, int(run.state[STEPS]), int(run.state[MATCHES]), int(run.state[EVENTS]))
-
-    def _advance(
-        self,
-        batch: Batch,
-        windows: Windows,
-        starts: Indices,
-        ends: npt.NDArray[np.int32],
-        run: Run,
-        output: MatchTable,
-        *,
-        counting: bool,
-        steps: int = _STEPS_PER_CALL,
-    ) -> int:
-        search, tables = self.search, self.search.tables
-        events = search.events(batch, windows)
-        status = enumerate_matches(
-            starts, ends, events, tables.pattern, search.conditions(batch), search.negations, STRATEGY[search.plan.strategy],
-            counting, steps, run, output,
-        )  # fmt: skip
-        if status == OVERFLOWED:
-            condition = tables.branch.conditions[int(run.state[ERROR_CONDITION]) - 1]
-            raise ConditionOverflow(condition, int(starts[run.state[CANDIDATE]]) + batch.low)
-        return int(status)
-
-    def _spend(self, run: Run, batch: Batch, starts: Indices, matches: int, events: int, candidate_of: Callable[[int], int]) -> None:
-        """Account for what was found since the last time; ``candidate_of(i)`` is the candidate of match i of it."""
-        current = min(int(run.state[CANDIDATE]), len(starts) - 1)
-
-        def start_of(match: int) -> int:
-            return batch.low + int(starts[candidate_of(match) if match < matches else current])
-
-        self.search.budget.spend(matches, events, int(run.state[STEPS]), start_of)
-        run.state[STEPS] = 0
+        walk = _Enumeration.of(self.search, batch, windows, candidates, 1.0)
+        sample = walk.sample(steps)
+        jumping = walk.jumping(len(windows.starts) / sample.tried)
+        return sample if jumping is None else jumping.sample(steps)
 
     def _too_few(self, batch: Batch, candidates: Candidates) -> bool:
         """Whether there are no windows, or not the events that a match needs."""
         return not len(candidates.starts) or self.search.tables.fewest > batch.high - batch.low
+
+
+@dataclass(slots=True)
+class _Enumeration:
+    """The candidates of one call: `run` says how far they have come, `steps` how many steps that took."""
+
+    search: Search
+    batch: Batch
+    starts: Indices
+    ends: npt.NDArray[np.int32]
+    events: EventTable
+    conditions: Conditions
+    indexes: JumpIndexes
+    share: float
+    jumps: Jumps
+    run: Run
+    steps: int = 0
+
+    @classmethod
+    def of(cls, search: Search, batch: Batch, windows: Windows, candidates: Candidates, share: float) -> _Enumeration:
+        conditions, indexes = search.conditions(batch), windows.indexes
+        assert indexes is not None, "windows are a branch's"
+        return cls(
+            search=search,
+            batch=batch,
+            starts=candidates.starts,
+            ends=candidate_ends(windows, candidates),
+            events=search.events(batch, windows),
+            conditions=conditions,
+            indexes=indexes,
+            share=share,
+            jumps=indexes.none(),
+            run=new_run(_PATH, search.tables.pattern, conditions),
+        )
+
+    def matches(self) -> Matches:
+        """All matches."""
+        tables = self.search.tables
+        variables = len(tables.pattern.order)
+        found: list[Matches] = []
+        capacity = len(self.starts) + 16
+        output = _output(capacity, min(capacity * (tables.fewest + 2), _LARGEST_BUFFER) + _PATH, variables)
+        status = OUTPUT_FULL
+        while status != FINISHED:
+            status = self._advance(output, self._step_limit(), counting=False)
+            taken, filled = int(self.run.state[MATCHES]), int(self.run.state[EVENTS])
+            if taken:
+                # copies, all three: the buffers are written again unless they were full
+                first, counts = self.starts[output.starts[:taken]] + self.batch.low, output.counts[:taken].copy()
+                found.append(Matches(first, counts, output.events[:filled] + self.batch.low))
+            self._spend(taken, filled, output.starts.item)
+            self.run.state[MATCHES] = self.run.state[EVENTS] = 0
+            if status == OUTPUT_FULL:
+                capacity = min(2 * capacity, _LARGEST_BUFFER)
+                output = _output(capacity, min(capacity * (tables.fewest + 2), _LARGEST_BUFFER) + len(self.run.event), variables)
+        return concatenated(found, variables).sorted_within_starts()
+
+    def count(self) -> Indices:
+        """The number of matches that start at each candidate."""
+        totals = np.zeros(len(self.starts), np.int64)
+        output = _output(0, 0, len(self.search.tables.pattern.order))._replace(totals=totals)
+        status, spent = OUTPUT_FULL, 0
+        while status != FINISHED:
+            status = self._advance(output, self._step_limit(), counting=True)
+            counted = int(totals.sum())
+            self._spend(counted - spent, 0, partial(_candidate_of, totals, spent))
+            spent = counted
+        return totals
+
+    def sample(self, steps: int) -> Sample:
+        """What the first candidates take."""
+        state, status = self.run.state, PATH_FULL
+        output = _output(steps, _LARGEST_SAMPLE, len(self.search.tables.pattern.order))
+        while status == PATH_FULL and len(self.run.event) < _LARGEST_SAMPLE:
+            status = self._advance(output, steps, counting=False)
+        tried = min(int(state[CANDIDATE]) + 1, len(self.starts))
+        return Sample(len(self.starts), tried, int(state[STEPS]), int(state[MATCHES]), int(state[EVENTS]))
+
+    def jumping(self, times: float) -> _Enumeration | None:
+        """The same candidates from the beginning, with jumps; None if they do not pay where so many times the work is done."""
+        passed, steps = (int(times * self.run.state[place]) for place in (PASSED, STEPS))
+        if not self.indexes.may_pay or not self.indexes.pay(passed, steps, self.share):
+            return None
+        run = new_run(_PATH, self.search.tables.pattern, self.conditions)
+        return replace(self, jumps=self.indexes.jumps(), run=run)
+
+    def _advance(self, output: MatchTable, limit: int, *, counting: bool) -> int:
+        search, tables, run = self.search, self.search.tables, self.run
+        status = enumerate_matches(
+            self.starts, self.ends, self.events, tables.pattern, self.conditions, search.negations, self.jumps,
+            STRATEGY[search.plan.strategy], counting, limit, run, output,
+        )  # fmt: skip
+        if status == OVERFLOWED:
+            condition = tables.branch.conditions[int(run.state[ERROR_CONDITION]) - 1]
+            raise ConditionOverflow(condition, int(self.starts[run.state[CANDIDATE]]) + self.batch.low)
+        if status == PATH_FULL:
+            self.run = deepened(run)
+        return int(status)
+
+    def _step_limit(self) -> int:
+        """How many steps the next call may take; as long as searches may come to jump, about as many as were taken so far."""
+        if self.jumps.patience < UNBOUNDED or not self.indexes.may_pay:
+            return _STEPS_PER_CALL
+        if self.indexes.pay(int(self.run.state[PASSED]), self.steps, self.share):
+            self.jumps = self.indexes.jumps()
+            return _STEPS_PER_CALL
+        return min(max(self.steps, _FIRST_STEPS), _STEPS_PER_CALL)
+
+    def _spend(self, matches: int, events: int, candidate_of: Callable[[int], int]) -> None:
+        """Account for what was found since the last time; ``candidate_of(i)`` is the candidate of match i of it."""
+        state = self.run.state
+        current = min(int(state[CANDIDATE]), len(self.starts) - 1)
+
+        def start_of(match: int) -> int:
+            return self.batch.low + int(self.starts[candidate_of(match) if match < matches else current])
+
+        self.search.budget.spend(matches, events, int(state[STEPS]), start_of)
+        self.steps += int(state[STEPS])
+        state[STEPS] = 0
 
 
 def _candidate_of(totals: Indices, spent: int, match: int) -> int:

@@ -2,7 +2,9 @@
 
 A state is how often each variable is bound so far, computed and never tabulated.
 From each state the run jumps to the next event that some variable can bind,
-through the next-occurrence arrays, so irrelevant events cost nothing. The
+through the next-occurrence arrays, so irrelevant events cost nothing; where
+conditions rule out many in a row, it jumps over these, too
+(:mod:`gpu_cep_kernels.jumps`). The
 instances of Alg. 2 that branch from one event are the choices at one place of
 the path (erratum: the branching instance itself does not live on).
 
@@ -22,6 +24,7 @@ from typing import Any
 
 from gpu_cep_kernels.conditions import conditions_hold, conditions_hold_apart
 from gpu_cep_kernels.jit import rule, sequential
+from gpu_cep_kernels.jumps import Jumps, jump, set_bounds
 from gpu_cep_kernels.paths import bind, is_match, unbind, write_match
 from gpu_cep_kernels.rules import following
 from gpu_cep_kernels.tables import (
@@ -35,6 +38,7 @@ from gpu_cep_kernels.tables import (
     MATCHES,
     OUTPUT_FULL,
     OVERFLOWED,
+    PASSED,
     PATH_FULL,
     PHASE,
     ROBUST,
@@ -143,6 +147,22 @@ def _nearest(available: int, position: int, end: int, events: Any, pattern: Any,
 
 
 @rule
+def _nearest_left(
+    available: int, position: int, end: int, fresh: bool, events: Any, pattern: Any, conditions: Any, jumps: Any, run: Any
+) -> int:
+    """As :func:`_nearest`, without events that the bounds of jumps rule out; `fresh` where these are not known yet."""
+    nearest = end
+    for k in range(available):
+        v = run.available[k]
+        if fresh:
+            set_bounds(v, position, pattern, conditions, jumps, run)
+        if fresh or run.next_place[k] <= position:
+            run.next_place[k] = jump(v, _earliest_place(v, position, events.after, pattern, run), end, events, conditions, jumps)
+        nearest = min(nearest, run.next_place[k])
+    return nearest
+
+
+@rule
 def _successor(available: int, position: int, end: int, events: Any, pattern: Any, run: Any) -> int:
     """The event that follows in the partition, or `end`; the labels tell which of the `available` variables allow it."""
     nearest = min(int(events.successor[position]) if events.successor.size else position + 1, end)
@@ -165,31 +185,41 @@ def _choose(depth: int, nearest: int, available: int, pattern: Any, conditions: 
 
 
 @rule
-def _search(depth: int, end: int, strategy: int, events: Any, pattern: Any, conditions: Any, run: Any) -> None:
+def _search(
+    depth: int, end: int, strategy: int, limit: int, events: Any, pattern: Any, conditions: Any, jumps: Any, run: Any
+) -> bool:
     """Choose the next event of the path, behind ``choice_event[depth]``, and the variables it may be bound to.
 
-    Where there is none that is `end`, without choices.
+    Where there is none that is `end`, without choices. A search that has made
+    more than `limit` steps is left where it stands; returns whether it was not.
     """
     available = _available(pattern, run)
     position = run.choice_event[depth]
     nearest = position
     left = 0
+    passed = 0
     viable = available > 0
     if viable and strategy in (ANY, ROBUST) and not _is_complete(run):
         viable = _can_complete(position, end, events, pattern, run)
-    while viable and left == 0:
+    while viable and left == 0 and run.state[STEPS] <= limit:
         run.state[STEPS] += 1
         if strategy == CONTIGUOUS:
             nearest = _successor(available, position, end, events, pattern, run)
-        else:
+        elif passed < jumps.patience:
             nearest = _nearest(available, position, end, events, pattern, run)
+        else:
+            nearest = _nearest_left(available, position, end, passed == jumps.patience, events, pattern, conditions, jumps, run)
         viable = nearest < end
         if viable:
             left = _choose(depth, nearest, available, pattern, conditions, run)
             position = nearest
+            passed += left == 0
         viable = viable and strategy != CONTIGUOUS
+    over = left > 0 or not viable
+    run.state[PASSED] += passed
     run.left[depth] = left
-    run.choice_event[depth] = nearest if left > 0 else end
+    run.choice_event[depth] = end if over and left == 0 else nearest
+    return over
 
 
 @rule
@@ -232,6 +262,7 @@ def enumerate_matches(
     pattern: PatternTable,
     conditions: Conditions,
     negations: NegationTable,
+    jumps: Jumps,
     strategy: int,
     counting: bool,
     step_limit: int,
@@ -268,8 +299,8 @@ def enumerate_matches(
                 depth -= 1
                 _step_back(depth, pattern, run)
         elif phase == SEARCH:
-            _search(depth, end, strategy, events, pattern, conditions, run)
-            phase = _phase_after_search(depth, strategy, run)
+            if _search(depth, end, strategy, limit, events, pattern, conditions, jumps, run):
+                phase = _phase_after_search(depth, strategy, run)
             if state[STEPS] > limit:
                 status = STEPS_SPENT
         elif phase == REPORT and not counting and (state[MATCHES] >= matches.starts.size or state[EVENTS] + depth > matches.events.size):

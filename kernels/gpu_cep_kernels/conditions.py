@@ -25,7 +25,7 @@ def _compared(c: int, left_row: int, right_row: int, table: Any, bank: Any) -> b
 
 
 @rule
-def _first_cursor(g: int, v: int, table: Any, run: Any) -> int:
+def first_cursor(g: int, v: int, table: Any, run: Any) -> int:
     """Where part g begins: a place on the path.
 
     -1 if it reads the new event alone, -2 if it has nothing to combine (the condition is vacuous).
@@ -54,7 +54,7 @@ def _next_cursor(g: int, v: int, cursor: int, table: Any, run: Any) -> int:
 
 
 @rule
-def _set_rows(g: int, v: int, event: int, cursor: int, base: int, table: Any, run: Any) -> None:
+def set_rows(g: int, v: int, event: int, cursor: int, base: int, table: Any, run: Any) -> None:
     """Point the roles of part g at the bank's rows, and the places on the path, of its current combination."""
     rows, places = run.registers.rows, run.registers.places
     u = table.variable[g]
@@ -95,13 +95,13 @@ def condition_holds(c: int, v: int, event: int, conditions: Any, run: Any) -> bo
     first, last = table.part_first[c], table.part_first[c + 1]
     combined = True
     for g in range(first, last):
-        cursor = _first_cursor(g, v, table, run)
+        cursor = first_cursor(g, v, table, run)
         combined = combined and cursor != -2
         run.cursor[g - first] = cursor
     true = True
     while combined and true:
         for g in range(first, last):
-            _set_rows(g, v, event, run.cursor[g - first], conditions.base, table, run)
+            set_rows(g, v, event, run.cursor[g - first], conditions.base, table, run)
         if table.means[c] == BY_PROGRAM:
             begin, end, stand_ins = table.code_first[c], table.code_last[c], conditions.aggregates.missing
             error = run_program(begin, end, conditions.programs, bank, stand_ins, run.aggregates, registers)
@@ -115,7 +115,7 @@ def condition_holds(c: int, v: int, event: int, conditions: Any, run: Any) -> bo
             if not combined:
                 cursor = _next_cursor(g, v, run.cursor[g - first], table, run)
                 combined = cursor >= 0
-                run.cursor[g - first] = cursor if combined else _first_cursor(g, v, table, run)
+                run.cursor[g - first] = cursor if combined else first_cursor(g, v, table, run)
     return true
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from gpu_cep_kernels.expressions import holds, run_program
 from gpu_cep_kernels.input_buffers import Streams, is_early, is_late, stream_of
 from gpu_cep_kernels.jit import kernel, rule
-from gpu_cep_kernels.rules import MINIMUM_INT, compare, mirrored, within
+from gpu_cep_kernels.rules import compare, hashed, mirrored, within
 from gpu_cep_kernels.running import is_null
 from gpu_cep_kernels.tables import BY_INTS, AggregateValues, Conditions, Flags, Ints, Places, Registers
 
@@ -87,28 +87,18 @@ class Partners(NamedTuple):
     failed: Ints
 
 
-# An odd number whose bits look random: the golden ratio as a fraction of 64 bits.
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
-
-
 @kernel
 def hash_rows(
     low: int, high: int, table: PartialMatches, keys: HashKeys, ints: Ints, float_bits: Ints, base: int, mask: int, buckets: Ints
 ) -> None:
-    """``buckets[r]``, at most `mask`: the hash of the values of row r; event e stands in row ``base + e`` of the columns.
-
-    Equal values have equal hashes: the bits of −0.0, which are those of the
-    least int64, count as zero.
-    """
+    """``buckets[r]``, at most `mask`: the hash of the values of row r; event e stands in row ``base + e`` of the columns."""
     for r in range(low, high):
-        hashed = np.uint64(0)
+        found = np.uint64(0)
         for k in range(keys.place.size):
             row = base + table.events[keys.place[k], r]
             value = float_bits[keys.column[k], row] if keys.floating[k] else ints[keys.column[k], row]
-            bits = np.uint64(0) if value == MINIMUM_INT else np.uint64(value)
-            hashed = (hashed ^ bits) * _SPREAD
-            hashed ^= hashed >> np.uint64(32)
-        buckets[r] = hashed & np.uint64(mask)
+            found = hashed(found, value)
+        buckets[r] = found & np.uint64(mask)
 
 
 @rule

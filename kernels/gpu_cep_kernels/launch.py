@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
@@ -23,10 +23,34 @@ def _executor(threads: int, process: int) -> ThreadPoolExecutor:
 
 
 def spread(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:
-    """`function` of each item, in `threads` threads; the results stand in the items' order."""
+    """`function` of each item, in `threads` threads; the results stand in the items' order, and the first that fails in it is raised.
+
+    The calling thread is one of them: it takes what no other has begun, and
+    waits for what others are at. So `function` may spread its own work.
+    """
     if threads == 1 or len(items) <= 1:
         return [function(item) for item in items]
-    return list(_executor(threads, os.getpid()).map(function, items))
+    begun = [_executor(threads - 1, os.getpid()).submit(function, item) for item in items]
+    outcomes: list[Future[Result]] = []
+    try:
+        for future, item in zip(begun, items, strict=True):
+            outcomes.append(_outcome(function, item) if future.cancel() else future)
+            if outcomes[-1].done() and outcomes[-1].exception() is not None:
+                break
+        return [outcome.result() for outcome in outcomes]
+    finally:
+        for future in begun:
+            future.cancel()
+
+
+def _outcome(function: Callable[[Item], Result], item: Item) -> Future[Result]:
+    """What the call gives, or the exception that it raises."""
+    outcome: Future[Result] = Future()
+    try:
+        outcome.set_result(function(item))
+    except Exception as fault:
+        outcome.set_exception(fault)
+    return outcome
 
 
 def slices(length: int, parts: int) -> list[tuple[int, int]]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gpu_cep_kernels.jit import kernel, rule, sequential
+from gpu_cep_kernels.tables import Ints, Places
 
 
 @rule
@@ -72,6 +75,13 @@ def group_matches(starts: Any, places: Any, order: Any) -> None:
         place = places[starts[m]]
         order[place] = m
         places[starts[m]] = place + 1
+
+
+def grouped(groups: Ints | Places, number: int) -> tuple[Ints, Ints]:
+    """The order by group, among `number` of them, else as it was; and where each group begins, with the end."""
+    order, ends = np.empty(len(groups), np.int64), np.zeros(number + 1, np.int64)
+    group_matches(groups, ends, order)
+    return order, np.concatenate([[0], ends[:-1]])
 
 
 @sequential

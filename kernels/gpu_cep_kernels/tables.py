@@ -265,9 +265,9 @@ class Run(NamedTuple):
     registers: Registers
 
 
-# UNSATISFIED: the variables that bind less than their minimum.
-CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION, UNSATISFIED = range(8)
-STATE_SIZE = 8
+# UNSATISFIED: the variables that bind less than their minimum; PASSED: the events that searches came to and passed over.
+CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION, UNSATISFIED, PASSED = range(9)
+STATE_SIZE = 9
 
 # Which events a run may pass over, and which matches it reports (SPEC section 3).
 NEXT, ANY, CONTIGUOUS, ROBUST = range(4)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_cep.testing.kernel_cases.jumps import no_jumps
 from gpu_cep.testing.kernel_cases.tables import aggregate_table
 from gpu_cep_kernels.automaton import FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, enumerate_matches
 from gpu_cep_kernels.tables import (
@@ -34,6 +35,7 @@ from tests.kernels.streams import Negated, divided_problems, negated_problems, o
 NONE, NO_WORDS = np.empty(0, np.int64), np.empty(0, np.uint64)
 NO_PROGRAMS = ProgramTable(np.empty((0, 4), np.int64), NONE, np.empty(0), np.empty(0, np.uint8), 1)
 NO_COLUMNS = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), NO_WORDS, NO_WORDS, np.empty((0, 0, 0)))
+NO_JUMPS = no_jumps()
 AMPLE = 1 << 20
 
 
@@ -71,7 +73,7 @@ class Enumeration:
         status = None
         while status != FINISHED:
             status = enumerate_matches(
-                self.starts, self.ends, self.events, self.pattern.table(), self.conditions, self.negations,
+                self.starts, self.ends, self.events, self.pattern.table(), self.conditions, self.negations, NO_JUMPS,
                 self.strategy, self.counting, self.steps, self.run, self.output,
             )  # fmt: skip
             self.stops.add(status)

@@ -22,6 +22,7 @@ from gpu_cep.testing.kernel_cases.inputs import (
     start_events,
     streams,
 )
+from gpu_cep.testing.kernel_cases.jumps import JUMPING, JUMPING_PROGRAMS, jumps, no_jumps
 from gpu_cep.testing.kernel_cases.tables import (
     AGGREGATES,
     FINALLY,
@@ -154,6 +155,7 @@ def _automaton(
     conditions: Sequence[Condition] = QUANTIFIED,
     programs: ProgramTable = PROGRAMS,
     negated: bool = False,
+    patience: int = 0,
     **given: Any,
 ) -> Call:
     free = strategy in (ANY, ROBUST)
@@ -168,11 +170,13 @@ def _automaton(
     successor = events.occurrence[1, 1 : size + 1].astype(np.int64) if strategy == CONTIGUOUS else np.zeros(0, np.int64)
     most = 0 if counting else size
     inputs = starts, ends_of(events, starts), EventTable(events.after, events.occurrence, successor)
-    judged = Conditions(condition_table(4, conditions), aggregate, programs, column_bank(size, random), 0)
+    bank = column_bank(size, random)
+    judged = Conditions(condition_table(4, conditions), aggregate, programs, bank, 0)
+    jumping = jumps(bank, events.occurrence, patience) if conditions is JUMPING and size else no_jumps()
     counts, totals = np.zeros((most, 3), np.int32), np.zeros(len(starts), np.int64)
     output = MatchTable(np.zeros(most, np.int64), counts, np.zeros(most * 8, np.int64), totals)
     run = new_run(_DEPTH, pattern, judged)
-    return Call(1, (*inputs, pattern, judged, rules_out, strategy, counting, steps, run, output))
+    return Call(1, (*inputs, pattern, judged, rules_out, jumping, strategy, counting, steps, run, output))
 
 
 MATCH_CASES: tuple[KernelCase, ...] = (
@@ -227,7 +231,10 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "iterated-robust": {"strategy": ROBUST, "conditions": ITERATED, "programs": ITERATION_PROGRAMS, "negated": True},
             "finally": {"strategy": ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
             "float64": {"time": np.float64, "negated": True},
+            "jumping": {"conditions": JUMPING, "programs": JUMPING_PROGRAMS},
+            "jumping-any": {"strategy": ANY, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "patience": 1},
+            "jumping-robust": {"strategy": ROBUST, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "steps": 20},
         },
-        ("run", "matches"),
+        ("jumps.bounds", "run", "matches"),
     ),
 )

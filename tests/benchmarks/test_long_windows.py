@@ -1,0 +1,47 @@
+"""The questions of the page on long windows: algorithms agree, and what is said to be flat takes no more steps in longer windows."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from gpu_cep.errors import MatchLimitExceeded
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def long_windows(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return import_module("long_windows")
+
+
+def test_algorithms_agree(long_windows: ModuleType) -> None:
+    costs = long_windows.by_window(10_000, 1, (30, 300))
+    found: dict[str, set[tuple[int, ...]]] = {}
+    for cost in costs:
+        found.setdefault(cost.question, set()).add(tuple(cost.matches.values()))
+    assert all(len(matches) == 1 for matches in found.values())
+    assert sum(matches.pop()[-1] > 0 for matches in found.values()) >= 8
+
+
+def test_steps_of_flat_questions_do_not_grow(long_windows: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty for each event, whatever the window, where dead ends take thousands."""
+    size = 30_000
+    events = long_windows.events_of(size)
+    monkeypatch.setattr(long_windows, "MOST_STEPS", 60 * size)
+    for question in long_windows.FLAT:
+        assert long_windows.asked(events, question, 20_000, question.algorithms[0]) > 0
+    with pytest.raises(MatchLimitExceeded):
+        long_windows.asked(events, long_windows.QUESTIONS[-1], 20_000, "ses_automaton")
+
+
+def test_figures_stand_on_the_page(long_windows: ModuleType) -> None:
+    windows, noise = long_windows.by_window(2_000, 1, (30, 300)), long_windows.by_noise(2_000, 1, 300)
+    endless = long_windows.shared(long_windows.QUESTIONS[1], 2_000, 1)
+    page = long_windows.markdown(windows, noise, [endless], 1.0, long_windows.two_threads(1_000), "here")
+    assert all(f"| {row.question} | {row.algorithm} |" in page for row in (*windows, *noise))
+    assert f"| {endless.question} | {endless.matches:,} |" in page

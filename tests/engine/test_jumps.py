@@ -1,0 +1,150 @@
+"""Jumps over events that conditions rule out: never a match less, and no more steps where windows are longer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpu_cep as cep
+from gpu_cep.engine import jumps
+from gpu_cep.engine.jumps import jump_table
+from gpu_cep.errors import MatchLimitExceeded
+from gpu_cep.lang.ast import STRATEGIES
+from gpu_cep.testing.results import matches_of
+from gpu_cep.testing.strategies import AFTER_MATCH, trend_cases, whole_language
+from gpu_cep_kernels.rules import COMPARISONS
+from tests.conformance.expectation import answered, expected
+
+NAMES = {number: name for name, number in COMPARISONS.items()}
+NEVER = 10**12
+SIZE = 2_000
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Searches jump from the first event on."""
+    monkeypatch.setattr(jumps, "PATIENCE", 0)
+    monkeypatch.setattr(jumps, "PASSED_PER_EVENT", 0)
+
+
+def jumping(case):
+    return matches_of(answered(case, output="indices", algorithm="ses_automaton")) == expected(case)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_jumps_change_nothing():
+    @settings(max_examples=max(300, settings().max_examples))
+    @given(st.one_of(whole_language(max_size=20, strategies=STRATEGIES), trend_cases(after_match=AFTER_MATCH)))
+    def check(case):
+        assert jumping(case)
+
+    check()
+
+
+def nasty(random):
+    """Random events with ties, NULLs, NaN, infinities, zeros of both signs and the ends of int64."""
+    x = np.round(np.cumsum(random.normal(0, 1, SIZE)), 1)
+    x[random.random(SIZE) < 0.05] = random.choice([np.nan, np.inf, -np.inf, 0.0, -0.0])
+    k = random.integers(-20, 20, SIZE)
+    k[random.random(SIZE) < 0.05] = random.choice([-(2**63), 2**63 - 1, 2**53 + 1, 0])
+    return pa.table(
+        {
+            "ts": np.cumsum(random.integers(0, 3, SIZE)),
+            "type": random.choice(list("ABCD"), SIZE, p=[0.1, 0.5, 0.1, 0.3]),
+            "x": pa.array(x, mask=random.random(SIZE) < 0.05),
+            "y": random.random(SIZE) * 10,
+            "k": pa.array(k, mask=random.random(SIZE) < 0.05),
+            "s": random.choice(["p", "q", "r"], SIZE),
+        }
+    )
+
+
+QUERIES = [
+    "SEQ(A a, B b, C c) WHERE b.x > a.x + 9 AND c.x <= b.x",
+    "SEQ(A a, B b, C c) WHERE a.k = b.k AND b.x < c.x",
+    "SEQ(A a, B b, C c) WHERE a.x = c.x AND b.y >= c.y",
+    "SEQ(A a, B b+, C c) WHERE b[i].x > b[i-1].x AND c.k = a.k",
+    "SEQ(A a, B b+, C c) WHERE b[i].x >= first(b.x) AND c.y > avg(b.y)",
+    "SEQ(AND(A a, B b), C c) WHERE b.y > a.y + 5 AND c.k > b.k AND c.s = a.s",
+    "SEQ(A a, B b+, C c) WHERE [k] AND b[i].y > b[i-1].y",
+    "SEQ(A a, ~D d, B b, C c) WHERE b.k = a.k + 1 AND d.x > a.x",
+    "SEQ(A a, b, OR(C c, D d)) WHERE b.x < a.x - 5 AND c.x > b.x AND d.x = a.x",
+]
+
+
+@pytest.mark.parametrize("strategy", ["skip_till_next_match", "robust_skip_till_next_match", "skip_till_any_match"])
+@pytest.mark.parametrize("query", QUERIES)
+def test_jumps_over_many_blocks(monkeypatch, query, strategy):
+    window = 700 if strategy == "skip_till_next_match" else 12
+    for seed in range(2):
+        events = nasty(np.random.default_rng(seed))
+        found = []
+        for patience in (0, 3, NEVER):
+            monkeypatch.setattr(jumps, "PATIENCE", patience)
+            monkeypatch.setattr(jumps, "PASSED_PER_EVENT", 0)
+            text = f"PATTERN {query} WITHIN {window}"
+            found.append(cep.match(events, text, strategy=strategy, algorithm="ses_automaton", output="indices"))
+        assert found[0].equals(found[2])
+        assert found[1].equals(found[2])
+        assert found[0].num_rows > 0 or strategy != "skip_till_next_match"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SEQ(A a, B b, C c) WHERE b.x > a.x + 0.99",
+        "SEQ(A a, B b, C c) WHERE a.k = b.k AND b.x < c.x",
+        "SEQ(A a, B b, C c) WHERE robust_skip_till_next_match { b.x < a.x - 0.99 AND c.k = a.k }",
+    ],
+)
+def test_steps_do_not_grow_with_the_window(monkeypatch, query):
+    random = np.random.default_rng(5)
+    size = 20_000
+    columns = {"x": random.random(size), "k": random.integers(0, 10_000, size)}
+    events = pa.table({"ts": np.arange(size), "type": random.choice(list("ABCD"), size, p=[0.1, 0.5, 0.1, 0.3]), **columns})
+    found = cep.match(events, f"PATTERN {query} WITHIN 15000", output="indices", max_steps=5 * size)
+    monkeypatch.setattr(jumps, "PASSED_PER_EVENT", NEVER)
+    assert cep.match(events, f"PATTERN {query} WITHIN 15000", output="indices").equals(found)
+    with pytest.raises(MatchLimitExceeded, match="automaton steps"):
+        cep.match(events, f"PATTERN {query} WITHIN 15000", output="indices", max_steps=25 * size)
+
+
+def test_a_search_of_a_long_window_can_be_stopped():
+    """One search passes over all of them: the budget is checked on the way."""
+    size = 3_000_000
+    events = pa.table({"ts": np.arange(size), "type": pa.array(["A"] + ["B"] * (size - 1)).dictionary_encode(), "x": np.zeros(size)})
+    with pytest.raises(MatchLimitExceeded, match="more than max_steps=1,000 automaton steps, in the window that starts at ts=0"):
+        cep.match(events, "PATTERN SEQ(A a, B b) WHERE b.x * b.x > a.x", max_steps=1_000)
+
+
+def tables(condition, pattern="SEQ(A a, B b+, C c)"):
+    schema = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.float64(), "k": pa.int64(), "s": pa.string(), "t": pa.string()})
+    plan = cep.explain(f"PATTERN {pattern} WHERE {condition}", schema.empty_table()).plan
+    table = jump_table(plan.branches[0], np.empty(0, np.int64))
+    owners = np.repeat(range(len(table.first) - 1), np.diff(table.first)).tolist()
+    return [("abc"[v], NAMES[comparison]) for v, comparison in zip(owners, table.comparison.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [
+        ("a.x < c.x", [("a", "lt"), ("c", "gt")]),
+        ("a.k = c.k", [("a", "eq"), ("c", "eq")]),
+        ("a.s = c.t", [("a", "eq"), ("c", "eq")]),
+        ("a.x + 1 < c.x", [("c", "gt")]),
+        ("a.x + c.x < c.x", []),
+        ("a.x <> c.x", []),
+        ("a.x < c.x OR a.k = c.k", []),
+        ("a.k = c.x", [("c", "eq")]),
+        ("b[i].x >= b[i-1].x", [("b", "ge")]),
+        ("b[i].x > first(b.x)", []),
+        ("b[i].x > avg(b[..i-1].x)", [("b", "gt")]),
+        ("c.x > avg(b.x)", [("c", "gt")]),
+        ("c.x > last(b.x) AND c.k = a.k", [("a", "eq"), ("c", "eq"), ("c", "gt")]),
+    ],
+)
+def test_which_conditions_jump(condition, wanted):
+    assert tables(condition) == wanted
