@@ -32,6 +32,7 @@ from gpu_cep.plan.costs import (
     PIVOT,
     PROGRAM,
     READ,
+    SKIP,
     STEP,
     TREE_PIVOT,
     WALK_BATCH,
@@ -88,7 +89,8 @@ def _written(survey: Survey, bound: float, each: float) -> float:
 def _walked(survey: Survey) -> Estimate:
     """Every candidate by the automaton."""
     walk = survey.walk
-    cost = _least_of_walks(survey) + STEP * walk.all_steps + WALKED * walk.all_matches + _written(survey, walk.all_bound, BOUND)
+    walking = STEP * (walk.all_steps - walk.all_passed) + SKIP * walk.all_passed
+    cost = _least_of_walks(survey) + walking + WALKED * walk.all_matches + _written(survey, walk.all_bound, BOUND)
     return Estimate("ses_automaton", cost, walk.all_steps, walk.all_matches)
 
 

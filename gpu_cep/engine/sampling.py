@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
@@ -12,18 +12,27 @@ from gpu_cep.engine.matches import Indices
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What `tried` of the `places` where a search can begin took, and gave: matches that bind `bound` events together."""
+    """What `tried` of the `places` where a search can begin took, and gave: matches that bind `bound` events together.
+
+    In `passed` of the steps an event was passed over.
+    """
 
     places: int
     tried: int
     steps: int
     matches: int
     bound: int
+    passed: int = 0
 
     @property
     def all_steps(self) -> float:
         """The steps that all places take, by this sample."""
         return self.places * self.steps / max(self.tried, 1)
+
+    @property
+    def all_passed(self) -> float:
+        """The steps that pass over an event, by this sample."""
+        return self.places * self.passed / max(self.tried, 1)
 
     @property
     def all_matches(self) -> float:
@@ -36,7 +45,18 @@ class Sample:
         return self.places * self.bound / max(self.tried, 1)
 
 
+    def raised(self, other: Sample, share: float) -> Sample:
+        """The same with a share of what another sample took and gave on top."""
+        more = {name: getattr(self, name) + round(share * getattr(other, name)) for name in ("steps", "matches", "bound", "passed")}
+        return replace(self, **more)
+
+
 NOTHING = Sample(0, 0, 0, 0, 0)
+
+
+def joined(samples: Sequence[Sample]) -> Sample:
+    """What was tried in any of the samples."""
+    return Sample(*(sum(values) for values in zip(*map(astuple, samples), strict=True)))
 
 
 def together(samples: Sequence[Sample]) -> Sample:

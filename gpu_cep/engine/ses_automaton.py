@@ -13,7 +13,7 @@ from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.candidates import Candidates, Windows, candidate_ends
 from gpu_cep.engine.jumps import JumpIndexes
 from gpu_cep.engine.matches import Matches, concatenated
-from gpu_cep.engine.sampling import Sample
+from gpu_cep.engine.sampling import Sample, joined
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep_kernels.automaton import enumerate_matches
 from gpu_cep_kernels.jumps import Jumps
@@ -33,6 +33,7 @@ from gpu_cep_kernels.tables import (
     PATH_FULL,
     ROBUST,
     STEPS,
+    STEPS_SPENT,
     Conditions,
     EventTable,
     MatchTable,
@@ -58,8 +59,8 @@ _FIRST_STEPS = 1 << 14
 _PATH = 64
 # Matches, and events, that one buffer holds at most; events and one more path, so that it always has room for one match.
 _LARGEST_BUFFER = 1 << 22
-# Events that the matches of a sample bind at most.
-_LARGEST_SAMPLE = 1 << 16
+# Events that the matches of a sample bind at most; and how many of its candidates may take many steps.
+_LARGEST_SAMPLE, _HEAVY = 1 << 16, 8
 
 
 def _output(matches: int, events: int, variables: int) -> MatchTable:
@@ -86,7 +87,7 @@ class SesAutomaton:
         return _Enumeration.of(self.search, batch, windows, candidates, share).count()
 
     def sample(self, batch: Batch, windows: Windows, candidates: Candidates, steps: int) -> Sample:
-        """What the first of the candidates take, as many as little more than so many `steps` suffice for.
+        """What the candidates take; one that takes more than so many `steps` is given up, and so are all behind a few of that kind.
 
         They jump where all starts together would come to do so.
         """
@@ -94,7 +95,7 @@ class SesAutomaton:
             return Sample(len(candidates.starts), len(candidates.starts), 0, 0, 0)
         walk = _Enumeration.of(self.search, batch, windows, candidates, 1.0)
         sample = walk.sample(steps)
-        jumping = walk.jumping(len(windows.starts) / sample.tried)
+        jumping = walk.jumping(sample, len(windows.starts) / sample.tried)
         return sample if jumping is None else jumping.sample(steps)
 
     def _too_few(self, batch: Batch, candidates: Candidates) -> bool:
@@ -170,21 +171,44 @@ class _Enumeration:
         return totals
 
     def sample(self, steps: int) -> Sample:
-        """What the first candidates take."""
-        state, status = self.run.state, PATH_FULL
-        output = _output(steps, _LARGEST_SAMPLE, len(self.search.tables.pattern.order))
-        while status == PATH_FULL and len(self.run.event) < _LARGEST_SAMPLE:
-            status = self._advance(output, steps, counting=False)
-        tried = min(int(state[CANDIDATE]) + 1, len(self.starts))
-        return Sample(len(self.starts), tried, int(state[STEPS]), int(state[MATCHES]), int(state[EVENTS]))
+        """What the candidates take: those that take few steps in all, and those that take many as the first of them goes on."""
+        few = steps // _HEAVY
+        parts: list[Sample] = []
+        heavy: list[int] = []
+        begin = 0
+        while begin < len(self.starts) and len(heavy) < _HEAVY:
+            part, finished = self._some(begin, len(self.starts))._sampled(few)
+            parts.append(part)
+            begin += part.tried
+            heavy += [] if finished else [begin - 1]
+        sample = replace(joined(parts), places=len(self.starts))
+        for place in heavy[:1]:
+            whole, _ = self._some(place, place + 1)._sampled(_HEAVY * steps)
+            sample = sample.raised(whole, len(heavy) * max(1 - few / max(whole.steps, 1), 0.0))
+        return sample
 
-    def jumping(self, times: float) -> _Enumeration | None:
-        """The same candidates from the beginning, with jumps; None if they do not pay where so many times the work is done."""
-        passed, steps = (int(times * self.run.state[place]) for place in (PASSED, STEPS))
-        if not self.indexes.may_pay or not self.indexes.pay(passed, steps, self.share):
-            return None
+    def _some(self, begin: int, end: int) -> _Enumeration:
+        """Some of the candidates, from the beginning."""
         run = new_run(_PATH, self.search.tables.pattern, self.conditions)
-        return replace(self, jumps=self.indexes.jumps(), run=run)
+        return replace(self, starts=self.starts[begin:end], ends=self.ends[begin:end], run=run)
+
+    def _sampled(self, steps: int) -> tuple[Sample, bool]:
+        """What the candidates take up to the first one that takes more than about so many steps; whether there is none."""
+        output = _output(_LARGEST_SAMPLE // 16, _LARGEST_SAMPLE, len(self.search.tables.pattern.order))
+        status, at = STEPS_SPENT, -1
+        while status in (STEPS_SPENT, PATH_FULL) and at < self.run.state[CANDIDATE] and len(self.run.event) < _LARGEST_SAMPLE:
+            at = int(self.run.state[CANDIDATE]) if status == STEPS_SPENT else at
+            status = self._advance(output, steps, counting=False)
+        state, finished = self.run.state, status == FINISHED
+        found = int(state[MATCHES]), int(state[EVENTS])
+        tried = int(state[CANDIDATE]) + (not finished)
+        return Sample(len(self.starts), tried, int(state[STEPS]), *found, passed=int(state[PASSED])), finished
+
+    def jumping(self, sample: Sample, times: float) -> _Enumeration | None:
+        """The same candidates with jumps; None if they do not pay where so many times the work of a sample is done."""
+        if not self.indexes.may_pay or not self.indexes.pay(int(times * sample.passed), int(times * sample.steps), self.share):
+            return None
+        return replace(self, jumps=self.indexes.jumps())
 
     def _advance(self, output: MatchTable, limit: int, *, counting: bool) -> int:
         search, tables, run = self.search, self.search.tables, self.run

@@ -27,7 +27,7 @@ from gpu_cep_kernels.primitives import marked_events
 Shown = TypeVar("Shown")
 
 # So many starts, and events of the rarest variable, are tried at most, with so many steps; so many events, and offers to runs.
-_STARTS, _PIVOTS, _STEPS = 48, 48, 1 << 11
+_STARTS, _PIVOTS, _STEPS = 128, 48, 1 << 11
 _EVENTS, _OFFERS = 1 << 12, 1 << 12
 
 
