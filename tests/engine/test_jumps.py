@@ -36,7 +36,7 @@ def jumping(case):
 
 @pytest.mark.usefixtures("at_once")
 def test_jumps_change_nothing():
-    @settings(max_examples=max(300, settings().max_examples))
+    @settings(max_examples=max(150, settings().max_examples))
     @given(st.one_of(whole_language(max_size=20, strategies=STRATEGIES), trend_cases(after_match=AFTER_MATCH)))
     def check(case):
         assert jumping(case)

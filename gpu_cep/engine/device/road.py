@@ -307,9 +307,10 @@ def _read_off(
 
 
 def _account(run: DeviceRun, source: EventSource, batch: Batch, starts: Array, events: int) -> None:
-    """Account for one match at each of `starts` of a batch, which bind so many events together."""
+    """Account for one match at each of `starts` of a batch, which bind so many events together; nothing was walked."""
     run.profile.add("candidates", int(starts.size))
     run.profile.add("matches", int(starts.size))
+    run.profile.add("steps", 0)
     if not starts.size:
         return
     try:
