@@ -138,8 +138,7 @@ FIGURES = (
         "steps/event",
         "The lazy automata evaluate 10 to 200 times fewer predicates per event, the more the more types a pattern has.",
         "The same trend. A step of `nfab` offers an event to a run, or reads one of a match back; one of the others tries an "
-        "event for a variable, and jumps over what does not fit. It is what `max_steps` bounds, found to one in sixteen by "
-        "bisection.",
+        "event for a variable, and jumps over what does not fit. It is what `max_steps` bounds.",
     ),
     Figure(
         "lazy-14",
