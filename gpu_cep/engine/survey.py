@@ -29,6 +29,8 @@ Shown = TypeVar("Shown")
 # So many starts, and events of the rarest variable, are tried at most, with so many steps; so many events, and offers to runs.
 _STARTS, _PIVOTS, _STEPS = 128, 48, 1 << 11
 _EVENTS, _OFFERS = 1 << 12, 1 << 12
+# Of long searches, one in so many events is offered to runs, and one offer is made for so many steps.
+_PART, _WORTH = 8, 32
 
 
 @dataclass(frozen=True)
@@ -105,12 +107,16 @@ class Survey:
 
     @cached_property
     def offers(self) -> Indices:
-        """How often the first events of the batch are offered to the runs of NFA^b: [event, offers before it]."""
+        """How often the first events of the batch are offered to the runs of NFA^b: [event, offers before it].
+
+        The more steps the automaton would take, the more may be learned by.
+        """
         windows = self._branch_windows
-        first = windows.starts[: np.searchsorted(windows.starts, _EVENTS)]
-        starts, end = self._candidates(windows, first).starts, min(self.events, _EVENTS)
+        end = min(self.events, max(_EVENTS, self.events // _PART))
+        offers = max(_OFFERS, int(self.walk.all_steps) // _WORTH)
+        starts = self._candidates(windows, windows.starts[: np.searchsorted(windows.starts, end)]).starts
         nothing: Indices = np.zeros((1, 2), np.int64)
-        return self._tried(lambda search: Nfab(search).sample(self.batch, windows, starts, end, _OFFERS), nothing)
+        return self._tried(lambda search: Nfab(search).sample(self.batch, windows, starts, end, offers), nothing)
 
     @cached_property
     def _labels(self) -> Words:
