@@ -10,8 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -88,9 +87,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="parts to measure")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="measure each Nth case only")
     options = parser.parse_args(argv)
-    cases: Callable[[], Iterator[Case]] = lambda: chain.from_iterable(PARTS[part]() for part in options.only)  # noqa: E731
+    cases = [case for part in options.only for case in PARTS[part]()]
     rows = defaultdict(list)
-    for case in list(cases())[:: options.every]:
+    for case in cases[:: options.every]:
         print(case.part, case.name, file=sys.stderr)
         for algorithm, work, nanoseconds in measured(case):
             rows[algorithm].append((work, nanoseconds))

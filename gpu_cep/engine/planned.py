@@ -61,6 +61,9 @@ class Choices:
             choice: Choice = Estimate(self.names[0], 0.0, exact=False), ()
             return _recorded(choice, branch, search, windows, _ignore)
         survey = Survey(search, batch, windows)
+        if survey.decided_by_labels:
+            # nothing is weighed, so nothing is counted
+            return _recorded((Estimate("ses_automaton", 0.0, exact=False), ()), branch, search, windows, _ignore)
         sizes = np.array([survey.events, survey.starts, *survey.counts])
         known = next((made for made in list(self._made) if made.suits(branch, sizes)), None)
         if known is None:
@@ -88,8 +91,6 @@ def cheapest(survey: Survey, names: tuple[str, ...]) -> Choice:
     if not survey.counts.all():
         first, *others = (Estimate(name, CONTENDERS[name].least(survey), exact=False) for name in names)
         return first, tuple(others)
-    if survey.decided_by_labels:
-        return Estimate("ses_automaton", 0.0, exact=False), ()
     least = sorted((CONTENDERS[name].least(survey), name) for name in names)
     found: list[Estimate] = []
     for cost, name in least:
