@@ -29,7 +29,7 @@ def negation_table(plan: Plan, ordered: OrderedEvents, branch: PlannedBranch, ev
     places = [events[branch.variables[negation.variable]] for negation in negations]
     bounds = [scope_bounds(branch, negation) for negation in negations]
     return NegationTable(
-        variable=np.array([negation.variable for negation in negations], np.int64),
+        variable=np.array([negation.variable for negation in negations], np.uint16),
         place_first=offsets([len(own) for own in places]),
         places=np.concatenate([np.empty(0, np.int64), *places]),
         after_first=offsets([len(after) for after, _ in bounds]),

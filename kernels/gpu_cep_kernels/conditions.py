@@ -8,7 +8,7 @@ from gpu_cep_kernels.expressions import holds, run_program
 from gpu_cep_kernels.jit import rule, subroutine
 from gpu_cep_kernels.rules import compare
 from gpu_cep_kernels.running import is_null
-from gpu_cep_kernels.tables import BY_INTS, BY_PROGRAM, CONSECUTIVELY, ERROR_CONDITION, ONCE, PAIRWISE, SINGLY
+from gpu_cep_kernels.tables import BY_INTS, BY_PROGRAM, CONSECUTIVELY, ERROR_CONDITION, NO_EVENT, NO_VARIABLE, ONCE, PAIRWISE, SINGLY
 
 
 @rule
@@ -172,5 +172,5 @@ def final_conditions_hold(conditions: Any, run: Any) -> bool:
     true = True
     for k in range(conditions.table.final.size):
         if true:
-            true = condition_holds(conditions.table.final[k], -1, -1, conditions, run)
+            true = condition_holds(conditions.table.final[k], NO_VARIABLE, NO_EVENT, conditions, run)
     return true

@@ -40,6 +40,8 @@ from gpu_cep_kernels.tables import (
     EVENTS,
     FINISHED,
     MATCHES,
+    NO_EVENT,
+    NO_VARIABLE,
     OUTPUT_FULL,
     OVERFLOWED,
     PATH_FULL,
@@ -219,7 +221,7 @@ def _closes(v: int, place: int, pattern: Any, uses: Any, conditions: Any, negati
     for k in range(uses.first[v], uses.first[v + 1]):
         c = uses.listed[k]
         if true and uses.when[k] == CLOSING and is_decided(c, -1, conditions.table, run):
-            true = condition_holds(c, -1, -1, conditions, run)
+            true = condition_holds(c, NO_VARIABLE, NO_EVENT, conditions, run)
     for n in range(stack.judged.size):
         if true and stack.judged[n] == stack.stage[place]:
             true = not is_ruled_out(n, stack.earliest[place], stack.latest[place], place, False, pattern, conditions, negations, run)

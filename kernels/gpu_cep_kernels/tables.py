@@ -5,7 +5,7 @@ v is a variable, c a condition, g one variable's part in a condition.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ Bytes = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 # Variables by number; unsigned, so that as an index they need no test for their sign.
 Variables = npt.NDArray[np.uint16]
+
+# No variable and no event, of the types of others, so that what takes them is compiled once.
+NO_VARIABLE, NO_EVENT = cast(int, np.uint16(2**16 - 1)), cast(int, np.int64(-1))
 
 
 class PatternTable(NamedTuple):
@@ -157,7 +160,7 @@ class NegationTable(NamedTuple):
     end; `times` are empty where an event is before another by its place.
     """
 
-    variable: Ints
+    variable: Variables
     place_first: Ints
     places: Ints
     after_first: Ints

@@ -243,7 +243,7 @@ def negation_table(
 ) -> NegationTable:
     """Negations by (variable, those after which, those before which, places of events)."""
     return NegationTable(
-        variable=np.array([variable for variable, *_ in negations], np.int64),
+        variable=np.array([variable for variable, *_ in negations], np.uint16),
         place_first=_offsets([list(places) for *_, places in negations]),
         places=np.concatenate([np.empty(0, np.int64), *(places for *_, places in negations)]),
         after_first=_offsets([after for _, after, _, _ in negations]),
