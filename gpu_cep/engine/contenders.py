@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpu_cep.engine.batch_events import BatchEvents
 from gpu_cep.engine.buffer_counts import decided_by_paths
 from gpu_cep.engine.join_tree import JoinTree
 from gpu_cep.engine.lazy_chain import LazyChain, LazyTree
@@ -15,7 +16,7 @@ from gpu_cep.engine.sampling import Sample
 from gpu_cep.engine.search import Matcher, Search
 from gpu_cep.engine.survey import Survey
 from gpu_cep.engine.two_phase import TwoPhase
-from gpu_cep.engine.windowed import WindowsOf, windowed
+from gpu_cep.engine.windowed import windowed
 from gpu_cep.plan.costs import (
     BOUND,
     CHAIN_BATCH,
@@ -50,7 +51,7 @@ class Contender:
 
     least: Callable[[Survey], float]
     estimate: Callable[[Survey], Estimate]
-    matcher: Callable[[Search, WindowsOf], Matcher]
+    matcher: Callable[[Search, BatchEvents], Matcher]
 
 
 def _windows(survey: Survey) -> float:
@@ -135,7 +136,7 @@ def _filtering(search: Search) -> float:
 
 def _joined(survey: Survey) -> Estimate:
     """By the cheapest tree of joins."""
-    found = JoinTree(survey.search).estimate(survey.batch)
+    found = JoinTree(survey.search, survey.of_batch).estimate(survey.batch)
     rows = _written(survey, found.matches * survey.variables, JOINED)
     return replace(found, cost=found.cost + _least_of_joins(survey) + rows)
 
@@ -144,7 +145,7 @@ CONTENDERS: dict[str, Contender] = {
     "ses_automaton": Contender(_least_of_walks, _walked, windowed(TwoPhase)),
     "backtracking": Contender(_least_of_walks, _walked, windowed(TwoPhase)),
     "nfab": Contender(_least_of_passes, _passed, windowed(Nfab)),
-    "lazy_chain": Contender(_least_of_chains, _chained, lambda search, _: LazyChain(search)),
-    "lazy_tree": Contender(_least_of_trees, _ordered_anew, lambda search, _: LazyTree(search)),
-    "join_tree": Contender(_least_of_joins, _joined, lambda search, _: JoinTree(search)),
+    "lazy_chain": Contender(_least_of_chains, _chained, LazyChain),
+    "lazy_tree": Contender(_least_of_trees, _ordered_anew, LazyTree),
+    "join_tree": Contender(_least_of_joins, _joined, JoinTree),
 }

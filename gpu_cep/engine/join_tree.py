@@ -7,11 +7,11 @@ from typing import NoReturn
 
 import numpy as np
 
+from gpu_cep.engine.batch_events import BatchEvents
 from gpu_cep.engine.batches import Batch, window_clock
 from gpu_cep.engine.join_statistics import batch_statistics
 from gpu_cep.engine.joins import Joining
 from gpu_cep.engine.labels import overlapping
-from gpu_cep.engine.lazy_chain import frequencies, input_buffers, of_variables
 from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.programs import program_registers
 from gpu_cep.engine.search import ConditionOverflow, Search
@@ -27,6 +27,7 @@ class JoinTree:
     """Finds matches of single variables under skip_till_any_match by joins of their events."""
 
     search: Search
+    events: BatchEvents
 
     def find(self, batch: Batch) -> Matches:
         """The matches that start in the batch, in order of first event, last event and bindings."""
@@ -80,13 +81,10 @@ class JoinTree:
     def _inputs(self, batch: Batch) -> tuple[InputBuffers, Streams] | None:
         """The events of each variable, and the streams that they are in; None if some variable has no event."""
         search, low, high = self.search, batch.low, batch.high
-        labels = search.ordered.labels[:, low:high]
-        with search.profile.stage("buffers"):
-            counts = frequencies(labels, len(search.plan.query.variables))
-            positives = list(search.tables.branch.positives)
-            if not counts[positives].min():
-                return None
-            buffers = of_variables(input_buffers(labels, counts), positives)
+        positives = search.tables.branch.positives
+        if not self.events.counts_of(positives).min():
+            return None
+        buffers = self.events.buffers_of(positives)
         clock, length = window_clock(search.plan, search.ordered, low, high)
         return buffers, Streams(search.ordered.offsets, search.ordered.times[low:high], clock, length, search.plan.query.ties == "strict")
 

@@ -7,19 +7,17 @@ from functools import partial
 
 import numpy as np
 
+from gpu_cep.engine.batch_events import BatchEvents
 from gpu_cep.engine.batches import Batch, window_clock
 from gpu_cep.engine.join_statistics import window_share
-from gpu_cep.engine.labels import Words, by_word
 from gpu_cep.engine.lazy_conditions import iteration_table, without_closing
 from gpu_cep.engine.lazy_enumeration import Chained, Enumeration, Iterated, no_counts
 from gpu_cep.engine.lazy_negations import negation_needs
 from gpu_cep.engine.matches import Indices, Matches, concatenated
-from gpu_cep.engine.patterns import offsets
 from gpu_cep.engine.sampling import Sample, together
 from gpu_cep.engine.search import Search
-from gpu_cep_kernels.input_buffers import InputBuffers, Streams, count_labels, fill_buffers
+from gpu_cep_kernels.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.lazy_chain import new_chain
-from gpu_cep_kernels.rules import LABEL_BITS
 from gpu_cep_kernels.tables import Flags, new_run
 
 
@@ -32,6 +30,7 @@ class LazyAutomaton:
     """
 
     search: Search
+    events: BatchEvents
     anew: bool = False
 
     def find(self, batch: Batch) -> Matches:
@@ -74,18 +73,15 @@ class LazyAutomaton:
         There is none if some variable has too few events.
         """
         search = self.search
-        positives = list(search.tables.branch.positives)
-        labels = search.ordered.labels[:, batch.low : batch.high]
-        with search.profile.stage("buffers"):
-            every = frequencies(labels, max(positives) + 1)
-            counts = every[positives]
-            enough = bool((counts >= search.tables.pattern.minimum).all())
-            order = np.lexsort([counts, ~self._single])
-            pivots = [v for v, mask in enumerate(search.tables.branch.before) if mask == 0] if self.anew else [int(order[0])]
-            search.profile.add("pivots", int(counts[pivots].sum()) if enough else 0)
-            if not enough:
-                return []
-            buffers = of_variables(input_buffers(labels, every), positives)
+        positives = search.tables.branch.positives
+        counts = self.events.counts_of(positives)
+        enough = bool((counts >= search.tables.pattern.minimum).all())
+        order = np.lexsort([counts, ~self._single])
+        pivots = [v for v, mask in enumerate(search.tables.branch.before) if mask == 0] if self.anew else [int(order[0])]
+        search.profile.add("pivots", int(counts[pivots].sum()) if enough else 0)
+        if not enough:
+            return []
+        buffers = self.events.buffers_of(positives)
         return [self._enumeration(batch, buffers, np.concatenate([[v], order[order != v]])) for v in pivots]
 
     def _enumeration(self, batch: Batch, buffers: InputBuffers, order: Indices) -> Enumeration:
@@ -107,31 +103,6 @@ class LazyAutomaton:
         chained = Chained(search, batch, buffers, streams, conditions, chain, run, self.anew)
         quantified = order[~self._single[order]]
         return Iterated(chained, order[:depths].copy(), quantified, iteration_table(search.tables)) if len(quantified) else chained
-
-
-def frequencies(labels: Words, variables: int) -> Indices:
-    """How many events satisfy the properties of each variable."""
-    counts = np.empty(variables, np.int64)
-    for word, own in by_word(labels, counts):
-        count_labels(word, own)
-    return counts
-
-
-def input_buffers(labels: Words, counts: Indices) -> InputBuffers:
-    """The input buffers of so many variables, which have so many events."""
-    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    events = np.empty(int(first[-1]) + 1, np.int32)
-    for k, word in enumerate(labels):
-        fill_buffers(word, first[LABEL_BITS * k : LABEL_BITS * (k + 1) + 1], events)
-    return InputBuffers(first, events)
-
-
-def of_variables(buffers: InputBuffers, variables: list[int]) -> InputBuffers:
-    """The buffers of some variables alone."""
-    if len(variables) == len(buffers.first) - 1:
-        return buffers
-    parts = [buffers.events[buffers.first[v] : buffers.first[v + 1]] for v in variables]
-    return InputBuffers(offsets([len(part) for part in parts]), np.concatenate([*parts, np.zeros(1, np.int32)]))
 
 
 LazyChain, LazyTree = partial(LazyAutomaton, anew=False), partial(LazyAutomaton, anew=True)

@@ -9,6 +9,7 @@ from threading import Lock
 
 import numpy as np
 
+from gpu_cep.engine.batch_events import BatchEvents
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.budget import Meter
 from gpu_cep.engine.contenders import CONTENDERS
@@ -16,7 +17,6 @@ from gpu_cep.engine.counting import sum_of
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.search import Matcher, Search
 from gpu_cep.engine.survey import Survey
-from gpu_cep.engine.windowed import WindowsOf, shared_windows
 from gpu_cep.plan.costs import MARGIN, TRIAL, Answer, Estimate
 
 # A choice is made anew where a batch made so many times the steps that were expected of it, or so many times fewer, and not a few.
@@ -53,17 +53,18 @@ class Choices:
 
     def matchers(self, searches: tuple[Search, ...], batch: Batch) -> list[Matcher]:
         """The matchers of all branches for a batch."""
-        windows = shared_windows(searches[0])
-        return [self._matcher(number, search, batch, windows) for number, search in enumerate(searches)]
+        first = searches[0]
+        events = BatchEvents(first.plan, first.ordered, batch, first.profile)
+        return [self._matcher(number, search, events) for number, search in enumerate(searches)]
 
-    def _matcher(self, branch: int, search: Search, batch: Batch, windows: WindowsOf) -> Matcher:
+    def _matcher(self, branch: int, search: Search, events: BatchEvents) -> Matcher:
         if len(self.names) == 1:
             choice: Choice = Estimate(self.names[0], 0.0, exact=False), ()
-            return _recorded(choice, branch, search, windows, _ignore)
-        survey = Survey(search, batch, windows)
+            return _recorded(choice, branch, search, events, _ignore)
+        survey = Survey(search, events)
         if survey.decided_by_labels:
             # nothing is weighed, so nothing is counted
-            return _recorded((Estimate("ses_automaton", 0.0, exact=False), ()), branch, search, windows, _ignore)
+            return _recorded((Estimate("ses_automaton", 0.0, exact=False), ()), branch, search, events, _ignore)
         sizes = np.array([survey.events, survey.starts, *survey.counts])
         known = next((made for made in list(self._made) if made.suits(branch, sizes)), None)
         if known is None:
@@ -76,7 +77,7 @@ class Choices:
             if _has_drifted(choice[0], steps):
                 self._forget(known)
 
-        return _recorded(choice, branch, search, windows, judge)
+        return _recorded(choice, branch, search, events, judge)
 
     def _forget(self, known: _Made) -> None:
         with self._lock:
@@ -115,10 +116,10 @@ def _ignore(steps: int) -> None:
     """What is done about the steps of the only algorithm there is."""
 
 
-def _recorded(choice: Choice, branch: int, search: Search, windows: WindowsOf, judge: Callable[[int], None]) -> Matcher:
+def _recorded(choice: Choice, branch: int, search: Search, events: BatchEvents, judge: Callable[[int], None]) -> Matcher:
     meter = Meter(search.budget)
     metered = replace(search, budget=meter)
-    matcher = CONTENDERS[choice[0].algorithm].matcher(metered, windows)
+    matcher = CONTENDERS[choice[0].algorithm].matcher(metered, events)
     return _Recorded(matcher, meter, search, branch, choice, judge)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.returns import BoundEvents, return_array, return_type, whole_type
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.plan.plan import Plan
+from gpu_cep_kernels.launch import spread
 
 MATCH_START, MATCH_END = "match_start", "match_end"
 _EVENT_COLUMNS = (("match_id", pa.int64()), ("variable", pa.string()), ("event_index", pa.int64()))
@@ -122,27 +124,36 @@ _SCHEMAS: dict[str, Callable[[Plan, pa.Schema, tuple[str, ...]], list[pa.Field]]
 }
 
 
-def match_table(plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: Matches) -> pa.Table:
-    """The matches as `output` asks; `rows` are the input rows of ordered events, `streams` the stream number of each match (ascending)."""
+# Makes a column of the result.
+ColumnOf = Callable[[], pa.Array]
+
+
+def match_table(
+    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: Matches, threads: int = 1
+) -> pa.Table:  # fmt: skip
+    """The matches as `output` asks; `rows` are the input rows of ordered events, `streams` the stream number of each match (ascending).
+
+    As many columns as there are `threads` are made at a time.
+    """
     schema = result_schema(plan, columns.table.schema)
     events = BoundEvents(columns, rows, matches)
     carried = carried_columns(plan, columns.table.schema)
-    arrays = _TABLES[plan.settings.output](plan, events, streams, carried)
+    arrays = spread(lambda column: column(), _TABLES[plan.settings.output](plan, events, streams, carried), threads)
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _match_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[pa.Array]:
+def _match_columns(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
     query, rows = plan.query, events.rows
     first, last = rows[events.matches.first], rows[events.matches.last]
-    arrays = [events.take(column, first) for column in query.partition_by]
-    arrays += [events.take(query.timestamp, first), events.take(query.timestamp, last)]
+    ends = [(column, first) for column in query.partition_by] + [(query.timestamp, first), (query.timestamp, last)]
+    columns: list[ColumnOf] = [partial(events.take, column, taken) for column, taken in ends]
     if query.returns:
         items = zip(query.returns, plan.returns, strict=True)
-        return arrays + [return_array(item.expression, planned, events, carried) for item, planned in items]
-    return arrays + [events.whole(v, carried) for v in range(len(query.positives))]
+        return columns + [partial(return_array, item.expression, planned, events, carried) for item, planned in items]
+    return columns + [partial(events.whole, v, carried) for v in range(len(query.positives))]
 
 
-def _event_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[pa.Array]:
+def _event_columns(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
     matches = events.matches
     identifiers = np.arange(len(matches)) - np.searchsorted(streams, streams)
     sizes = matches.counts.sum(axis=1)
@@ -152,21 +163,18 @@ def _event_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tu
     index = np.arange(len(matches.events)) - np.repeat(begins, parts) + 1
     names = pa.DictionaryArray.from_arrays(variables.astype(np.int32), pa.array([v.name for v in plan.query.positives]))
     rows = events.rows[matches.events]
-    arrays = [pa.array(np.repeat(identifiers, sizes)), names.dictionary_decode(), pa.array(index.astype(np.int64))]
-    return arrays + [events.take(plan.query.schema.index(name), rows) for name in carried]
+    columns: list[ColumnOf] = [lambda: pa.array(np.repeat(identifiers, sizes)), names.dictionary_decode, lambda: pa.array(index)]
+    return columns + [partial(events.take, plan.query.schema.index(name), rows) for name in carried]
 
 
-def _index_arrays(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[pa.Array]:
-    arrays = []
-    for v, variable in enumerate(plan.query.positives):
-        arrays.append(events.lists(v, pa.array(events.binding(v)[0])) if variable.quantified else events.one(v))
-    return arrays
+def _index_columns(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
+    return [partial(events.indices if variable.quantified else events.one, v) for v, variable in enumerate(plan.query.positives)]
 
 
-_TABLES: dict[str, Callable[[Plan, BoundEvents, Indices, tuple[str, ...]], list[pa.Array]]] = {
-    "matches": _match_arrays,
-    "events": _event_arrays,
-    "indices": _index_arrays,
+_TABLES: dict[str, Callable[[Plan, BoundEvents, Indices, tuple[str, ...]], list[ColumnOf]]] = {
+    "matches": _match_columns,
+    "events": _event_columns,
+    "indices": _index_columns,
 }
 
 

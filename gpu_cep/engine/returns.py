@@ -26,7 +26,7 @@ from gpu_cep_kernels.tables import ColumnBank
 
 @dataclass
 class BoundEvents:
-    """The matches' bindings as input row numbers, variable by variable, split once."""
+    """The matches' bindings as input row numbers, variable by variable, split once (or twice, where two threads ask at the same time)."""
 
     columns: EventColumns
     rows: Indices
@@ -68,6 +68,10 @@ class BoundEvents:
         missing = self.absent(v)
         mask = None if missing is None else pa.array(missing)
         return pa.ListArray.from_arrays(pa.array(places.astype(np.int32)), values, mask=mask)
+
+    def indices(self, v: int) -> pa.Array:
+        """The input rows bound to v as one list for each match."""
+        return self.lists(v, pa.array(self.binding(v)[0]))
 
     def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:
         """The events bound to v, with the named columns: a struct, or a list of structs if v is quantified; NULL where v is absent."""

@@ -106,7 +106,7 @@ def execute(
     finally:
         budget.close()
     with profile.stage("results"):
-        return _result(plan, columns, first.ordered, found)
+        return _result(run, first.ordered, found)
 
 
 def _phase_one(run: Run) -> PhaseOne:
@@ -175,8 +175,9 @@ def _matcher(run: Run, ordered: OrderedEvents) -> Matcher:
     return Union(searches(run, ordered), choices.matchers)
 
 
-def _result(plan: Plan, columns: EventColumns, ordered: OrderedEvents, found: Matches) -> pa.Table:
+def _result(run: Run, ordered: OrderedEvents, found: Matches) -> pa.Table:
     """The matches as a table, in the order of results."""
+    plan, columns = run.plan, run.columns
     try:
         matches, streams = in_result_order(plan, columns, ordered, found)
         matches, streams = selected(plan, columns, ordered, matches, streams)
@@ -184,7 +185,7 @@ def _result(plan: Plan, columns: EventColumns, ordered: OrderedEvents, found: Ma
             return _count_of(plan, columns, ordered, matches, streams)
         if plan.settings.output == "compressed":
             return node_table(plan, columns, ordered, carried_columns(plan, columns.table.schema), match_tree(matches))
-        return match_table(plan, columns, ordered.rows, streams, matches)
+        return match_table(plan, columns, ordered.rows, streams, matches, run.threads)
     except MemoryError:
         number = f"{len(found):,} matches"
         raise MatchLimitExceeded(f"out of memory while building the result of {number}; {_LESS_MEMORY}") from None

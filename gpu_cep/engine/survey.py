@@ -9,18 +9,17 @@ from typing import TypeVar
 
 import numpy as np
 
+from gpu_cep.engine.batch_events import BatchEvents
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.candidates import Candidates, Windows, branch_windows, chained
 from gpu_cep.engine.direct import is_deterministic, reads_directly
-from gpu_cep.engine.labels import Words
-from gpu_cep.engine.lazy_chain import LazyChain, LazyTree, frequencies
+from gpu_cep.engine.lazy_chain import LazyChain, LazyTree
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.nfab import Nfab
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.sampling import NOTHING, Sample, evenly_spread, scattered
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep.engine.ses_automaton import SesAutomaton
-from gpu_cep.engine.windowed import WindowsOf
 from gpu_cep.plan.states import branch_states
 from gpu_cep_kernels.primitives import marked_events
 
@@ -35,14 +34,15 @@ _PART, _WORTH = 8, 32
 
 @dataclass(frozen=True)
 class Survey:
-    """What is known of a batch and a branch; everything is found when it is first asked for.
-
-    `windows` gives the windows of the batch, which branches share.
-    """
+    """What is known of a branch and the events `of_batch`; everything is found when it is first asked for."""
 
     search: Search
-    batch: Batch
-    windows: WindowsOf
+    of_batch: BatchEvents
+
+    @property
+    def batch(self) -> Batch:
+        """The batch that these events are."""
+        return self.of_batch.batch
 
     @property
     def events(self) -> int:
@@ -57,12 +57,12 @@ class Survey:
     @cached_property
     def counts(self) -> Indices:
         """How many events satisfy the properties of each variable."""
-        return frequencies(self._labels, len(self.search.plan.query.variables))[list(self.search.tables.branch.positives)]
+        return self.of_batch.counts_of(self.search.tables.branch.positives)
 
     @cached_property
     def starts(self) -> int:
         """How many events a match can start with."""
-        own = self._labels[:, : self.batch.own - self.batch.low]
+        own = self.of_batch.labels[:, : self.batch.own - self.batch.low]
         return int(np.count_nonzero(marked_events(own, self.search.tables.minimal)))
 
     @property
@@ -82,7 +82,7 @@ class Survey:
     @cached_property
     def reach(self) -> float:
         """How many events a window holds on average."""
-        windows = self.windows(self.batch)
+        windows = self.of_batch.windows
         places = evenly_spread(self.events, _STARTS)
         return float((windows.ends(places) - places).mean())
 
@@ -98,12 +98,12 @@ class Survey:
     @cached_property
     def chain(self) -> tuple[Sample, Sample]:
         """What some of the rarest variable's events take the lazy chain: for single variables, and for quantified ones behind these."""
-        return self._tried(lambda search: LazyChain(search).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING))
+        return self._tried(lambda search: LazyChain(search, self.of_batch).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING))
 
     @cached_property
     def tree(self) -> tuple[Sample, Sample]:
         """The same of some of the events that can start a match, and the lazy tree."""
-        return self._tried(lambda search: LazyTree(search).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING))
+        return self._tried(lambda search: LazyTree(search, self.of_batch).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING))
 
     @cached_property
     def offers(self) -> Indices:
@@ -118,10 +118,6 @@ class Survey:
         nothing: Indices = np.zeros((1, 2), np.int64)
         return self._tried(lambda search: Nfab(search).sample(self.batch, windows, starts, end, offers), nothing)
 
-    @cached_property
-    def _labels(self) -> Words:
-        return self.search.ordered.labels[:, self.batch.low : self.batch.high]
-
     @property
     def _on_trial(self) -> Search:
         """The search with a profile of its own."""
@@ -130,7 +126,7 @@ class Survey:
     @cached_property
     def _branch_windows(self) -> Windows:
         search = self._on_trial
-        return branch_windows(self.windows(self.batch), search.ordered, self.batch, search.tables, search.own, search.profile)
+        return branch_windows(self.of_batch.windows, search.ordered, self.batch, search.tables, search.own, search.profile)
 
     def _candidates(self, windows: Windows, starts: Indices) -> Candidates:
         """Those of the starts that the plan's pruning leaves."""

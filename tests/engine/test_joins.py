@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_cep.engine import joins
+from gpu_cep.engine.batch_events import frequencies, input_buffers
 from gpu_cep.engine.joins import Joining
-from gpu_cep.engine.lazy_chain import frequencies, input_buffers
 from gpu_cep.engine.programs import program_registers
 from gpu_cep.plan.join_trees import Join, Leaf, leaves
 from gpu_cep.testing.kernel_cases.tables import aggregate_table, condition_table, program_table
