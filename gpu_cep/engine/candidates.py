@@ -128,11 +128,16 @@ def _starts(ordered: OrderedEvents, batch: Batch, labels: Words, tables: Matcher
 
 def divided(windows: Windows, batch: Batch) -> list[Windows]:
     """The windows with all of their starts, or, where one stream makes a batch of many events, part by part."""
-    events = batch.own - batch.low
-    if events <= BATCH:
+    parts = parts_of(batch)
+    if parts == 1:
         return [windows]
-    parts = slices(len(windows.starts), min(events // _EVENTS_PER_PART, _PARTS))
-    return [replace(windows, starts=windows.starts[low:high]) for low, high in parts]
+    return [replace(windows, starts=windows.starts[low:high]) for low, high in slices(len(windows.starts), parts)]
+
+
+def parts_of(batch: Batch) -> int:
+    """Into how many parts the work on a batch is divided among threads: one, unless one stream makes a batch of many events."""
+    events = batch.own - batch.low
+    return 1 if events <= BATCH else min(events // _EVENTS_PER_PART, _PARTS)
 
 
 def counted(plan: Plan, windows: Windows, tables: MatcherTables, profile: Profile) -> Windows:

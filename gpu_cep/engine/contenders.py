@@ -47,11 +47,27 @@ from gpu_cep.plan.costs import (
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """An algorithm: `least` is what it costs at least, by counts alone, in nanoseconds; `estimate` tries parts of the work."""
+    """An algorithm: `least` is what it costs at least, by counts alone, in nanoseconds; `estimate` tries parts of the work.
+
+    If it `divides`, threads share the work on a batch of many events.
+    """
 
     least: Callable[[Survey], float]
     estimate: Callable[[Survey], Estimate]
     matcher: Callable[[Search, BatchEvents], Matcher]
+    divides: bool = True
+
+    def least_time(self, survey: Survey) -> float:
+        """How long it takes at least, in nanoseconds."""
+        return self.least(survey) / self._workers(survey)
+
+    def estimated_time(self, survey: Survey) -> Estimate:
+        """The estimate, of time instead of work."""
+        found = self.estimate(survey)
+        return replace(found, cost=found.cost / self._workers(survey))
+
+    def _workers(self, survey: Survey) -> int:
+        return survey.workers if self.divides else 1
 
 
 def _windows(survey: Survey) -> float:
@@ -144,8 +160,8 @@ def _joined(survey: Survey) -> Estimate:
 CONTENDERS: dict[str, Contender] = {
     "ses_automaton": Contender(_least_of_walks, _walked, windowed(TwoPhase)),
     "backtracking": Contender(_least_of_walks, _walked, windowed(TwoPhase)),
-    "nfab": Contender(_least_of_passes, _passed, windowed(Nfab)),
+    "nfab": Contender(_least_of_passes, _passed, windowed(Nfab), divides=False),
     "lazy_chain": Contender(_least_of_chains, _chained, LazyChain),
     "lazy_tree": Contender(_least_of_trees, _ordered_anew, LazyTree),
-    "join_tree": Contender(_least_of_joins, _joined, JoinTree),
+    "join_tree": Contender(_least_of_joins, _joined, JoinTree, divides=False),
 }

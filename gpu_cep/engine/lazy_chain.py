@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
 from gpu_cep.engine.batch_events import BatchEvents
 from gpu_cep.engine.batches import Batch, window_clock
+from gpu_cep.engine.candidates import parts_of
 from gpu_cep.engine.join_statistics import window_share
 from gpu_cep.engine.lazy_conditions import iteration_table, without_closing
 from gpu_cep.engine.lazy_enumeration import Chained, Enumeration, Iterated, no_counts
@@ -17,7 +19,8 @@ from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.sampling import Sample, together
 from gpu_cep.engine.search import Search
 from gpu_cep_kernels.input_buffers import InputBuffers, Streams
-from gpu_cep_kernels.lazy_chain import new_chain
+from gpu_cep_kernels.launch import slices, spread
+from gpu_cep_kernels.lazy_chain import new_chain, pivots_of
 from gpu_cep_kernels.tables import Flags, new_run
 
 
@@ -35,20 +38,21 @@ class LazyAutomaton:
 
     def find(self, batch: Batch) -> Matches:
         """The matches that start in the batch, in order of first event, last event and bindings."""
-        enumerations = self._begin(batch)
+        enumerations = self._begin(batch, parts_of(batch))
         with self.search.profile.stage("matching"):
-            parts = [matches for enumeration in enumerations for matches in enumeration.matches()]
-            matches = concatenated(parts, len(self._single)).sorted_by_starts(batch.low, batch.own)
+            found = spread(lambda enumeration: enumeration.matches(), enumerations, self.search.threads)
+            matches = concatenated([*chain.from_iterable(found)], len(self._single)).sorted_by_starts(batch.low, batch.own)
         self.search.profile.add("matches", len(matches))
         return matches
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """The first event of a match in each stream of the batch that has one, and the number of that stream's matches."""
-        enumerations = self._begin(batch)
+        enumerations = self._begin(batch, parts_of(batch))
         starts, totals = no_counts(self.search, batch)
         with self.search.profile.stage("matching"):
-            for enumeration in enumerations:
-                enumeration.count(starts, totals)
+            for first, counted in spread(lambda enumeration: enumeration.count(), enumerations, self.search.threads):
+                np.minimum(starts, first, out=starts)
+                totals += counted
         self.search.profile.add("matches", int(totals.sum()))
         matched = totals > 0
         return starts[matched] + batch.low, totals[matched]
@@ -58,7 +62,7 @@ class LazyAutomaton:
 
         At most so many pivots, and as many as little more than so many `steps` suffice for.
         """
-        samples = [enumeration.sample(pivots, steps) for enumeration in self._begin(batch)]
+        samples = [enumeration.sample(pivots, steps) for enumeration in self._begin(batch, 1)]
         return together([single for single, _ in samples]), together([quantified for _, quantified in samples])
 
     @property
@@ -67,8 +71,8 @@ class LazyAutomaton:
         single: Flags = self.search.tables.pattern.maximum == 1
         return single
 
-    def _begin(self, batch: Batch) -> list[Enumeration]:
-        """The enumeration from the rarest variable's events on, or one for each variable that may begin a match.
+    def _begin(self, batch: Batch, parts: int) -> list[Enumeration]:
+        """The enumeration from the rarest variable's events on, or one for each variable that may begin a match; each in so many parts.
 
         There is none if some variable has too few events.
         """
@@ -82,10 +86,14 @@ class LazyAutomaton:
         if not enough:
             return []
         buffers = self.events.buffers_of(positives)
-        return [self._enumeration(batch, buffers, np.concatenate([[v], order[order != v]])) for v in pivots]
+        orders = [np.concatenate([[v], order[order != v]]) for v in pivots]
+        return [enumeration for order in orders for enumeration in self._enumerations(batch, buffers, order, parts)]
 
-    def _enumeration(self, batch: Batch, buffers: InputBuffers, order: Indices) -> Enumeration:
-        """The enumeration of a batch with the variables in that order, the quantified ones last except for the first."""
+    def _enumerations(self, batch: Batch, buffers: InputBuffers, order: Indices, parts: int) -> list[Enumeration]:
+        """The enumeration of a batch with the variables in that order, the quantified ones last except for the first.
+
+        Each of its parts has its own pivots.
+        """
         search, pattern, own = self.search, self.search.tables.pattern, batch.own - batch.low
         clock, length = window_clock(search.plan, search.ordered, batch.low, batch.high)
         strict = search.plan.query.ties == "strict"
@@ -96,13 +104,18 @@ class LazyAutomaton:
             needs = negation_needs(search, batch, order, expected)
         depths = 1 + int(np.count_nonzero(self._single[order[1:]]))
         conditions = search.conditions(batch)._replace(table=without_closing(search.tables))
-        run = new_run(depths, pattern, conditions)
-        # one event of each variable is bound, and the first one of a quantified pivot at depth 0
-        run.earlier[:], run.first[order[0]] = -1, 0
-        chain = new_chain(order, depths, buffers, pattern, own, self.anew, needs)
-        chained = Chained(search, batch, buffers, streams, conditions, chain, run, self.anew)
-        quantified = order[~self._single[order]]
-        return Iterated(chained, order[:depths].copy(), quantified, iteration_table(search.tables)) if len(quantified) else chained
+        quantified, uses = order[~self._single[order]], iteration_table(search.tables)
+
+        def of_pivots(pivots: tuple[int, int]) -> Enumeration:
+            chain = new_chain(order, depths, pivots, buffers, pattern, needs)
+            run = new_run(depths, pattern, conditions)
+            # one event of each variable is bound, and the first one of a quantified pivot at depth 0
+            run.earlier[:], run.first[order[0]] = -1, 0
+            chained = Chained(search, batch, buffers, streams, conditions, chain, run, self.anew)
+            return Iterated(chained, order[:depths], quantified, uses) if len(quantified) else chained
+
+        first, last = pivots_of(order[0], buffers, pattern, own, self.anew)
+        return [of_pivots((first + low, first + high)) for low, high in slices(last - first, parts)]
 
 
 LazyChain, LazyTree = partial(LazyAutomaton, anew=False), partial(LazyAutomaton, anew=True)

@@ -56,8 +56,8 @@ class Enumeration(Protocol):
     def matches(self) -> list[Matches]:
         """All matches, as they are found."""
 
-    def count(self, starts: Indices, totals: Indices) -> None:
-        """Raise the number of each stream's matches, and lower the first event of any of them."""
+    def count(self) -> tuple[Indices, Indices]:
+        """The first event of a match in each stream of the batch, and the number of that stream's matches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +90,17 @@ class Chained:
             capacity = min(4 * capacity, _LARGEST_OUTPUT // variables)
         return found
 
-    def count(self, starts: Indices, totals: Indices) -> None:
-        """Raise the number of each stream's matches, and lower the first event of any of them."""
+    def count(self) -> tuple[Indices, Indices]:
+        """The first event of a match in each stream of the batch, and the number of that stream's matches."""
+        starts, totals = no_counts(self.search, self.batch)
         output = ChainMatches(starts, np.empty((0, len(self.chain.order)), np.int64), totals)
-        status, spent = STEPS_SPENT, int(totals.sum())
+        status, spent = STEPS_SPENT, 0
         while status != FINISHED:
             status = self.advance(output, counting=True)
             counted = int(totals.sum())
             self._spend(counted - spent, 0, partial(stream_start, self.batch.low, starts, totals, spent))
             spent = counted
+        return starts, totals
 
     def sample(self, pivots: int, steps: int) -> tuple[Sample, Sample]:
         """What some of the pivots take; there are no quantified variables."""
@@ -176,14 +178,16 @@ class Iterated:
             found.append(part)
         return found
 
-    def count(self, starts: Indices, totals: Indices) -> None:
-        """Raise the number of each stream's matches, and lower the first event of any of them."""
+    def count(self) -> tuple[Indices, Indices]:
+        """The first event of a match in each stream of the batch, and the number of that stream's matches."""
+        starts, totals = no_counts(self.chained.search, self.chained.batch)
         output = MatchTable(starts, np.empty((0, len(self.chained.chain.order)), np.int32), np.empty(0, np.int64), totals)
-        spent = int(totals.sum())
+        spent = 0
         for _, run in self._calls(lambda size, path: output, counting=True):
             counted = int(totals.sum())
             self._spend(run, counted - spent, 0, partial(stream_start, self.chained.batch.low, starts, totals, spent))
             spent = counted
+        return starts, totals
 
     def sample(self, pivots: int, steps: int) -> tuple[Sample, Sample]:
         """What the single variables take from some of the pivots, and the quantified ones from some of their rows."""

@@ -90,13 +90,13 @@ def cheapest(survey: Survey, names: tuple[str, ...]) -> Choice:
     One that at its best would save no more than a trial costs is not tried.
     """
     if not survey.counts.all():
-        first, *others = (Estimate(name, CONTENDERS[name].least(survey), exact=False) for name in names)
+        first, *others = (Estimate(name, CONTENDERS[name].least_time(survey), exact=False) for name in names)
         return first, tuple(others)
-    least = sorted((CONTENDERS[name].least(survey), name) for name in names)
+    least = sorted((CONTENDERS[name].least_time(survey), name) for name in names)
     found: list[Estimate] = []
     for cost, name in least:
         ruled_out = any(each.exact and each.cost <= (1 + MARGIN) * cost + TRIAL for each in found)
-        found.append(Estimate(name, cost, exact=False) if ruled_out else CONTENDERS[name].estimate(survey))
+        found.append(Estimate(name, cost, exact=False) if ruled_out else CONTENDERS[name].estimated_time(survey))
     chosen = min((each for each in found if each.exact), key=lambda each: each.cost)
     return chosen, tuple(each for each in found if each is not chosen)
 

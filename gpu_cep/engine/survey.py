@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu_cep.engine.batch_events import BatchEvents
 from gpu_cep.engine.batches import Batch
-from gpu_cep.engine.candidates import Candidates, Windows, branch_windows, chained
+from gpu_cep.engine.candidates import Candidates, Windows, branch_windows, chained, parts_of
 from gpu_cep.engine.direct import is_deterministic, reads_directly
 from gpu_cep.engine.lazy_chain import LazyChain, LazyTree
 from gpu_cep.engine.matches import Indices
@@ -58,6 +58,11 @@ class Survey:
     def counts(self) -> Indices:
         """How many events satisfy the properties of each variable."""
         return self.of_batch.counts_of(self.search.tables.branch.positives)
+
+    @property
+    def workers(self) -> int:
+        """How many threads may share the work on the batch."""
+        return min(self.search.threads, parts_of(self.batch))
 
     @cached_property
     def starts(self) -> int:

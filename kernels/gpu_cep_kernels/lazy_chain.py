@@ -83,21 +83,26 @@ class Chain(NamedTuple):
     judged: Ints
 
 
-def new_chain(order: Ints, depths: int, buffers: InputBuffers, pattern: PatternTable, own: int, starting: bool, needs: Flags) -> Chain:
-    """The stack before the first pivot, for matches that start before event `own`.
+def pivots_of(v: int, buffers: InputBuffers, pattern: PatternTable, own: int, starting: bool) -> tuple[int, int]:
+    """Where the pivots among v's events begin and end in the buffers, for matches that start before event `own`.
 
-    The first `depths` variables of the order are bound. Pivots are the first
-    events of their matches if they are `starting`, or if the pattern says so.
+    They are the first events of their matches if they are `starting`, or if the pattern says so.
     """
+    first, last = int(buffers.first[v]), int(buffers.first[v + 1])
+    if starting or pattern.precedes[v].sum() == len(pattern.order) - 1:
+        last = first + int(np.searchsorted(buffers.events[first:last], own))
+    return first, last
+
+
+def new_chain(order: Ints, depths: int, pivots: tuple[int, int], buffers: InputBuffers, pattern: PatternTable, needs: Flags) -> Chain:
+    """The stack before the first of the `pivots`, a range of the buffers; the first `depths` variables of the order are bound."""
     cursor, stop = np.zeros(depths, np.int64), np.zeros(depths, np.int64)
+    cursor[0], stop[0] = pivots
     known = np.arange(len(order))
     # of a quantified pivot only the first event is bound here
     known[0] = 0 if pattern.maximum[order[0]] == 1 else depths
-    cursor[0], stop[0] = buffers.first[order[0]], buffers.first[order[0] + 1]
-    if starting or pattern.precedes[order[0]].sum() == len(order) - 1:
-        stop[0] = cursor[0] + np.searchsorted(buffers.events[cursor[0] : stop[0]], own)
     return Chain(
-        order=order,
+        order=order.copy(),
         cursor=cursor,
         stop=stop,
         block=np.zeros((depths, BLOCK), np.int32),

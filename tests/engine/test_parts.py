@@ -11,6 +11,7 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep.engine import batches, candidates
+from gpu_cep.engine.lazy_enumeration import Chained
 from gpu_cep.engine.two_phase import TwoPhase
 from gpu_cep.errors import EventError, MatchLimitExceeded, UnsupportedError
 
@@ -58,6 +59,30 @@ def test_parts_find_what_the_whole_does(pattern, strategy, monkeypatch, request)
         assert find(threads=threads).equals(wanted)
         assert find(output="count", threads=threads).equals(counted)
     assert len(working) >= 3 * 2 * 30
+
+
+@pytest.mark.parametrize("algorithm", ["lazy_chain", "lazy_tree"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_parts_of_pivots_find_what_the_whole_does(pattern, algorithm, monkeypatch):
+    pattern = pattern.replace("2000", "40")
+    find = partial(cep.match, EVENTS, f"PATTERN {pattern}", strategy="skip_till_any_match", algorithm=algorithm)
+    wanted, counted = find(output="indices", threads=1), find(output="count", threads=1)
+    assert wanted.num_rows > 0
+    monkeypatch.setattr(candidates, "BATCH", 100)
+    monkeypatch.setattr(candidates, "_EVENTS_PER_PART", 50)
+    # each thread's first part waits for another's
+    both, working, matches_of = threading.Barrier(2, timeout=30), [], Chained.advance
+
+    def waiting(self, *args, **options):
+        if threading.get_ident() not in working:
+            working.append(threading.get_ident())
+            both.wait()
+        return matches_of(self, *args, **options)
+
+    monkeypatch.setattr(Chained, "advance", waiting)
+    assert find(output="indices", threads=2).equals(wanted)
+    assert len(working) == 2
+    assert find(output="count", threads=2).equals(counted)
 
 
 def test_threads_share_one_window(working, monkeypatch):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from unittest.mock import patch
+from types import SimpleNamespace
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,8 @@ import pytest
 import gpu_cep
 from gpu_cep import errors
 from gpu_cep.engine import planned, run
+from gpu_cep.engine.contenders import CONTENDERS, Contender
+from gpu_cep.plan.costs import Estimate
 
 RISING = "PATTERN SEQ(A a, B b+, C c) WHERE b[i].x > b[i-1].x WITHIN 20000"
 ANY = "PATTERN SEQ(A a, B b, C c) WHERE skip_till_any_match {{ {} }} WITHIN {}"
@@ -158,3 +161,13 @@ def test_explain_runs_over_events_only():
         gpu_cep.explain("PATTERN SEQ(A a, B b)", run=True)
     with pytest.raises(errors.UnsupportedError, match=r"run=True\) is not supported with algorithm='brute_force'"):
         gpu_cep.explain("PATTERN SEQ(A a, B b)", events(10, (0.5, 0.5)), algorithm="brute_force", run=True)
+
+
+def test_what_threads_share_takes_a_part_of_the_time():
+    """A batch of one huge stream is divided among threads by all algorithms but one pass and joins."""
+    survey = SimpleNamespace(workers=4)
+    for divides, nanoseconds in ((True, 25.0), (False, 100.0)):
+        contender = Contender(lambda _: 100.0, lambda _: Estimate("nfab", 100.0), Mock(), divides)
+        assert contender.least_time(survey) == nanoseconds
+        assert contender.estimated_time(survey).cost == nanoseconds
+    assert [name for name, contender in CONTENDERS.items() if not contender.divides] == ["nfab", "join_tree"]

@@ -28,7 +28,7 @@ from gpu_cep_kernels.input_buffers import InputBuffers, count_labels, fill_buffe
 from gpu_cep_kernels.input_buffers import Streams as BatchStreams
 from gpu_cep_kernels.iteration_tables import ALONE, CLOSING, FILTERING, FOLLOWING, GROUPING, IterationTable, new_iterations
 from gpu_cep_kernels.iterations import enumerate_iterations
-from gpu_cep_kernels.lazy_chain import ChainMatches, enumerate_chain, enumerate_negated_chain, new_chain
+from gpu_cep_kernels.lazy_chain import ChainMatches, enumerate_chain, enumerate_negated_chain, new_chain, pivots_of
 from gpu_cep_kernels.tables import Conditions, MatchTable, NegationTable, ProgramTable, new_run
 
 _SINGLE = pattern_table((1, 2), ((1, 1), (1, 1), (1, 1)))
@@ -76,7 +76,8 @@ def _chain(
     run.earlier[:] = -1
     negations, needs = _negations(events, random, negated)
     order = np.arange(3) if starting else np.argsort(counts, kind="stable")
-    chain = new_chain(order, 3, buffers, _SINGLE, size, starting, needs)
+    pivots = pivots_of(order[0], buffers, _SINGLE, size, starting)
+    chain = new_chain(order, 3, pivots, buffers, _SINGLE, needs)
     whole = BatchStreams(events.offsets, events.times, events.times, events.length, strict)
     most = len(events.offsets) if counting else size
     starts, totals = np.full(most, size, np.int64), np.zeros(most if counting else 0, np.int64)
