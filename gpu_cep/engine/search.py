@@ -8,6 +8,7 @@ from typing import Protocol
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.budget import Account
 from gpu_cep.engine.candidates import Windows
+from gpu_cep.engine.dead_ends import state_table
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.negations import negated_events, negation_table
 from gpu_cep.engine.partitions import partition_columns, successors
@@ -17,6 +18,7 @@ from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.slices import WHOLE, TimeSlice
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.plan.plan import Plan, PlannedCondition
+from gpu_cep_kernels.dead_ends import StateTable
 from gpu_cep_kernels.tables import Conditions, EventTable, NegationTable
 
 
@@ -34,8 +36,9 @@ class Search:
     """What is sought of a branch, and where; shared by all batches and threads.
 
     ``successor[e]`` is the ordered event that follows event e in its
-    partition (empty where that is always the next). Only matches that start
-    in `own` are asked for. `threads` may work on one batch.
+    partition (empty where that is always the next). `states` tells apart the
+    states of the automaton whose dead ends are kept, if any are. Only matches
+    that start in `own` are asked for. `threads` may work on one batch.
     """
 
     plan: Plan
@@ -43,6 +46,7 @@ class Search:
     ordered: OrderedEvents
     successor: Indices
     negations: NegationTable
+    states: StateTable | None
     budget: Account
     profile: Profile
     own: TimeSlice = WHOLE
@@ -76,6 +80,7 @@ def searches(run: Run, ordered: OrderedEvents) -> tuple[Search, ...]:
             ordered=ordered,
             successor=found[split],
             negations=negation_table(plan, ordered, tables.branch, events),
+            states=state_table(tables) if plan.strategy == "robust_skip_till_next_match" else None,
             budget=run.budget,
             profile=run.profile,
             own=run.own,

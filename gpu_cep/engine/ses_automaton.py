@@ -11,11 +11,13 @@ import numpy.typing as npt
 
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.candidates import Candidates, Windows, candidate_ends
+from gpu_cep.engine.dead_ends import dead_ends
 from gpu_cep.engine.jumps import JumpIndexes
 from gpu_cep.engine.matches import Matches, concatenated
 from gpu_cep.engine.sampling import Sample, joined
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep_kernels.automaton import enumerate_matches
+from gpu_cep_kernels.dead_ends import DeadEnds
 from gpu_cep_kernels.jumps import Jumps
 from gpu_cep_kernels.rules import UNBOUNDED
 from gpu_cep_kernels.tables import (
@@ -105,7 +107,10 @@ class SesAutomaton:
 
 @dataclass(slots=True)
 class _Enumeration:
-    """The candidates of one call: `run` says how far they have come, `steps` how many steps that took."""
+    """The candidates of one call: `run` says how far they have come, `steps` how many steps that took.
+
+    `backwards`, the last of them comes first: windows then end ever earlier, so that what led to no match in one does not in the next.
+    """
 
     search: Search
     batch: Batch
@@ -115,7 +120,9 @@ class _Enumeration:
     conditions: Conditions
     indexes: JumpIndexes
     share: float
+    backwards: bool
     jumps: Jumps
+    dead_ends: DeadEnds
     run: Run
     steps: int = 0
 
@@ -123,16 +130,20 @@ class _Enumeration:
     def of(cls, search: Search, batch: Batch, windows: Windows, candidates: Candidates, share: float) -> _Enumeration:
         conditions, indexes = search.conditions(batch), windows.indexes
         assert indexes is not None, "windows are a branch's"
+        backwards = search.states is not None
+        starts, ends = candidates.starts, candidate_ends(windows, candidates)
         return cls(
             search=search,
             batch=batch,
-            starts=candidates.starts,
-            ends=candidate_ends(windows, candidates),
+            starts=np.ascontiguousarray(starts[::-1]) if backwards else starts,
+            ends=np.ascontiguousarray(ends[::-1]) if backwards else ends,
             events=search.events(batch, windows),
             conditions=conditions,
             indexes=indexes,
             share=share,
+            backwards=backwards,
             jumps=indexes.none(),
+            dead_ends=dead_ends(search.states, batch.high - batch.low),
             run=new_run(_PATH, search.tables.pattern, conditions),
         )
 
@@ -156,7 +167,9 @@ class _Enumeration:
             if status == OUTPUT_FULL:
                 capacity = min(2 * capacity, _LARGEST_BUFFER)
                 output = _output(capacity, min(capacity * (tables.fewest + 2), _LARGEST_BUFFER) + len(self.run.event), variables)
-        return concatenated(found, variables).sorted_within_starts()
+        matches = concatenated(found, variables)
+        ascending = matches.reordered(np.arange(len(matches))[::-1]) if self.backwards else matches
+        return ascending.sorted_within_starts()
 
     def count(self) -> Indices:
         """The number of matches that start at each candidate."""
@@ -168,7 +181,7 @@ class _Enumeration:
             counted = int(totals.sum())
             self._spend(counted - spent, 0, partial(_candidate_of, totals, spent))
             spent = counted
-        return totals
+        return totals[::-1] if self.backwards else totals
 
     def sample(self, steps: int) -> Sample:
         """What the candidates take: those that take few steps in all, and those that take many as the first of them goes on."""
@@ -213,7 +226,7 @@ class _Enumeration:
     def _advance(self, output: MatchTable, limit: int, *, counting: bool) -> int:
         search, tables, run = self.search, self.search.tables, self.run
         status = enumerate_matches(
-            self.starts, self.ends, self.events, tables.pattern, self.conditions, search.negations, self.jumps,
+            self.starts, self.ends, self.events, tables.pattern, self.conditions, search.negations, self.jumps, self.dead_ends,
             STRATEGY[search.plan.strategy], counting, limit, run, output,
         )  # fmt: skip
         if status == OVERFLOWED:

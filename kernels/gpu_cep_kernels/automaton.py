@@ -15,7 +15,8 @@ only, skip_till_any_match also passes it over and reports every complete
 state, and robust skip_till_next_match passes it over if nothing that it could
 be bound to leads to a match (thesis Alg. 4: the choices at one place are
 siblings in the execution tree, and backtracking is blocked there as soon as
-one of them has led to a match).
+one of them has led to a match). A state that has led nowhere is not searched
+again (:mod:`gpu_cep_kernels.dead_ends`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep_kernels.conditions import conditions_hold, conditions_hold_apart
+from gpu_cep_kernels.dead_ends import DeadEnds, first_alive, is_dead_end, keep_dead_end
 from gpu_cep_kernels.jit import rule, sequential
 from gpu_cep_kernels.jumps import Jumps, jump, set_bounds
 from gpu_cep_kernels.paths import bind, is_match, unbind, write_match
@@ -136,20 +138,21 @@ def _can_complete(position: int, end: int, events: Any, pattern: Any, run: Any) 
 
 
 @rule
-def _nearest(available: int, position: int, end: int, events: Any, pattern: Any, run: Any) -> int:
-    """The first event behind `position` that the label of one of the `available` variables allows, or `end`."""
+def _nearest(available: int, position: int, end: int, events: Any, pattern: Any, dead_ends: Any, run: Any) -> int:
+    """The first event behind `position` that the label of one of the `available` variables allows, or `end`; none that is a dead end."""
     nearest = end
     for k in range(available):
         v = run.available[k]
-        run.next_place[k] = events.occurrence[v, _earliest_place(v, position, events.after, pattern, run)]
+        place = int(events.occurrence[v, _earliest_place(v, position, events.after, pattern, run)])
+        run.next_place[k] = first_alive(v, place, end, events.occurrence, run, dead_ends)
         nearest = min(nearest, run.next_place[k])
     return nearest
 
 
 @rule
 def _nearest_left(
-    available: int, position: int, end: int, fresh: bool, events: Any, pattern: Any, conditions: Any, jumps: Any, run: Any
-) -> int:
+    available: int, position: int, end: int, fresh: bool, events: Any, pattern: Any, conditions: Any, jumps: Any, dead_ends: Any, run: Any
+) -> int:  # fmt: skip
     """As :func:`_nearest`, without events that the bounds of jumps rule out; `fresh` where these are not known yet."""
     nearest = end
     for k in range(available):
@@ -157,7 +160,11 @@ def _nearest_left(
         if fresh:
             set_bounds(v, position, pattern, conditions, jumps, run)
         if fresh or run.next_place[k] <= position:
-            run.next_place[k] = jump(v, _earliest_place(v, position, events.after, pattern, run), end, events, conditions, jumps)
+            place, alive = -1, _earliest_place(v, position, events.after, pattern, run)
+            while place < alive < end:
+                place = jump(v, alive, end, events, conditions, jumps)
+                alive = first_alive(v, place, end, events.occurrence, run, dead_ends)
+            run.next_place[k] = alive
         nearest = min(nearest, run.next_place[k])
     return nearest
 
@@ -186,8 +193,8 @@ def _choose(depth: int, nearest: int, available: int, pattern: Any, conditions: 
 
 @rule
 def _search(
-    depth: int, end: int, strategy: int, limit: int, events: Any, pattern: Any, conditions: Any, jumps: Any, run: Any
-) -> bool:
+    depth: int, end: int, strategy: int, limit: int, events: Any, pattern: Any, conditions: Any, jumps: Any, dead_ends: Any, run: Any
+) -> bool:  # fmt: skip
     """Choose the next event of the path, behind ``choice_event[depth]``, and the variables it may be bound to.
 
     Where there is none that is `end`, without choices. A search that has made
@@ -206,9 +213,11 @@ def _search(
         if strategy == CONTIGUOUS:
             nearest = _successor(available, position, end, events, pattern, run)
         elif passed < jumps.patience:
-            nearest = _nearest(available, position, end, events, pattern, run)
+            nearest = _nearest(available, position, end, events, pattern, dead_ends, run)
         else:
-            nearest = _nearest_left(available, position, end, passed == jumps.patience, events, pattern, conditions, jumps, run)
+            nearest = _nearest_left(
+                available, position, end, passed == jumps.patience, events, pattern, conditions, jumps, dead_ends, run
+            )
         viable = nearest < end
         if viable:
             left = _choose(depth, nearest, available, pattern, conditions, run)
@@ -263,6 +272,7 @@ def enumerate_matches(
     conditions: Conditions,
     negations: NegationTable,
     jumps: Jumps,
+    dead_ends: DeadEnds,
     strategy: int,
     counting: bool,
     step_limit: int,
@@ -286,6 +296,7 @@ def enumerate_matches(
         end = ends[w]
         if phase == BEGIN:
             _begin(candidates[w], events, pattern, conditions, run)
+            dead_ends.searches[0] = 0
             phase = TAKE
         elif phase == TAKE and run.left[depth] > 0 and depth >= run.event.size:
             status = PATH_FULL
@@ -296,10 +307,17 @@ def enumerate_matches(
         elif phase == TAKE:
             phase = _phase_after_choices(depth, end, strategy, run)
             if phase == TAKE:
+                if strategy == ROBUST and not run.led[depth]:
+                    keep_dead_end(depth, end, events.after, pattern, run, dead_ends)
                 depth -= 1
                 _step_back(depth, pattern, run)
+        elif phase == SEARCH and strategy == ROBUST and is_dead_end(
+            depth, run.choice_event[depth], end, events.after, pattern, run, dead_ends
+        ):
+            run.choice_event[depth] = end
+            phase = TAKE
         elif phase == SEARCH:
-            if _search(depth, end, strategy, limit, events, pattern, conditions, jumps, run):
+            if _search(depth, end, strategy, limit, events, pattern, conditions, jumps, dead_ends, run):
                 phase = _phase_after_search(depth, strategy, run)
             if state[STEPS] > limit:
                 status = STEPS_SPENT

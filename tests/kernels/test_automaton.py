@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gpu_cep.testing.kernel_cases.jumps import no_jumps
 from gpu_cep.testing.kernel_cases.tables import aggregate_table
 from gpu_cep_kernels.automaton import FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, enumerate_matches
+from gpu_cep_kernels.dead_ends import ALWAYS, NEVER, StateTable, new_dead_ends
 from gpu_cep_kernels.tables import (
     ANY,
     CONTIGUOUS,
@@ -51,10 +52,18 @@ def no_conditions(variables):
     return Conditions(table, aggregate_table(variables, ()), NO_PROGRAMS, NO_COLUMNS, 0)
 
 
+def counts_of(pattern):
+    """States where nothing reads what is bound: they differ in how often variables are bound."""
+    enough = np.array([least if most is None else most for least, most in pattern.quantifiers], np.int64)
+    weight = np.cumprod([1, *(enough[:-1] + 1)]).astype(np.int64)
+    lone = [ALWAYS if most == 1 and pattern.level.count(level) == 1 else NEVER for most, level in zip(enough, pattern.level, strict=True)]
+    return StateTable(enough, weight, NONE, NONE, NO_WORDS, np.array(lone, np.int64))
+
+
 class Enumeration:
     """A run over all starts of a stream that goes on as often as it stops."""
 
-    def __init__(self, pattern, stream, strategy, negations=(), counting=False, path=64, matches=AMPLE // 64, steps=AMPLE):
+    def __init__(self, pattern, stream, strategy, negations=(), counting=False, path=64, matches=AMPLE // 64, steps=AMPLE, places=0):
         self.pattern, self.strategy, self.counting, self.steps = pattern, strategy, counting, steps
         self.variables = len(pattern.level)
         arrays = stream.arrays(self.variables)
@@ -67,13 +76,14 @@ class Enumeration:
         self.run = new_run(path, pattern.table(), self.conditions)
         counts, totals = np.empty((matches, self.variables), np.int32), np.zeros(len(self.starts), np.int64)
         self.output = MatchTable(np.empty(matches, np.int64), counts, np.empty(64 * matches, np.int64), totals)
+        self.dead_ends = new_dead_ends(counts_of(pattern), places, 0)
         self.found, self.stops = [], set()
 
     def finished(self):
         status = None
         while status != FINISHED:
             status = enumerate_matches(
-                self.starts, self.ends, self.events, self.pattern.table(), self.conditions, self.negations, NO_JUMPS,
+                self.starts, self.ends, self.events, self.pattern.table(), self.conditions, self.negations, NO_JUMPS, self.dead_ends,
                 self.strategy, self.counting, self.steps, self.run, self.output,
             )  # fmt: skip
             self.stops.add(status)
@@ -144,6 +154,24 @@ def test_an_enumeration_goes_on_after_every_stop(strategy):
         assert stopped.matches() == reference.matches(pattern, stream, strategy, negations)
 
     check()
+
+
+@pytest.mark.parametrize("places", [1, 4, 256])
+def test_dead_ends_are_kept_across_stops(places):
+    @given(problems(max_size=10), st.integers(1, 3), st.integers(0, 3))
+    def check(problem, path, steps):
+        stopped = Enumeration(*problem, ROBUST, path=path, matches=1, steps=steps, places=places).finished()
+        assert stopped.matches() == reference.matches(*problem, ROBUST)
+
+    check()
+
+
+def test_a_dead_end_of_the_robust_strategy_is_searched_once():
+    """Behind each run of b's there is one c, where there must be two."""
+    problem = of_characters("a" + "b" * 14 + "c", (1, 1, 1), ((1, 1), (1, None), (2, 2)))
+    searched, kept = (Enumeration(*problem, ROBUST, places=places).finished() for places in (0, 16))
+    assert searched.found == kept.found == []
+    assert kept.run.state[STEPS] < 100 < 10_000 < searched.run.state[STEPS]
 
 
 def test_it_stops_for_room_and_for_steps():

@@ -41,6 +41,7 @@ from gpu_cep.testing.kernel_cases.tables import (
     program_table,
 )
 from gpu_cep_kernels import aggregates, automaton, matches
+from gpu_cep_kernels.dead_ends import ALWAYS, LAST_EVENT, NEVER, StateTable, new_dead_ends
 from gpu_cep_kernels.expressions import OPCODES, evaluate_rows
 from gpu_cep_kernels.tables import ANY, CONTIGUOUS, NEXT, ROBUST, Conditions, EventTable, MatchTable, ProgramTable, new_run
 
@@ -143,6 +144,15 @@ _APART = ("load_count", "load_aggregate", "call")
 _NEXT = pattern_table((2, 1), ((1, 1), (1, None), (1, 1)))
 _ANY = pattern_table((1, 1, 1), ((1, 1), (1, 2), (1, 1)))
 _DEPTH = 64
+# The states of the second pattern under QUANTIFIED: b and c read a, and b its last event.
+_STATES = StateTable(
+    enough=np.array([1, 2, 1]),
+    weight=np.array([1, 2, 6]),
+    read=np.array([LAST_EVENT, LAST_EVENT]),
+    variable=np.array([0, 1]),
+    readers=np.array([0b110, 0b010], np.uint64),
+    lone=np.array([NEVER, NEVER, ALWAYS]),
+)
 
 
 def _automaton(
@@ -156,6 +166,7 @@ def _automaton(
     programs: ProgramTable = PROGRAMS,
     negated: bool = False,
     patience: int = 0,
+    kept: int = 0,
     **given: Any,
 ) -> Call:
     free = strategy in (ANY, ROBUST)
@@ -176,7 +187,8 @@ def _automaton(
     counts, totals = np.zeros((most, 3), np.int32), np.zeros(len(starts), np.int64)
     output = MatchTable(np.zeros(most, np.int64), counts, np.zeros(most * 8, np.int64), totals)
     run = new_run(_DEPTH, pattern, judged)
-    return Call(1, (*inputs, pattern, judged, rules_out, jumping, strategy, counting, steps, run, output))
+    dead_ends = new_dead_ends(_STATES, kept, 0)
+    return Call(1, (*inputs, pattern, judged, rules_out, jumping, dead_ends, strategy, counting, steps, run, output))
 
 
 MATCH_CASES: tuple[KernelCase, ...] = (
@@ -227,6 +239,7 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "interrupted": {"strategy": ANY, "steps": 20},
             "contiguous": {"strategy": CONTIGUOUS},
             "robust": {"strategy": ROBUST},
+            "robust-remembering": {"strategy": ROBUST, "kept": 4},
             "iterated": {"strategy": ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS, "negated": True},
             "iterated-robust": {"strategy": ROBUST, "conditions": ITERATED, "programs": ITERATION_PROGRAMS, "negated": True},
             "finally": {"strategy": ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
@@ -235,6 +248,6 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "jumping-any": {"strategy": ANY, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "patience": 1},
             "jumping-robust": {"strategy": ROBUST, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "steps": 20},
         },
-        ("jumps.bounds", "run", "matches"),
+        ("jumps.bounds", "dead_ends", "run", "matches"),
     ),
 )
