@@ -125,8 +125,8 @@ def match(
         Bounds on the matches, and on the automaton's steps.
     prune
         Which pruning steps may be used: True (all), False (none) or some of
-        ``filter``, ``partition``, ``summary``, ``chain``. The matches are the
-        same either way.
+        ``filter``, ``partition``, ``summary``, ``chain``, ``overlap``. The
+        matches are the same either way.
     functions
         Functions that conditions and RETURN may call, by name: Python
         functions of numbers and truth values that Numba can compile. NULL

@@ -112,8 +112,8 @@ def _walked(survey: Survey) -> Estimate:
 
 
 def _passed(survey: Survey) -> Estimate:
-    """All runs at once; matches are those of the automaton's sample, and are read off the buffer."""
-    taken, walk = survey.offers, survey.walk
+    """All runs at once; matches are those of a sample by the automaton, and are read off the buffer."""
+    taken, walk = survey.offers, survey.paths
     halves = np.diff(np.interp([0, taken[-1, 0] / 2, taken[-1, 0]], *taken.T))
     offers = grown_offers(halves.tolist(), int(taken[-1, 0]), survey.reach, survey.events)
     reading = PATH * walk.all_matches + READ * walk.all_bound

@@ -24,9 +24,11 @@ from gpu_cep_kernels.match_buffer import LINKED, MatchBuffer, MatchEnds, new_buf
 from gpu_cep_kernels.merged_runs import FLOATS, INTS, VECTORS, MergedRuns, ReadTable, new_runs
 from gpu_cep_kernels.nfab import (
     ACTIVE,
+    CUTS,
     ENDS,
     EVENT,
     FAULT,
+    FIRST,
     FREE,
     LINKS,
     NODES,
@@ -310,7 +312,8 @@ def _new_pass(search: Search, batch: Batch, windows: Windows, starts: Indices, m
     conditions = search.conditions(batch)
     reads = _read_table(search)
     state = np.zeros(PASS_STATE, np.int64)
-    state[FREE], state[FAULT] = _RUNS, -1
+    state[FREE], state[FAULT], state[FIRST] = _RUNS, -1, -1
+    state[CUTS] = search.passes_cut
     return _Pass(
         search=search,
         batch=batch,

@@ -79,3 +79,11 @@ def scattered(size: int, most: int) -> Indices:
     # multiples of the golden ratio fill the unit interval evenly
     found: Indices = places[np.argsort(np.arange(len(places)) * 0.6180339887498949 % 1.0)]
     return found
+
+
+def clustered(size: int, most: int, together: int) -> Indices:
+    """At most so many places among `size`, so many of them side by side each time; the first few clusters are spread over all."""
+    if size <= most:
+        return np.arange(size)
+    begins = scattered(size // together, most // together) * together
+    return (begins[:, None] + np.arange(together)).ravel()

@@ -19,7 +19,10 @@ from gpu_cep.engine.slices import WHOLE, TimeSlice
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.plan.plan import Plan, PlannedCondition
 from gpu_cep_kernels.dead_ends import StateTable
+from gpu_cep_kernels.overlap import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.tables import Conditions, EventTable, NegationTable
+
+_KEPT = {"all": KEEP_ALL, "skip_past_last": KEEP_DISJOINT, "skip_to_next": KEEP_EARLIEST}
 
 
 class ConditionOverflow(Exception):
@@ -56,6 +59,16 @@ class Search:
     def names(self) -> tuple[str, ...]:
         """The names of the branch's positive variables."""
         return tuple(self.plan.query.variables[v].name for v in self.tables.branch.positives)
+
+    @property
+    def kept(self) -> int:
+        """Which matches are to be found at least, as kernels see it."""
+        return _KEPT[self.plan.settings.after_match] if "overlap" in self.plan.steps else KEEP_ALL
+
+    @property
+    def passes_cut(self) -> bool:
+        """Whether runs that NFA^b completes rule others out: not where the path of each is still to be judged."""
+        return self.kept == KEEP_DISJOINT and not (self.tables.branch.negations or len(self.tables.conditions.final))
 
     def conditions(self, batch: Batch) -> Conditions:
         """What the branch's conditions are judged by in a batch."""

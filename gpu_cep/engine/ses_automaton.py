@@ -19,6 +19,7 @@ from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep_kernels.automaton import enumerate_matches
 from gpu_cep_kernels.dead_ends import DeadEnds
 from gpu_cep_kernels.jumps import Jumps
+from gpu_cep_kernels.overlap import KEEP_ALL
 from gpu_cep_kernels.rules import UNBOUNDED
 from gpu_cep_kernels.tables import (
     ANY,
@@ -109,7 +110,8 @@ class SesAutomaton:
 class _Enumeration:
     """The candidates of one call: `run` says how far they have come, `steps` how many steps that took.
 
-    `backwards`, the last of them comes first: windows then end ever earlier, so that what led to no match in one does not in the next.
+    `backwards`, the last of them comes first: windows then end ever earlier, so that what led to no match in one does
+    not in the next, and what is found in one rules out matches of the next.
     """
 
     search: Search
@@ -130,7 +132,7 @@ class _Enumeration:
     def of(cls, search: Search, batch: Batch, windows: Windows, candidates: Candidates, share: float) -> _Enumeration:
         conditions, indexes = search.conditions(batch), windows.indexes
         assert indexes is not None, "windows are a branch's"
-        backwards = search.states is not None
+        backwards = search.states is not None or search.kept != KEEP_ALL
         starts, ends = candidates.starts, candidate_ends(windows, candidates)
         return cls(
             search=search,
@@ -144,7 +146,7 @@ class _Enumeration:
             backwards=backwards,
             jumps=indexes.none(),
             dead_ends=dead_ends(search.states, batch.high - batch.low),
-            run=new_run(_PATH, search.tables.pattern, conditions),
+            run=new_run(_PATH, search.tables.pattern, conditions, search.kept),
         )
 
     def matches(self) -> Matches:
@@ -202,7 +204,7 @@ class _Enumeration:
 
     def _some(self, begin: int, end: int) -> _Enumeration:
         """Some of the candidates, from the beginning."""
-        run = new_run(_PATH, self.search.tables.pattern, self.conditions)
+        run = new_run(_PATH, self.search.tables.pattern, self.conditions, self.search.kept)
         return replace(self, starts=self.starts[begin:end], ends=self.ends[begin:end], run=run)
 
     def _sampled(self, steps: int) -> tuple[Sample, bool]:

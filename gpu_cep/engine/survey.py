@@ -17,16 +17,19 @@ from gpu_cep.engine.lazy_chain import LazyChain, LazyTree
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.nfab import Nfab
 from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.sampling import NOTHING, Sample, evenly_spread, scattered
+from gpu_cep.engine.sampling import NOTHING, Sample, clustered, evenly_spread, scattered
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep.engine.ses_automaton import SesAutomaton
 from gpu_cep.plan.states import branch_states
+from gpu_cep_kernels.overlap import KEEP_ALL
 from gpu_cep_kernels.primitives import marked_events
 
 Shown = TypeVar("Shown")
 
 # So many starts, and events of the rarest variable, are tried at most, with so many steps; so many events, and offers to runs.
 _STARTS, _PIVOTS, _STEPS = 128, 48, 1 << 11
+# So many starts that follow one another are tried together where what one finds spares others work.
+_CLUSTER = 32
 _EVENTS, _OFFERS = 1 << 12, 1 << 12
 # Of long searches, one in so many events is offered to runs, and one offer is made for so many steps.
 _PART, _WORTH = 8, 32
@@ -94,11 +97,16 @@ class Survey:
     @cached_property
     def walk(self) -> Sample:
         """What some of the batch's candidates take the automaton."""
-        windows = self._branch_windows
-        starts = windows.starts[scattered(len(windows.starts), _STARTS)]
-        kept = self._candidates(windows, starts)
-        walked = self._tried(lambda search: SesAutomaton(search).sample(self.batch, windows, kept, _STEPS), NOTHING)
-        return replace(walked, places=len(windows.starts) * len(kept.starts) // max(len(starts), 1))
+        return self._walked(self._on_trial)
+
+    @cached_property
+    def paths(self) -> Sample:
+        """The same where all matches are read off NFA^b's buffer, unless its runs rule others out as the automaton's do."""
+        search = self._on_trial
+        if search.kept == KEEP_ALL or search.passes_cut:
+            return self.walk
+        steps = tuple(step for step in search.plan.steps if step != "overlap")
+        return self._walked(replace(search, plan=replace(search.plan, steps=steps)))
 
     @cached_property
     def chain(self) -> tuple[Sample, Sample]:
@@ -132,6 +140,15 @@ class Survey:
     def _branch_windows(self) -> Windows:
         search = self._on_trial
         return branch_windows(self.of_batch.windows, search.ordered, self.batch, search.tables, search.own, search.profile)
+
+    def _walked(self, search: Search) -> Sample:
+        """What the automaton takes to search from some of the starts; from some that follow one another where one rules others out."""
+        windows = self._branch_windows
+        number = len(windows.starts)
+        starts = windows.starts[scattered(number, _STARTS) if search.kept == KEEP_ALL else clustered(number, _STARTS, _CLUSTER)]
+        kept = self._candidates(windows, starts)
+        walked = self._tried(lambda _: SesAutomaton(search).sample(self.batch, windows, kept, _STEPS), NOTHING)
+        return replace(walked, places=number * len(kept.starts) // max(len(starts), 1))
 
     def _candidates(self, windows: Windows, starts: Indices) -> Candidates:
         """Those of the starts that the plan's pruning leaves."""

@@ -29,7 +29,9 @@ class Algorithm:
     """A way to find matches: the queries it runs (`needs` says so in words), the pruning steps it can use, and what it does.
 
     `engines` are those that can run its phase 1; what follows runs on the CPU.
-    ``auto`` chooses among those that are `contending`.
+    ``auto`` chooses among those that are `contending`; where only some matches
+    are taken, and those of Kleene closure may be exponentially many, among
+    those that are `selecting`, which need not find them all.
     """
 
     name: str
@@ -39,11 +41,17 @@ class Algorithm:
     does: str
     engines: tuple[str, ...] = ("cpu", "gpu")
     contending: bool = True
+    selecting: bool = False
 
 
 def _all_matches(query: BoundQuery) -> bool:
     """Whether all matches are asked for."""
     return query.strategy == "skip_till_any_match"
+
+
+def _iterates(query: BoundQuery) -> bool:
+    """Whether all matches are sought, and some variable may bind several events."""
+    return _all_matches(query) and any(variable.maximum != 1 for variable in query.positives)
 
 
 def _all_single(query: BoundQuery) -> bool:
@@ -70,7 +78,7 @@ _ALGORITHMS = (
         ("filter", "partition"),
         "binds variables from the rarest to the most frequent, as each batch counts them, and quantified ones last",
     ),
-    Algorithm("ses_automaton", _any, "nothing", PRUNING_STEPS, "walks each candidate window"),
+    Algorithm("ses_automaton", _any, "nothing", PRUNING_STEPS, "walks each candidate window", selecting=True),
     Algorithm(
         "nfab",
         _looks_back_only,
@@ -78,7 +86,14 @@ _ALGORITHMS = (
         PRUNING_STEPS,
         "takes each event once, with all runs at once, and merges those that go on alike",
     ),
-    Algorithm("backtracking", _any, "nothing", ("filter", "partition"), "tries one run after the other, from each start", contending=False),
+    Algorithm(
+        "backtracking",
+        _any,
+        "nothing",
+        ("filter", "partition", "overlap"),
+        "tries one run after the other, from each start",
+        contending=False,
+    ),
     Algorithm(
         "lazy_tree",
         _all_matches,
@@ -97,8 +112,8 @@ _ALGORITHMS = (
 )
 
 
-def choose_algorithms(query: BoundQuery, name: str, engine: str = "auto") -> tuple[Algorithm, ...]:
-    """The algorithm `name`, or all contending ones that run `query` for ``auto``.
+def choose_algorithms(query: BoundQuery, name: str, engine: str = "auto", *, cut: bool = False) -> tuple[Algorithm, ...]:
+    """The algorithm `name`, or all contending ones that run `query` for ``auto``; `cut`: matches that are dropped need not be found.
 
     Raises
     ------
@@ -107,7 +122,8 @@ def choose_algorithms(query: BoundQuery, name: str, engine: str = "auto") -> tup
     """
     running = [algorithm for algorithm in _ALGORITHMS if algorithm.runs(query)]
     if name == "auto":
-        return tuple(algorithm for algorithm in running if algorithm.contending)
+        selecting = cut and _iterates(query)
+        return tuple(algorithm for algorithm in running if algorithm.contending and algorithm.selecting >= selecting)
     chosen = algorithm_named(name)
     if chosen not in running:
         supported = ", ".join(name for name in ALGORITHMS if name == "auto" or algorithm_named(name) in running)

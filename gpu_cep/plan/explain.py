@@ -24,6 +24,7 @@ _STEPS = {
     "summary": "windows whose summary statistics rule a match out",
     "chain": "windows in which the earliest possible ends of the variables do not fit",
 }
+_CUT = "at the first completion: no run goes on whose matches would all be dropped for one that completed before"
 _BY_STATES = "from the states of the pattern, in time linear in the events: no match is enumerated"
 _TREES = "the cheapest of all trees"
 _GROWN_TREE = "one variable after the other from the rarest on, at the least cost each time"
@@ -100,10 +101,12 @@ def _plan_lines(plan: Plan, bulk: str) -> Iterator[str]:
         yield "pattern" if len(plan.branches) == 1 else f"branch {number} of {len(plan.branches)}"
         yield from (f"  {line}" for line in _branch_lines(query, bound, planned_branch, plan.derived))
     yield f"pruning (phase 1, in bulk, {bulk})"
-    for step in plan.steps:
+    for step in (step for step in plan.steps if step in _STEPS):
         elsewhere = bulk == "gpu" and step in _WINDOW_STEPS and not plan.windows_suffice
         yield f"  {step:<10} {_STEPS[step]}{' (cpu)' if elsewhere else ''}"
     yield from _algorithm_lines(plan)
+    if "overlap" in plan.steps:
+        yield f"overlap    {_CUT} (ses_automaton, backtracking, nfab), phase 2, cpu"
     if "join_tree" in plan.contenders:
         yield f"joins      {_joins(plan.branches[0])}"
     if plan.settings.output in ("count", "compressed"):

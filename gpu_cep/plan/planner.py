@@ -23,7 +23,7 @@ def plan(query: BoundQuery, settings: Settings) -> Plan:
         A setting is unknown or not supported yet.
     """
     check_settings(settings)
-    contenders = choose_algorithms(query, settings.algorithm, settings.engine)
+    contenders = choose_algorithms(query, settings.algorithm, settings.engine, cut=_cuts(settings))
     derived = query.derived_keys if _partitions(query, settings) else ()
     branches, layout = plan_branches(query, derived)
     return Plan(
@@ -55,12 +55,19 @@ def _partitions(query: BoundQuery, settings: Settings) -> bool:
     return "partition" in settings.prune
 
 
+def _cuts(settings: Settings) -> bool:
+    """Whether searches may spare matches that `after_match` drops."""
+    return "overlap" in settings.prune and settings.after_match != "all"
+
+
 def _steps(query: BoundQuery, settings: Settings, derived: tuple[int, ...], contenders: tuple[Algorithm, ...]) -> tuple[str, ...]:
     useless = set(settings.prune).difference(*(algorithm.steps for algorithm in contenders))
     if not derived:
         useless.add("partition")
     if isinstance(query.window, CountWindow) or query.strategy in CONTIGUOUS:
         useless.add("filter")
+    if not _cuts(settings):
+        useless.add("overlap")
     if "chain" in settings.prune and all(variable.minimum == 1 for variable in query.positives):
         # the chained condition implies that every counter is positive
         useless.add("summary")

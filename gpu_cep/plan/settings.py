@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 
-PRUNING_STEPS = ("filter", "partition", "summary", "chain")
+PRUNING_STEPS = ("filter", "partition", "summary", "chain", "overlap")
 OUTPUTS = ("matches", "events", "indices", "count", "compressed")
 ALGORITHMS = ("auto", "ses_automaton", "backtracking", "nfab", "lazy_chain", "lazy_tree", "join_tree", "brute_force")
 ENGINES = ("auto", "cpu", "gpu")

@@ -17,6 +17,12 @@ be bound to leads to a match (thesis Alg. 4: the choices at one place are
 siblings in the execution tree, and backtracking is blocked there as soon as
 one of them has led to a match). A state that has led nowhere is not searched
 again (:mod:`gpu_cep_kernels.dead_ends`).
+
+Where ``after_match`` takes only some matches, each that is found cuts runs off
+(:mod:`gpu_cep_kernels.overlap`): those that would bind an event that no match
+to be taken binds. Such a run ends without a match, also if it is complete: the
+event extends it all the same. Under the robust strategy no run is cut off,
+since it tells whether events lead to a match, taken or not.
 """
 
 from __future__ import annotations
@@ -27,6 +33,7 @@ from gpu_cep_kernels.conditions import conditions_hold, conditions_hold_apart
 from gpu_cep_kernels.dead_ends import DeadEnds, first_alive, is_dead_end, keep_dead_end
 from gpu_cep_kernels.jit import rule, sequential
 from gpu_cep_kernels.jumps import Jumps, jump, set_bounds
+from gpu_cep_kernels.overlap import begin_cut, cut_off_by, cuts, is_cut_off, may_be_taken, searched_until
 from gpu_cep_kernels.paths import bind, is_match, unbind, write_match
 from gpu_cep_kernels.rules import following
 from gpu_cep_kernels.tables import (
@@ -193,12 +200,14 @@ def _choose(depth: int, nearest: int, available: int, pattern: Any, conditions: 
 
 @rule
 def _search(
-    depth: int, end: int, strategy: int, limit: int, events: Any, pattern: Any, conditions: Any, jumps: Any, dead_ends: Any, run: Any
+    depth: int, end: int, until: int, strategy: int, limit: int, events: Any, pattern: Any, conditions: Any, jumps: Any, dead_ends: Any,
+    run: Any,
 ) -> bool:  # fmt: skip
     """Choose the next event of the path, behind ``choice_event[depth]``, and the variables it may be bound to.
 
-    Where there is none that is `end`, without choices. A search that has made
-    more than `limit` steps is left where it stands; returns whether it was not.
+    Where there is none before `until` that is `end`, without choices. A search
+    that has made more than `limit` steps is left where it stands; returns
+    whether it was not.
     """
     available = _available(pattern, run)
     position = run.choice_event[depth]
@@ -207,18 +216,18 @@ def _search(
     passed = 0
     viable = available > 0
     if viable and strategy in (ANY, ROBUST) and not _is_complete(run):
-        viable = _can_complete(position, end, events, pattern, run)
+        viable = _can_complete(position, until, events, pattern, run)
     while viable and left == 0 and run.state[STEPS] <= limit:
         run.state[STEPS] += 1
         if strategy == CONTIGUOUS:
-            nearest = _successor(available, position, end, events, pattern, run)
+            nearest = _successor(available, position, until, events, pattern, run)
         elif passed < jumps.patience:
-            nearest = _nearest(available, position, end, events, pattern, dead_ends, run)
+            nearest = _nearest(available, position, until, events, pattern, dead_ends, run)
         else:
             nearest = _nearest_left(
-                available, position, end, passed == jumps.patience, events, pattern, conditions, jumps, dead_ends, run
+                available, position, until, passed == jumps.patience, events, pattern, conditions, jumps, dead_ends, run
             )
-        viable = nearest < end
+        viable = nearest < until
         if viable:
             left = _choose(depth, nearest, available, pattern, conditions, run)
             position = nearest
@@ -257,10 +266,27 @@ def _phase_after_search(depth: int, strategy: int, run: Any) -> int:
 
 
 @rule
+def _searched_until(end: int, strategy: int, run: Any) -> int:
+    """Where the search for a further event may stop: not before the window does if that decides whether the path is a match."""
+    decides = strategy == ROBUST or (strategy != ANY and _is_complete(run))
+    return end if decides else searched_until(end, run)
+
+
+@rule
 def _step_back(depth: int, pattern: Any, run: Any) -> None:
     """Take back the event at place `depth`; what led to a match behind it makes its own place lead to one."""
     unbind(depth, pattern, run)
     run.led[depth] |= run.led[depth + 1]
+
+
+@rule
+def _write(w: int, depth: int, matches: Any, run: Any) -> None:
+    """Write the path as a match of candidate w if it may be taken; the search is cut off by it."""
+    last, begin = run.event[depth - 1], run.state[EVENTS]
+    if may_be_taken(last, run):
+        write_match(w, matches, run)
+        if cuts(run):
+            cut_off_by(begin, last, matches.events, run)
 
 
 @sequential
@@ -295,9 +321,12 @@ def enumerate_matches(
     while w < candidates.size and status == FINISHED:
         end = ends[w]
         if phase == BEGIN:
+            begin_cut(candidates[w], run.cut)
             _begin(candidates[w], events, pattern, conditions, run)
             dead_ends.searches[0] = 0
             phase = TAKE
+        elif phase == TAKE and run.left[depth] > 0 and strategy != ROBUST and is_cut_off(run.choice_event[depth], run):
+            run.left[depth] = 0
         elif phase == TAKE and run.left[depth] > 0 and depth >= run.event.size:
             status = PATH_FULL
         elif phase == TAKE and run.left[depth] > 0:
@@ -317,7 +346,8 @@ def enumerate_matches(
             run.choice_event[depth] = end
             phase = TAKE
         elif phase == SEARCH:
-            if _search(depth, end, strategy, limit, events, pattern, conditions, jumps, dead_ends, run):
+            until = _searched_until(end, strategy, run)
+            if _search(depth, end, until, strategy, limit, events, pattern, conditions, jumps, dead_ends, run):
                 phase = _phase_after_search(depth, strategy, run)
             if state[STEPS] > limit:
                 status = STEPS_SPENT
@@ -329,7 +359,7 @@ def enumerate_matches(
                 if counting:
                     matches.totals[w] += 1
                 else:
-                    write_match(w, matches, run)
+                    _write(w, depth, matches, run)
             phase = SEARCH if strategy == ANY else TAKE
         else:
             w += 1

@@ -6,6 +6,11 @@ are one run, whatever else they bind, and their conditions are judged once.
 What they bind is kept in the shared buffer; runs all of whose matches have
 left the window are given up. Matches are read off the buffer in
 :mod:`gpu_cep_kernels.buffer_paths`.
+
+Where matches must not overlap, runs are given up, too, once another one has
+completed that began with their latest start or later (section 4.2;
+:mod:`gpu_cep_kernels.overlap`). A complete run that may still be extended goes
+on, since it is a match only if it is not; what extends it is none.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from gpu_cep_kernels.conditions import conditions_hold, conditions_hold_apart
 from gpu_cep_kernels.jit import rule, sequential
 from gpu_cep_kernels.match_buffer import MatchBuffer, MatchEnds, add_node, add_sibling, begin_path, follow, share_node
 from gpu_cep_kernels.merged_runs import MergedRuns, ReadTable, enter, found, leave, write_signature
+from gpu_cep_kernels.overlap import is_ruled_out_by
 from gpu_cep_kernels.rules import UNBOUNDED, following
 from gpu_cep_kernels.running import accumulate
 from gpu_cep_kernels.tables import (
@@ -37,9 +43,10 @@ NO_ROOM = 100
 
 
 # Places in the state of a pass: the event that is next, where its stream ends; how many nodes, links, ends, active, free and added runs
-# there are; how often an event was offered to a run; and a start of the run in which a condition overflowed.
-EVENT, STREAM_END, NODES, LINKS, ENDS, ACTIVE, FREE, ADDED, OFFERED, FAULT = range(10)
-PASS_STATE = 10
+# there are; how often an event was offered to a run; a start of the run in which a condition overflowed; and whether completed runs rule
+# others out, with the first and the last event of the one that began last.
+EVENT, STREAM_END, NODES, LINKS, ENDS, ACTIVE, FREE, ADDED, OFFERED, FAULT, CUTS, FIRST, LAST = range(13)
+PASS_STATE = 13
 
 
 class Pass(NamedTuple):
@@ -61,6 +68,19 @@ def _end_matches(node: int, whole: bool, last_start: int, work: Any) -> None:
     ends.whole[k] = whole
     ends.last_start[k] = last_start
     state[ENDS] = k + 1
+
+
+@rule
+def _complete(first: int, last: int, state: Any) -> None:
+    """Let what a match from event `first` to event `last` rules out be ruled out."""
+    if state[CUTS] != 0 and first > state[FIRST]:
+        state[FIRST], state[LAST] = first, last
+
+
+@rule
+def _is_ruled_out(start: int, event: int, state: Any) -> bool:
+    """Whether no match is taken that begins at `start` or before and binds `event`."""
+    return state[CUTS] != 0 and is_ruled_out_by(start, event, state[FIRST], state[LAST])
 
 
 @rule
@@ -193,28 +213,49 @@ def _begin(event: int, events: Any, pattern: Any, conditions: Any, work: Any) ->
 
 
 @rule
+def _is_final(r: int, strategy: int, pattern: Any, runs: Any) -> bool:
+    """Whether run r is complete, and its paths matches whatever follows."""
+    final = runs.unsatisfied[r] == 0
+    for v in range(pattern.order.size):
+        final = final and (strategy == ANY or runs.blockers[r, v] > 0 or runs.bound[r, v] >= pattern.maximum[v])
+    return bool(final)
+
+
+@rule
 def _merge_added(event: int, strategy: int, after: Any, pattern: Any, conditions: Any, reads: Any, work: Any) -> None:
-    """Make the runs that the current event has added active, or merge them with those that they are like."""
-    run, runs, state = work.run, work.runs, work.state
+    """Make the runs that the current event has added active, or merge them with those that they are like; but not those ruled out."""
+    runs, state = work.runs, work.state
     begin, added = state[ACTIVE], state[ADDED]
     state[ADDED] = 0
     for k in range(begin, begin + added):
         r = runs.active[k]
-        n = runs.head[r]
-        write_signature(r, event, after, pattern, conditions, reads, run, runs)
-        q = found(r, runs)
-        shared = q >= 0 and share_node(n, runs.head[q], work.buffer)
-        if q < 0:
-            enter(r, runs)
-            runs.active[state[ACTIVE]] = r
-            state[ACTIVE] += 1
-        elif not shared:
-            add_sibling(n, runs.head[q], work.buffer)
-            runs.head[q] = n
-        if strategy == ANY and not shared and runs.unsatisfied[r] == 0:
-            _end_matches(n, False, UNBOUNDED, work)
-        if q >= 0:
+        if _is_ruled_out(work.buffer.latest[runs.head[r]], event, state):
             _release(r, work)
+        else:
+            _merge(r, event, strategy, after, pattern, conditions, reads, work)
+
+
+@rule
+def _merge(r: int, event: int, strategy: int, after: Any, pattern: Any, conditions: Any, reads: Any, work: Any) -> None:
+    """Make an added run active, or merge it with the one that it is like."""
+    run, runs, state = work.run, work.runs, work.state
+    n = runs.head[r]
+    write_signature(r, event, after, pattern, conditions, reads, run, runs)
+    q = found(r, runs)
+    shared = q >= 0 and share_node(n, runs.head[q], work.buffer)
+    if q < 0:
+        enter(r, runs)
+        runs.active[state[ACTIVE]] = r
+        state[ACTIVE] += 1
+    elif not shared:
+        add_sibling(n, runs.head[q], work.buffer)
+        runs.head[q] = n
+    if strategy == ANY and not shared and runs.unsatisfied[r] == 0:
+        _end_matches(n, False, UNBOUNDED, work)
+    if _is_final(r, strategy, pattern, runs):
+        _complete(work.buffer.latest[n], event, state)
+    if q >= 0:
+        _release(r, work)
 
 
 @rule
@@ -223,7 +264,9 @@ def _end_run(k: int, strategy: int, work: Any) -> None:
     runs = work.runs
     r = runs.active[k]
     if strategy != ANY and runs.unsatisfied[r] == 0:
-        _end_matches(runs.head[r], True, UNBOUNDED, work)
+        head = runs.head[r]
+        _end_matches(head, True, UNBOUNDED, work)
+        _complete(work.buffer.reach[head], work.buffer.event[head], work.state)
     _remove(k, work)
 
 
@@ -295,6 +338,8 @@ def _advance_runs(event: int, window: int, strategy: int, events: Any, pattern: 
         awaited = event if strategy != CONTIGUOUS else _next_of(r, events, work)
         if buffer.reach[head] < window or awaited < event:
             _end_run(k, strategy, work)
+        elif _is_ruled_out(buffer.reach[head], event, state) and (strategy == ANY or runs.unsatisfied[r] > 0):
+            _remove(k, work)
         elif awaited == event:
             state[OFFERED] += 1
             extended = _extend_run(r, event, events, pattern, conditions, work) > 0
@@ -345,9 +390,11 @@ def grow_runs(
 ) -> int:
     """Take the events of a batch, up to `end`, from where ``work.state`` stands; returns why it stopped.
 
-    ``earliest[e]`` is the first event whose window holds e, ``stream_end[e]``
-    the end of its stream, and ``starting[e]`` says whether a match may begin
-    at it. On NO_ROOM or STEPS_SPENT the caller makes room and calls again.
+    ``earliest[e]`` is the first event whose window holds e; once e is taken,
+    the first one at which a match that ends at e may begin and be taken.
+    ``stream_end[e]`` is the end of its stream, and ``starting[e]`` says whether
+    a match may begin at it. On NO_ROOM or STEPS_SPENT the caller makes room
+    and calls again.
     """
     variables, run, state = pattern.order.size, work.run, work.state
     status = FINISHED
@@ -362,7 +409,9 @@ def grow_runs(
         elif state[OFFERED] > limit:
             status = STEPS_SPENT
         else:
-            _advance_runs(event, earliest[event], strategy, events, pattern, conditions, work)
+            window = earliest[event]
+            earliest[event] = max(window, state[FIRST] + 1) if state[CUTS] != 0 else window
+            _advance_runs(event, window, strategy, events, pattern, conditions, work)
             if starting[event]:
                 _begin(event, events, pattern, conditions, work)
                 _note_fault(event, work)

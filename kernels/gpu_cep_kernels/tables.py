@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep_kernels.overlap import KEEP_ALL, Cut, new_cut
+
 Ints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
@@ -245,7 +247,7 @@ class Run(NamedTuple):
     bound. ``available`` lists variables and ``next_place`` their next events
     while one is sought. ``state`` is indexed by the constants below.
     `aggregates` are the values of the aggregates at each place, `registers`
-    where the programs of conditions work.
+    where the programs of conditions work, `cut` what matches found so far spare.
     """
 
     event: Ints
@@ -266,6 +268,7 @@ class Run(NamedTuple):
     cursor: Ints
     aggregates: AggregateValues
     registers: Registers
+    cut: Cut
 
 
 # UNSATISFIED: the variables that bind less than their minimum; PASSED: the events that searches came to and passed over.
@@ -279,8 +282,8 @@ NEXT, ANY, CONTIGUOUS, ROBUST = range(4)
 FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, OVERFLOWED = range(5)
 
 
-def new_run(depth: int, pattern: PatternTable, conditions: Conditions) -> Run:
-    """Scratch for one thread, with room for a path of `depth` events."""
+def new_run(depth: int, pattern: PatternTable, conditions: Conditions, kept: int = KEEP_ALL) -> Run:
+    """Scratch for one thread, with room for a path of `depth` events; `kept` says which matches are asked for."""
     roles, registers = max(1, conditions.table.roles), max(1, conditions.programs.registers)
     variables, values = len(pattern.order), len(conditions.aggregates.step)
     # negated variables never bind, but conditions read them
@@ -312,6 +315,7 @@ def new_run(depth: int, pattern: PatternTable, conditions: Conditions) -> Run:
             floats=np.zeros(registers, np.float64),
             nulls=np.zeros(registers, np.bool_),
         ),
+        cut=new_cut(kept, variables, depth),
     )
 
 
@@ -325,7 +329,8 @@ def deepened(run: Run) -> Run:
     """`run` with room for a path twice as long."""
     by_place = ("event", "bound_to", "earlier", "choice_event", "choices", "left", "led")
     grown: dict[str, Any] = {name: doubled(getattr(run, name), 0) for name in by_place}
-    return run._replace(**grown, aggregates=AggregateValues(*(doubled(values, 1) for values in run.aggregates)))
+    cut = run.cut._replace(events=doubled(run.cut.events))
+    return run._replace(**grown, aggregates=AggregateValues(*(doubled(values, 1) for values in run.aggregates)), cut=cut)
 
 
 def doubled(array: npt.NDArray[Any], axis: int = 0) -> npt.NDArray[Any]:

@@ -114,6 +114,17 @@ def test_algorithms_agree_whatever_the_batches(case, size, prune, data):
         assert matches_of(answered(case, output="indices", algorithm=algorithm, prune=prune)) == wanted
 
 
+SELECTED = ("skip_past_last", "skip_to_next")
+SELECTING = st.one_of(whole_language(max_size=14, after_match=SELECTED), trend_cases(after_match=SELECTED))
+
+
+@given(SELECTING, st.sampled_from((2, 1_000)), st.sampled_from((True, ("overlap",), ("filter", "chain"))), st.data())
+def test_matches_that_are_dropped_need_not_be_found(case, size, prune, data):
+    wanted, algorithm = expected(case), data.draw(st.sampled_from(("auto", *applicable(case))))
+    with patch("gpu_cep.engine.run.cut_batches", partial(cut_batches, size=size)):
+        assert matches_of(answered(case, output="indices", algorithm=algorithm, prune=prune)) == wanted
+
+
 @given(QUERIES, SMALL_BATCHES, st.data())
 def test_algorithms_count_alike_whatever_the_batches(case, size, data):
     expected(case)

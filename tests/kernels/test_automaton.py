@@ -13,6 +13,7 @@ from gpu_cep.testing.kernel_cases.jumps import no_jumps
 from gpu_cep.testing.kernel_cases.tables import aggregate_table
 from gpu_cep_kernels.automaton import FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, enumerate_matches
 from gpu_cep_kernels.dead_ends import ALWAYS, NEVER, StateTable, new_dead_ends
+from gpu_cep_kernels.overlap import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.tables import (
     ANY,
     CONTIGUOUS,
@@ -63,17 +64,22 @@ def counts_of(pattern):
 class Enumeration:
     """A run over all starts of a stream that goes on as often as it stops."""
 
-    def __init__(self, pattern, stream, strategy, negations=(), counting=False, path=64, matches=AMPLE // 64, steps=AMPLE, places=0):
+    def __init__(
+        self, pattern, stream, strategy, negations=(), counting=False, path=64, matches=AMPLE // 64, steps=AMPLE, places=0,
+        kept=KEEP_ALL, order=None,
+    ):  # fmt: skip
         self.pattern, self.strategy, self.counting, self.steps = pattern, strategy, counting, steps
         self.variables = len(pattern.level)
         arrays = stream.arrays(self.variables)
         minimal = (1 << pattern.sizes[0]) - 1
         self.starts = np.array([e for e, label in enumerate(stream.labels) if label & minimal], np.int64)
+        if order is not None:
+            self.starts = self.starts[order(len(self.starts))]
         self.ends = arrays.ends[self.starts]
         self.events = EventTable(arrays.after, arrays.occurrence, stream.successors())
         self.conditions = no_conditions(self.variables + len(negations))
         self.negations = stream.negation_table(self.variables, negations)
-        self.run = new_run(path, pattern.table(), self.conditions)
+        self.run = new_run(path, pattern.table(), self.conditions, kept)
         counts, totals = np.empty((matches, self.variables), np.int32), np.zeros(len(self.starts), np.int64)
         self.output = MatchTable(np.empty(matches, np.int64), counts, np.empty(64 * matches, np.int64), totals)
         self.dead_ends = new_dead_ends(counts_of(pattern), places, 0)
@@ -107,7 +113,15 @@ class Enumeration:
         self.run.state[[MATCHES, EVENTS]] = 0
 
     def matches(self):
-        return sorted(self.found, key=lambda match: (min(sum(match, ())), max(sum(match, ())), match))
+        return sorted(self.found, key=lambda match: (first(match), last(match), match))
+
+
+def first(match):
+    return min(sum(match, ()))
+
+
+def last(match):
+    return max(sum(match, ()))
 
 
 NAMES = {NEXT: "next", ANY: "any", CONTIGUOUS: "contiguous", ROBUST: "robust"}
@@ -276,3 +290,50 @@ def test_a_dead_end_of_skip_till_any_is_seen_before_it_is_walked():
     enumeration = Enumeration(pattern, stream, ANY).finished()
     assert enumeration.found == []
     assert enumeration.run.state[STEPS] < 100
+
+
+def is_ruled_out(match, other, kept):
+    """Whether `other` completes before the match, and begins with its first event (or later, where matches must not overlap)."""
+    before = (last(other), first(other), other) < (last(match), first(match), match)
+    return before and (first(other) == first(match) or (kept == KEEP_DISJOINT and first(other) > first(match)))
+
+
+def disjoint(matches):
+    """Those that do not overlap, in the order in which they complete."""
+    taken = []
+    for match in sorted(matches, key=lambda match: (last(match), first(match), match)):
+        if all(first(match) > last(other) for other in taken):
+            taken.append(match)
+    return taken
+
+
+@STRATEGIES
+@pytest.mark.parametrize("kept", [KEEP_DISJOINT, KEEP_EARLIEST], ids=["disjoint", "earliest"])
+def test_a_cut_spares_only_matches_that_are_never_taken(strategy, kept):
+    @given(negated_problems(max_size=8), st.randoms(use_true_random=False), st.integers(1, 3), st.integers(0, 3))
+    def check(problem, random, path, steps):
+        pattern, stream, negations = problem
+
+        def order(starts):
+            return np.array(random.sample(range(starts), starts), np.int64)
+
+        wanted = reference.matches(pattern, stream, strategy, negations)
+        cut = Enumeration(pattern, stream, strategy, negations, path=path, matches=2, steps=steps, kept=kept, order=order)
+        found = cut.finished().matches()
+        assert set(found) <= set(wanted)
+        assert {match for match in wanted if not any(is_ruled_out(match, other, kept) for other in wanted)} <= set(found)
+        if kept == KEEP_DISJOINT:
+            assert disjoint(found) == disjoint(wanted)
+
+    check()
+
+
+def test_a_complete_run_is_no_match_because_its_extension_is_cut_off():
+    """Of two partitions, the run of the first takes the last event, too, behind the end of the other one's match."""
+    pattern, stream = of_characters("aabbb-", (1, 1), ((1, 1), (1, None)))
+    found = {
+        kept: Enumeration(pattern, replace(stream, parts=2), CONTIGUOUS, kept=kept, order=lambda starts: np.arange(starts)[::-1])
+        for kept in (KEEP_ALL, KEEP_DISJOINT)
+    }
+    assert found[KEEP_ALL].finished().matches() == [((0,), (2, 4)), ((1,), (3,))]
+    assert found[KEEP_DISJOINT].finished().matches() == [((1,), (3,))]

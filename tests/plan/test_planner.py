@@ -160,6 +160,9 @@ def test_steps_that_cannot_help_are_left_out():
     assert planned("PATTERN SEQ(a, b{2})").steps == ("filter", "summary", "chain")
     assert planned("PATTERN SEQ(a, b) WHERE a.k = b.k").steps == ("filter", "partition", "chain")
     assert planned("PATTERN SEQ(a, b)", prune=("summary",)).steps == ("summary",)
+    assert planned("PATTERN SEQ(a, b)", after_match="skip_to_next").steps == ("filter", "chain", "overlap")
+    everything = planned("PATTERN SEQ(a, b) WHERE skip_till_any_match { TRUE }", after_match="skip_to_next", algorithm="lazy_chain")
+    assert everything.steps == ("filter",)
 
 
 def test_names_of_pruning_steps():

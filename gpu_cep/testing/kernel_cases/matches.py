@@ -43,6 +43,7 @@ from gpu_cep.testing.kernel_cases.tables import (
 from gpu_cep_kernels import aggregates, automaton, matches
 from gpu_cep_kernels.dead_ends import ALWAYS, LAST_EVENT, NEVER, StateTable, new_dead_ends
 from gpu_cep_kernels.expressions import OPCODES, evaluate_rows
+from gpu_cep_kernels.overlap import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.tables import ANY, CONTIGUOUS, NEXT, ROBUST, Conditions, EventTable, MatchTable, ProgramTable, new_run
 
 
@@ -166,12 +167,13 @@ def _automaton(
     programs: ProgramTable = PROGRAMS,
     negated: bool = False,
     patience: int = 0,
-    kept: int = 0,
+    remembered: int = 0,
+    kept: int = KEEP_ALL,
     **given: Any,
 ) -> Call:
     free = strategy in (ANY, ROBUST)
     events = streams(size, random, exclusive=not free, **given)
-    starts = start_events(events.labels, 1)
+    starts = start_events(events.labels, 1)[:: 1 if kept == KEEP_ALL else -1].copy()
     pattern = _ANY if free else _NEXT
     aggregate = aggregate_table(4, AGGREGATES if programs is ITERATION_PROGRAMS else ())
     # no d between b and c, and none in the window after a
@@ -186,8 +188,8 @@ def _automaton(
     jumping = jumps(bank, events.occurrence, patience) if conditions is JUMPING and size else no_jumps()
     counts, totals = np.zeros((most, 3), np.int32), np.zeros(len(starts), np.int64)
     output = MatchTable(np.zeros(most, np.int64), counts, np.zeros(most * 8, np.int64), totals)
-    run = new_run(_DEPTH, pattern, judged)
-    dead_ends = new_dead_ends(_STATES, kept, 0)
+    run = new_run(_DEPTH, pattern, judged, kept)
+    dead_ends = new_dead_ends(_STATES, remembered, 0)
     return Call(1, (*inputs, pattern, judged, rules_out, jumping, dead_ends, strategy, counting, steps, run, output))
 
 
@@ -239,11 +241,15 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "interrupted": {"strategy": ANY, "steps": 20},
             "contiguous": {"strategy": CONTIGUOUS},
             "robust": {"strategy": ROBUST},
-            "robust-remembering": {"strategy": ROBUST, "kept": 4},
+            "robust-remembering": {"strategy": ROBUST, "remembered": 4},
             "iterated": {"strategy": ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS, "negated": True},
             "iterated-robust": {"strategy": ROBUST, "conditions": ITERATED, "programs": ITERATION_PROGRAMS, "negated": True},
             "finally": {"strategy": ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
             "float64": {"time": np.float64, "negated": True},
+            "disjoint": {"kept": KEEP_DISJOINT},
+            "disjoint-any": {"strategy": ANY, "kept": KEEP_DISJOINT, "steps": 20, "negated": True},
+            "disjoint-robust": {"strategy": ROBUST, "kept": KEEP_DISJOINT},
+            "earliest-any": {"strategy": ANY, "kept": KEEP_EARLIEST},
             "jumping": {"conditions": JUMPING, "programs": JUMPING_PROGRAMS},
             "jumping-any": {"strategy": ANY, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "patience": 1},
             "jumping-robust": {"strategy": ROBUST, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "steps": 20},

@@ -26,7 +26,7 @@ from gpu_cep_kernels.buffer_counts import count_buffer, mark_ends, merge_cells, 
 from gpu_cep_kernels.buffer_paths import enumerate_paths, new_walk
 from gpu_cep_kernels.match_buffer import mark_used_nodes, new_buffer, new_ends
 from gpu_cep_kernels.merged_runs import FLOATS, INTS, ReadTable, new_runs
-from gpu_cep_kernels.nfab import ENDS, FAULT, FREE, NODES, PASS_STATE, Pass, grow_runs
+from gpu_cep_kernels.nfab import CUTS, ENDS, FAULT, FIRST, FREE, NODES, PASS_STATE, Pass, grow_runs
 from gpu_cep_kernels.tables import (
     ANY,
     BY_FLOATS,
@@ -82,6 +82,7 @@ def _growth(
     steps: int = 1 << 12,
     conditions: Sequence[Condition] = QUANTIFIED,
     programs: ProgramTable = PROGRAMS,
+    cuts: bool = False,
     **given: Any,
 ) -> Call:
     events = streams(size, random, exclusive=strategy != ANY, **given)
@@ -92,7 +93,7 @@ def _growth(
     run = new_run(_ROOM, _PATTERN, judged)
     buffer = new_buffer(_ROOM)._replace(event=run.event, bound_to=run.bound_to, earlier=run.earlier)
     state = np.zeros(PASS_STATE, np.int64)
-    state[FREE], state[FAULT] = _RUNS, -1
+    state[FREE], state[FAULT], state[FIRST], state[CUTS] = _RUNS, -1, -1, cuts
     work = Pass(run, buffer, new_runs(_RUNS, len(_PATTERN.order), _WORDS), new_ends(_ROOM), state)
     table = EventTable(events.after, events.occurrence, np.zeros(0, np.int64))
     reads = _read_table(4, conditions, judged)
@@ -162,8 +163,11 @@ NFAB_CASES: tuple[KernelCase, ...] = (
             "iterated": {"strategy": ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS},
             "finally": {"conditions": FINALLY, "programs": ITERATION_PROGRAMS},
             "float64": {"time": np.float64},
+            "cutting": {"cuts": True},
+            "cutting-any": {"strategy": ANY, "cuts": True, "steps": 20},
+            "cutting-contiguous": {"strategy": CONTIGUOUS, "cuts": True},
         },
-        ("work",),
+        ("earliest", "work"),
     ),
     *cases(
         enumerate_paths,
