@@ -10,7 +10,7 @@ from gpu_cep.analysis.bind import bind
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.profile import Profile
 from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError, UnsupportedError, nearest
-from gpu_cep.lang.ast import PatternNode, Query
+from gpu_cep.lang.ast import IntervalQuery, PatternNode, Query
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.plan import Plan
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gpu_cep.lang.builder import Buildable
 
-    Pattern = str | Query | PatternNode | Buildable
+    Pattern = str | Query | IntervalQuery | PatternNode | Buildable
 
 __all__ = ["Profile", "as_query", "explain", "make_options", "make_plan", "match", "name_tuple", "parse"]
 
@@ -174,10 +174,12 @@ def match(
 
 def as_query(pattern: Pattern) -> Query:
     """The syntax tree of a query, in whichever form it is given; a pattern alone is a whole query."""
-    if isinstance(pattern, str):
-        return parse(pattern)
-    if isinstance(pattern, Query):
-        return pattern
+    query = parse(pattern) if isinstance(pattern, str) else pattern
+    if isinstance(query, Query):
+        return query
+    if isinstance(query, IntervalQuery):
+        message = "interval patterns (DEFINE … PATTERN A before B) cannot be run yet; event patterns (PATTERN SEQ(a, b)) can"
+        raise UnsupportedError([Diagnostic(message, query.situations[0].span)], pattern if isinstance(pattern, str) else None)
     if isinstance(pattern, PatternNode):
         return Query(pattern)
     from gpu_cep.lang.builder import Buildable, query_of

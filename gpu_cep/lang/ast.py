@@ -1,4 +1,4 @@
-"""The abstract syntax of event queries: frozen dataclasses, no behaviour.
+"""The abstract syntax of queries over events and over situations: frozen dataclasses, no behaviour.
 
 Every node carries the source span it was read from; spans take no part in
 equality, so that ``parse(format(query)) == query``.
@@ -278,6 +278,64 @@ class Query(Node):
     within: Window | None = None
     returns: tuple[ReturnItem, ...] = ()
 
+
+@dataclass(frozen=True, slots=True)
+class Situation(Node):
+    """``name AS condition AT LEAST d``: the longest runs of events that satisfy `condition`, as far as their duration suits.
+
+    A bound is None where the text leaves it out.
+    """
+
+    name: str
+    condition: Expression
+    at_least: Window | None = None
+    at_most: Window | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Relation(Node):
+    """``left allen right``: `relation` is one of :data:`RELATIONS`."""
+
+    left: str
+    relation: str
+    right: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint(Node):
+    """Relations of which at least one holds; all relate the same pair of situations."""
+
+    alternatives: tuple[Relation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalQuery(Node):
+    """A query over situations (SPEC section 4): all of the `constraints` hold."""
+
+    situations: tuple[Situation, ...]
+    constraints: tuple[Constraint, ...]
+    source: Source | None = None
+    partition_by: tuple[str, ...] = ()
+    within: Window | None = None
+    returns: tuple[ReturnItem, ...] = ()
+
+
+# Relation -> the same with its sides exchanged.
+RELATIONS = {
+    "before": "after",
+    "after": "before",
+    "meets": "met-by",
+    "met-by": "meets",
+    "overlaps": "overlapped-by",
+    "overlapped-by": "overlaps",
+    "starts": "started-by",
+    "started-by": "starts",
+    "during": "contains",
+    "contains": "during",
+    "finishes": "finished-by",
+    "finished-by": "finishes",
+    "equals": "equals",
+}
 
 STRATEGIES = (
     "strict_contiguity",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError, UnsupportedError, nearest
-from gpu_cep.lang.ast import STRATEGIES, Span
+from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError, nearest
+from gpu_cep.lang.ast import RELATIONS, STRATEGIES, Span
 
 if TYPE_CHECKING:
     from lark import Token
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 _CLAUSES = {
     "_FROM": "FROM",
     "_PARTITION": "PARTITION BY",
+    "_DEFINE": "DEFINE",
     "_PATTERN": "PATTERN",
     "_WHERE": "WHERE",
     "_WITHIN": "WITHIN",
     "_RETURN": "RETURN",
 }
-_OTHER_KEYWORDS = "SEQ AND OR NOT _AS _BY _BETWEEN _IN _IS _LIKE TRUE FALSE NULL"
+_OTHER_KEYWORDS = "SEQ AND OR NOT _AS _BY _AT _LEAST _MOST _BETWEEN _IN _IS _LIKE TRUE FALSE NULL"
 _KEYWORDS = {name: name.lstrip("_") for name in _OTHER_KEYWORDS.split()} | _CLAUSES
 
 _SYMBOLS = {
@@ -39,7 +40,7 @@ _SYMBOLS = {
     "STRATEGY": "a strategy",
 }
 
-_SILENT = frozenset({"_SEMICOLON", "DEFINE"})
+_SILENT = frozenset({"SEMICOLON"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,6 @@ def span_of(place: Any) -> Span:
 def unexpected_token(found: Token, expected: frozenset[str], read: Sequence[Token], opened: Sequence[Token]) -> DiagnosedError:
     """The error for a token that fits nowhere: `read` are those before it, `opened` the brackets still open."""
     span = _end_of(read[-1]) if found.type == "$END" else span_of(found)
-    if found.type == "DEFINE":
-        return interval_pattern(span)
     misplaced = _misplaced_clause(found, expected, read)
     if misplaced is not None:
         return PatternSyntaxError([Diagnostic(misplaced, span)])
@@ -124,12 +123,6 @@ def _stray(text: str, position: int, span: Span) -> tuple[str, Span, str | None]
     if character in _UNCLOSED:
         return f"found {_UNCLOSED[character]}", span, f"a {character} inside is written twice"
     return f"found {character!r}, which has no meaning here", span, _STRAY.get(character)
-
-
-def interval_pattern(span: Span) -> UnsupportedError:
-    """The error for a DEFINE clause."""
-    message = "interval patterns (DEFINE … PATTERN A before B) cannot be run yet; event patterns (PATTERN SEQ(a, b)) can"
-    return UnsupportedError([Diagnostic(message, span)])
 
 
 def _end_of(last: Token) -> Span:
@@ -179,6 +172,8 @@ def _hint(found: Token, expected: frozenset[str], read: Sequence[Token], opened:
         return f"{_shown(opened[-1])} in line {opened[-1].line}, column {opened[-1].column} is not closed"
     if found.type == "COMPARISON" and "MINUS" in expected and "INT" not in expected:
         return "comparisons do not chain: join them with AND"
+    if read and read[-1].lower() in RELATIONS:
+        return "situations are defined before they are related: DEFINE A AS …, B AS … PATTERN A before B"
     if found.type == "_LBRACE":
         return _strategy_hint(read)
     if found.type == "_LBRACKET" and "QUESTION" in expected:

@@ -7,7 +7,7 @@ from functools import singledispatch
 
 from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast, literals
-from gpu_cep.lang.ast import Expression, Index, Node, PatternNode, Query
+from gpu_cep.lang.ast import Expression, Index, IntervalQuery, Node, PatternNode, Query
 from gpu_cep.lang.literals import write_attribute, write_name
 
 # How tightly operators bind; an operand that binds less tightly than its place asks for goes into parentheses.
@@ -16,7 +16,7 @@ _LEVELS = {"OR": _OR, "AND": _AND, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PR
 _PLAIN_QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
 
 
-def format_query(query: Query) -> str:
+def format_query(query: Query | IntervalQuery) -> str:
     """Write `query` in canonical form, one clause to a line.
 
     Raises
@@ -25,7 +25,7 @@ def format_query(query: Query) -> str:
         If the tree holds what no text can say: an infinite number, an empty name, a quantifier on a composite.
     """
     try:
-        return "\n".join(_clauses(query))
+        return "\n".join([*_input(query), *_matched(query), *_output(query)])
     except ValueError as error:
         raise PatternError(str(error)) from None
 
@@ -38,21 +38,47 @@ def format_expression(expression: Expression) -> str:
         raise PatternError(str(error)) from None
 
 
-def _clauses(query: Query) -> Iterable[str]:
+def _input(query: Query | IntervalQuery) -> Iterable[str]:
     if query.source is not None:
         yield "FROM " + " ".join(write_name(name) for name in (query.source.name, query.source.alias) if name is not None)
     if query.partition_by:
         yield f"PARTITION BY {_joined(write_name(name) for name in query.partition_by)}"
-    yield f"PATTERN {_pattern(query.pattern)}"
-    if query.strategy is not None:
-        yield _braced_where(query)
-    elif query.where is not None:
-        yield f"WHERE {_text(query.where)}"
+
+
+def _matched(query: Query | IntervalQuery) -> Iterable[str]:
+    match query:
+        case Query():
+            yield f"PATTERN {_pattern(query.pattern)}"
+            if query.strategy is not None:
+                yield _braced_where(query)
+            elif query.where is not None:
+                yield f"WHERE {_text(query.where)}"
+        case IntervalQuery():
+            yield f"DEFINE {_joined(map(_situation, query.situations))}"
+            yield f"PATTERN {' AND '.join(map(_constraint, query.constraints))}"
+
+
+def _output(query: Query | IntervalQuery) -> Iterable[str]:
     if query.within is not None:
-        unit = "" if query.within.unit is None else f" {query.within.unit.upper()}"
-        yield f"WITHIN {literals.write_number(query.within.amount)}{unit}"
+        yield f"WITHIN {_length(query.within)}"
     if query.returns:
         yield f"RETURN {_joined(_item(item) for item in query.returns)}"
+
+
+def _length(length: ast.Window) -> str:
+    unit = "" if length.unit is None else f" {length.unit.upper()}"
+    return f"{literals.write_number(length.amount)}{unit}"
+
+
+def _situation(situation: ast.Situation) -> str:
+    # not BETWEEN: behind a bare operand that is the operator
+    low = "" if situation.at_least is None else f" AT LEAST {_length(situation.at_least)}"
+    high = "" if situation.at_most is None else f" AT MOST {_length(situation.at_most)}"
+    return f"{write_name(situation.name)} AS {_text(situation.condition)}{low}{high}"
+
+
+def _constraint(constraint: ast.Constraint) -> str:
+    return "; ".join(f"{write_name(each.left)} {each.relation} {write_name(each.right)}" for each in constraint.alternatives)
 
 
 def _braced_where(query: Query) -> str:

@@ -1,4 +1,4 @@
-"""The text front end: a query's text to its AST (SPEC section 2)."""
+"""The text front end: a query's text to its AST (SPEC sections 2 and 4)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError
-from gpu_cep.lang.ast import Query, Span
-from gpu_cep.lang.diagnosis import interval_pattern, span_of, unexpected_character, unexpected_token
+from gpu_cep.lang.ast import IntervalQuery, Query, Span
+from gpu_cep.lang.diagnosis import span_of, unexpected_character, unexpected_token
 from gpu_cep.lang.translation import translate
 
 if TYPE_CHECKING:
@@ -21,17 +21,18 @@ _OPENING = frozenset({"_LPAR", "_LBRACKET", "_LBRACE"})
 _CLOSING = frozenset({"_RPAR", "_RBRACKET", "_RBRACE"})
 
 
-def parse(text: str) -> Query:
-    """Read a query over events.
+def parse(text: str) -> Query | IntervalQuery:
+    """Read a query over events, or over situations.
 
     Parameters
     ----------
     text
-        ``[FROM …] [PARTITION BY …] PATTERN … [WHERE …] [WITHIN …] [RETURN …]``. Keywords are case-insensitive, identifiers are not.
+        ``[FROM …] [PARTITION BY …] PATTERN … [WHERE …] [WITHIN …] [RETURN …]``, or ``[FROM …] [PARTITION BY …] DEFINE …
+        PATTERN … [WITHIN …] [RETURN …]``. Keywords are case-insensitive, identifiers are not.
 
     Returns
     -------
-    Query
+    Query or IntervalQuery
         The syntax tree; every node knows its place in the text.
 
     Raises
@@ -40,8 +41,6 @@ def parse(text: str) -> Query:
         If the text is no query; the error shows the place and what was expected there.
     PatternError
         If PARTITION BY names a relation that FROM does not.
-    UnsupportedError
-        If the text is an interval pattern (DEFINE).
     """
     if not isinstance(text, str):
         raise PatternSyntaxError(f"a query is text, not {type(text).__name__}")
@@ -94,8 +93,6 @@ def _parse_tree(text: str) -> Tree[Token]:
 
 
 def _track(token: Token, opened: list[Token]) -> None:
-    if token.type == "DEFINE":
-        raise interval_pattern(span_of(token))
     if token.type in _CLOSING and opened:
         opened.pop()
     if token.type not in _OPENING:

@@ -8,15 +8,16 @@ that the text leaves out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.errors import Diagnostic, PatternError, nearest
 from gpu_cep.lang import ast
-from gpu_cep.lang.ast import Expression, PatternNode, Query, Span
+from gpu_cep.lang.ast import Expression, IntervalQuery, PatternNode, Query, Span
 from gpu_cep.lang.diagnosis import span_of
 from gpu_cep.lang.expressions import Rule, expression_rules
+from gpu_cep.lang.situations import SITUATION_RULES, Ending, constraints_of
 from gpu_cep.lang.tokens import Word, amount, fault, integer, unit, word
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 _COMPOSITES: dict[str, type[ast.Seq] | type[ast.And] | type[ast.Or]] = {"SEQ": ast.Seq, "AND": ast.And, "OR": ast.Or}
 _QUANTIFIERS: dict[str, tuple[int, int | None]] = {"PLUS": (1, None), "STAR": (0, None), "QUESTION": (0, 1)}
-_PRIMITIVES = ("untyped", "typed", "typed_binding")
+# What declares a variable, or the name of a situation; the name is the last one for the former, the first for the latter.
+_DECLARATIONS = {"untyped": -1, "typed": -1, "typed_binding": -1, "situation": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,9 @@ class _Where:
     variables: tuple[str, ...] = ()
 
 
-def translate(tree: Tree[Token]) -> Query:
+def translate(tree: Tree[Token]) -> Query | IntervalQuery:
     """The query that a whole parse tree stands for."""
-    rules = _RULES | expression_rules(_variables(tree))
+    rules = _RULES | SITUATION_RULES | expression_rules(_variables(tree))
     values: list[Any] = []
     for node in _postorder(tree):
         if not hasattr(node, "children"):
@@ -46,7 +48,7 @@ def translate(tree: Tree[Token]) -> Query:
         children = values[start:]
         del values[start:]
         values.append(rules[node.data](span_of(node.meta), children))
-    query: Query = values.pop()
+    query: Query | IntervalQuery = values.pop()
     return query
 
 
@@ -61,14 +63,16 @@ def _postorder(tree: Tree[Token]) -> list[Any]:
 
 
 def _variables(tree: Tree[Token]) -> frozenset[str]:
-    """The names that PATTERN declares: a bare name among them is a variable, any other an attribute."""
-    declared = tree.find_pred(lambda node: node.data in _PRIMITIVES)
-    names: list[Any] = [[child for child in node.children if getattr(child, "data", None) == "name"][-1] for node in declared]
+    """The names that PATTERN or DEFINE declares: a bare name among them is a variable, any other an attribute."""
+    declared = tree.find_pred(lambda node: node.data in _DECLARATIONS)
+    names: list[Any] = [
+        [child for child in node.children if getattr(child, "data", None) == "name"][_DECLARATIONS[node.data]] for node in declared
+    ]
     return frozenset(word(span_of(name.meta), name.children).text for name in names)
 
 
-def _start(span: Span, children: list[Any]) -> Query:
-    source, keys, _, pattern, where, within, returns = children
+def _event_query(span: Span, children: list[Any]) -> Query:
+    source, keys, pattern, where, within, returns, _ = children
     where = where or _Where(None)
     return Query(
         pattern,
@@ -81,6 +85,13 @@ def _start(span: Span, children: list[Any]) -> Query:
         returns or (),
         span=span,
     )
+
+
+def _interval_query(span: Span, children: list[Any]) -> IntervalQuery:
+    source, keys, situations, parts, ending = children
+    constraints = constraints_of(parts, ending)
+    last = ending or Ending()
+    return IntervalQuery(situations, constraints, source, _partition_by(source, keys or ()), last.within, last.returns, span=span)
 
 
 def _partition_by(source: ast.Source | None, keys: tuple[tuple[Word | None, Word], ...]) -> tuple[str, ...]:
@@ -123,6 +134,11 @@ def _tuple(span: Span, children: list[Any]) -> tuple[Any, ...]:
 
 
 def _within(span: Span, children: list[Any]) -> ast.Window:
+    length: ast.Window = children[0]
+    return replace(length, span=span)
+
+
+def _length(span: Span, children: list[Any]) -> ast.Window:
     number, name = children
     length = amount(number)
     if name is None:
@@ -181,7 +197,8 @@ def _bounds(span: Span, children: list[Any]) -> tuple[int, int | None]:
 
 
 _RULES: dict[str, Rule] = {
-    "start": _start,
+    "event_query": _event_query,
+    "interval_query": _interval_query,
     "source": _source,
     "partition": _tuple,
     "partition_key": _partition_key,
@@ -189,6 +206,7 @@ _RULES: dict[str, Rule] = {
     "braced_where": _braced_where,
     "listed": _texts,
     "within": _within,
+    "length": _length,
     "returns": _tuple,
     "item": _item,
     "composite": _composite,

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from gpu_cep.errors import PatternError
-from gpu_cep.lang.ast import STRATEGIES
+from gpu_cep.lang.ast import STRATEGIES, Query
 from gpu_cep.lang.parser import parse
 from gpu_cep.testing.drawn_conditions import conditions
 from gpu_cep.testing.drawn_patterns import ALL_OPERATORS, ALPHABETS, OPERATORS, QUANTIFIERS, patterns, variables
@@ -54,8 +54,10 @@ def queries(
 
 def _needs_window(pattern: str) -> bool:
     """Whether a negation of the PATTERN clause is open on a side."""
+    query = parse(pattern)
+    assert isinstance(query, Query)
     try:
-        pattern_of(parse(pattern), Schema({"type": Kind.STRING}), "type")
+        pattern_of(query, Schema({"type": Kind.STRING}), "type")
     except PatternError:
         return True
     return False

@@ -13,20 +13,25 @@ from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast
 from gpu_cep.lang.ast import (
     AGGREGATES,
+    RELATIONS,
     STRATEGIES,
     UNITS,
     Aggregate,
     Binary,
     Call,
+    Constraint,
     DurationLiteral,
     Expression,
+    IntervalQuery,
     Literal,
     PatternNode,
     Query,
     Reference,
+    Relation,
     Repeat,
     ReturnItem,
     Seq,
+    Situation,
     Source,
     Unary,
     Variable,
@@ -152,6 +157,25 @@ def queries(draw: st.DrawFn) -> Query:
     )
 
 
+lengths = st.builds(Window, amounts, st.none() | st.sampled_from(list(UNITS)))
+situations = st.builds(Situation, variables, expressions, st.none() | lengths, st.none() | lengths)
+relations = st.builds(Relation, variables, st.sampled_from(list(RELATIONS)), variables)
+constraints = st.builds(Constraint, st.lists(relations, min_size=1, max_size=4).map(tuple))
+
+
+@st.composite
+def interval_queries(draw: st.DrawFn) -> IntervalQuery:
+    declared = tuple(Situation(name, Literal(True)) for name in VARIABLES)
+    return IntervalQuery(
+        (*declared, *draw(st.lists(situations, max_size=3))),
+        draw(st.lists(constraints, min_size=1, max_size=4).map(tuple)),
+        source=draw(st.none() | st.builds(Source, attributes, st.none() | attributes)),
+        partition_by=draw(st.lists(attributes, max_size=2).map(tuple)),
+        within=draw(st.none() | windows),
+        returns=draw(st.lists(st.builds(ReturnItem, expressions, st.none() | attributes), max_size=2).map(tuple)),
+    )
+
+
 def exact(node: Any) -> Any:
     """`node` in a form in which 1, 1.0, TRUE and Decimal(1) differ."""
     if is_dataclass(node):
@@ -162,8 +186,8 @@ def exact(node: Any) -> Any:
 
 
 @settings(max_examples=150, deadline=None)
-@given(queries())
-def test_round_trip(query: Query) -> None:
+@given(queries() | interval_queries())
+def test_round_trip(query: Query | IntervalQuery) -> None:
     text = format_query(query)
     found = parse(text)
     assert found == query
@@ -175,8 +199,9 @@ def test_round_trip(query: Query) -> None:
 @given(expressions)
 def test_expression_round_trip(expression: Expression) -> None:
     text = format_expression(expression)
-    found = parse(format_query(Query(Seq(declarations))) + f" WHERE {text}").where
-    assert exact(found) == exact(expression)
+    found = parse(format_query(Query(Seq(declarations))) + f" WHERE {text}")
+    assert isinstance(found, Query)
+    assert exact(found.where) == exact(expression)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_cep.errors import CepError, DiagnosedError, Diagnostic, PatternError, PatternSyntaxError, UnsupportedError
-from gpu_cep.lang.ast import Query, Span
+from gpu_cep.errors import CepError, DiagnosedError, Diagnostic, PatternError, PatternSyntaxError
+from gpu_cep.lang.ast import IntervalQuery, Query, Span
 from gpu_cep.lang.parser import MAX_DEPTH, parse
 
 
@@ -20,12 +20,47 @@ def failure(text: Any) -> DiagnosedError:
 
 
 MISTAKES = """
-line 1, column 1: found 'PATERN', expected FROM, PARTITION BY or PATTERN
+line 1, column 25: 'bfore' is no relation between intervals
+  DEFINE A AS x PATTERN A bfore B
+                          ^^^^^
+  hint: did you mean 'before'?
+
+line 1, column 25: 'overlapped' is no relation between intervals
+  DEFINE A AS x PATTERN A overlapped B
+                          ^^^^^^^^^^
+  hint: did you mean 'overlapped-by'?
+
+line 1, column 24: a situation lasts some time, not a number of events
+  DEFINE A AS x AT LEAST 3 EVENTS PATTERN A before B
+                         ^^^^^^^^
+
+line 1, column 33: a semicolon stands between two relations, or ends the query
+  DEFINE A AS x PATTERN A before B; WITHIN 5
+                                  ^
+
+line 1, column 33: a semicolon stands between two relations, or ends the query
+  DEFINE A AS x PATTERN A before B; AND B before C
+                                  ^
+
+line 1, column 15: found 'WHERE', expected an operator, ',', '.', '(', '[', AND, OR, AT or PATTERN
+  DEFINE A AS x WHERE x > 1 PATTERN A before B
+                ^^^^^
+
+line 1, column 25: DEFINE must stand before PATTERN
+  PATTERN a WITHIN 1 hour DEFINE a AS x > 1
+                          ^^^^^^
+
+line 1, column 18: found 'B', expected a quantifier, WHERE, WITHIN, RETURN or the end of the query
+  PATTERN A before B
+                   ^
+  hint: situations are defined before they are related: DEFINE A AS …, B AS … PATTERN A before B
+
+line 1, column 1: found 'PATERN', expected FROM, PARTITION BY, DEFINE or PATTERN
   PATERN SEQ(a, b)
   ^^^^^^
   hint: did you mean 'PATTERN'?
 
-line 1, column 15: found 'SEQ', expected PARTITION BY or PATTERN
+line 1, column 15: found 'SEQ', expected PARTITION BY, DEFINE or PATTERN
   FROM s PATERN SEQ(a, b)
                 ^^^
   hint: did you mean 'PATTERN' where 'PATERN' stands?
@@ -237,23 +272,6 @@ def test_qualifier_that_from_does_not_name() -> None:
     assert isinstance(failure("PARTITION BY CS.car_id PATTERN a"), PatternError)
 
 
-@pytest.mark.parametrize(
-    ("text", "column"),
-    [
-        ("DEFINE A AS x > 1, B AS x < 1 PATTERN A before B", 1),
-        ("FROM s PARTITION BY k define A AS x > 1 PATTERN A before B", 23),
-        ("PATTERN a WITHIN 1 hour DEFINE a AS x > 1", 25),
-    ],
-)
-def test_interval_patterns_are_refused_by_name(text: str, column: int) -> None:
-    error = failure(text)
-    assert isinstance(error, UnsupportedError)
-    diagnostic = error.diagnostics[0]
-    assert diagnostic.message.startswith("interval patterns (DEFINE")
-    assert diagnostic.span is not None
-    assert diagnostic.span.column == column
-
-
 @pytest.mark.parametrize("text", ["", "  \n\t", "-- nothing but a comment", "/* nor here */"])
 def test_empty_text(text: str) -> None:
     assert str(failure(text)) == "the query is empty: it needs at least a PATTERN clause"
@@ -303,11 +321,18 @@ WITHIN 5 hours RETURN count(b) AS n , prev(b.x)
 """
 FRAGMENTS = r"""
 FROM s PARTITION BY k PATTERN SEQ AND OR NOT ~ ( a , B+ b[] {2,3} ? ) WHERE skip_till_any_match { } a . x = 1 - * 80% 'text' "name" [
-] [id] b[i] avg ( b[..i-1] . y ) BETWEEN IS NULL IN LIKE WITHIN 5 hours events RETURN AS y ; DEFINE @ ' " /* -- é
+] [id] b[i] avg ( b[..i-1] . y ) BETWEEN IS NULL IN LIKE WITHIN 5 hours events RETURN AS y ;
+DEFINE before AT LEAST MOST meets - by @ ' " /* -- é
 """
 
 
-def outcome(text: str) -> Query | Diagnostic:
+INTERVALS = """
+FROM s c PARTITION BY c.k DEFINE A AS c.x > 8 AT LEAST 5 s , B AS x < 7 BETWEEN 4 s AND 30 s , C AS y AT MOST 9
+PATTERN A meets B ; A overlapped-by B AND C during B WITHIN 5 MINUTES RETURN first(B.k) AS id , start(A) ;
+"""
+
+
+def outcome(text: str) -> Query | IntervalQuery | Diagnostic:
     try:
         return parse(text)
     except DiagnosedError as error:
@@ -321,16 +346,17 @@ fragments = st.sampled_from(FRAGMENTS.split())
 @given(st.lists(fragments, max_size=30).map(" ".join) | st.text(max_size=30).map("PATTERN a WHERE {}".format))
 def test_any_text_is_a_query_or_a_diagnosed_error(text: str) -> None:
     found = outcome(text)
-    assert isinstance(found, Query) or found.message
+    assert isinstance(found, Query | IntervalQuery) or found.message
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.integers(0, len(QUERY.split()) - 1), st.lists(fragments, max_size=2))
-def test_a_damaged_query_is_a_query_or_a_diagnosed_error(place: int, inserted: list[str]) -> None:
-    words = QUERY.split()
-    words[place : place + 1] = inserted
+@given(st.sampled_from([QUERY, INTERVALS]), st.floats(0, 1, exclude_max=True), st.lists(fragments, max_size=2))
+def test_a_damaged_query_is_a_query_or_a_diagnosed_error(query: str, place: float, inserted: list[str]) -> None:
+    words = query.split()
+    damaged = int(place * len(words))
+    words[damaged : damaged + 1] = inserted
     found = outcome(" ".join(words))
-    assert isinstance(found, Query) or found.span is not None
+    assert isinstance(found, Query | IntervalQuery) or found.span is not None or "query is empty" in found.message
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,109 @@
+"""The grammar's rules for situations and their relations: from their parse trees to the AST."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_cep.errors import nearest
+from gpu_cep.lang import ast
+from gpu_cep.lang.ast import Span
+from gpu_cep.lang.diagnosis import span_of
+from gpu_cep.lang.expressions import Rule
+from gpu_cep.lang.tokens import fault
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The clauses behind PATTERN."""
+
+    within: ast.Window | None = None
+    returns: tuple[ast.ReturnItem, ...] = ()
+
+
+# The least and the greatest duration.
+_Bounds = tuple[ast.Window | None, ast.Window | None]
+
+
+def _definitions(span: Span, children: list[Any]) -> tuple[ast.Situation, ...]:
+    return tuple(children)
+
+
+def _situation(span: Span, children: list[Any]) -> ast.Situation:
+    name, condition, *bounds = children
+    low = next((low for low, _ in bounds if low is not None), None)
+    high = next((high for _, high in bounds if high is not None), None)
+    return ast.Situation(name.text, condition, low, high, span=span)
+
+
+def _at_least(span: Span, children: list[Any]) -> _Bounds:
+    return _time(children[0]), None
+
+
+def _at_most(span: Span, children: list[Any]) -> _Bounds:
+    return None, _time(children[0])
+
+
+def _lasting(span: Span, children: list[Any]) -> _Bounds:
+    low, _, high = children
+    return _time(low), _time(high)
+
+
+def _time(length: ast.Window) -> ast.Window:
+    if length.unit == "events":
+        assert length.span is not None
+        raise fault("a situation lasts some time, not a number of events", length.span)
+    return length
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """A constraint, and where the semicolon behind it stands, if there is one."""
+
+    constraint: ast.Constraint
+    semicolon: Span | None
+
+
+def constraints_of(parts: tuple[Alternatives, ...], ending: Ending | None) -> tuple[ast.Constraint, ...]:
+    """The constraints of a whole query; a semicolon behind one of them is a fault if anything follows."""
+    for part in parts if ending is not None else parts[:-1]:
+        if part.semicolon is not None:
+            raise fault("a semicolon stands between two relations, or ends the query", part.semicolon)
+    return tuple(part.constraint for part in parts)
+
+
+def _constraints(span: Span, children: list[Any]) -> tuple[Alternatives, ...]:
+    return tuple(child for child in children if isinstance(child, Alternatives))
+
+
+def _constraint(span: Span, children: list[Any]) -> Alternatives:
+    relations = tuple(child for child in children if isinstance(child, ast.Relation))
+    return Alternatives(ast.Constraint(relations, span=span), None if children[-1] is None else span_of(children[-1]))
+
+
+def _relation(span: Span, children: list[Any]) -> ast.Relation:
+    left, word, inverse, right = children
+    written = f"{word}-by" if inverse is not None else str(word)
+    relation = written.lower().replace("_", "-")
+    if relation not in ast.RELATIONS:
+        raise fault(f"{written!r} is no relation between intervals", span_of(word), nearest(relation, ast.RELATIONS))
+    return ast.Relation(left.text, relation, right.text, span=span)
+
+
+def _ending(span: Span, children: list[Any]) -> Ending:
+    within = next((child for child in children if isinstance(child, ast.Window)), None)
+    returns = next((child for child in children if isinstance(child, tuple)), ())
+    return Ending(within, returns)
+
+
+SITUATION_RULES: dict[str, Rule] = {
+    "definitions": _definitions,
+    "situation": _situation,
+    "at_least": _at_least,
+    "at_most": _at_most,
+    "lasting": _lasting,
+    "constraints": _constraints,
+    "constraint": _constraint,
+    "relation": _relation,
+    "ending": _ending,
+}

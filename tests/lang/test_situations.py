@@ -1,0 +1,97 @@
+"""Queries over situations: from text to tree (SPEC section 4)."""
+
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+import gpu_cep
+from gpu_cep.lang.ast import (
+    RELATIONS,
+    Aggregate,
+    Binary,
+    Call,
+    Constraint,
+    IntervalQuery,
+    Literal,
+    Reference,
+    Relation,
+    ReturnItem,
+    Situation,
+    Source,
+    Window,
+)
+from gpu_cep.lang.parser import parse
+
+AGGRESSIVE = """
+FROM CarSensors CS PARTITION BY CS.car_id
+DEFINE A AS CS.accel > 8 at least 5 s, B AS CS.speed > 70 between 4s AND 30s, C AS CS.accel < -9 at least 3.5 s
+PATTERN A meets B;A overlaps B;A starts B;A during B AND C during B;B finishes C AND A before C
+WITHIN 5 MINUTES
+RETURN first(B.car_id) AS id, avg(B.speed) AS avg_speed, start(A)
+"""
+
+
+def alternatives(text: str) -> Constraint:
+    relations = (relation.split() for relation in text.split(";"))
+    return Constraint(tuple(Relation(*relation) for relation in relations))
+
+
+def test_listing_1() -> None:
+    """The paper's query, without the units of its attributes."""
+    assert parse(AGGRESSIVE) == IntervalQuery(
+        (
+            Situation("A", Binary(">", Reference("CS", "accel"), Literal(8)), Window(5, "seconds")),
+            Situation("B", Binary(">", Reference("CS", "speed"), Literal(70)), Window(4, "seconds"), Window(30, "seconds")),
+            Situation("C", Binary("<", Reference("CS", "accel"), Literal(-9)), Window(Decimal("3.5"), "seconds")),
+        ),
+        tuple(map(alternatives, ("A meets B;A overlaps B;A starts B;A during B", "C during B;B finishes C", "A before C"))),
+        Source("CarSensors", "CS"),
+        ("car_id",),
+        Window(5, "minutes"),
+        (
+            ReturnItem(Aggregate("first", "B", "car_id"), "id"),
+            ReturnItem(Aggregate("avg", "B", "speed"), "avg_speed"),
+            ReturnItem(Call("start", (Reference("A", None),))),
+        ),
+    )
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_relations(relation: str) -> None:
+    query = parse(f"DEFINE A AS x, B AS y PATTERN A {relation.upper()} B")
+    assert isinstance(query, IntervalQuery)
+    assert query.constraints == (Constraint((Relation("A", relation, "B"),)),)
+    assert query == parse(f"DEFINE A AS x, B AS y PATTERN A {relation.replace('-', '_')} B;")
+    assert RELATIONS[RELATIONS[relation]] == relation
+
+
+@pytest.mark.parametrize(
+    ("bounds", "low", "high"),
+    [
+        ("", None, None),
+        ("AT LEAST 5", Window(5, None), None),
+        ("AT MOST 2 hours", None, Window(2, "hours")),
+        ("AT LEAST 1 s AT MOST 2 s", Window(1, "seconds"), Window(2, "seconds")),
+        ("AT LEAST INTERVAL '2' day", Window(2, "days"), None),
+    ],
+)
+@pytest.mark.parametrize("condition", ["x", "at", "x > 80%", "x = 1 OR y BETWEEN 1 AND 2"])
+def test_durations(condition: str, bounds: str, low: Window | None, high: Window | None) -> None:
+    query = parse(f"DEFINE A AS {condition} {bounds} PATTERN A before A")
+    assert isinstance(query, IntervalQuery)
+    (situation,) = query.situations
+    assert (situation.at_least, situation.at_most) == (low, high)
+
+
+def test_between_behind_a_bare_operand_is_the_operator() -> None:
+    query = parse("DEFINE A AS x BETWEEN 4 s AND 30 s PATTERN A before A")
+    assert isinstance(query, IntervalQuery)
+    assert query.situations[0].at_least is None
+
+
+def test_interval_patterns_are_refused_by_name() -> None:
+    events = pa.table({"ts": [1], "x": [True]})
+    for query in ("DEFINE A AS x PATTERN A before A", parse("DEFINE A AS x PATTERN A before A")):
+        with pytest.raises(gpu_cep.UnsupportedError, match=r"interval patterns \(DEFINE … PATTERN A before B\) cannot be run yet"):
+            gpu_cep.match(events, query)
