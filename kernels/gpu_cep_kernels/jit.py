@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 # Kernels allocate nothing, as on CUDA: without numba's run time there is no reference counting in hot loops either.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 # Only kernels call rules: without an entry for Python, which unpacks all tables, they compile in half the time.
-_OPTIONS_OF_RULES = _OPTIONS | {"no_cpython_wrapper": True}
+_OPTIONS_OF_RULES = _OPTIONS | {"nopython": True, "no_cpython_wrapper": True}
 
 
 @cache
@@ -64,14 +64,21 @@ def _keyed(function: Any, key: str, names: dict[str, Any] | None = None) -> Any:
     return keyed
 
 
+class _Rule(numba.core.registry.CPUDispatcher):
+    """A rule: kernels call its compiled form, Python, which has no entry to that, its source."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.py_func(*args, **kwargs)
+
+
 def rule(function: Function) -> Function:
     """A scalar rule: inlined into the kernels that call it."""
-    return cast(Function, numba.njit(forceinline=True, **_OPTIONS_OF_RULES)(function))
+    return cast(Function, _Rule(function, targetoptions=_OPTIONS_OF_RULES | {"forceinline": True}))
 
 
 def subroutine(function: Function) -> Function:
     """A rule that is called, not inlined: for what is long and seldom needed, so that it is compiled once for all its callers."""
-    return cast(Function, numba.njit(**_OPTIONS_OF_RULES)(function))
+    return cast(Function, _Rule(function, targetoptions=_OPTIONS_OF_RULES))
 
 
 def exact_product(left: float, right: float) -> float:
