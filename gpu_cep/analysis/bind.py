@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpu_cep.analysis.bound import BoundQuery, Branch, EventVariable
-from gpu_cep.analysis.coercion import MAX_DIGITS
 from gpu_cep.analysis.conditions import bind_where, event_types
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.keys import derived_keys, marked, with_conditions
@@ -14,13 +13,13 @@ from gpu_cep.analysis.normalize import Primitive, branches, primitives
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
-from gpu_cep.analysis.types import Kind, Schema
+from gpu_cep.analysis.streams import key_columns, partition_names, timestamp_column
+from gpu_cep.analysis.types import Schema
 from gpu_cep.analysis.windows import bind_window
 from gpu_cep.lang.ast import STRATEGIES, Query
 
 DEFAULT_STRATEGY = "skip_till_next_match"
 TIES = ("strict", "position")
-TIMESTAMP_KINDS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP})
 
 
 def bind(query: Query, schema: Schema, options: Options, text: str | None = None) -> BoundQuery:
@@ -47,9 +46,9 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     faults = Faults()
     found = primitives(query.pattern, faults)
     scope = Scope(schema, _variables(found), Clause.WHERE, faults, [], options.functions, options.result_type)
-    timestamp = _timestamp(options.timestamp, scope)
-    partition_by = _key_columns(_partition_by(query, options, faults), "partition_by", scope)
-    order_by = _key_columns(options.order_by, "order_by", scope)
+    timestamp = timestamp_column(options.timestamp, scope)
+    partition_by = key_columns(partition_names(query, options, faults), "partition_by", scope)
+    order_by = key_columns(options.order_by, "order_by", scope)
     strategy = _strategy(query, options, scope)
     _check_ties(options.ties, faults)
     conditions = (*event_types(found, options.type_column, scope), *bind_where(query.where, scope))
@@ -92,47 +91,6 @@ def _check_negations(branches: Sequence[Branch], query: Query, scope: Scope) -> 
         name = scope.names[number]
         message = f"NOT({name}) is not bounded on both sides by other variables, and the query has no window"
         scope.faults.error(message, query.pattern.span, "add WITHIN")
-
-
-def _timestamp(name: str, scope: Scope) -> int | None:
-    if name not in scope.schema.names:
-        scope.faults.unknown("timestamp column", name, scope.schema.names)
-        return None
-    column = scope.schema.index(name)
-    type = scope.schema.attributes[column].type
-    if type.kind is Kind.DECIMAL:
-        scope.faults.refuse(f"the timestamp {name!r} of type {type}", "a timestamp is an integer, a float, a date or a timestamp")
-    elif type.kind not in TIMESTAMP_KINDS:
-        scope.faults.error(f"the timestamp {name!r} is of type {type}; it must be an integer, a float, a date or a timestamp")
-    return column
-
-
-def _partition_by(query: Query, options: Options, faults: Faults) -> tuple[str, ...]:
-    if options.partition_by is None:
-        return query.partition_by
-    if query.partition_by and set(query.partition_by) != set(options.partition_by):
-        message = f"partition_by={list(options.partition_by)} contradicts PARTITION BY {', '.join(query.partition_by)}"
-        faults.error(message, query.span, "leave one of them out")
-    return query.partition_by or options.partition_by
-
-
-def _key_columns(names: Sequence[str], role: str, scope: Scope) -> tuple[int, ...]:
-    """The columns called `names`, each of a type that `role` can order and compare."""
-    columns: list[int] = []
-    for name in names:
-        if name not in scope.schema.names:
-            scope.faults.unknown(f"attribute in {role}", name, scope.schema.names)
-            continue
-        column = scope.schema.index(name)
-        type = scope.schema.attributes[column].type
-        if type.precision > MAX_DIGITS:
-            scope.faults.refuse(f"{role} {name!r} of type {type}", f"decimals up to {MAX_DIGITS} digits are exact")
-        elif type.kind is Kind.OTHER:
-            scope.faults.refuse(f"{role} {name!r} of type {type}", "keys are numbers, texts, truth values, dates, times and durations")
-        if column in columns:
-            scope.faults.error(f"{role} names {name!r} twice")
-        columns.append(column)
-    return tuple(columns)
 
 
 def _strategy(query: Query, options: Options, scope: Scope) -> str:

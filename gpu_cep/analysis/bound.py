@@ -112,7 +112,16 @@ class Binding:
     type: DataType
 
 
-Bound = Constant | Field | Operation | Aggregation | Binding
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """``start(A)`` or ``end(A)``: the time of a situation's first event, or of the first event behind it (NULL while there is none)."""
+
+    function: str
+    variable: int
+    type: DataType
+
+
+Bound = Constant | Field | Operation | Aggregation | Binding | Endpoint
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import reduce, singledispatch
 
 from gpu_cep.analysis import functions, operators, references
-from gpu_cep.analysis.bound import Bound, Constant, Operation
+from gpu_cep.analysis.bound import Bound, Constant, Endpoint, Operation
 from gpu_cep.analysis.coercion import FAULTY, cast, cast_all, common_type
 from gpu_cep.analysis.literals import constant, span_of_time
 from gpu_cep.analysis.scope import Scope
-from gpu_cep.analysis.types import BOOLEAN, Kind
+from gpu_cep.analysis.types import BOOLEAN, DataType, Kind
 from gpu_cep.lang.ast import (
     Aggregate,
     Between,
@@ -88,6 +88,8 @@ def _(node: Aggregate, scope: Scope) -> Bound:
 
 @bind_expression.register
 def _(node: Call, scope: Scope) -> Bound:
+    if scope.time is not None and node.function in references.ENDPOINTS:
+        return _endpoint(node, scope.time, scope)
     bind_argument = bind_list if node.function == "corr" else bind_operand
     return functions.apply(node, tuple(bind_argument(argument, scope) for argument in node.arguments), scope)
 
@@ -153,6 +155,17 @@ def _(node: Equivalence, scope: Scope) -> Bound:
     supported = f"write [{node.attribute}] as a condition of its own, joined to the others by AND"
     scope.faults.refuse(f"[{node.attribute}] inside another expression", supported, node.span)
     return FAULTY
+
+
+def _endpoint(node: Call, time: DataType, scope: Scope) -> Bound:
+    """``start(A)``, ``end(A)`` or ``duration(A)``, which is the difference of the two."""
+    variable = references.situation(node, scope)
+    if variable is None:
+        return FAULTY
+    if node.function != "duration":
+        return Endpoint(node.function, variable, time)
+    start, end = (Endpoint(name, variable, time) for name in ("start", "end"))
+    return operators.arithmetic("-", end, start, scope, node.span)
 
 
 def _unless(negated: bool, condition: Bound) -> Bound:

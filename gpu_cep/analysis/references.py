@@ -6,8 +6,11 @@ from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Field,
 from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind, decimal
-from gpu_cep.lang.ast import Aggregate, EachIndex, Expression, LastIndex, NumberIndex, PrevBound, PreviousIndex, Reference, Span
+from gpu_cep.lang.ast import Aggregate, Call, EachIndex, Expression, LastIndex, NumberIndex, PrevBound, PreviousIndex, Reference, Span
 from gpu_cep.lang.format import format_expression
+
+# What is asked of a situation as a whole.
+ENDPOINTS = frozenset({"start", "end", "duration"})
 
 EVENT = DataType(Kind.OTHER, name="event")
 
@@ -86,6 +89,15 @@ def _in_condition(node: Aggregate, variable: int, column: int | None, result: Da
     if node.function == "count":
         return Operation("sub", (Constant(1, INTEGER), Operation("is_null", (value,), INTEGER)), INTEGER)
     return cast(value, result)
+
+
+def situation(node: Call, scope: Scope) -> int | None:
+    """The situation that ``start``, ``end`` or ``duration`` is asked of; None, and a fault, if it is of anything else."""
+    match node.arguments:
+        case (Reference(variable=str(name), attribute=None),):
+            return scope.variable(name, node.span)
+    scope.faults.error(f"{node.function} takes a situation: {node.function}({scope.names[0]})", node.span)
+    return None
 
 
 def single_value(bound: Bound, node: Expression, scope: Scope) -> Bound:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpu_cep.analysis.bound import Computed, ComputedExpression, EventVariable, ScalarFunction
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import ResultType, no_result
-from gpu_cep.analysis.types import Attribute, Schema
+from gpu_cep.analysis.types import Attribute, DataType, Schema
 from gpu_cep.lang.ast import Span
 
 
@@ -25,7 +25,8 @@ class Scope:
 
     `faults` and `computed` are the query's own collections: they grow as its
     expressions are bound. `functions` and `result_type` are those of the
-    options.
+    options. Where the variables are situations, `time` is the type of their
+    start and end.
     """
 
     schema: Schema
@@ -35,6 +36,7 @@ class Scope:
     computed: list[Computed]
     functions: tuple[ScalarFunction, ...] = ()
     result_type: ResultType = no_result
+    time: DataType | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
@@ -22,20 +23,33 @@ UNIT_NAMES = {unit: unit for unit in UNITS} | {"s": "seconds"} | {unit.removesuf
 
 def bind_window(window: Window | None, timestamp: Attribute, time_unit: str | None, faults: Faults) -> TimeWindow | CountWindow | None:
     """The window of a query over events whose time is `timestamp`; None without WITHIN."""
-    tick = _tick(timestamp, time_unit, faults)
-    if window is None:
-        return None
-    if window.amount < 0:
-        faults.error(f"the window {_written(window)} is negative", window.span)
-        return None
-    if window.unit == EVENTS:
+    if window is not None and window.unit == EVENTS and window.amount >= 0:
+        _tick(timestamp, time_unit, faults)
         return _count(window, faults)
-    if window.unit is not None and tick is None:
-        if time_unit is None:
-            hint = "say the length of one tick by time_unit= (ns, us, ms, s, minutes …), or write the window without a unit"
-            faults.error(f"{timestamp.name} is {timestamp.type}: {_written(window)} needs the length of its ticks", window.span, hint)
+    length = bind_length("window", window, timestamp, time_unit, faults)
+    return None if length is None else TimeWindow(length)
+
+
+def bind_length(
+    what: str, length: Window | None, timestamp: Attribute, time_unit: str | None, faults: Faults, *, least: bool = False
+) -> int | float | None:
+    """A length of time, which messages call `what`, in ticks of the timestamp column; None without one.
+
+    It is the greatest whole number of ticks that is no longer or, where it is the
+    `least` length of something, the least one that is no shorter.
+    """
+    tick = _tick(timestamp, time_unit, faults)
+    if length is None:
         return None
-    return TimeWindow(_length(window, timestamp, tick))
+    if length.amount < 0:
+        faults.error(f"the {what} {_written(length)} is negative", length.span)
+        return None
+    if length.unit is not None and tick is None:
+        if time_unit is None:
+            hint = f"say the length of one tick by time_unit= (ns, us, ms, s, minutes …), or write the {what} without a unit"
+            faults.error(f"{timestamp.name} is {timestamp.type}: {_written(length)} needs the length of its ticks", length.span, hint)
+        return None
+    return _ticks(length, timestamp, tick, math.ceil if least else math.floor)
 
 
 def _count(window: Window, faults: Faults) -> CountWindow | None:
@@ -68,12 +82,12 @@ def _number_tick(time_unit: str | None, faults: Faults) -> int | None:
     return UNITS[UNIT_NAMES[time_unit]]
 
 
-def _length(window: Window, timestamp: Attribute, tick: int | None) -> int | float:
-    """The window in ticks: whole ones, at most the largest, unless the column is a float."""
-    ticks = Fraction(window.amount)
-    if window.unit is not None and tick is not None:
-        ticks = ticks * UNITS[window.unit] / tick
-    return approximate(ticks) if timestamp.type.kind is Kind.FLOAT else min(math.floor(ticks), LONGEST)
+def _ticks(length: Window, timestamp: Attribute, tick: int | None, whole: Callable[[Fraction], int]) -> int | float:
+    """A length in ticks: whole ones, at most the largest, unless the column is a float."""
+    ticks = Fraction(length.amount)
+    if length.unit is not None and tick is not None:
+        ticks = ticks * UNITS[length.unit] / tick
+    return approximate(ticks) if timestamp.type.kind is Kind.FLOAT else min(whole(ticks), LONGEST)
 
 
 def _written(window: Window) -> str:

@@ -55,7 +55,7 @@ def _matched(query: Query | IntervalQuery) -> Iterable[str]:
                 yield f"WHERE {_text(query.where)}"
         case IntervalQuery():
             yield f"DEFINE {_joined(map(_situation, query.situations))}"
-            yield f"PATTERN {' AND '.join(map(_constraint, query.constraints))}"
+            yield f"PATTERN {' AND '.join(map(format_constraint, query.constraints))}"
 
 
 def _output(query: Query | IntervalQuery) -> Iterable[str]:
@@ -77,7 +77,8 @@ def _situation(situation: ast.Situation) -> str:
     return f"{write_name(situation.name)} AS {_text(situation.condition)}{low}{high}"
 
 
-def _constraint(constraint: ast.Constraint) -> str:
+def format_constraint(constraint: ast.Constraint) -> str:
+    """Write the alternatives of a constraint."""
     return "; ".join(f"{write_name(each.left)} {each.relation} {write_name(each.right)}" for each in constraint.alternatives)
 
 

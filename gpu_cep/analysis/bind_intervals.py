@@ -1,0 +1,212 @@
+"""From the AST of a query over situations and a schema to its bound form; all faults are found before one error is raised."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any
+
+from gpu_cep.analysis.bound import Bound, EventVariable, TimeWindow
+from gpu_cep.analysis.bound_intervals import BoundConstraint, BoundIntervals, BoundSituation
+from gpu_cep.analysis.coercion import FAULTY
+from gpu_cep.analysis.expressions import bind_condition
+from gpu_cep.analysis.faults import Faults
+from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.returns import bind_returns
+from gpu_cep.analysis.scope import Clause, Scope
+from gpu_cep.analysis.streams import key_columns, partition_names, timestamp_column
+from gpu_cep.analysis.types import Schema
+from gpu_cep.analysis.windows import EVENTS, bind_length, bind_window
+from gpu_cep.errors import nearest
+from gpu_cep.lang.ast import (
+    RELATIONS,
+    Aggregate,
+    Constraint,
+    Equivalence,
+    Expression,
+    IntervalQuery,
+    Literal,
+    PrevBound,
+    Reference,
+    Relation,
+    Situation,
+)
+from gpu_cep.lang.format import format_constraint, format_expression
+
+# Ticks of the timestamp column.
+_Length = int | float | None
+
+MOST_SITUATIONS = 10
+DETECTED_AT = "detected_at"
+
+# How `finishes` is read: as Table 1 of the paper prints it (the left one starts first), or as Allen defined it in 1983.
+ALLEN = ("paper", "1983")
+_OF_1983 = {"finishes": "finished-by", "finished-by": "finishes"}
+
+_EVENT_ALONE = "DEFINE reads attributes of the current event, as attribute or alias.attribute"
+
+
+def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text: str | None = None) -> BoundIntervals:
+    """`query` over events of `schema`, with names resolved, types explicit and one constraint for each pair of situations.
+
+    Parameters
+    ----------
+    query
+        What the parser gives.
+    schema
+        The columns of the events.
+    options
+        What the caller says beside the text; it must not contradict it.
+    text
+        The query's text, for errors to quote.
+
+    Raises
+    ------
+    PatternError
+        The query means nothing over these events; it carries all faults found.
+    UnsupportedError
+        The query is sound but uses what is not supported; it names every such construct.
+    """
+    faults = Faults()
+    variables = tuple(EventVariable(situation.name, 1, None, quantified=True) for situation in query.situations)
+    scope = Scope(schema, variables, Clause.WHERE, faults, [], options.functions, options.result_type)
+    _check_names(query, faults)
+    _check_options(options, faults)
+    timestamp = timestamp_column(options.timestamp, scope)
+    partition_by = key_columns(partition_names(query, options, faults), "partition_by", scope)
+    order_by = key_columns(options.order_by, "order_by", scope)
+    situations = tuple(_situation(number, query, timestamp, options, scope) for number in range(len(query.situations)))
+    constraints = tuple(_constraints(query, options, scope))
+    returned = replace(scope, clause=Clause.RETURN, time=None if timestamp is None else schema.attributes[timestamp].type)
+    keys = [*(schema.names[column] for column in partition_by), DETECTED_AT]
+    returns = bind_returns(query.returns, keys, returned)
+    window = _window(query, timestamp, options, scope)
+    faults.raise_any(text)
+    assert timestamp is not None, "an unknown timestamp is a fault"
+    return BoundIntervals(schema, tuple(scope.computed), situations, constraints, returns, window, timestamp, partition_by, order_by)
+
+
+def _check_names(query: IntervalQuery, faults: Faults) -> None:
+    counts = Counter(situation.name for situation in query.situations)
+    for situation in query.situations:
+        if counts.pop(situation.name, 0) > 1:
+            faults.error(f"two situations are called {situation.name!r}", situation.span)
+    if len(query.situations) > MOST_SITUATIONS:
+        faults.refuse(f"a query over {len(query.situations)} situations", f"there may be {MOST_SITUATIONS}", query.situations[-1].span)
+
+
+def _check_options(options: Options, faults: Faults) -> None:
+    if options.allen not in ALLEN:
+        faults.unknown("value of allen", options.allen, ALLEN)
+    if options.strategy is not None:
+        faults.error(f"strategy={options.strategy!r} is for event patterns: a situation is a longest run of events")
+
+
+def _situation(number: int, query: IntervalQuery, timestamp: int | None, options: Options, scope: Scope) -> BoundSituation:
+    situation = query.situations[number]
+    condition = _condition(situation, query, scope)
+    shortest, longest = _durations(situation, timestamp, options, scope)
+    return BoundSituation(situation.name, condition, shortest, longest, format_expression(situation.condition))
+
+
+def _condition(situation: Situation, query: IntervalQuery, scope: Scope) -> Bound:
+    source = query.source
+    qualifiers = () if source is None else tuple(name for name in (source.name, source.alias) if name is not None)
+    before = scope.faults.count
+    own = _of_event(situation.condition, situation.name, qualifiers, scope)
+    return FAULTY if scope.faults.count > before else bind_condition(own, scope)
+
+
+def _of_event(node: Expression, situation: str, qualifiers: Sequence[str], scope: Scope) -> Expression:
+    """The same, with each attribute written as one of the situation's events."""
+    match node:
+        case Reference(variable=None, attribute=str(attribute)):
+            return Reference(situation, attribute, span=node.span)
+        case Reference(variable=str(qualifier), attribute=str(attribute), index=None) if qualifier in qualifiers:
+            return Reference(situation, attribute, span=node.span)
+        case Reference() | PrevBound() | Aggregate() | Equivalence():
+            scope.faults.error(f"{format_expression(node)} has no place in DEFINE: {_EVENT_ALONE}", node.span, _instead(node, qualifiers))
+            return Literal(None, span=node.span)
+    change = partial(_of_event, situation=situation, qualifiers=qualifiers, scope=scope)
+    parts: dict[str, Any] = {name: tuple(map(change, part)) if isinstance(part, tuple) else change(part) for name, part in _parts(node)}
+    return replace(node, **parts)
+
+
+def _parts(node: Expression) -> Iterator[tuple[str, Expression | tuple[Expression, ...]]]:
+    """The operands of an expression, by the names of their fields."""
+    for each in fields(node):
+        value = getattr(node, each.name)
+        if isinstance(value, Expression) or (isinstance(value, tuple) and all(isinstance(item, Expression) for item in value)):
+            yield each.name, value
+
+
+def _instead(node: Expression, qualifiers: Sequence[str]) -> str | None:
+    match node:
+        case Reference(variable=str(qualifier), attribute=str(attribute), index=None):
+            return nearest(qualifier, qualifiers) or f"write {attribute}"
+    return None
+
+
+def _durations(situation: Situation, timestamp: int | None, options: Options, scope: Scope) -> tuple[_Length, _Length]:
+    """The shortest and the longest duration, in ticks."""
+    if timestamp is None:
+        return None, None
+    column = scope.schema.attributes[timestamp]
+    shortest = bind_length("duration", situation.at_least, column, options.time_unit, scope.faults, least=True)
+    longest = bind_length("duration", situation.at_most, column, options.time_unit, scope.faults)
+    if shortest is not None and longest is not None and shortest > longest:
+        scope.faults.error(f"no situation {situation.name} lasts so long and no longer", situation.span, "exchange the two durations")
+    return shortest, longest
+
+
+def _window(query: IntervalQuery, timestamp: int | None, options: Options, scope: Scope) -> TimeWindow | None:
+    if timestamp is None:
+        return None
+    if query.within is not None and query.within.unit == EVENTS:
+        scope.faults.refuse("a window of events over situations", "their window is a length of time", query.within.span)
+        return None
+    window = bind_window(query.within, scope.schema.attributes[timestamp], options.time_unit, scope.faults)
+    return window if isinstance(window, TimeWindow) else None
+
+
+def _constraints(query: IntervalQuery, options: Options, scope: Scope) -> Iterator[BoundConstraint]:
+    """One constraint for each pair that is related: of several about one pair, each must hold."""
+    pairs: dict[tuple[int, int], list[tuple[Constraint, frozenset[str]]]] = {}
+    for constraint in query.constraints:
+        pair = _pair(constraint, scope)
+        if pair is not None:
+            relations = frozenset(_relation(relation, pair, options, scope) for relation in constraint.alternatives)
+            pairs.setdefault(pair, []).append((constraint, relations))
+    for (left, right), parts in pairs.items():
+        relations = frozenset.intersection(*(relations for _, relations in parts))
+        text = " AND ".join(format_constraint(constraint) for constraint, _ in parts)
+        if not relations:
+            scope.faults.error(f"no relation satisfies all of {text}", parts[-1][0].span)
+        yield BoundConstraint(left, right, relations, text, parts[0][0].span)
+
+
+def _pair(constraint: Constraint, scope: Scope) -> tuple[int, int] | None:
+    """The numbers of the two situations that a constraint relates, the smaller one first; None, and a fault, if there are no such two."""
+    found = set()
+    for relation in constraint.alternatives:
+        numbers = [scope.variable(name, relation.span) for name in (relation.left, relation.right)]
+        known = sorted(number for number in numbers if number is not None)
+        if len(known) < len(numbers):
+            return None
+        if known[0] == known[1]:
+            scope.faults.error(f"{relation.left} is related to itself: a match takes one situation of each name", relation.span)
+            return None
+        found.add((known[0], known[1]))
+    if len(found) > 1:
+        message = f"the alternatives {format_constraint(constraint)} relate different pairs"
+        scope.faults.error(message, constraint.span, "constraints on different pairs are joined by AND")
+        return None
+    return found.pop()
+
+
+def _relation(relation: Relation, pair: tuple[int, int], options: Options, scope: Scope) -> str:
+    """The relation between the two of a pair, by its name in Table 1."""
+    name = _OF_1983.get(relation.relation, relation.relation) if options.allen == "1983" else relation.relation
+    return name if scope.names[pair[0]] == relation.left else RELATIONS[name]

@@ -1,0 +1,57 @@
+"""What makes streams of events: the columns of their time, of their keys, and of the order of ties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpu_cep.analysis.coercion import MAX_DIGITS
+from gpu_cep.analysis.faults import Faults
+from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.scope import Scope
+from gpu_cep.analysis.types import Kind
+from gpu_cep.lang.ast import IntervalQuery, Query
+
+_TIMESTAMP_KINDS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP})
+
+
+def timestamp_column(name: str, scope: Scope) -> int | None:
+    """The column of the events' time; None, and a fault, if there is none."""
+    if name not in scope.schema.names:
+        scope.faults.unknown("timestamp column", name, scope.schema.names)
+        return None
+    column = scope.schema.index(name)
+    type = scope.schema.attributes[column].type
+    if type.kind is Kind.DECIMAL:
+        scope.faults.refuse(f"the timestamp {name!r} of type {type}", "a timestamp is an integer, a float, a date or a timestamp")
+    elif type.kind not in _TIMESTAMP_KINDS:
+        scope.faults.error(f"the timestamp {name!r} is of type {type}; it must be an integer, a float, a date or a timestamp")
+    return column
+
+
+def partition_names(query: Query | IntervalQuery, options: Options, faults: Faults) -> tuple[str, ...]:
+    """The names of the stream keys, from the text or the caller."""
+    if options.partition_by is None:
+        return query.partition_by
+    if query.partition_by and set(query.partition_by) != set(options.partition_by):
+        message = f"partition_by={list(options.partition_by)} contradicts PARTITION BY {', '.join(query.partition_by)}"
+        faults.error(message, query.span, "leave one of them out")
+    return query.partition_by or options.partition_by
+
+
+def key_columns(names: Sequence[str], role: str, scope: Scope) -> tuple[int, ...]:
+    """The columns called `names`, each of a type that `role` can order and compare."""
+    columns: list[int] = []
+    for name in names:
+        if name not in scope.schema.names:
+            scope.faults.unknown(f"attribute in {role}", name, scope.schema.names)
+            continue
+        column = scope.schema.index(name)
+        type = scope.schema.attributes[column].type
+        if type.precision > MAX_DIGITS:
+            scope.faults.refuse(f"{role} {name!r} of type {type}", f"decimals up to {MAX_DIGITS} digits are exact")
+        elif type.kind is Kind.OTHER:
+            scope.faults.refuse(f"{role} {name!r} of type {type}", "keys are numbers, texts, truth values, dates, times and durations")
+        if column in columns:
+            scope.faults.error(f"{role} names {name!r} twice")
+        columns.append(column)
+    return tuple(columns)
