@@ -1,0 +1,142 @@
+"""Allen's interval algebra: relations by the order of their endpoints, how they compose, and whether constraints can hold together.
+
+Relations bear the names of the paper's Table 1 (``002_…``), whose ``finishes``
+is the reverse of Allen's own. Sets of them are bit masks over :data:`NAMES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import combinations, permutations
+
+from gpu_cep.analysis.bound_intervals import BoundConstraint
+from gpu_cep.lang.ast import RELATIONS
+
+# How endpoints of A compare with those of B: A.ts with B.ts, A.ts with B.te, A.te with B.ts, A.te with B.te.
+Order = tuple[int, int, int, int]
+
+_DEFINED: dict[str, Order] = {
+    "before": (-1, -1, -1, -1),
+    "meets": (-1, -1, 0, -1),
+    "overlaps": (-1, -1, 1, -1),
+    "starts": (0, -1, 1, -1),
+    "during": (1, -1, 1, -1),
+    "finishes": (-1, -1, 1, 0),
+    "equals": (0, -1, 1, 0),
+}
+
+
+def _reversed(order: Order) -> Order:
+    """The order of B's endpoints with A's."""
+    starts, start_to_end, end_to_start, ends = order
+    return -starts, -end_to_start, -start_to_end, -ends
+
+
+ORDERS = {name: _DEFINED[name] if name in _DEFINED else _reversed(_DEFINED[RELATIONS[name]]) for name in RELATIONS}
+NAMES = tuple(RELATIONS)
+ALL = (1 << len(NAMES)) - 1
+
+# A constraint for each two of some intervals, both ways round.
+Network = list[list[int]]
+
+
+def mask_of(relations: Iterable[str]) -> int:
+    """The set of some relations."""
+    return sum(1 << NAMES.index(name) for name in set(relations))
+
+
+def clash(constraints: Sequence[BoundConstraint]) -> tuple[BoundConstraint, ...]:
+    """Some of the constraints that no situations satisfy together, though they do if any one of them is left out; none if all can hold."""
+    if _is_satisfiable(constraints):
+        return ()
+    left = list(constraints)
+    for constraint in constraints:
+        fewer = [each for each in left if each is not constraint]
+        if not _is_satisfiable(fewer):
+            left = fewer
+    return tuple(left)
+
+
+def _is_satisfiable(constraints: Sequence[BoundConstraint]) -> bool:
+    """Whether some intervals satisfy all constraints."""
+    names = sorted({number for constraint in constraints for number in (constraint.left, constraint.right)})
+    places = {number: place for place, number in enumerate(names)}
+    network = [[ALL] * len(names) for _ in names]
+    for constraint in constraints:
+        _narrow(network, places[constraint.left], places[constraint.right], mask_of(constraint.relations))
+    return _has_solution(network)
+
+
+def _narrow(network: Network, i: int, j: int, mask: int) -> None:
+    network[i][j] &= mask
+    network[j][i] &= _inverse(mask)
+
+
+def _has_solution(network: Network) -> bool:
+    """Whether a network of constraints has a solution: by path consistency, and by a choice of relations where that does not decide."""
+    if not _is_path_consistent(network):
+        return False
+    undecided = [(i, j) for i, j in combinations(range(len(network)), 2) if network[i][j].bit_count() > 1]
+    if not undecided:
+        return True
+    i, j = min(undecided, key=lambda edge: network[edge[0]][edge[1]].bit_count())
+    return any(_has_solution(_decided(network, i, j, bit)) for bit in _bits(network[i][j]))
+
+
+def _decided(network: Network, i: int, j: int, bit: int) -> Network:
+    decided = [row.copy() for row in network]
+    _narrow(decided, i, j, bit)
+    return decided
+
+
+def _is_path_consistent(network: Network) -> bool:
+    """Narrow each constraint to what every third interval allows, until nothing changes; False if one allows nothing any more."""
+    changed = True
+    while changed:
+        changed = False
+        for i, j, k in permutations(range(len(network)), 3):
+            narrowed = network[i][k] & _composed(network[i][j], network[j][k])
+            if narrowed != network[i][k]:
+                _narrow(network, i, k, narrowed)
+                changed = True
+    return all(network[i][j] for i, j in combinations(range(len(network)), 2))
+
+
+def _bits(mask: int) -> Iterator[int]:
+    return (1 << place for place in range(len(NAMES)) if mask >> place & 1)
+
+
+@cache
+def _inverse(mask: int) -> int:
+    return mask_of(RELATIONS[name] for place, name in enumerate(NAMES) if mask >> place & 1)
+
+
+@cache
+def _composed(first: int, second: int) -> int:
+    """The relations of A and C where A is related to B by one of the first, and B to C by one of the second."""
+    found = 0
+    for one in _bits(first):
+        for other in _bits(second):
+            found |= _compositions()[one, other]
+    return found
+
+
+@cache
+def _compositions() -> dict[tuple[int, int], int]:
+    """The composition of each two relations, from all three intervals with endpoints among six: these are all orders there are."""
+    intervals = tuple(combinations(range(6), 2))
+    relation = {(a, b): _relation(a, b) for a in intervals for b in intervals}
+    found: dict[tuple[int, int], int] = {}
+    for a in intervals:
+        for b in intervals:
+            for c in intervals:
+                pair = relation[a, b], relation[b, c]
+                found[pair] = found.get(pair, 0) | relation[a, c]
+    return found
+
+
+def _relation(a: tuple[int, int], b: tuple[int, int]) -> int:
+    """The one relation of two intervals."""
+    order = tuple((end > other) - (end < other) for end in a for other in b)
+    return next(1 << place for place, name in enumerate(NAMES) if ORDERS[name] == order)
