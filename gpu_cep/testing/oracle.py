@@ -11,13 +11,13 @@ all substitutions are asked whether they are matches (SPEC section 2,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
-from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast
 from gpu_cep.testing.expressions import Scalar
+from gpu_cep.testing.options import agreed, known, names
 from gpu_cep.testing.patterns import Pattern, pattern_of
 from gpu_cep.testing.problems import Problem, order_test, window_length, window_test
 from gpu_cep.testing.selection import STRATEGIES
@@ -25,7 +25,6 @@ from gpu_cep.testing.streams import Stream, schema_of, streams
 
 Match = dict[str, tuple[int, ...]]
 Bindings = tuple[tuple[int, ...], ...]  # stream positions, variable by variable; none for an absent one
-T = TypeVar("T")
 
 
 def matches(
@@ -64,12 +63,12 @@ def matches(
         For each match, variable → row numbers of the input in stream order,
         for all variables that are not negated; none for an absent one.
     """
-    name = _agreed("strategy", query.strategy, strategy) or "skip_till_next_match"
-    find = _known("strategy", name, STRATEGIES)
-    select = _known("after_match", after_match, AFTER_MATCH)
-    keys = _agreed("partition_by", query.partition_by, _names(partition_by)) or ()
+    name = agreed("strategy", query.strategy, strategy) or "skip_till_next_match"
+    find = known("strategy", name, STRATEGIES)
+    select = known("after_match", after_match, AFTER_MATCH)
+    keys = agreed("partition_by", query.partition_by, names(partition_by)) or ()
     pattern = pattern_of(query, schema_of(events, functions or {}), type_column)
-    parts = streams(events, timestamp, keys, _names(order_by))
+    parts = streams(events, timestamp, keys, names(order_by))
     length = window_length(query.within, events.schema.field(timestamp).type, time_unit)
     matched = []
     for stream in parts:
@@ -140,25 +139,3 @@ def _bindings(pattern: Pattern, match: Mapping[str, tuple[int, ...]]) -> Binding
 
 def _rows(pattern: Pattern, stream: Stream, bindings: Bindings) -> Match:
     return {name: tuple(stream.numbers[position] for position in bound) for name, bound in zip(pattern.variables, bindings, strict=True)}
-
-
-# Options ---------------------------------------------------------------------------------
-
-
-def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:
-    if names is None:
-        return ()
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
-def _agreed(clause: str, written: T | None, given: T | None) -> T | None:
-    """What the text and the keyword say; they must not contradict."""
-    if written and given and written != given:
-        raise PatternError(f"the query says {clause} {written!r}, the call {given!r}")
-    return written or given
-
-
-def _known(clause: str, name: str, known: Mapping[str, T]) -> T:
-    if name not in known:
-        raise PatternError(f"{clause} is one of {', '.join(known)}, not {name!r}")
-    return known[name]
