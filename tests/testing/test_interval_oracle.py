@@ -60,6 +60,12 @@ def test_prefix_groups_of_table_2(group, starts, further):
     assert tuple(detected(pattern, lanes(*ALL_PICTURES[name][:2]))[0] for name in group) == starts
 
 
+@pytest.mark.parametrize("group", [group for group, _ in GROUPS])
+def test_a_prefix_group_decides_none_but_its_own_relations(group):
+    pattern = "; ".join(f"A {name} B" for name in group)
+    assert {name for name in RELATIONS if detected(pattern, lanes(*ALL_PICTURES[name][:2]))} == set(group)
+
+
 @pytest.mark.parametrize("group", [group for group, _ in GROUPS if len(group) == 3])
 def test_a_part_of_a_prefix_group_decides_nothing(group):
     for missing in group:
@@ -214,8 +220,10 @@ def test_null_is_not_satisfied():
 
 
 def test_a_run_without_extent_is_no_situation():
-    events = lanes("#.....", "...#..", ts=[0, 0, 1, 2, 3, 4])
+    events = lanes("#.....", "..#...", "....#.", ts=[0, 0, 1, 2, 3, 4])
     assert found("A before B", events) == detected("A before B", events) == []
+    assert found("B before C", events, "A AS a, B AS b, C AS c") == detected("B before C", events, "A AS a, B AS b, C AS c") == []
+    assert len(found("B before C", events, "B AS b, C AS c")) == 1
 
 
 def test_a_run_may_end_at_the_time_of_its_last_event():
