@@ -65,7 +65,7 @@ def compiler_version() -> str:
 def peer_matches(workload: Workload, events: pa.Table, streams: int, *, rows: bool, factor: int = 1) -> PeerMatches:
     """The matches of `workload` in `events` as its C++ loop finds them, on one thread."""
     function, pairs = FUNCTIONS[workload.name]
-    library = _library()
+    library = loops()
     codes, arguments = _events(workload, events, streams)
     labels = _label_of_type(function, codes)
     window = ctypes.c_int64(window_ticks(workload, streams, factor))
@@ -79,7 +79,8 @@ def peer_matches(workload: Workload, events: pa.Table, streams: int, *, rows: bo
 
 
 @cache
-def _library() -> ctypes.CDLL:
+def loops() -> ctypes.CDLL:
+    """The compiled loops, with the types of those that a workload names and of what reads their matches."""
     library = ctypes.CDLL(str(_compiled()))
     for function in LABELS:
         getattr(library, function).restype = ctypes.c_void_p
@@ -105,31 +106,31 @@ def _compiled() -> Path:
 
 def _events(workload: Workload, events: pa.Table, streams: int) -> tuple[list[str], _Events]:
     """The names of the type codes, and the addresses of the columns' buffers."""
-    key = _chunk(events, workload.key) if workload.key is not None else None
+    key = chunk(events, workload.key) if workload.key is not None else None
     codes = key.indices if isinstance(key, pa.DictionaryArray) else key
-    kind = _chunk(events, "type")
+    kind = chunk(events, "type")
     arguments = _Events(
-        ts=_address(_chunk(events, "ts")),
-        key=None if codes is None else _address(codes),
-        value=_address(_chunk(events, workload.value)),
+        ts=address(chunk(events, "ts")),
+        key=None if codes is None else address(codes),
+        value=address(chunk(events, workload.value)),
         rows=events.num_rows,
         streams=streams,
     )
     if isinstance(kind, pa.DictionaryArray):
-        arguments.type = _address(kind.indices)
+        arguments.type = address(kind.indices)
         return kind.dictionary.to_pylist(), arguments
     arguments.text_offsets, arguments.text = (buffer.address for buffer in kind.buffers()[1:])
     return [], arguments
 
 
-def _chunk(events: pa.Table, name: str) -> pa.Array:
+def chunk(events: pa.Table, name: str) -> pa.Array:
     column = events[name]
     if column.num_chunks != 1 or column.null_count or column.chunk(0).offset:
         raise ValueError(f"column {name} is not one whole chunk without NULLs")
     return column.chunk(0)
 
 
-def _address(array: pa.Array) -> int:
+def address(array: pa.Array) -> int:
     buffer: pa.Buffer = array.buffers()[1]
     return int(buffer.address)
 
@@ -140,7 +141,7 @@ def _label_of_type(function: str, codes: list[str]) -> np.ndarray:
 
 
 def _rows(library: ctypes.CDLL, found: int, function: str) -> pa.Table:
-    vectors = iter([_vector(library, found, column) for column in range(library.matches_columns(found))])
+    vectors = iter([vector(library, found, column) for column in range(library.matches_columns(found))])
     return pa.table(
         {
             name: pa.LargeListArray.from_arrays(next(vectors), next(vectors)) if quantified else next(vectors)
@@ -149,7 +150,7 @@ def _rows(library: ctypes.CDLL, found: int, function: str) -> pa.Table:
     )
 
 
-def _vector(library: ctypes.CDLL, found: int, column: int) -> pa.Array:
+def vector(library: ctypes.CDLL, found: int, column: int) -> pa.Array:
     size = library.matches_size(found, column)
     if size == 0:
         return pa.array([], pa.int64())
