@@ -22,21 +22,8 @@ from gpu_cep_kernels.buffer_counts import mark_ends
 from gpu_cep_kernels.buffer_paths import Walk, deeper, enumerate_paths, new_walk
 from gpu_cep_kernels.match_buffer import LINKED, MatchBuffer, MatchEnds, new_buffer, new_ends
 from gpu_cep_kernels.merged_runs import FLOATS, INTS, VECTORS, MergedRuns, ReadTable, new_runs
-from gpu_cep_kernels.nfab import (
-    ACTIVE,
-    CUTS,
-    ENDS,
-    EVENT,
-    FAULT,
-    FIRST,
-    FREE,
-    LINKS,
-    NODES,
-    OFFERED,
-    PASS_STATE,
-    Pass,
-    grow_runs,
-)
+from gpu_cep_kernels.nfab import grow_runs
+from gpu_cep_kernels.pass_runs import ACTIVE, CUTS, ENDS, EVENT, FAULT, FIRST, FREE, LINKS, NODES, OFFERED, PASS_STATE, Pass
 from gpu_cep_kernels.tables import (
     CANDIDATE,
     ERROR_CONDITION,

@@ -15,15 +15,32 @@ on, since it is a match only if it is not; what extends it is none.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from gpu_cep_kernels.conditions import conditions_hold, conditions_hold_apart
 from gpu_cep_kernels.jit import rule, sequential
-from gpu_cep_kernels.match_buffer import MatchBuffer, MatchEnds, add_node, add_sibling, begin_path, follow, share_node
-from gpu_cep_kernels.merged_runs import MergedRuns, ReadTable, enter, found, leave, write_signature
+from gpu_cep_kernels.match_buffer import add_sibling, share_node
+from gpu_cep_kernels.merged_runs import ReadTable, enter, found, leave, write_signature
 from gpu_cep_kernels.overlap import is_ruled_out_by
-from gpu_cep_kernels.rules import UNBOUNDED, following
-from gpu_cep_kernels.running import accumulate
+from gpu_cep_kernels.pass_runs import (
+    ACTIVE,
+    ADDED,
+    CUTS,
+    ENDS,
+    EVENT,
+    FAULT,
+    FIRST,
+    FREE,
+    LAST,
+    LINKS,
+    NODES,
+    OFFERED,
+    STREAM_END,
+    Pass,
+    begin_runs,
+    extend_run,
+    release_run,
+)
+from gpu_cep_kernels.rules import UNBOUNDED
 from gpu_cep_kernels.tables import (
     ANY,
     CONTIGUOUS,
@@ -33,30 +50,11 @@ from gpu_cep_kernels.tables import (
     STEPS_SPENT,
     Conditions,
     EventTable,
-    Ints,
     PatternTable,
-    Run,
 )
 
 # Why the pass stopped, beside what all enumerations stop for.
 NO_ROOM = 100
-
-
-# Places in the state of a pass: the event that is next, where its stream ends; how many nodes, links, ends, active, free and added runs
-# there are; how often an event was offered to a run; a start of the run in which a condition overflowed; and whether completed runs rule
-# others out, with the first and the last event of the one that began last.
-EVENT, STREAM_END, NODES, LINKS, ENDS, ACTIVE, FREE, ADDED, OFFERED, FAULT, CUTS, FIRST, LAST = range(13)
-PASS_STATE = 13
-
-
-class Pass(NamedTuple):
-    """What a pass writes; `run` is a run as conditions read it, with the buffer's nodes in the place of a path's."""
-
-    run: Run
-    buffer: MatchBuffer
-    runs: MergedRuns
-    ends: MatchEnds
-    state: Ints
 
 
 @rule
@@ -84,135 +82,6 @@ def _is_ruled_out(start: int, event: int, state: Any) -> bool:
 
 
 @rule
-def _load(r: int, work: Any) -> None:
-    """Let ``work.run`` be run r."""
-    runs, run = work.runs, work.run
-    for v in range(run.bound.size):
-        run.bound[v] = runs.bound[r, v]
-        run.first[v] = runs.first[r, v]
-        run.last[v] = runs.last[r, v]
-
-
-@rule
-def _clear(run: Any) -> None:
-    """Let `run` have nothing bound."""
-    for v in range(run.bound.size):
-        run.bound[v] = 0
-        run.first[v] = run.last[v] = -1
-
-
-@rule
-def _bind(r: int, v: int, event: int, pattern: Any, conditions: Any, work: Any) -> int:
-    """Add a node that binds `event` to v in run r; returns it."""
-    runs, n = work.runs, work.state[NODES]
-    work.state[NODES] = n + 1
-    before = runs.last[r, v]
-    add_node(n, event, v, before, work.buffer)
-    accumulate(v, before, n, conditions.base + event, conditions.aggregates, conditions.bank, work.run.aggregates)
-    bound = runs.bound[r, v] + 1
-    runs.bound[r, v] = bound
-    runs.last[r, v] = n
-    if bound == 1:
-        runs.first[r, v] = n
-    for u in range(pattern.order.size):
-        if bound == 1 and pattern.precedes[u, v]:
-            runs.blockers[r, u] += 1
-        if bound == pattern.minimum[v] and pattern.precedes[v, u]:
-            runs.blockers[r, u] -= 1
-    runs.unsatisfied[r] -= 1 if bound == pattern.minimum[v] else 0
-    runs.head[r] = n
-    return int(n)
-
-
-@rule
-def _new_run(source: int, pattern: Any, work: Any) -> int:
-    """A run of its own that binds what run `source` does (−1: nothing)."""
-    runs, state = work.runs, work.state
-    state[FREE] -= 1
-    r = runs.free[state[FREE]]
-    for v in range(pattern.order.size):
-        runs.bound[r, v] = runs.bound[source, v] if source >= 0 else 0
-        runs.first[r, v] = runs.first[source, v] if source >= 0 else -1
-        runs.last[r, v] = runs.last[source, v] if source >= 0 else -1
-        runs.blockers[r, v] = runs.blockers[source, v] if source >= 0 else 0
-    if source < 0:
-        for u in range(pattern.order.size):
-            for v in range(pattern.order.size):
-                runs.blockers[r, v] += pattern.precedes[u, v]
-    runs.unsatisfied[r] = runs.unsatisfied[source] if source >= 0 else pattern.order.size
-    # runs that the current event adds stand behind the active ones
-    runs.active[state[ACTIVE] + state[ADDED]] = r
-    state[ADDED] += 1
-    return int(r)
-
-
-@rule
-def _release(r: int, work: Any) -> None:
-    """Let r be the number of no run."""
-    work.runs.free[work.state[FREE]] = r
-    work.state[FREE] += 1
-
-
-@rule
-def _extend(source: int, v: int, event: int, pattern: Any, conditions: Any, work: Any) -> None:
-    """Add the run that run `source` becomes by binding `event` to v; −1: the match begins."""
-    r = _new_run(source, pattern, work)
-    n = _bind(r, v, event, pattern, conditions, work)
-    if source < 0:
-        begin_path(n, work.buffer)
-    else:
-        follow(n, work.runs.head[source], work.state[LINKS], work.buffer)
-        work.state[LINKS] += 1
-
-
-@rule
-def _in_order(r: int, v: int, event: int, after: Any, pattern: Any, work: Any) -> bool:
-    """Whether `event` is later than all events of the variables that precede v."""
-    run, runs = work.run, work.runs
-    true = True
-    if after.size > 0:
-        for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
-            true = true and event >= following(after, run.event[runs.last[r, pattern.direct[k]]])
-    return true
-
-
-@rule
-def _extend_run(r: int, event: int, events: Any, pattern: Any, conditions: Any, work: Any) -> int:
-    """ext(g, e): add the runs that run r becomes by binding `event`; returns how many."""
-    run, runs = work.run, work.runs
-    found = 0
-    loaded = False
-    for v in range(pattern.order.size):
-        fits = runs.blockers[r, v] == 0 and runs.bound[r, v] < pattern.maximum[v] and events.occurrence[v, event] == event
-        if fits and _in_order(r, v, event, events.after, pattern, work):
-            if not loaded:
-                _load(r, work)
-                loaded = True
-            if conditions_hold(v, event, pattern, conditions, run):
-                _extend(r, v, event, pattern, conditions, work)
-                found += 1
-    return found
-
-
-@rule
-def _begin(event: int, events: Any, pattern: Any, conditions: Any, work: Any) -> None:
-    """Add the runs that begin with `event`."""
-    run = work.run
-    cleared = False
-    for v in range(pattern.order.size):
-        fits = events.occurrence[v, event] == event
-        for u in range(pattern.order.size):
-            fits = fits and not pattern.precedes[u, v]
-        if fits and conditions.table.alone[v]:
-            if not cleared:
-                _clear(run)
-                cleared = True
-            fits = conditions_hold_apart(v, event, pattern, conditions, run)
-        if fits:
-            _extend(-1, v, event, pattern, conditions, work)
-
-
-@rule
 def _is_final(r: int, strategy: int, pattern: Any, runs: Any) -> bool:
     """Whether run r is complete, and its paths matches whatever follows."""
     final = runs.unsatisfied[r] == 0
@@ -230,7 +99,7 @@ def _merge_added(event: int, strategy: int, after: Any, pattern: Any, conditions
     for k in range(begin, begin + added):
         r = runs.active[k]
         if _is_ruled_out(work.buffer.latest[runs.head[r]], event, state):
-            _release(r, work)
+            release_run(r, work)
         else:
             _merge(r, event, strategy, after, pattern, conditions, reads, work)
 
@@ -255,7 +124,7 @@ def _merge(r: int, event: int, strategy: int, after: Any, pattern: Any, conditio
     if _is_final(r, strategy, pattern, runs):
         _complete(work.buffer.latest[n], event, state)
     if q >= 0:
-        _release(r, work)
+        release_run(r, work)
 
 
 @rule
@@ -286,7 +155,7 @@ def _remove(k: int, work: Any) -> None:
     runs = work.runs
     r = runs.active[k]
     leave(r, runs)
-    _release(r, work)
+    release_run(r, work)
     runs.active[k] = -1
 
 
@@ -342,7 +211,7 @@ def _advance_runs(event: int, window: int, strategy: int, events: Any, pattern: 
             _remove(k, work)
         elif awaited == event:
             state[OFFERED] += 1
-            extended = _extend_run(r, event, events, pattern, conditions, work) > 0
+            extended = extend_run(r, event, events, pattern, conditions, work) > 0
             _note_fault(buffer.reach[head], work)
             if strategy == CONTIGUOUS and not extended:
                 _end_run(k, strategy, work)
@@ -413,7 +282,7 @@ def grow_runs(
             earliest[event] = max(window, state[FIRST] + 1) if state[CUTS] != 0 else window
             _advance_runs(event, window, strategy, events, pattern, conditions, work)
             if starting[event]:
-                _begin(event, events, pattern, conditions, work)
+                begin_runs(event, events, pattern, conditions, work)
                 _note_fault(event, work)
             _merge_added(event, strategy, events.after, pattern, conditions, reads, work)
             event = _next_event(event + 1, end, events.occurrence)

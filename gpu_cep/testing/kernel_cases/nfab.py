@@ -26,7 +26,8 @@ from gpu_cep_kernels.buffer_counts import count_buffer, mark_ends, merge_cells, 
 from gpu_cep_kernels.buffer_paths import enumerate_paths, new_walk
 from gpu_cep_kernels.match_buffer import mark_used_nodes, new_buffer, new_ends
 from gpu_cep_kernels.merged_runs import FLOATS, INTS, ReadTable, new_runs
-from gpu_cep_kernels.nfab import CUTS, ENDS, FAULT, FIRST, FREE, NODES, PASS_STATE, Pass, grow_runs
+from gpu_cep_kernels.nfab import grow_runs
+from gpu_cep_kernels.pass_runs import CUTS, ENDS, FAULT, FIRST, FREE, NODES, PASS_STATE, Pass
 from gpu_cep_kernels.tables import (
     ANY,
     BY_FLOATS,
