@@ -16,7 +16,7 @@ from gpu_cep.engine.graph import NONE, Graph, moments
 from gpu_cep.engine.matches import Matches
 from gpu_cep.engine.paths import PathGraph, count_paths, each_path
 from gpu_cep.engine.results import result_schema
-from gpu_cep.engine.returns import BoundEvents
+from gpu_cep.engine.returns import MatchedEvents
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.errors import EventError
 from gpu_cep.plan.plan import Plan
@@ -48,7 +48,7 @@ def node_table(plan: Plan, columns: EventColumns, ordered: OrderedEvents, carrie
         pa.array(graph.latest),
         pa.array(graph.earliest, mask=graph.earliest == NONE),
         rows,
-        BoundEvents(columns, ordered.rows, _NO_MATCHES).structs(rows, carried, None),
+        MatchedEvents(columns, ordered.rows, _NO_MATCHES).structs(rows, carried, None),
     ]
     return pa.Table.from_arrays(arrays, schema=result_schema(plan, columns.table.schema))
 

@@ -90,6 +90,34 @@ def overlapping(labels: Words) -> bool:
     return any(labels_overlap(word) for word in labels) or words_overlap(labels)
 
 
+@dataclass(frozen=True, slots=True)
+class Labeller:
+    """Says of events which variables' properties they satisfy: the words of labels, and what clears bits of each."""
+
+    words: list[Word]
+    steps: list[list[Step]]
+
+    def fill(self, low: int, high: int, labels: Words) -> None:
+        """The labels of the events [low, high), as [word, event]; best so many at a time as a cache holds."""
+        for word, own, steps in zip(self.words, labels, self.steps, strict=True):
+            own[:] = word.all()
+            for step in steps:
+                step(low, high, own)
+
+
+def labeller(plan: Plan, columns: EventColumns) -> Labeller:
+    """What labels the events of `columns`, in any number of threads.
+
+    Raises
+    ------
+    EventError
+        There are more rows than their numbers have bits for.
+    """
+    check_rows(columns)
+    words = words_for(len(plan.query.variables))
+    return Labeller(words, [_word_steps(plan, columns, word) for word in words])
+
+
 def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEvents:
     """Evaluate all properties in one pass over the columns, block by block.
 
@@ -97,10 +125,8 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
     Theorem 5.1); with ``partition`` those whose derived key is NULL or NaN,
     as it equals no other.
     """
-    check_rows(columns)
-    words = words_for(len(plan.query.variables))
-    steps = [_word_steps(plan, columns, word) for word in words]
-    keeps_all = "filter" not in plan.steps
+    labels_of = labeller(plan, columns)
+    words, keeps_all = labels_of.words, "filter" not in plan.steps
 
     def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.int32], Words]:
         low, high = span
@@ -109,10 +135,7 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
         count = 0
         for start, end in blocks(low, high, BLOCK):
             block = scratch[:, : end - start]
-            for word, own, own_steps in zip(words, block, steps, strict=True):
-                own[:] = word.all()
-                for step in own_steps:
-                    step(start, end, own)
+            labels_of.fill(start, end, block)
             marks = merged_words(block)
             kept = [compact(start, marks, own, keeps_all, rows[count:], target[count:]) for own, target in zip(block, labels, strict=True)]
             count += kept[0]

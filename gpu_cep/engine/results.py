@@ -11,13 +11,13 @@ import pyarrow as pa
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.encodings import is_copied
 from gpu_cep.engine.matches import Indices, Matches
-from gpu_cep.engine.returns import BoundEvents, return_array, return_type, whole_type
+from gpu_cep.engine.returns import MatchedEvents, return_array, return_type, whole_type
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import spread
 
 MATCH_START, MATCH_END = "match_start", "match_end"
-_EVENT_COLUMNS = (("match_id", pa.int64()), ("variable", pa.string()), ("event_index", pa.int64()))
+EVENT_FIELDS = (("match_id", pa.int64()), ("variable", pa.string()), ("event_index", pa.int64()))
 _NODE_COLUMNS = (
     ("part", pa.int64()),
     ("stream", pa.int64()),
@@ -44,8 +44,11 @@ def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
-    carried = carried_columns(plan, schema)
-    fields = _SCHEMAS[plan.settings.output](plan, schema, carried)
+    return checked_schema(plan, schema, _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema)))
+
+
+def checked_schema(plan: Plan, schema: pa.Schema, fields: list[pa.Field]) -> pa.Schema:
+    """The schema of a result with these fields over events of `schema`; raises as :func:`result_schema`."""
     names = [field.name for field in fields]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -95,7 +98,7 @@ def _match_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> li
 
 
 def _event_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
-    return [pa.field(name, kind) for name, kind in _EVENT_COLUMNS] + [schema.field(name) for name in carried]
+    return [pa.field(name, kind) for name, kind in EVENT_FIELDS] + [schema.field(name) for name in carried]
 
 
 def _index_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
@@ -136,13 +139,13 @@ def match_table(
     As many columns as there are `threads` are made at a time.
     """
     schema = result_schema(plan, columns.table.schema)
-    events = BoundEvents(columns, rows, matches)
+    events = MatchedEvents(columns, rows, matches)
     carried = carried_columns(plan, columns.table.schema)
     arrays = spread(lambda column: column(), _TABLES[plan.settings.output](plan, events, streams, carried), threads)
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _match_columns(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
+def _match_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
     query, rows = plan.query, events.rows
     first, last = rows[events.matches.first], rows[events.matches.last]
     ends = [(column, first) for column in query.partition_by] + [(query.timestamp, first), (query.timestamp, last)]
@@ -153,7 +156,7 @@ def _match_columns(plan: Plan, events: BoundEvents, streams: Indices, carried: t
     return columns + [partial(events.whole, v, carried) for v in range(len(query.positives))]
 
 
-def _event_columns(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
+def _event_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
     matches = events.matches
     identifiers = np.arange(len(matches)) - np.searchsorted(streams, streams)
     sizes = matches.counts.sum(axis=1)
@@ -167,11 +170,11 @@ def _event_columns(plan: Plan, events: BoundEvents, streams: Indices, carried: t
     return columns + [partial(events.take, plan.query.schema.index(name), rows) for name in carried]
 
 
-def _index_columns(plan: Plan, events: BoundEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
+def _index_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
     return [partial(events.indices if variable.quantified else events.one, v) for v, variable in enumerate(plan.query.positives)]
 
 
-_TABLES: dict[str, Callable[[Plan, BoundEvents, Indices, tuple[str, ...]], list[ColumnOf]]] = {
+_TABLES: dict[str, Callable[[Plan, MatchedEvents, Indices, tuple[str, ...]], list[ColumnOf]]] = {
     "matches": _match_columns,
     "events": _event_columns,
     "indices": _index_columns,

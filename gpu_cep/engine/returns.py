@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Constant, Field, Operation
+from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Constant, Endpoint, Field, Operation
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
 from gpu_cep.engine.arrow import arrow_array, arrow_type
 from gpu_cep.engine.columns import Array, EventColumns, machine_values
@@ -24,26 +25,44 @@ from gpu_cep_kernels.aggregates import count_present, extreme_places, sum_floats
 from gpu_cep_kernels.tables import ColumnBank
 
 
-@dataclass
-class BoundEvents:
-    """The matches' bindings as input row numbers, variable by variable, split once (or twice, where two threads ask at the same time)."""
+class Returnable(Protocol):
+    """What RETURN is computed from: the events that the matches bind, variable by variable."""
+
+    @property
+    def columns(self) -> EventColumns: ...
+
+    def __len__(self) -> int:
+        """The number of matches."""
+
+    def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:
+        """The events bound to v, with the named columns."""
+
+    def attribute(self, v: int, column: int) -> pa.Array:
+        """A column's values at all events bound to v as one list for each match."""
+
+    def leaf(self, leaf: Leaf) -> pa.Array:
+        """The value of a field, an aggregate or an endpoint in each match."""
+
+    def codes(self, leaf: Leaf, column: int) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """A text leaf as codes of its column's dictionary, and where it is NULL."""
+
+
+class BoundEvents(ABC):
+    """Bindings as input row numbers, variable by variable."""
 
     columns: EventColumns
-    rows: Indices
-    matches: Matches
-    _bindings: dict[int, tuple[Indices, Indices]] = field(default_factory=dict)
 
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number of matches."""
+
+    @abstractmethod
     def binding(self, v: int) -> tuple[Indices, Indices]:
         """Input rows bound to v, match after match, and where each match's begin (with the end)."""
-        if v not in self._bindings:
-            events, places = self.matches.binding(v)
-            self._bindings[v] = (self.rows[events], places)
-        return self._bindings[v]
 
     def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
-        """In which matches v binds nothing, because their branch lacks it; None if in none."""
-        missing = self.matches.counts[:, v] == 0
-        return missing if missing.any() else None
+        """In which matches v binds nothing; None if in none."""
+        return None
 
     def one(self, v: int, index: int = 0) -> pa.Array:
         """The input row of one event of v in each match, NULL where v is absent: the first (`index` 0) or the last (−1)."""
@@ -79,6 +98,36 @@ class BoundEvents:
             return self.lists(v, self.structs(pa.array(self.binding(v)[0]), names, None))
         return self.structs(self.one(v), names, self.absent(v))
 
+    def attribute(self, v: int, column: int) -> pa.Array:
+        """A column's values at all events bound to v as one list for each match."""
+        return self.lists(v, self.take(column, self.binding(v)[0]))
+
+    def leaf(self, leaf: Leaf) -> pa.Array:
+        """The value of a field or an aggregate in each match."""
+        match leaf:
+            case Field(variable=v, column=column):
+                return self.take(column, self.one(v))
+            case Aggregation(function="first" | "last" as function, variable=v, column=int() as column):
+                return self.take(column, self.one(v, 0 if function == "first" else -1))
+            case Aggregation(function=function, variable=v, column=column):
+                rows, places = self.binding(v)
+                if column is None:
+                    return pa.array(np.diff(places))
+                return _AGGREGATES[function](self, column, rows, places, leaf.type)
+        raise TypeError(f"no value for {type(leaf).__name__} inside an expression")
+
+    def codes(self, leaf: Leaf, column: int) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """A text leaf as codes of its column's dictionary, and where it is NULL."""
+        values = self.columns.text_values(column)
+        if isinstance(leaf, Field):
+            missing = self.absent(leaf.variable)
+            codes, _ = self.columns.pick(column, pc.fill_null(self.one(leaf.variable), 0).to_numpy())
+            codes = codes if missing is None else np.where(missing, len(values), codes)
+        else:
+            found = _plain(self.leaf(leaf)).cast(values.type)
+            codes = pc.fill_null(pc.index_in(found, values), len(values)).to_numpy()
+        return codes, codes == len(values)
+
     def structs(self, rows: pa.Array, names: tuple[str, ...], missing: npt.NDArray[np.bool_] | None) -> pa.Array:
         """Whole events, with the named columns, as structs; NULL where they are `missing`."""
         table = self.columns.table
@@ -90,19 +139,42 @@ class BoundEvents:
         return pa.StructArray.from_arrays(picked, fields=fields, mask=None if missing is None else pa.array(missing))
 
 
-def return_array(expression: Bound, planned: ReturnProgram | None, events: BoundEvents, carried: tuple[str, ...]) -> pa.Array:
+@dataclass
+class MatchedEvents(BoundEvents):
+    """The events of matches, split by variable once (or twice, where two threads ask at a time); `rows` are those of ordered events."""
+
+    columns: EventColumns
+    rows: Indices
+    matches: Matches
+    _bindings: dict[int, tuple[Indices, Indices]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+    def binding(self, v: int) -> tuple[Indices, Indices]:
+        if v not in self._bindings:
+            events, places = self.matches.binding(v)
+            self._bindings[v] = (self.rows[events], places)
+        return self._bindings[v]
+
+    def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
+        missing = self.matches.counts[:, v] == 0
+        return missing if missing.any() else None
+
+
+def return_array(expression: Bound, planned: ReturnProgram | None, events: Returnable, carried: tuple[str, ...]) -> pa.Array:
     """The values of one RETURN item; `carried` are the columns of a whole event."""
     match expression:
         case Binding(variable=v, column=None):
             return events.whole(v, carried)
         case Binding(variable=v, column=int() as column):
-            return events.lists(v, events.take(column, events.binding(v)[0]))
-        case Field() | Aggregation():
-            return _leaf_array(expression, events)
+            return events.attribute(v, column)
+        case Field() | Aggregation() | Endpoint():
+            return events.leaf(expression)
         case Constant() | Operation() if planned is not None:
             return _computed(planned, expression.type, events)
         case Constant(value=value):
-            return pa.array([value] * len(events.matches), pa.string())
+            return pa.array([value] * len(events), pa.string())
     raise TypeError(f"no RETURN value for {type(expression).__name__}")
 
 
@@ -115,6 +187,8 @@ def return_type(expression: Bound, query: BoundQuery, schema: pa.Schema, carried
             return pa.list_(_column_type(column, expression.type, schema))
         case Field(column=column) | Aggregation(function="first" | "last" | "min" | "max", column=int() as column):
             return _column_type(column, expression.type, schema)
+        case Endpoint():
+            return schema.field(query.timestamp).type
     return arrow_type(expression.type)
 
 
@@ -126,20 +200,6 @@ def whole_type(query: BoundQuery, v: int, schema: pa.Schema, carried: tuple[str,
 
 def _column_type(column: int, data_type: DataType, schema: pa.Schema) -> pa.DataType:
     return schema.field(column).type if column < len(schema) else arrow_type(data_type)
-
-
-def _leaf_array(leaf: Leaf, events: BoundEvents) -> pa.Array:
-    match leaf:
-        case Field(variable=v, column=column):
-            return events.take(column, events.one(v))
-        case Aggregation(function="first" | "last" as function, variable=v, column=int() as column):
-            return events.take(column, events.one(v, 0 if function == "first" else -1))
-        case Aggregation(function=function, variable=v, column=column):
-            rows, places = events.binding(v)
-            if column is None:
-                return pa.array(np.diff(places))
-            return _AGGREGATES[function](events, column, rows, places, leaf.type)
-    raise TypeError(f"no value for {type(leaf).__name__} inside an expression")
 
 
 def _extreme(sign: int) -> Any:
@@ -203,17 +263,17 @@ def _sums(events: BoundEvents, column: int, rows: Indices, places: Indices) -> t
     return totals, present
 
 
-def _computed(planned: ReturnProgram, result: DataType, events: BoundEvents) -> pa.Array:
+def _computed(planned: ReturnProgram, result: DataType, events: Returnable) -> pa.Array:
     """An item that is computed: its leaves become columns of a bank with one row per match."""
     ints = [_machine_leaf(leaf, events) for leaf in planned.ints]
     floats = [_machine_leaf(leaf, events) for leaf in planned.floats]
-    length = len(events.matches)
+    length = len(events)
     bank = ColumnBank(
         stacked([values for values, _ in ints], length, np.int64),
         stacked([values for values, _ in floats], length, np.float64),
         null_words([nulls for _, nulls in ints], length),
         null_words([nulls for _, nulls in floats], length),
-        stacked_lists([centred(_leaf_array(leaf, events)) for leaf in planned.vectors], length),
+        stacked_lists([centred(events.leaf(leaf)) for leaf in planned.vectors], length),
     )
     table, _ = assemble([planned.program], tabulator(events.columns))
     values, nulls, failed = evaluate(planned.program, table, bank)
@@ -222,24 +282,11 @@ def _computed(planned: ReturnProgram, result: DataType, events: BoundEvents) -> 
     return arrow_array(values, nulls, result)
 
 
-def _machine_leaf(leaf: Leaf, events: BoundEvents) -> tuple[Array, npt.NDArray[np.bool_]]:
+def _machine_leaf(leaf: Leaf, events: Returnable) -> tuple[Array, npt.NDArray[np.bool_]]:
     if leaf.type.kind is Kind.STRING and leaf.column is not None:
-        return _text_codes(leaf, leaf.column, events)
-    array = _leaf_array(leaf, events)
+        return events.codes(leaf, leaf.column)
+    array = events.leaf(leaf)
     return machine_values(array, leaf.type.name or str(INTEGER)), array.is_null().to_numpy(zero_copy_only=False)
-
-
-def _text_codes(leaf: Leaf, column: int, events: BoundEvents) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """A text leaf as codes of its column's dictionary."""
-    values = events.columns.text_values(column)
-    if isinstance(leaf, Field):
-        missing = events.absent(leaf.variable)
-        codes, _ = events.columns.pick(column, pc.fill_null(events.one(leaf.variable), 0).to_numpy())
-        codes = codes if missing is None else np.where(missing, len(values), codes)
-    else:
-        found = _plain(_leaf_array(leaf, events)).cast(values.type)
-        codes = pc.fill_null(pc.index_in(found, values), len(values)).to_numpy()
-    return codes, codes == len(values)
 
 
 def _plain(array: pa.Array) -> pa.Array:
