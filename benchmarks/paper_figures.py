@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 import gpu_cep
-from gpu_cep.plan.settings import ALGORITHMS
+from gpu_cep.plan.settings import EVENT_ALGORITHMS
 
 # Runs a query once more, with what else `gpu_cep.match` is to be given.
 Run = Callable[..., pa.Table]
@@ -97,5 +97,5 @@ class Figure:
 
 def algorithms(first: str = "ses_automaton", without: Collection[str] = ()) -> tuple[Way, ...]:
     """Every algorithm that a query can be answered with, but for the definition itself, which is for small input."""
-    names = [name for name in ALGORITHMS if name not in ("auto", "brute_force", *without)]
+    names = [name for name in EVENT_ALGORITHMS if name not in ("auto", "brute_force", *without)]
     return tuple(Way(name, {"algorithm": name}) for name in sorted(names, key=lambda name: name != first))

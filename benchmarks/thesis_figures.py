@@ -11,7 +11,7 @@ from paper_events import NYSE_SHARES, ONCO_SHARES, SEED, copied, nyse, onco
 from paper_figures import Experiment, Figure, Panel, Point, Way, algorithms
 from permutations import PERMUTATIONS
 
-from gpu_cep.plan.settings import ALGORITHMS
+from gpu_cep.plan.settings import EVENT_ALGORITHMS
 
 UNPRUNED = Way("ses_automaton, unpruned", {"algorithm": "ses_automaton", "prune": False})
 PRUNED_WAYS = algorithms(without=("backtracking",))  # which is the SES automaton, too
@@ -32,7 +32,7 @@ ANY_VARIABLES = (1, 2, 3, 4, 5)
 GROWING_EVENTS = (100, 1_000, 10_000, 100_000, 1_000_000)
 
 # The second algorithm is ZStream's join tree in the thesis.
-SECOND = next(name for name in ("join_tree", "lazy_chain") if name in ALGORITHMS)
+SECOND = next(name for name in ("join_tree", "lazy_chain") if name in EVENT_ALGORITHMS)
 
 
 @dataclass(frozen=True, slots=True)

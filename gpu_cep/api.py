@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.bind import bind
+from gpu_cep.analysis.bind_intervals import bind_intervals
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.profile import Profile
 from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError, UnsupportedError, nearest
 from gpu_cep.lang.ast import IntervalQuery, PatternNode, Query
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.explain import Explanation
+from gpu_cep.plan.interval_explain import IntervalExplanation
+from gpu_cep.plan.interval_plan import IntervalPlan, plan_intervals
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.planner import plan
 from gpu_cep.plan.settings import Settings, check_settings, memory_bytes, pruning_steps
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     from gpu_cep.lang.builder import Buildable
 
     Pattern = str | Query | IntervalQuery | PatternNode | Buildable
+
+AnyQuery = Query | IntervalQuery
+AnyPlan = Plan | IntervalPlan
 
 __all__ = ["Profile", "as_query", "explain", "make_options", "make_plan", "match", "name_tuple", "parse"]
 
@@ -43,6 +49,8 @@ def match(
     ties: str = "strict",
     time_unit: str | None = None,
     after_match: str = "all",
+    detect: str = "final",
+    allen: str = "paper",
     engine: str = "auto",
     gpu_memory: int | str | None = None,
     algorithm: str = "auto",
@@ -93,6 +101,14 @@ def match(
         ``all``: every match; ``skip_past_last``: of each stream's matches, in
         order of completion, those that begin behind the last one taken;
         ``skip_to_next``: for each first event the match that completes first.
+    detect
+        When a match of an interval pattern is reported: ``final`` (when its
+        situations have ended), or ``early`` (as soon as what has happened
+        decides it, whether or not they ever end; ``detected_at`` says when).
+    allen
+        How `finishes` between situations is read: ``paper``: as Table 1 of
+        TPStream prints it, the left one starts first and both end together;
+        ``1983``: as Allen defined it, the other way round.
     engine
         Where phase 1 (properties, streams, order, windows) runs; what follows
         runs on the CPU, and the matches are the same. ``cpu``; ``gpu``: on a
@@ -154,32 +170,39 @@ def match(
     MatchLimitExceeded
         A bound was reached; nothing is truncated.
     """
-    from gpu_cep.engine.run import execute
+    from gpu_cep.engine.answers import answer
     from gpu_cep.engine.tables import read_events
 
     _check_threads(threads)
     settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen)
     _check_engine(settings)
     hand_over = _result_form(result, output)
     table = read_events(events)
     planned = make_plan(pattern, table.schema, options, settings)
     if planned.algorithm == "brute_force":
-        from gpu_cep.engine.brute_force import enumerate_by_definition
-
-        return hand_over(enumerate_by_definition(planned, as_query(pattern), options, table))
-    return hand_over(execute(planned, table, threads=threads, profile=profile))
+        return hand_over(_by_definition(planned, as_query(pattern), options, table))
+    return hand_over(answer(planned, table, threads=threads, profile=profile))
 
 
-def as_query(pattern: Pattern) -> Query:
+def _by_definition(planned: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:
+    """The result by brute force."""
+    from gpu_cep.engine.brute_force import enumerate_by_definition
+    from gpu_cep.engine.interval_brute_force import enumerate_situations
+
+    if isinstance(planned, IntervalPlan) and isinstance(query, IntervalQuery):
+        return enumerate_situations(planned, query, options, table)
+    assert isinstance(planned, Plan), "a plan is of its query's kind"
+    assert isinstance(query, Query), "a plan is of its query's kind"
+    return enumerate_by_definition(planned, query, options, table)
+
+
+def as_query(pattern: Pattern) -> AnyQuery:
     """The syntax tree of a query, in whichever form it is given; a pattern alone is a whole query."""
     query = parse(pattern) if isinstance(pattern, str) else pattern
-    if isinstance(query, Query):
+    if isinstance(query, Query | IntervalQuery):
         return query
-    if isinstance(query, IntervalQuery):
-        message = "interval patterns (DEFINE … PATTERN A before B) cannot be run yet; event patterns (PATTERN SEQ(a, b)) can"
-        raise UnsupportedError([Diagnostic(message, query.situations[0].span)], pattern if isinstance(pattern, str) else None)
     if isinstance(pattern, PatternNode):
         return Query(pattern)
     from gpu_cep.lang.builder import Buildable, query_of
@@ -189,16 +212,20 @@ def as_query(pattern: Pattern) -> Query:
     return query_of(pattern)
 
 
-def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> Plan:
+def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> AnyPlan:
     """The plan of a query over events of `schema`; all faults of query and settings are raised here, before any event is read."""
-    from gpu_cep.engine.results import result_schema
+    from gpu_cep.engine.answers import answer_schema
     from gpu_cep.engine.tables import schema_of
 
     text = pattern if isinstance(pattern, str) else None
     query = as_query(pattern)
     _check_names(schema.names)
-    planned = plan(bind(query, schema_of(schema), options, text), settings)
-    result_schema(planned, schema)
+    planned: AnyPlan
+    if isinstance(query, IntervalQuery):
+        planned = plan_intervals(bind_intervals(query, schema_of(schema), options, text), settings, text)
+    else:
+        planned = plan(bind(query, schema_of(schema), options, text), settings)
+    answer_schema(planned, schema)
     return planned
 
 
@@ -214,6 +241,8 @@ def explain(
     ties: str = "strict",
     time_unit: str | None = None,
     after_match: str = "all",
+    detect: str = "final",
+    allen: str = "paper",
     engine: str = "auto",
     gpu_memory: int | str | None = None,
     algorithm: str = "auto",
@@ -223,7 +252,7 @@ def explain(
     functions: Functions = None,
     threads: int | None = None,
     run: bool = False,
-) -> Explanation:
+) -> Explanation | IntervalExplanation:
     """How a query will be answered, as an object that prints itself; the keywords are those of :func:`match`.
 
     Without `events` (a table, or a schema's table without rows) there is no
@@ -240,16 +269,38 @@ def explain(
     query = as_query(pattern)
     _check_threads(threads)
     settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen)
     if events is None and run:
         raise PatternError("a query runs over events; give explain() some, or leave run out")
     if events is None:
-        return Explanation(query, None)
-    from gpu_cep.engine.choice import bytes_per_event, choose_engine
-    from gpu_cep.engine.tables import is_resident, read_events
+        return IntervalExplanation(query, None) if isinstance(query, IntervalQuery) else Explanation(query, None)
+    from gpu_cep.engine.tables import read_events
 
     table = read_events(events)
     planned = make_plan(pattern, table.schema, options, settings)
+    if run and planned.algorithm == "brute_force":
+        raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
+    if isinstance(planned, IntervalPlan):
+        assert isinstance(query, IntervalQuery), "a plan is of its query's kind"
+        return _explained_intervals(query, planned, table, threads, run=run)
+    assert isinstance(query, Query), "a plan is of its query's kind"
+    return _explained(query, planned, table, threads, run=run)
+
+
+def _explained_intervals(query: IntervalQuery, planned: IntervalPlan, table: Any, threads: int | None, *, run: bool) -> IntervalExplanation:
+    from gpu_cep.engine.intervals import execute_intervals
+
+    if not run:
+        return IntervalExplanation(query, planned)
+    profile = Profile()
+    execute_intervals(planned, table, threads=threads, profile=profile)
+    return IntervalExplanation(query, planned, dict(profile.counts), tuple(profile.joins.values()))
+
+
+def _explained(query: Query, planned: Plan, table: Any, threads: int | None, *, run: bool) -> Explanation:
+    from gpu_cep.engine.choice import bytes_per_event, choose_engine
+    from gpu_cep.engine.tables import is_resident
+
     choice = choose_engine(planned, table.num_rows, bytes_per_event(planned), threads, resident=is_resident(table))
     explanation = Explanation(query, planned, None if choice.device is None else choice.device.name, choice.reason)
     return replace(explanation, **_run_of(planned, table, threads)) if run else explanation
@@ -257,11 +308,8 @@ def explain(
 
 def _run_of(planned: Plan, table: pa.Table, threads: int | None) -> dict[str, Any]:
     """What a run tells of itself, as an explanation has it."""
-    from gpu_cep.engine.profile import Profile
     from gpu_cep.engine.run import execute
 
-    if planned.algorithm == "brute_force":
-        raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
     profile = Profile()
     execute(planned, table, threads=threads, profile=profile)
     return {"counts": dict(profile.counts), "answers": tuple(profile.answers)}
@@ -344,11 +392,13 @@ def make_options(
     ties: str,
     time_unit: str | None,
     functions: Functions = None,
+    detect: str = "final",
+    allen: str = "paper",
 ) -> Options:
     """The keywords of a call as options, a single name as a tuple of one."""
     from gpu_cep.engine.functions import result_type, scalar_functions
 
-    required = {"timestamp": timestamp, "type_column": type_column, "ties": ties}
+    required = {"timestamp": timestamp, "type_column": type_column, "ties": ties, "detect": detect, "allen": allen}
     optional = {"strategy": strategy, "time_unit": time_unit}
     _check_texts(required | {argument: value for argument, value in optional.items() if value is not None})
     return Options(
@@ -359,6 +409,8 @@ def make_options(
         strategy=strategy,
         ties=ties,
         time_unit=time_unit,
+        allen=allen,
+        detect=detect,
         functions=scalar_functions(functions),
         result_type=result_type,
     )

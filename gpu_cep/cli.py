@@ -17,6 +17,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from gpu_cep import api
+from gpu_cep.analysis.bind_intervals import ALLEN, DETECT
 from gpu_cep.errors import CepError, DiagnosedError, EventError
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import AFTER_MATCH, ALGORITHMS, ENGINES, OUTPUTS
@@ -27,7 +28,7 @@ OTHER_FAULT = 1
 
 OPTIONS = (
     *("timestamp", "partition_by", "order_by", "type_column", "time_unit"),
-    *("strategy", "ties", "after_match", "engine", "gpu_memory", "algorithm"),
+    *("strategy", "ties", "after_match", "detect", "allen", "engine", "gpu_memory", "algorithm"),
 )
 MATCH_OPTIONS = (*OPTIONS, "output", "max_matches")
 
@@ -87,6 +88,8 @@ def _add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--strategy", choices=STRATEGIES, help="the event selection strategy")
     command.add_argument("--ties", choices=("strict", "position"), help="whether events of equal time are ordered")
     command.add_argument("--after-match", choices=AFTER_MATCH, help="which of the matches are kept (default: all)")
+    command.add_argument("--detect", choices=DETECT, help="when matches of situations are reported (default: final)")
+    command.add_argument("--allen", choices=ALLEN, help="how 'finishes' is read: as TPStream prints it (default), or as Allen did in 1983")
     command.add_argument("--engine", choices=ENGINES, help="where phase 1 runs (default: auto)")
     command.add_argument("--algorithm", choices=ALGORITHMS, help="how matches are found (default: auto)")
     command.add_argument("--gpu-memory", metavar="SIZE", help="how much of a GPU's memory to use: bytes, or 8GB, 512MiB, …")

@@ -51,6 +51,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     order_by = key_columns(options.order_by, "order_by", scope)
     strategy = _strategy(query, options, scope)
     _check_ties(options.ties, faults)
+    _check_intervals(options, faults)
     conditions = (*event_types(found, options.type_column, scope), *bind_where(query.where, scope))
     disjuncts = tuple(with_conditions(branch, conditions, scope) for branch in branches(query.pattern, scope.variables, faults))
     keys = derived_keys(disjuncts, partition_by, scope)
@@ -111,6 +112,14 @@ def _check_strategy_variables(query: Query, strategy: str, scope: Scope) -> None
     if listed and missing and len(known) == len(listed):
         construct = f"{strategy}({', '.join(listed)}) without {', '.join(missing)}"
         scope.faults.refuse(construct, "a strategy holds for all variables of the pattern", query.span)
+
+
+def _check_intervals(options: Options, faults: Faults) -> None:
+    """Refuse what is said of situations, which event patterns have none of."""
+    for name, plain in (("allen", "paper"), ("detect", "final")):
+        value = getattr(options, name)
+        if value != plain:
+            faults.error(f"{name}={value!r} is for interval patterns (DEFINE … PATTERN A before B)")
 
 
 def _check_ties(ties: str, faults: Faults) -> None:

@@ -45,6 +45,9 @@ DETECTED_AT = "detected_at"
 ALLEN = ("paper", "1983")
 _OF_1983 = {"finishes": "finished-by", "finished-by": "finishes"}
 
+# When a match is reported: when its situations have ended, or as soon as all is decided that relates them (section 5.3).
+DETECT = ("final", "early")
+
 _EVENT_ALONE = "DEFINE reads attributes of the current event, as attribute or alias.attribute"
 
 
@@ -85,7 +88,8 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
     window = _window(query, timestamp, options, scope)
     faults.raise_any(text)
     assert timestamp is not None, "an unknown timestamp is a fault"
-    return BoundIntervals(schema, tuple(scope.computed), situations, constraints, returns, window, timestamp, partition_by, order_by)
+    early = options.detect == "early"
+    return BoundIntervals(schema, tuple(scope.computed), situations, constraints, returns, window, timestamp, partition_by, order_by, early)
 
 
 def _check_names(query: IntervalQuery, faults: Faults) -> None:
@@ -100,6 +104,10 @@ def _check_names(query: IntervalQuery, faults: Faults) -> None:
 def _check_options(options: Options, faults: Faults) -> None:
     if options.allen not in ALLEN:
         faults.unknown("value of allen", options.allen, ALLEN)
+    if options.detect not in DETECT:
+        faults.unknown("value of detect", options.detect, DETECT)
+    if options.ties != "strict":
+        faults.error(f"ties={options.ties!r} is for event patterns: situations begin and end in the order of their stream")
     if options.strategy is not None:
         faults.error(f"strategy={options.strategy!r} is for event patterns: a situation is a longest run of events")
 
@@ -122,7 +130,8 @@ def _condition(situation: Situation, query: IntervalQuery, scope: Scope) -> Boun
 def _of_event(node: Expression, situation: str, qualifiers: Sequence[str], scope: Scope) -> Expression:
     """The same, with each attribute written as one of the situation's events."""
     match node:
-        case Reference(variable=None, attribute=str(attribute)):
+        case Reference(variable=None, attribute=str(attribute)) | Reference(variable=str(attribute), attribute=None, index=None):
+            # a bare name is an attribute here, whether or not a situation is called the same
             return Reference(situation, attribute, span=node.span)
         case Reference(variable=str(qualifier), attribute=str(attribute), index=None) if qualifier in qualifiers:
             return Reference(situation, attribute, span=node.span)

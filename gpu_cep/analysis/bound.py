@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from gpu_cep.analysis.types import DataType, Schema
 from gpu_cep.lang.ast import Span
@@ -119,6 +119,7 @@ class Endpoint:
     function: str
     variable: int
     type: DataType
+    column: ClassVar[None] = None
 
 
 Bound = Constant | Field | Operation | Aggregation | Binding | Endpoint

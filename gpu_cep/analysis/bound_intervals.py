@@ -45,7 +45,11 @@ class BoundConstraint:
 
 @dataclass(frozen=True, slots=True)
 class BoundIntervals:
-    """A query over situations, bound to a schema; columns are numbers, and `window` is None without WITHIN."""
+    """A query over situations, bound to a schema; columns are numbers, and `window` is None without WITHIN.
+
+    `early` says whether matches are reported as soon as all is decided
+    (section 5.3), or when their situations have ended.
+    """
 
     schema: Schema
     computed: tuple[Computed, ...]
@@ -56,3 +60,4 @@ class BoundIntervals:
     timestamp: int
     partition_by: tuple[int, ...]
     order_by: tuple[int, ...]
+    early: bool = False

@@ -22,7 +22,8 @@ class Options:
 
     `partition_by` and `strategy` are None where the caller leaves them to the
     text. `time_unit` is the length of one tick of a bare number timestamp.
-    `allen` says how `finishes` is read: ``paper`` or ``1983``.
+    `allen` says how `finishes` is read: ``paper`` or ``1983``; `detect` when
+    matches of situations are reported: ``final`` or ``early``.
     `functions` are those that the caller brings; `result_type` says what one
     gives for arguments of these types, or raises TypeError with the reason
     why it cannot be compiled for them.
@@ -36,5 +37,6 @@ class Options:
     ties: str = "strict"
     time_unit: str | None = None
     allen: str = "paper"
+    detect: str = "final"
     functions: tuple[ScalarFunction, ...] = ()
     result_type: ResultType = no_result

@@ -41,7 +41,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
         query, table,
         timestamp=options.timestamp, partition_by=options.partition_by, order_by=options.order_by, type_column=options.type_column,
         strategy=options.strategy, ties=options.ties, time_unit=options.time_unit, after_match=plan.settings.after_match,
-        functions=_scalars(plan, options.functions),
+        functions=scalars(plan, options.functions),
     )  # fmt: skip
     limit = plan.settings.max_matches
     if limit is not None and len(found) > limit:
@@ -60,7 +60,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
     return count_table(plan, columns, rows[matches.first[borders]], np.diff(borders, append=len(streams)))
 
 
-def _scalars(plan: Plan, functions: Iterable[ScalarFunction]) -> dict[str, Scalar]:
+def scalars(plan: Plan, functions: Iterable[ScalarFunction]) -> dict[str, Scalar]:
     """The functions that conditions call, as the oracle takes them."""
     conditions = [condition.expression for condition in plan.query.conditions]
     expressions = [each.expression for each in plan.query.computed if isinstance(each, ComputedExpression)]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
 from gpu_cep.plan.costs import Answer
+from gpu_cep.plan.interval_explain import Joined
 
 
 @dataclass
@@ -22,12 +23,14 @@ class Profile:
     variable; on the CPU in place of windows), where joins ran ``pairs`` (of
     rows, whose relation was tested), ``matches``, ``steps`` (those that
     ``max_steps`` bounds). `seconds` are summed over threads; `answers` say by
-    which algorithm each batch was answered, and why.
+    which algorithm each batch was answered, and why; `joins` in which orders
+    situations were joined.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list, repr=False)
+    joins: dict[tuple[int, ...], Joined] = field(default_factory=dict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def add(self, name: str, count: int) -> None:
@@ -50,6 +53,12 @@ class Profile:
         """Add how a batch was answered."""
         with self._lock:
             self.answers.append(answer)
+
+    def joined(self, order: tuple[int, ...], rows: Sequence[int]) -> None:
+        """Add a chunk of situations that was joined in an order of their names, with the configurations after each step."""
+        with self._lock:
+            before = self.joins.get(order, Joined(order, 0, (0,) * len(order)))
+            self.joins[order] = Joined(order, before.chunks + 1, tuple(map(sum, zip(before.rows, rows, strict=True))))
 
     def merge(self, other: Profile) -> None:
         """Add all of another profile's counts, seconds and answers."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.errors import Diagnostic, UnsupportedError
-from gpu_cep.plan.settings import ALGORITHMS, PRUNING_STEPS
+from gpu_cep.plan.settings import EVENT_ALGORITHMS, PRUNING_STEPS
 
 # Each variable may nest the generators of a tree of joins a level deeper.
 _MOST_JOINED = 128
@@ -124,11 +124,12 @@ def choose_algorithms(query: BoundQuery, name: str, engine: str = "auto", *, cut
     if name == "auto":
         selecting = cut and _iterates(query)
         return tuple(algorithm for algorithm in running if algorithm.contending and algorithm.selecting >= selecting)
+    supported = ", ".join(name for name in EVENT_ALGORITHMS if name == "auto" or algorithm_named(name) in running)
+    if name not in EVENT_ALGORITHMS:
+        raise UnsupportedError([Diagnostic(f"algorithm={name!r} joins situations; supported for this query: {supported}")])
     chosen = algorithm_named(name)
     if chosen not in running:
-        supported = ", ".join(name for name in ALGORITHMS if name == "auto" or algorithm_named(name) in running)
-        message = f"algorithm={name!r} needs {chosen.needs}; supported for this query: {supported}"
-        raise UnsupportedError([Diagnostic(message)])
+        raise UnsupportedError([Diagnostic(f"algorithm={name!r} needs {chosen.needs}; supported for this query: {supported}")])
     if engine not in ("auto", *chosen.engines):
         message = f"algorithm={name!r} is not supported with engine={engine!r}; supported: auto, {', '.join(chosen.engines)}"
         raise UnsupportedError([Diagnostic(message)])

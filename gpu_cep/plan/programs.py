@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Field, Operation, ScalarFunction
+from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Endpoint, Field, Operation, ScalarFunction
 from gpu_cep.analysis.types import TICKS_PER_SECOND, DataType, Kind
 from gpu_cep.errors import UnsupportedError
 
@@ -63,7 +63,7 @@ class Slot:
     is_vector: bool = False
 
 
-Leaf = Field | Aggregation | Binding
+Leaf = Field | Aggregation | Binding | Endpoint
 Placement = Callable[[Leaf], Slot]
 
 
@@ -112,7 +112,7 @@ def _compile(expression: Bound, emitter: _Emitter) -> int:
             return _compile_lookup(expression, emitter)
         case Operation():
             return _compile_operation(expression, emitter)
-        case Field() | Aggregation() | Binding():
+        case Field() | Aggregation() | Binding() | Endpoint():
             slot = emitter.place(expression)
             if slot.is_aggregate:
                 return emitter.emit(_aggregate_load(expression), slot.column, slot.role)
@@ -235,7 +235,7 @@ def _fields(expression: Bound) -> Iterator[Leaf]:
         case Operation():
             for argument in expression.arguments:
                 yield from _fields(argument)
-        case Field() | Aggregation() | Binding():
+        case Field() | Aggregation() | Binding() | Endpoint():
             yield expression
 
 

@@ -11,7 +11,8 @@ from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 
 PRUNING_STEPS = ("filter", "partition", "summary", "chain", "overlap")
 OUTPUTS = ("matches", "events", "indices", "count", "compressed")
-ALGORITHMS = ("auto", "ses_automaton", "backtracking", "nfab", "lazy_chain", "lazy_tree", "join_tree", "brute_force")
+EVENT_ALGORITHMS = ("auto", "ses_automaton", "backtracking", "nfab", "lazy_chain", "lazy_tree", "join_tree", "brute_force")
+ALGORITHMS = (*EVENT_ALGORITHMS, "range_join", "end_join", "nested_loop")
 ENGINES = ("auto", "cpu", "gpu")
 AFTER_MATCH = ("all", "skip_past_last", "skip_to_next")
 
@@ -82,7 +83,7 @@ def check_settings(settings: Settings) -> None:
             message = f"{argument}={value!r} is unknown; expected one of {', '.join(known)}"
             unknown.append(Diagnostic(message, hint=nearest(str(value), known)))
     if (settings.output, settings.algorithm) == ("compressed", "brute_force"):
-        supported = ", ".join(name for name in ALGORITHMS if name != "brute_force")
+        supported = ", ".join(name for name in EVENT_ALGORITHMS if name != "brute_force")
         apart.append(Diagnostic(f"output='compressed' is not supported with algorithm='brute_force'; supported: {supported}"))
     for argument in ("max_matches", "max_steps"):
         limit = getattr(settings, argument)

@@ -64,7 +64,9 @@ class IntervalMatch:
     """A match and its result; times and durations are those of :func:`~gpu_cep.testing.streams.values`.
 
     `rows` are the input's row numbers of each situation's events up to
-    detection, in stream order; `keys` the values of the stream's keys.
+    detection, in stream order; `ended` is that of the event behind them where
+    the situation has ended by then, `detected` that of the first event at the
+    time of detection; `keys` are the values of the stream's keys.
     """
 
     keys: tuple[Value, ...]
@@ -72,6 +74,8 @@ class IntervalMatch:
     match_end: Value
     detected_at: Value
     rows: Mapping[str, tuple[int, ...]]
+    ended: Mapping[str, int | None]
+    detected: int
     returned: tuple[Value, ...]
 
 
@@ -245,6 +249,8 @@ def _result(
         match_end=None if None in ends else moments[max(end for end in ends if end is not None)],
         detected_at=moments[at],
         rows={name: tuple(stream.numbers[situation.first : situation.last + 1]) for name, situation in pairs},
+        ended={name: None if situation.end is None else stream.numbers[situation.last + 1] for name, situation in pairs},
+        detected=stream.numbers[stream.times.index(at)],
         returned=tuple(value(Assignment(bound, {})) for value in returns),
     )
 

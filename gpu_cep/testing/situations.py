@@ -123,6 +123,8 @@ def _of_events(condition: ast.Expression, name: str, qualifiers: Collection[str 
         match node:
             case ast.Reference(variable=variable, attribute=str(), index=None) if variable in qualifiers:
                 return replace(node, variable=name)
+            case ast.Reference(variable=str(attribute), attribute=None, index=None):
+                return replace(node, variable=name, attribute=attribute)
             case ast.Reference() | ast.PrevBound() | ast.Aggregate() | ast.Equivalence():
                 raise PatternError("DEFINE reads attributes of the current event")
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Constant, Field, Operation
+from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Constant, Endpoint, Field, Operation
 from gpu_cep.analysis.coercion import MAX_DIGITS
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.plan.settings import Settings
@@ -44,7 +44,7 @@ def _columns(expression: Bound) -> Iterator[int]:
             yield column
         case Aggregation(column=int(column)) | Binding(column=int(column)):
             yield column
-        case Constant() | Aggregation() | Binding():
+        case Constant() | Aggregation() | Binding() | Endpoint():
             return
 
 

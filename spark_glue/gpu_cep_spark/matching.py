@@ -13,10 +13,10 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.api import Functions, Names, make_options, make_plan, name_tuple
-from gpu_cep.engine.results import result_schema
+from gpu_cep.engine.answers import AnyPlan, answer_schema, plan_of_events
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.plan import Plan
-from gpu_cep.plan.settings import ALGORITHMS, Settings, memory_bytes, pruning_steps
+from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes, pruning_steps
 from gpu_cep_spark.codes import Codes, code, coded_columns
 from gpu_cep_spark.columns import columns_read, tie_breakers
 from gpu_cep_spark.pushdown import column, event_filter
@@ -41,6 +41,8 @@ def gpu_match(
     ties: str = "strict",
     time_unit: str | None = None,
     after_match: str = "all",
+    detect: str = "final",
+    allen: str = "paper",
     engine: str = "auto",
     gpu_memory: int | str | None = None,
     algorithm: str = "auto",
@@ -63,7 +65,7 @@ def gpu_match(
     ----------
     df
         The events; a classic or a Spark Connect DataFrame.
-    pattern, timestamp, partition_by, type_column, strategy, ties, time_unit, after_match, algorithm, columns, prune
+    pattern, timestamp, partition_by, type_column, strategy, ties, time_unit, after_match, detect, allen, algorithm, columns, prune
         As in :func:`gpu_cep.match`.
     engine, gpu_memory
         As in :func:`gpu_cep.match`; each executor decides for itself, with
@@ -106,14 +108,16 @@ def gpu_match(
         columns=None if columns is None else name_tuple(columns),
     )
     _check(df, settings)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen)
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     planned, events = _planned(pattern, arrow_schema(df.schema, zone), options, settings)
-    returned = spark_schema(without_rows(result_schema(planned, events)) if output == "compressed" else result_schema(planned, events))
-    codes = coded_columns(planned, df.schema)
+    result = answer_schema(planned, events)
+    returned = spark_schema(without_rows(result) if output == "compressed" else result)
+    sent = plan_of_events(planned)
+    codes = coded_columns(sent, df.schema)
     work = partial(match_partition, planned, events, codes, batch_schema(returned, zone))
-    found = _shuffled(_narrowed(df, planned, events, codes), planned).mapInArrow(work, returned)
-    return total_counts(found, planned) if output == "count" else found
+    found = _shuffled(_narrowed(df, sent, events, codes), sent).mapInArrow(work, returned)
+    return total_counts(found, sent) if output == "count" else found
 
 
 def _check(df: DataFrame, settings: Settings) -> None:
@@ -124,15 +128,15 @@ def _check(df: DataFrame, settings: Settings) -> None:
         message = "output='indices' numbers the rows of a table, and a DataFrame's have no numbers"
         faults.append(f"{message}; supported: matches, events, count, compressed")
     if settings.algorithm == "brute_force":
-        supported = ", ".join(name for name in ALGORITHMS if name != "brute_force")
+        supported = ", ".join(name for name in EVENT_ALGORITHMS if name != "brute_force")
         faults.append(f"algorithm='brute_force' is not supported under Spark; supported: {supported}")
     if faults:
         raise UnsupportedError([Diagnostic(fault) for fault in faults])
 
 
-def _planned(pattern: Pattern, events: pa.Schema, options: Options, settings: Settings) -> tuple[Plan, pa.Schema]:
+def _planned(pattern: Pattern, events: pa.Schema, options: Options, settings: Settings) -> tuple[AnyPlan, pa.Schema]:
     """The plan over the columns that the query reads, and these."""
-    query = make_plan(pattern, events, options, settings).query
+    query = plan_of_events(make_plan(pattern, events, options, settings)).query
     read = columns_read(query, settings)
     narrow = pa.schema([events.field(number) for number in read])
     order = tuple(events.names[number] for number in tie_breakers(query, read))

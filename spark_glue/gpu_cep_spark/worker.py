@@ -8,16 +8,15 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 from pyspark import TaskContext
 
-from gpu_cep.engine.run import execute
+from gpu_cep.engine.answers import AnyPlan, answer
 from gpu_cep.errors import EventError
-from gpu_cep.plan.plan import Plan
 from gpu_cep_spark.codes import Codes, decoded
 
 RESULT_ROWS = 65_536
 
 
 def match_partition(
-    plan: Plan, events: pa.Schema, codes: Codes, result: pa.Schema, batches: Iterable[pa.RecordBatch]
+    plan: AnyPlan, events: pa.Schema, codes: Codes, result: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The matches among the events of one partition, which holds whole streams.
 
@@ -40,7 +39,7 @@ def match_partition(
     context = TaskContext.get()
     cores = 1 if context is None else context.cpus()
     # as many tasks as cores allow may share this machine
-    matches = execute(plan, table, threads=cores, concurrent=max(1, (os.cpu_count() or 1) // cores))
+    matches = answer(plan, table, threads=cores, concurrent=max(1, (os.cpu_count() or 1) // cores))
     if plan.settings.output == "compressed":
         matches = _as_part(matches, 0 if context is None else context.partitionId())
     yield from _as_promised(matches, result).to_batches(max_chunksize=RESULT_ROWS)

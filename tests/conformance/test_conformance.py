@@ -17,7 +17,7 @@ from gpu_cep import UnsupportedError, explain
 from gpu_cep.engine.batches import cut_batches
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.algorithms import algorithm_named
-from gpu_cep.plan.settings import ALGORITHMS, PRUNING_STEPS
+from gpu_cep.plan.settings import EVENT_ALGORITHMS, PRUNING_STEPS
 from gpu_cep.testing.results import matches_of
 from gpu_cep.testing.strategies import AFTER_MATCH, Case, cases, trend_cases, whole_language
 from tests.conformance.expectation import answered, expected
@@ -103,7 +103,7 @@ def applicable(case: Case) -> list[str]:
     except UnsupportedError:
         assume(False)
         raise
-    return [name for name in ALGORITHMS if name not in ("auto", "brute_force") and algorithm_named(name).runs(planned.query)]
+    return [name for name in EVENT_ALGORITHMS if name not in ("auto", "brute_force") and algorithm_named(name).runs(planned.query)]
 
 
 @thoroughly

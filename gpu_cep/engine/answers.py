@@ -1,0 +1,35 @@
+"""Plans of either kind → tables: what is asked of events, and what is asked of situations."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from gpu_cep.engine.device.resident import ResidentTable
+from gpu_cep.engine.interval_results import interval_schema
+from gpu_cep.engine.intervals import execute_intervals
+from gpu_cep.engine.profile import Profile
+from gpu_cep.engine.results import result_schema
+from gpu_cep.engine.run import execute
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.plan import Plan
+
+AnyPlan = Plan | IntervalPlan
+
+
+def answer(
+    plan: AnyPlan, table: pa.Table | ResidentTable, *, threads: int | None = None, profile: Profile | None = None, concurrent: int = 1
+) -> pa.Table:  # fmt: skip
+    """Run a plan over the events of `table`; the keywords, and what is raised, are those of :func:`gpu_cep.engine.run.execute`."""
+    if isinstance(plan, IntervalPlan):
+        return execute_intervals(plan, table, threads=threads, profile=profile, concurrent=concurrent)
+    return execute(plan, table, threads=threads, profile=profile, concurrent=concurrent)
+
+
+def plan_of_events(plan: AnyPlan) -> Plan:
+    """The plan by which events are labelled and ordered."""
+    return plan.events if isinstance(plan, IntervalPlan) else plan
+
+
+def answer_schema(plan: AnyPlan, schema: pa.Schema) -> pa.Schema:
+    """The schema of a plan's result over events of `schema`; raises as :func:`gpu_cep.engine.results.result_schema`."""
+    return interval_schema(plan, schema) if isinstance(plan, IntervalPlan) else result_schema(plan, schema)

@@ -1,0 +1,91 @@
+"""``algorithm="brute_force"`` for situations: the oracle's matches, for small input, in every form of output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.brute_force import scalars
+from gpu_cep.engine.columns import Array, EventColumns
+from gpu_cep.engine.computed import event_columns
+from gpu_cep.engine.device.resident import ResidentTable
+from gpu_cep.engine.interval_matches import IntervalMatches, in_result_order, matched_situations
+from gpu_cep.engine.interval_results import interval_table
+from gpu_cep.engine.intervals import interval_counts
+from gpu_cep.engine.keys import encode_keys
+from gpu_cep.engine.matches import Indices
+from gpu_cep.engine.situations import NO_POSITION, EventSequence, Runs
+from gpu_cep.engine.streams import load_times, tie_ranks
+from gpu_cep.engine.tables import on_host
+from gpu_cep.errors import MatchLimitExceeded
+from gpu_cep.lang.ast import IntervalQuery
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.testing.interval_oracle import IntervalMatch, matches
+
+
+def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Options, table: pa.Table | ResidentTable) -> pa.Table:
+    """The result by brute force, straight from the definitions (SPEC section 4).
+
+    Raises
+    ------
+    UnsupportedError
+        A stream has too many situations; the message names the limit.
+    MatchLimitExceeded
+        There are more than `max_matches`.
+    """
+    table = on_host(table)
+    columns = event_columns(plan.events, table)
+    found = matches(
+        query, table,
+        timestamp=options.timestamp, partition_by=options.partition_by, order_by=options.order_by, detect=options.detect,
+        allen=options.allen, time_unit=options.time_unit, functions=scalars(plan.events, options.functions),
+    )  # fmt: skip
+    limit = plan.settings.max_matches
+    if limit is not None and len(found) > limit:
+        raise MatchLimitExceeded(f"more than max_matches={limit:,} matches, in a search by brute force")
+    events, place = _sequence(plan, columns)
+    runs, known = _as_found(plan, events, place, found)
+    if plan.settings.output == "count":
+        return interval_counts(plan, columns, events, runs, np.bincount(known.stream, minlength=events.count))
+    ordered = in_result_order(plan, columns, events, runs, known)
+    return interval_table(plan, columns, events, ordered, matched_situations(columns, events, runs, ordered, 1), 1)
+
+
+def _sequence(plan: IntervalPlan, columns: EventColumns) -> tuple[EventSequence, Indices]:
+    """The events stream after stream, and the position of each input row there."""
+    times, keys = load_times(columns, plan.query.timestamp), encode_keys(columns, plan.query.partition_by)
+    codes = np.zeros(len(columns), np.int32) if keys.codes is None else keys.codes
+    ranks = tie_ranks(columns, plan.query.order_by, np.arange(len(columns)))
+    rows = np.lexsort([np.arange(len(columns)), *([ranks] if ranks.size else []), times, codes])
+    place = np.empty(len(rows), np.int64)
+    place[rows] = np.arange(len(rows))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=keys.count))]).astype(np.int64)
+    return EventSequence(times[rows], codes[rows], keys.count, rows.astype(np.int32), offsets, _no_labels), place
+
+
+def _no_labels(low: int, high: int, labels: Array) -> None:
+    raise TypeError("the oracle judges conditions by itself")
+
+
+def _as_found(plan: IntervalPlan, events: EventSequence, place: Indices, found: Sequence[IntervalMatch]) -> tuple[Runs, IntervalMatches]:
+    """The oracle's matches, each with situations of its own."""
+    names = [situation.name for situation in plan.query.situations]
+    first = _positions(place, ((match.rows[name][0] for match in found) for name in names), (len(names), len(found)))
+    last = _positions(place, ((match.rows[name][-1] for match in found) for name in names), (len(names), len(found)))
+    ended = _positions(place, ((match.ended[name] for match in found) for name in names), (len(names), len(found)))
+    streams = np.zeros(len(events), np.int32) if events.streams is None else events.streams
+    stream = streams[first]
+    members = np.arange(first.size, dtype=np.int64).reshape(first.shape)
+    runs = Runs(np.arange(len(names) + 1) * len(found), *(array.ravel() for array in (stream, first, last, ended)))
+    detected = place[np.array([match.detected for match in found], np.int64)]
+    return runs, IntervalMatches(members, last, ended, first.min(axis=0), stream[0], detected)
+
+
+def _positions(place: Indices, rows: Iterable[Iterable[int | None]], shape: tuple[int, int]) -> Array:
+    """The positions of input rows, [name, match]; −1 for none."""
+    given = np.array([NO_POSITION if row is None else row for row in chain.from_iterable(rows)], np.int64).reshape(shape)
+    return np.where(given == NO_POSITION, NO_POSITION, place[given]).astype(np.int32)

@@ -1,0 +1,136 @@
+"""The events of matched situations, and what RETURN reads of them: each situation's once, however many matches it is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.analysis.bound import Endpoint
+from gpu_cep.engine.columns import Array, EventColumns
+from gpu_cep.engine.matches import Indices
+from gpu_cep.engine.returns import BoundEvents
+from gpu_cep.engine.situations import NO_POSITION, EventSequence
+from gpu_cep.plan.programs import Leaf
+from gpu_cep_kernels.launch import slices, spread
+from gpu_cep_kernels.situations import Wanted, collect, count_collected
+
+
+@dataclass
+class SituationEvents(BoundEvents):
+    """The events of some situations of one name, in order of stream and time.
+
+    Situation i has the events of stream ``stream[i]`` from position
+    ``first[i]`` to ``last[i]``, and ended with that at ``ended[i]`` (−1: it is
+    open). Whichever variable is asked for, it is these.
+    """
+
+    columns: EventColumns
+    events: EventSequence
+    stream: Array
+    first: Array
+    last: Array
+    ended: Array
+    threads: int
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def binding(self, v: int) -> tuple[Indices, Indices]:
+        return self._collected
+
+    def one(self, v: int, index: int = 0) -> pa.Array:
+        return pa.array(self.events.input_rows(self.first if index == 0 else self.last))
+
+    def leaf(self, leaf: Leaf) -> pa.Array:
+        if not isinstance(leaf, Endpoint):
+            return super().leaf(leaf)
+        ends = self.first if leaf.function == "start" else self.ended
+        rows = self.events.input_rows(np.maximum(ends, 0))
+        return self.take(self.columns.query.timestamp, pa.array(rows, mask=ends == NO_POSITION))
+
+    @cached_property
+    def _collected(self) -> tuple[Indices, Indices]:
+        """The input rows of all events, situation after situation, and where those of each begin, with the end."""
+        contiguous = self.events.streams is None or self.events.offsets is not None
+        positions, places = self._ranges() if contiguous else self._interleaved(self.events.streams)
+        return self.events.input_rows(positions), places
+
+    def _ranges(self) -> tuple[Indices, Indices]:
+        sizes = self.last.astype(np.int64) - self.first + 1
+        places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return np.repeat(self.first - places[:-1], sizes) + np.arange(places[-1]), places
+
+    def _interleaved(self, streams: Array | None) -> tuple[Array, Indices]:
+        """Those of streams that lie among each other: one pass counts them, one takes them, over what the situations span."""
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(self.stream, minlength=self.events.count))]).astype(np.int64)
+        wanted = Wanted(offsets, self.first, self.last)
+        begins, ends = _spanned(self.first, self.last)
+        spans = slices(len(self.events), self.threads)
+        parts = [(np.maximum(begins, low), np.minimum(ends, high)) for low, high in spans]
+        parts = [(begin[begin < end], end[begin < end]) for begin, end in parts]
+        counts = np.zeros((len(parts), len(self.first)), np.int64)
+        reached = [offsets[:-1] + np.bincount(self.stream[self.last < low], minlength=self.events.count) for low, _ in spans]
+
+        def count(part: int) -> None:
+            count_collected(*parts[part], streams, wanted, reached[part].copy(), counts[part])
+
+        spread(count, range(len(parts)), self.threads)
+        sizes = counts.sum(axis=0)
+        places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        targets = places[:-1] + np.cumsum(counts, axis=0) - counts
+        positions = np.empty(int(places[-1]), np.int32)
+        spread(
+            lambda part: collect(*parts[part], streams, wanted, reached[part], targets[part], positions), range(len(parts)), self.threads
+        )  # fmt: skip
+        return positions, places
+
+
+def _spanned(first: Array, last: Array) -> tuple[Indices, Indices]:
+    """The positions that some situation spans, as ranges [begin, end) apart from each other."""
+    order = np.argsort(first, kind="stable")
+    begins, ends = first[order].astype(np.int64), np.maximum.accumulate(last[order].astype(np.int64)) + 1
+    apart = np.flatnonzero(begins[1:] > ends[:-1]) + 1
+    firsts = np.concatenate([[0], apart]) if len(begins) else apart
+    return begins[firsts], np.maximum.reduceat(ends, firsts) if len(begins) else ends
+
+
+@dataclass
+class MatchedSituations:
+    """What RETURN reads of matches: match m has situation ``places[v][m]`` of those of name v."""
+
+    columns: EventColumns
+    names: tuple[SituationEvents, ...]
+    places: tuple[Indices, ...]
+
+    def __len__(self) -> int:
+        return len(self.places[0])
+
+    def of_match(self, v: int, values: pa.Array) -> pa.Array:
+        """The values of the situations of name v, in each match."""
+        return values.take(pa.array(self.places[v]))
+
+    def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:
+        """The events of each match's situation of name v, as a list of structs with the named columns."""
+        return self.of_match(v, self.names[v].whole(v, names))
+
+    def attribute(self, v: int, column: int) -> pa.Array:
+        """A column's values at these events, as a list."""
+        return self.of_match(v, self.names[v].attribute(v, column))
+
+    def indices(self, v: int) -> pa.Array:
+        """The input rows of these events, as a list."""
+        return self.of_match(v, self.names[v].indices(v))
+
+    def leaf(self, leaf: Leaf) -> pa.Array:
+        """An aggregate over a situation's events, its start or its end, in each match."""
+        return self.of_match(leaf.variable, self.names[leaf.variable].leaf(leaf))
+
+    def codes(self, leaf: Leaf, column: int) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """A text leaf as codes of its column's dictionary, and where it is NULL."""
+        codes, nulls = self.names[leaf.variable].codes(leaf, column)
+        places = self.places[leaf.variable]
+        return codes[places], nulls[places]

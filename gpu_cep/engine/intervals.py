@@ -1,0 +1,113 @@
+"""The road of interval patterns: columns → situations → matches → table."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_cep.engine.budget import Budget, BudgetExceeded, memory_for_results
+from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.computed import event_columns
+from gpu_cep.engine.device.resident import ResidentTable
+from gpu_cep.engine.footprint import result_footprint
+from gpu_cep.engine.interval_events import MatchedSituations
+from gpu_cep.engine.interval_join import SituationJoin
+from gpu_cep.engine.interval_matches import IntervalMatches, in_result_order, matched_situations, seen_at_detection
+from gpu_cep.engine.interval_results import interval_table
+from gpu_cep.engine.matches import Indices
+from gpu_cep.engine.naming import window_name
+from gpu_cep.engine.order import key_ranks
+from gpu_cep.engine.profile import Profile
+from gpu_cep.engine.results import count_table
+from gpu_cep.engine.situations import Derived, EventSequence, Runs, derive
+from gpu_cep.engine.tables import on_host
+from gpu_cep.errors import MatchLimitExceeded
+from gpu_cep.plan.interval_order import OrderChoice, assumed
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep_kernels.launch import available_threads
+
+
+def execute_intervals(
+    plan: IntervalPlan,
+    table: pa.Table | ResidentTable,
+    *,
+    threads: int | None = None,
+    profile: Profile | None = None,
+    concurrent: int = 1,
+) -> pa.Table:
+    """Run `plan` over the events of `table`; the keywords are those of :func:`gpu_cep.engine.run.execute`.
+
+    Raises
+    ------
+    EventError
+        The events are at fault.
+    MatchLimitExceeded
+        More matches or steps than the settings, or matches than memory, allow.
+    """
+    profile, threads, settings = profile or Profile(), threads or available_threads(), plan.settings
+    columns = event_columns(plan.events, on_host(table))
+    profile.add("events", len(columns))
+    derived = derive(plan, columns, threads, profile)
+    budget = Budget(settings.max_matches, settings.max_steps, result_footprint(plan.events, columns), memory_for_results(concurrent))
+    join = SituationJoin(plan, derived, _order_choice(plan, derived), budget, profile)
+    try:
+        if settings.output == "count":
+            with profile.stage("matching"):
+                counts = join.counts(threads)
+            return interval_counts(plan, columns, derived.events, derived.runs, counts)
+        with profile.stage("matching"):
+            found = seen_at_detection(plan, derived, *join.configurations(threads))
+        with profile.stage("results"):
+            return _result(plan, columns, derived, found, budget, threads)
+    except BudgetExceeded as exceeded:
+        window = window_name(plan.events, columns, int(derived.events.input_rows(np.array([exceeded.start]))[0]))
+        raise MatchLimitExceeded(f"{exceeded.reason}, in {window}") from None
+    except MemoryError:
+        raise MatchLimitExceeded("out of memory while matching; use output='count' or a narrower pattern") from None
+    finally:
+        budget.close()
+
+
+def _order_choice(plan: IntervalPlan, derived: Derived) -> OrderChoice:
+    """The order of the joins to begin with: by how many situations there are, and table 3."""
+    streams = max(1, len(np.unique(derived.runs.stream)))
+    sizes = np.diff(derived.runs.names)
+    return OrderChoice(plan.query.constraints, assumed(plan.query.constraints, [float(size) for size in sizes], 1.0 / streams))
+
+
+def _result(
+    plan: IntervalPlan, columns: EventColumns, derived: Derived, found: IntervalMatches, budget: Budget, threads: int
+) -> pa.Table:  # fmt: skip
+    """The matches as a table, in the order of results."""
+    events, runs = derived.events, derived.runs
+    matches = in_result_order(plan, columns, events, runs, found)
+    situations = matched_situations(columns, events, runs, matches, threads)
+    if not plan.query.returns or plan.settings.output != "matches":
+        _account_for_events(situations, matches, budget)
+    return interval_table(plan, columns, events, matches, situations, threads)
+
+
+def _account_for_events(situations: MatchedSituations, matches: IntervalMatches, budget: Budget) -> None:
+    """The result holds all events of each match, those of a situation in many matches many times."""
+    sizes = [np.diff(events.binding(v)[1])[own] for v, (events, own) in enumerate(zip(situations.names, situations.places, strict=True))]
+    total = int(sum(size.sum(dtype=np.int64) for size in sizes))
+    if len(matches):
+        budget.spend(0, total, 0, partial(_first_of, matches))
+
+
+def _first_of(matches: IntervalMatches, _: int) -> int:
+    return int(matches.first[-1])
+
+
+def interval_counts(plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: Runs, counts: Indices) -> pa.Table:
+    """The number of matches of each stream that has any, in the order of keys; of the one stream without keys, in any case."""
+    if not plan.query.partition_by:
+        return count_table(plan.events, columns, np.empty(0, np.int64), counts.sum(keepdims=True))
+    streams = np.flatnonzero(counts)
+    first = np.full(len(counts), -1, np.int64)
+    first[runs.stream] = runs.first
+    rows = events.input_rows(first[streams])
+    order = np.argsort(key_ranks(plan.events, columns, rows))
+    return count_table(plan.events, columns, rows[order].astype(np.int64), counts[streams][order])

@@ -1,0 +1,56 @@
+"""Rule: the algorithm that joins situations.
+
+``auto`` is the join by index ranges; an algorithm that is for event patterns
+is an error that names those for situations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_cep.errors import Diagnostic, UnsupportedError
+
+AUTO = "range_join"
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalAlgorithm:
+    """A way to join situations: whether candidates are cut by the window and by the constraints' zones, and what it does.
+
+    All test what is left of each candidate, so that they find the same.
+    """
+
+    name: str
+    by_window: bool
+    by_zones: bool
+    does: str
+
+
+_ALGORITHMS = (
+    IntervalAlgorithm("range_join", True, True, "finds the situations that constraints and window allow by binary search"),
+    IntervalAlgorithm("end_join", True, False, "tries the situations that end within the window, as ISEQ does"),
+    IntervalAlgorithm("nested_loop", False, False, "tries all situations of the stream"),
+    IntervalAlgorithm("brute_force", False, False, "tries all combinations, by definition"),
+)
+INTERVAL_ALGORITHMS = tuple(algorithm.name for algorithm in _ALGORITHMS)
+
+
+def choose_interval_algorithm(name: str) -> str:
+    """The algorithm that `name` means.
+
+    Raises
+    ------
+    UnsupportedError
+        It is for event patterns.
+    """
+    if name == "auto":
+        return AUTO
+    if name not in INTERVAL_ALGORITHMS:
+        supported = ", ".join(("auto", *INTERVAL_ALGORITHMS))
+        raise UnsupportedError([Diagnostic(f"algorithm={name!r} is for event patterns; supported for situations: {supported}")])
+    return name
+
+
+def interval_algorithm(name: str) -> IntervalAlgorithm:
+    """The row of the table."""
+    return next(algorithm for algorithm in _ALGORITHMS if algorithm.name == name)

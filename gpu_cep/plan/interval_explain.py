@@ -1,0 +1,101 @@
+"""A plan for situations in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+
+from gpu_cep.analysis.bound_intervals import BoundSituation
+from gpu_cep.errors import UnsupportedError
+from gpu_cep.lang.ast import IntervalQuery
+from gpu_cep.lang.format import format_query
+from gpu_cep.plan.interval_algorithms import interval_algorithm
+from gpu_cep.plan.interval_order import assumed, evaluation_order, selectivity
+from gpu_cep.plan.interval_plan import IntervalPlan
+
+# Situations of each name that an order is explained by before any are counted.
+_ALIKE = 1_000.0
+
+_DETECTED = {
+    False: "when the last of its situations has ended",
+    True: "at the first event at which its situations are known and all constraints decided",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What the chunks did that were joined in one order of the names: how many there were, and their rows after each step."""
+
+    order: tuple[int, ...]
+    chunks: int
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalExplanation:
+    """How a query over situations will be answered; print it, or show it in a notebook.
+
+    `plan` is None where there was no schema to bind to. `counts` and `joined`
+    are those of a run's profile, where the query was run to be explained.
+    """
+
+    query: IntervalQuery
+    plan: IntervalPlan | None
+    counts: Mapping[str, int] | None = None
+    joined: tuple[Joined, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [format_query(self.query)]
+        if self.plan is not None:
+            lines += ["", *_plan_lines(self.plan)]
+        if self.plan is not None and self.counts is not None:
+            lines += ["", f"ran        {' → '.join(f'{name} {count:,}' for name, count in self.counts.items())}"]
+            lines += [f"  {_joined_line(self.plan, each)}" for each in self.joined]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def mermaid(self) -> str:
+        """Situations have no automaton.
+
+        Raises
+        ------
+        UnsupportedError
+            Always; what is supported is the drawing of event patterns.
+        """
+        raise UnsupportedError("a query over situations has no automaton to draw; supported: event patterns, and plot() for matches")
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def _plan_lines(plan: IntervalPlan) -> Iterator[str]:
+    query = plan.query
+    names = [situation.name for situation in query.situations]
+    keys = ", ".join(plan.events.query.column_name(column) for column in query.partition_by)
+    window = "none" if query.window is None else f"{query.window.length:,} ticks of {query.schema.attributes[query.timestamp].name}"
+    yield f"streams    {keys or 'one'}"
+    yield "situations (phase 1, in bulk, cpu): the longest runs of events of a stream that satisfy"
+    yield from (f"  {situation.name}: {situation.text}{_lasting(situation)}" for situation in query.situations)
+    yield f"window     {window}"
+    yield "constraints"
+    for constraint in query.constraints:
+        yield f"  {constraint.text} (expected of {selectivity(constraint):.2%} of all pairs, table 3)"
+    yield f"detected   {_DETECTED[query.early]}"
+    yield f"algorithm  {plan.algorithm} ({interval_algorithm(plan.algorithm).does}), phase 2, cpu"
+    order = evaluation_order(assumed(query.constraints, [_ALIKE] * len(names)), query.constraints)
+    chosen = "if there are equally many of each; chosen by their numbers, and anew between chunks"
+    yield f"order      {' → '.join(names[v] for v in order)}, {chosen}"
+
+
+def _lasting(situation: BoundSituation) -> str:
+    bounds = ((situation.shortest, "at least"), (situation.longest, "at most"))
+    limits = [f"{what} {bound:,} ticks" for bound, what in bounds if bound is not None]
+    return f", lasting {' and '.join(limits)}" if limits else ""
+
+
+def _joined_line(plan: IntervalPlan, joined: Joined) -> str:
+    steps = " → ".join(f"{plan.query.situations[v].name} {rows:,}" for v, rows in zip(joined.order, joined.rows, strict=True))
+    chunks = "one chunk" if joined.chunks == 1 else f"{joined.chunks:,} chunks"
+    return f"joined in {chunks}, configurations after each step: {steps}"
