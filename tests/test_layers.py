@@ -24,6 +24,7 @@ BELOW = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)} | {
     "gpu_cep.errors": {"gpu_cep.lang.ast"},
     "gpu_cep.engine": {*ROAD[:4], "gpu_cep_kernels"},
     "gpu_cep.engine.brute_force": {*ROAD[:5], "gpu_cep.testing.expressions", "gpu_cep.testing.oracle"},
+    "gpu_cep.engine.interval_brute_force": {*ROAD[:5], "gpu_cep.testing.interval_oracle"},
     "gpu_cep.testing": {*ROAD[:2]},
     "gpu_cep.testing.kernel_cases": {"gpu_cep_kernels"},
     "gpu_cep.testing.strict_arrays": {"gpu_cep_kernels"},
