@@ -80,7 +80,8 @@ def _as_found(plan: IntervalPlan, events: EventSequence, place: Indices, found: 
     streams = np.zeros(len(events), np.int32) if events.streams is None else events.streams
     stream = streams[first]
     members = np.arange(first.size, dtype=np.int64).reshape(first.shape)
-    runs = Runs(np.arange(len(names) + 1) * len(found), *(array.ravel() for array in (stream, first, last, ended)))
+    columns = (stream, first, last, ended, events.times[first], events.times[ended])
+    runs = Runs(np.arange(len(names) + 1) * len(found), *(array.ravel() for array in columns))
     detected = place[np.array([match.detected for match in found], np.int64)]
     return runs, IntervalMatches(members, last, ended, first.min(axis=0), stream[0], detected)
 

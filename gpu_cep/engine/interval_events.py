@@ -16,7 +16,8 @@ from gpu_cep.engine.returns import BoundEvents
 from gpu_cep.engine.situations import NO_POSITION, EventSequence
 from gpu_cep.plan.programs import Leaf
 from gpu_cep_kernels.launch import slices, spread
-from gpu_cep_kernels.situations import Wanted, collect, count_collected
+from gpu_cep_kernels.matches import grouped
+from gpu_cep_kernels.situations import NEVER, Awaited, Wanted, collect
 
 
 @dataclass
@@ -65,28 +66,30 @@ class SituationEvents(BoundEvents):
         return np.repeat(self.first - places[:-1], sizes) + np.arange(places[-1]), places
 
     def _interleaved(self, streams: Array | None) -> tuple[Array, Indices]:
-        """Those of streams that lie among each other: one pass counts them, one takes them, over what the situations span."""
+        """Those of streams that lie among each other, by a pass over what the situations span."""
         offsets = np.concatenate([[0], np.cumsum(np.bincount(self.stream, minlength=self.events.count))]).astype(np.int64)
         wanted = Wanted(offsets, self.first, self.last)
         begins, ends = _spanned(self.first, self.last)
-        spans = slices(len(self.events), self.threads)
-        parts = [(np.maximum(begins, low), np.minimum(ends, high)) for low, high in spans]
-        parts = [(begin[begin < end], end[begin < end]) for begin, end in parts]
-        counts = np.zeros((len(parts), len(self.first)), np.int64)
-        reached = [offsets[:-1] + np.bincount(self.stream[self.last < low], minlength=self.events.count) for low, _ in spans]
 
-        def count(part: int) -> None:
-            count_collected(*parts[part], streams, wanted, reached[part].copy(), counts[part])
+        def gathered(span: tuple[int, int]) -> tuple[Array, Array]:
+            begin, end = np.maximum(begins, span[0]), np.minimum(ends, span[1])
+            begin, end = begin[begin < end], end[begin < end]
+            runs, positions = (np.empty(int((end - begin).sum()), np.int32) for _ in range(2))
+            found = collect(begin, end, streams, wanted, self._awaited(wanted, span[0]), runs, positions)
+            return runs[:found], positions[:found]
 
-        spread(count, range(len(parts)), self.threads)
-        sizes = counts.sum(axis=0)
-        places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        targets = places[:-1] + np.cumsum(counts, axis=0) - counts
-        positions = np.empty(int(places[-1]), np.int32)
-        spread(
-            lambda part: collect(*parts[part], streams, wanted, reached[part], targets[part], positions), range(len(parts)), self.threads
-        )  # fmt: skip
-        return positions, places
+        parts = spread(gathered, slices(len(self.events), self.threads), self.threads)
+        runs, positions = (np.concatenate(arrays) for arrays in zip(*parts, strict=True)) if parts else (self.first, self.first)
+        order, places = grouped(runs, len(self))
+        return positions[order], places
+
+    def _awaited(self, wanted: Wanted, low: int) -> Awaited:
+        """What each stream comes to from the event `low` on."""
+        run = wanted.offsets[:-1] + np.bincount(self.stream[self.last < low], minlength=self.events.count)
+        due = np.full(self.events.count, NEVER, np.int32)
+        left = np.flatnonzero(run < wanted.offsets[1:])
+        due[left] = wanted.first[run[left]]
+        return Awaited(run, due)
 
 
 def _spanned(first: Array, last: Array) -> tuple[Indices, Indices]:

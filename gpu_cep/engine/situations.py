@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gpu_cep.analysis.bound_intervals import BoundSituation
 from gpu_cep.engine.columns import Array, EventColumns
-from gpu_cep.engine.keys import encode_keys
+from gpu_cep.engine.keys import StreamKeys, encode_keys
 from gpu_cep.engine.labels import BLOCK, label_events, labeller, words_for
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.profile import Profile
@@ -27,10 +27,13 @@ from gpu_cep_kernels.matches import grouped
 from gpu_cep_kernels.situations import (
     DISORDERED,
     TIED,
+    UNKNOWN,
     Borders,
     LastSeen,
     find_borders,
     first_reaching,
+    order_faults,
+    order_faults_of_streams,
     room_for_borders,
     settle_borders,
     unseen,
@@ -73,8 +76,8 @@ class Runs:
     """Situations of all names, one name after the other; those of a name by stream, then in order of time.
 
     ``names[v]`` is where those of name v begin, with the end. A situation has
-    the events of its stream from position `first` to `last`; its end is the
-    time of the event at `ended` (−1 while it is open).
+    the events of its stream from position `first` to `last`. It lasts from
+    `start` to `end`, the time of the event at `ended` (−1 while it is open).
     """
 
     names: Indices
@@ -82,6 +85,8 @@ class Runs:
     first: Positions
     last: Positions
     ended: Positions
+    start: Array
+    end: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,26 +117,29 @@ def derive(plan: IntervalPlan, columns: EventColumns, threads: int, profile: Pro
         times = load_times(columns, plan.query.timestamp)
     with profile.stage("keys"):
         keys = encode_keys(columns, plan.query.partition_by)
+    events = EventSequence(times, keys.codes, keys.count, None, None, labeller(plan.events, columns).fill)
+    with profile.stage("order"):
+        if plan.query.early or _faults(events, bool(plan.query.order_by), threads):
+            events = _ordered(plan, columns, times, keys, threads)
     with profile.stage("situations"):
-        found = None
-        events = EventSequence(times, keys.codes, keys.count, None, None, labeller(plan.events, columns).fill)
-        if not plan.query.early:
-            found = _borders(plan, events, threads, DISORDERED | (TIED if plan.query.order_by else 0))
-    if found is None:
-        with profile.stage("order"):
-            events = _ordered(plan, columns, times, threads)
-        with profile.stage("situations"):
-            found = _borders(plan, events, threads, DISORDERED)
-    assert found is not None, "ordered events are in order"
-    with profile.stage("situations"):
-        derived = _derived(plan, events, _runs(plan, events, found))
+        derived = _derived(plan, events, _runs(plan, events, _borders(plan, events, threads)))
     profile.add("situations", len(derived.runs.stream))
     return derived
 
 
-def _ordered(plan: IntervalPlan, columns: EventColumns, times: Array, threads: int) -> EventSequence:
+def _faults(events: EventSequence, tied: bool, threads: int) -> bool:
+    """Whether the events of some stream are out of order, or if asked for tie."""
+    spans = [(max(0, low - 1), high) for low, high in slices(len(events), threads)]
+    refused = DISORDERED | (TIED if tied else 0)
+    if not any(fault & refused for fault in spread(lambda span: order_faults(*span, events.times), spans, threads)):
+        return False
+    if events.streams is None:
+        return True
+    return bool(order_faults_of_streams(events.streams, events.times, np.full(events.count, NO_POSITION, np.int32)) & refused)
+
+
+def _ordered(plan: IntervalPlan, columns: EventColumns, times: Array, keys: StreamKeys, threads: int) -> EventSequence:
     """The events stream after stream, each in order of time and of `order_by`."""
-    keys = encode_keys(columns, plan.query.partition_by)
     ordered = order_events(plan.events, columns, times, label_events(plan.events, columns, threads), keys, threads)
     labels = ordered.labels
 
@@ -144,87 +152,87 @@ def _ordered(plan: IntervalPlan, columns: EventColumns, times: Array, threads: i
     return EventSequence(own_times, streams, count, ordered.rows.astype(np.int32, copy=False), ordered.offsets, fill)
 
 
-def _borders(plan: IntervalPlan, events: EventSequence, threads: int, refused: int) -> Borders | None:
-    """The borders of all streams in order of position, those that close what is open at the end last; None where a fault is `refused`."""
-    parts = spread(lambda span: _borders_of(plan, events, span), slices(len(events), threads), threads)
+def _borders(plan: IntervalPlan, events: EventSequence, threads: int) -> Borders:
+    """The borders of all streams in order of position, those that close what is open at the end last."""
     settled: list[Borders] = []
-    seen = unseen(events.count, _kind(plan), events.times.dtype)
-    for borders, own, faults in parts:
-        if (faults | settle_borders(borders, events.times, seen)) & refused:
-            return None
+    seen = unseen(events.count)
+    for borders, own in spread(lambda span: _borders_of(plan, events, span), slices(len(events), threads), threads):
+        settle_borders(borders, seen)
         settled.append(_crossed(borders))
         seen = _overlaid(seen, own)
-    settled.append(_closing(seen))
-    return Borders(*(np.concatenate(arrays) for arrays in zip(*settled, strict=True)))
+    settled.append(_closing(seen, events.times.dtype))
+    return _arranged(settled)
 
 
-def _borders_of(plan: IntervalPlan, events: EventSequence, span: tuple[int, int]) -> tuple[Borders, LastSeen, int]:
-    """The borders in a slice of the events, what is seen of each stream at its end, and the faults that were met."""
+def _borders_of(plan: IntervalPlan, events: EventSequence, span: tuple[int, int]) -> tuple[Borders, LastSeen]:
+    """The borders in a slice of the events, and what is seen of each stream at its end."""
     low, high = span
-    kind = _kind(plan)
-    seen, borders = unseen(events.count, kind, events.times.dtype), room_for_borders(high - low, kind)
+    seen, borders = unseen(events.count), room_for_borders(high - low, events.times.dtype)
     streams = np.empty(0, np.int32) if events.streams is None else events.streams
-    labels = np.empty((1, min(BLOCK, high - low)), kind)
-    found, faults = 0, 0
+    labels = np.empty((1, min(BLOCK, high - low)), words_for(len(plan.query.situations))[0].kind)
+    found = 0
     for begin, end in blocks(low, high, BLOCK):
         block = labels[:, : end - begin]
         events.fill(begin, end, block)
-        found, fault = find_borders(begin, end, block[0], streams, events.times, seen, borders, found)
-        faults |= fault
-    return Borders(*(array[:found] for array in borders)), seen, faults
-
-
-def _kind(plan: IntervalPlan) -> type[np.unsignedinteger[Any]]:
-    """The type of a label, which is one word: there are few names."""
-    return words_for(len(plan.query.situations))[0].kind
+        found = find_borders(begin, end, block[0], streams, events.times, seen, borders, found)
+    return Borders(*(array[:found] for array in borders)), seen
 
 
 def _crossed(borders: Borders) -> Borders:
     """Those at which a name opens or closes."""
     crossed = np.flatnonzero(borders.opened | borders.closed)
-    return borders if len(crossed) == len(borders.position) else Borders(*(array[crossed] for array in borders))
+    return borders if len(crossed) == len(borders.position) else _picked(borders, crossed)
 
 
 def _overlaid(seen: LastSeen, later: LastSeen) -> LastSeen:
     """What is seen of each stream after a later slice, too."""
-    there = later.position >= 0
-    return LastSeen(*(np.where(there, new, old) for new, old in zip(later, seen, strict=True)))
+    there = later.label != UNKNOWN
+    return LastSeen(np.where(there, later.label, seen.label), np.where(there, later.position, seen.position))
 
 
-def _closing(seen: LastSeen) -> Borders:
+def _arranged(parts: list[Borders]) -> Borders:
+    """All borders of the parts, one part after the other."""
+    columns: list[Any] = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    return Borders(*columns)
+
+
+def _picked(borders: Borders, places: Indices) -> Borders:
+    """Some of the borders."""
+    columns: list[Any] = [array[places] for array in borders]
+    return Borders(*columns)
+
+
+def _closing(seen: LastSeen, time: np.dtype[Any]) -> Borders:
     """A border behind the last event of each stream that ends with open runs."""
-    streams = np.flatnonzero(seen.label).astype(np.int32)
+    streams = np.flatnonzero(seen.label & ~UNKNOWN).astype(np.int32)
     nowhere = np.full(len(streams), NO_POSITION, np.int32)
     closed = seen.label[streams]
-    return Borders(nowhere, streams, seen.position[streams], np.zeros_like(closed), closed)
+    return Borders(nowhere, np.zeros(len(streams), time), streams, seen.position[streams], np.zeros_like(closed), closed)
 
 
 def _runs(plan: IntervalPlan, events: EventSequence, borders: Borders) -> Runs:
     """The runs of all names: in a stream, each name opens and closes by turns."""
     if events.count > 1:
         order, _ = grouped(borders.stream, events.count)
-        borders = Borders(*(array[order] for array in borders))
-    parts = [_runs_of(v, situation, plan, events, borders) for v, situation in enumerate(plan.query.situations)]
+        borders = _picked(borders, order)
+    parts = [_runs_of(v, situation, borders, early=plan.query.early) for v, situation in enumerate(plan.query.situations)]
     arrays = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
     names = np.cumsum([0, *(len(stream) for stream, *_ in parts)])
     return Runs(names, *arrays)
 
 
-def _runs_of(
-    v: int, situation: BoundSituation, plan: IntervalPlan, events: EventSequence, borders: Borders
-) -> tuple[Positions, Positions, Positions, Positions]:
-    """Stream, first, last and ending event of each situation of name v that lasts as long as it should, or still may."""
+def _runs_of(v: int, situation: BoundSituation, borders: Borders, *, early: bool) -> tuple[Array, ...]:
+    """The columns of :class:`Runs` for the situations of name v that last as long as they should, or still may."""
     bit = borders.opened.dtype.type(1 << v)
     opening, closing = np.flatnonzero(borders.opened & bit), np.flatnonzero(borders.closed & bit)
-    first, ended = borders.position[opening], borders.position[closing]
-    suits = _suits(situation, events.times, first, ended, early=plan.query.early)
-    return borders.stream[opening][suits], first[suits], borders.before[closing][suits], ended[suits]
+    ended, start, end = borders.position[closing], borders.time[opening], borders.time[closing]
+    suits = np.flatnonzero(_suits(situation, start, end, ended == NO_POSITION, early=early))
+    opening, closing = opening[suits], closing[suits]
+    return borders.stream[opening], borders.position[opening], borders.before[closing], ended[suits], start[suits], end[suits]
 
 
-def _suits(situation: BoundSituation, times: Array, first: Positions, ended: Positions, *, early: bool) -> Array:
+def _suits(situation: BoundSituation, start: Array, end: Array, is_open: Array, *, early: bool) -> Array:
     """Which situations have ended and last as long as they should; `early`: or are open and have no longest duration."""
-    start, end = times[first], times[ended]
-    is_open = ended == NO_POSITION
     length = elapsed(start, end)
     suits: Array = (end > start) & ~is_open
     if situation.shortest is not None:
@@ -251,7 +259,7 @@ def _derived(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
 
 def _final(events: EventSequence, runs: Runs) -> Derived:
     """Situations by their times; they are known when they have ended."""
-    start, end = events.times[runs.first], events.times[runs.ended]
+    start, end = runs.start, runs.end
     clocks = [clock(points) for points in (start, end)]
     situations = Situations(_offsets(events, runs), start, end, end, clocks[0], clocks[1], clocks[1])
     latest = np.float64(np.inf) if start.dtype.kind == "f" else np.int64(np.iinfo(np.int64).max)
@@ -263,7 +271,7 @@ def _early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
     known = _known(plan, events, runs)
     kept = np.flatnonzero(known < len(events))
     names = np.searchsorted(kept, runs.names)
-    runs = Runs(names, *(array[kept] for array in (runs.stream, runs.first, runs.last, runs.ended)))
+    runs = Runs(names, *(array[kept] for array in (runs.stream, runs.first, runs.last, runs.ended, runs.start, runs.end)))
     moments = _moments(events)
     is_open = runs.ended == NO_POSITION
     start, reached = moments[runs.first], moments[known[kept]]

@@ -13,84 +13,102 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from gpu_cep_kernels.jit import kernel, rule, sequential
+from gpu_cep_kernels.jit import kernel, sequential
 from gpu_cep_kernels.tables import Ints, Places
 
-# What a pass over the events may find beside borders.
+# What is known of the order of events: one is earlier than the one before it, or as early.
 DISORDERED, TIED = 1, 2
+
+# The label of an event is a word of 16 bits; this is that of no event, which closes what nobody knows.
+UNKNOWN = np.uint16(1 << 15)
+# Behind all events.
+NEVER = np.iinfo(np.int32).max
+
+Labels = npt.NDArray[np.uint16]
 
 
 class LastSeen(NamedTuple):
-    """The label, the time and the position of each stream's last event (position −1: there was none)."""
+    """The label of each stream's last event, and its position where the label has a bit."""
 
-    label: Any
-    time: Any
+    label: Labels
     position: Places
 
 
 class Borders(NamedTuple):
-    """Of border b the event, its stream, the event before it there (−1: none seen), and the names that it opens and closes."""
+    """Of border b the event and its time, its stream, the event before it there, and the names that it opens and closes.
+
+    The event before is known where a name is closed.
+    """
 
     position: Places
+    time: Any
     stream: Places
     before: Places
-    opened: Any
-    closed: Any
-
-
-@rule
-def _judged(stream: int, label: Any, time: Any, seen: Any) -> tuple[Any, Any, int]:
-    """What an event opens and closes, and whether it is out of order or ties with the one before it."""
-    before, last = seen.label[stream], seen.time[stream]
-    fault = 0
-    if seen.position[stream] >= 0:
-        fault = DISORDERED * (time < last) + TIED * (time == last)
-    return label & ~before, before & ~label, fault
+    opened: Labels
+    closed: Labels
 
 
 @sequential
-def find_borders(
-    begin: int, end: int, labels: Any, streams: Any, times: Any, seen: LastSeen, borders: Borders, found: int
-) -> tuple[int, int]:  # fmt: skip
+def order_faults(begin: int, end: int, times: Any) -> int:
+    """What is met where the events [begin, end) are taken in the order in which they stand, as one stream."""
+    backward, tied = 0, 0
+    earlier, later = times[begin : end - 1], times[begin + 1 : end]
+    for e in range(later.size):
+        backward += later[e] < earlier[e]
+        tied += later[e] == earlier[e]
+    return (DISORDERED if backward > 0 else 0) | (TIED if tied > 0 else 0)
+
+
+@sequential
+def order_faults_of_streams(streams: Any, times: Any, last: Places) -> int:
+    """The same of events of several streams; ``last[s]`` is −1, and becomes the last event of stream s."""
+    faults = 0
+    for e in range(times.size):
+        before = last[streams[e]]
+        if before >= 0:
+            faults |= DISORDERED * (times[e] < times[before]) | TIED * (times[e] == times[before])
+        last[streams[e]] = e
+    return faults
+
+
+@sequential
+def find_borders(begin: int, end: int, labels: Any, streams: Any, times: Any, seen: LastSeen, borders: Borders, found: int) -> int:
     """The borders among the events [begin, end), whose labels are given from `begin` on; writes them from `found` on.
 
     `streams` is empty where all events are one stream. Returns how many
-    borders there are then, and the faults that were met.
+    borders there are then.
     """
-    faults = 0
-    for e in range(begin, end):
-        stream = streams[e] if streams.size > 0 else 0
-        label, time = labels[e - begin], times[e]
-        opened, closed, fault = _judged(stream, label, time, seen)
-        faults |= fault
-        before = seen.position[stream]
-        if (opened | closed) != 0 or before < 0:
-            borders.position[found] = e
-            borders.stream[found] = stream
-            borders.before[found] = before
-            borders.opened[found] = opened
-            borders.closed[found] = closed
-            found += 1
-        seen.label[stream] = label
-        seen.time[stream] = time
-        seen.position[stream] = e
-    return found, faults
+    own = streams[begin:end]
+    for e in range(end - begin):
+        # unsigned, so that as an index it needs no test for its sign
+        stream = np.uint32(own[e]) if own.size > 0 else np.uint32(0)
+        label, before = np.uint16(labels[e]), seen.label[stream]
+        if (label | before) != 0:
+            if label != before:
+                borders.position[found] = begin + e
+                borders.time[found] = times[begin + e]
+                borders.stream[found] = stream
+                borders.before[found] = seen.position[stream]
+                borders.opened[found] = label & ~before
+                borders.closed[found] = before & ~label
+                found += 1
+                seen.label[stream] = label
+            seen.position[stream] = begin + e
+    return found
 
 
 @sequential
-def settle_borders(borders: Borders, times: Any, seen: LastSeen) -> int:
-    """Settle what the first event of each stream in a slice opens and closes, by what was `seen` in the slices before; returns faults."""
-    faults = 0
+def settle_borders(borders: Borders, seen: LastSeen) -> None:
+    """Settle what the first event of each stream in a slice opens and closes, by what was `seen` in the slices before."""
     for b in range(borders.position.size):
-        stream = borders.stream[b]
-        if borders.before[b] < 0 and seen.position[stream] >= 0:
-            opened, closed, fault = _judged(stream, borders.opened[b], times[borders.position[b]], seen)
+        if (borders.closed[b] & UNKNOWN) != 0:
+            stream, label = borders.stream[b], borders.opened[b]
+            before = seen.label[stream] & ~UNKNOWN
             borders.before[b] = seen.position[stream]
-            borders.opened[b] = opened
-            borders.closed[b] = closed
-            faults |= fault
-    return faults
+            borders.opened[b] = label & ~before
+            borders.closed[b] = before & ~label
 
 
 @kernel
@@ -119,37 +137,37 @@ class Wanted(NamedTuple):
     last: Places
 
 
-@sequential
-def count_collected(begins: Ints, ends: Ints, streams: Any, wanted: Wanted, reached: Ints, counts: Ints) -> None:
-    """``counts[i]``: how many of the events [begins[k], ends[k]) are in run i; ``reached[s]`` is the run that stream s has come to."""
-    for k in range(begins.size):
-        for e in range(begins[k], ends[k]):
-            stream = streams[e]
-            i = reached[stream]
-            if i < wanted.offsets[stream + 1] and e >= wanted.first[i]:
-                counts[i] += 1
-                reached[stream] = i + (e == wanted.last[i])
+class Awaited(NamedTuple):
+    """The run that each stream comes to next, or is in, and the event from which on it is (NEVER: none is left)."""
+
+    run: Ints
+    due: Places
 
 
 @sequential
-def collect(begins: Ints, ends: Ints, streams: Any, wanted: Wanted, reached: Ints, places: Ints, out: Places) -> None:
-    """Those that are in run i go to ``out[places[i]:]``, and ``places[i]`` moves on; else as :func:`count_collected`."""
+def collect(begins: Ints, ends: Ints, streams: Any, wanted: Wanted, awaited: Awaited, runs: Places, positions: Places) -> int:
+    """The events [begins[k], ends[k]) that are in some run: its number and their positions, as many as are returned."""
+    found = 0
     for k in range(begins.size):
         for e in range(begins[k], ends[k]):
             stream = streams[e]
-            i = reached[stream]
-            if i < wanted.offsets[stream + 1] and e >= wanted.first[i]:
-                out[places[i]] = e
-                places[i] += 1
-                reached[stream] = i + (e == wanted.last[i])
+            if e >= awaited.due[stream]:
+                i = awaited.run[stream]
+                runs[found] = i
+                positions[found] = e
+                found += 1
+                if e == wanted.last[i]:
+                    awaited.run[stream] = i + 1
+                    awaited.due[stream] = wanted.first[i + 1] if i + 1 < wanted.offsets[stream + 1] else NEVER
+    return found
 
 
-def unseen(streams: int, label: type[Any], time: np.dtype[Any]) -> LastSeen:
+def unseen(streams: int) -> LastSeen:
     """Of no stream anything is known."""
-    return LastSeen(np.zeros(streams, label), np.zeros(streams, time), np.full(streams, -1, np.int32))
+    return LastSeen(np.full(streams, UNKNOWN, np.uint16), np.full(streams, -1, np.int32))
 
 
-def room_for_borders(size: int, label: type[Any]) -> Borders:
-    """Room for so many borders."""
+def room_for_borders(size: int, time: np.dtype[Any]) -> Borders:
+    """Room for so many borders, with times of that type."""
     position, stream, before = (np.empty(size, np.int32) for _ in range(3))
-    return Borders(position, stream, before, np.empty(size, label), np.empty(size, label))
+    return Borders(position, np.empty(size, time), stream, before, np.empty(size, np.uint16), np.empty(size, np.uint16))
