@@ -30,10 +30,12 @@ from gpu_cep_kernels.situations import (
     UNKNOWN,
     Borders,
     LastSeen,
+    count_runs,
     find_borders,
     first_reaching,
     order_faults,
     order_faults_of_streams,
+    pair_borders,
     room_for_borders,
     settle_borders,
     unseen,
@@ -175,13 +177,17 @@ def _borders_of(plan: IntervalPlan, events: EventSequence, span: tuple[int, int]
         block = labels[:, : end - begin]
         events.fill(begin, end, block)
         found = find_borders(begin, end, block[0], streams, events.times, seen, borders, found)
-    return Borders(*(array[:found] for array in borders)), seen
+    columns: list[Any] = [array[:found] for array in borders]
+    return Borders(*columns), seen
 
 
 def _crossed(borders: Borders) -> Borders:
     """Those at which a name opens or closes."""
     crossed = np.flatnonzero(borders.opened | borders.closed)
-    return borders if len(crossed) == len(borders.position) else _picked(borders, crossed)
+    if len(crossed) == len(borders.position):
+        return borders
+    columns: list[Any] = [array[crossed] for array in borders]
+    return Borders(*columns)
 
 
 def _overlaid(seen: LastSeen, later: LastSeen) -> LastSeen:
@@ -196,12 +202,6 @@ def _arranged(parts: list[Borders]) -> Borders:
     return Borders(*columns)
 
 
-def _picked(borders: Borders, places: Indices) -> Borders:
-    """Some of the borders."""
-    columns: list[Any] = [array[places] for array in borders]
-    return Borders(*columns)
-
-
 def _closing(seen: LastSeen, time: np.dtype[Any]) -> Borders:
     """A border behind the last event of each stream that ends with open runs."""
     streams = np.flatnonzero(seen.label & ~UNKNOWN).astype(np.int32)
@@ -211,24 +211,28 @@ def _closing(seen: LastSeen, time: np.dtype[Any]) -> Borders:
 
 
 def _runs(plan: IntervalPlan, events: EventSequence, borders: Borders) -> Runs:
-    """The runs of all names: in a stream, each name opens and closes by turns."""
-    if events.count > 1:
-        order, _ = grouped(borders.stream, events.count)
-        borders = _picked(borders, order)
-    parts = [_runs_of(v, situation, borders, early=plan.query.early) for v, situation in enumerate(plan.query.situations)]
-    arrays = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-    names = np.cumsum([0, *(len(stream) for stream, *_ in parts)])
-    return Runs(names, *arrays)
+    """The runs of all names that last as long as they should, or still may."""
+    opening, closing, names = _paired(len(plan.query.situations), events, borders)
+    start, end, ended = borders.time[opening], borders.time[closing], borders.position[closing]
+    suits = np.empty(len(opening), np.bool_)
+    for situation, low, high in zip(plan.query.situations, names[:-1], names[1:], strict=True):
+        own = slice(int(low), int(high))
+        suits[own] = _suits(situation, start[own], end[own], ended[own] == NO_POSITION, early=plan.query.early)
+    kept = np.flatnonzero(suits)
+    opening, closing = opening[kept], closing[kept]
+    names = np.searchsorted(kept, names)
+    return Runs(names, borders.stream[opening], borders.position[opening], borders.before[closing], ended[kept], start[kept], end[kept])
 
 
-def _runs_of(v: int, situation: BoundSituation, borders: Borders, *, early: bool) -> tuple[Array, ...]:
-    """The columns of :class:`Runs` for the situations of name v that last as long as they should, or still may."""
-    bit = borders.opened.dtype.type(1 << v)
-    opening, closing = np.flatnonzero(borders.opened & bit), np.flatnonzero(borders.closed & bit)
-    ended, start, end = borders.position[closing], borders.time[opening], borders.time[closing]
-    suits = np.flatnonzero(_suits(situation, start, end, ended == NO_POSITION, early=early))
-    opening, closing = opening[suits], closing[suits]
-    return borders.stream[opening], borders.position[opening], borders.before[closing], ended[suits], start[suits], end[suits]
+def _paired(names: int, events: EventSequence, borders: Borders) -> tuple[Indices, Indices, Indices]:
+    """The borders that open and close each run, name after name, by stream and time; and where those of each name begin, with the end."""
+    order = grouped(borders.stream, events.count)[0] if events.count > 1 else np.arange(len(borders.stream))
+    counts = np.zeros(names, np.int64)
+    count_runs(borders.opened, counts)
+    ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    opening, closing = np.empty(int(ends[-1]), np.int64), np.empty(int(ends[-1]), np.int64)
+    pair_borders(order, borders.opened, borders.closed, ends[:-1].copy(), ends[:-1].copy(), opening, closing)
+    return opening, closing, ends
 
 
 def _suits(situation: BoundSituation, start: Array, end: Array, is_open: Array, *, early: bool) -> Array:

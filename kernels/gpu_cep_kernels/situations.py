@@ -111,6 +111,32 @@ def settle_borders(borders: Borders, seen: LastSeen) -> None:
             borders.closed[b] = before & ~label
 
 
+@sequential
+def count_runs(opened: Labels, counts: Ints) -> None:
+    """``counts[v]``: how many borders open name v."""
+    for b in range(opened.size):
+        for v in range(counts.size):
+            counts[v] += opened[b] >> v & 1
+
+
+@sequential
+def pair_borders(order: Ints, opened: Labels, closed: Labels, openings: Ints, closings: Ints, opening: Ints, closing: Ints) -> None:
+    """The borders that open and close each run, in `order`, in which each name opens and closes by turns.
+
+    Those of name v go to `opening` from ``openings[v]`` on, and to `closing`
+    from ``closings[v]`` on; both move on.
+    """
+    for k in range(order.size):
+        b = order[k]
+        for v in range(openings.size):
+            if (opened[b] >> v & 1) != 0:
+                opening[openings[v]] = b
+                openings[v] += 1
+            if (closed[b] >> v & 1) != 0:
+                closing[closings[v]] = b
+                closings[v] += 1
+
+
 @kernel
 def first_reaching(low: int, high: int, first: Any, ends: Any, clock: Any, length: Any, found: Any) -> None:
     """``found[i]``: the first event from ``first[i]`` on, before ``ends[i]``, that is `length` or more later; ``ends[i]`` if none is."""
