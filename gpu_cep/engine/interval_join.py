@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from gpu_cep.analysis.bound_intervals import BoundConstraint
 from gpu_cep.engine.batches import window_length
 from gpu_cep.engine.budget import Account
 from gpu_cep.engine.columns import Array
+from gpu_cep.engine.interval_parts import Part, parts_of
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.situations import Derived, Runs
@@ -32,10 +34,10 @@ from gpu_cep_kernels.interval_join import (
     join_situations,
     keep_fitting,
 )
-from gpu_cep_kernels.launch import blocks, spread
+from gpu_cep_kernels.launch import spread
 
-# Rows that one chunk begins with, and candidates that one call looks at.
-_ROWS, _CANDIDATES = 1 << 14, 1 << 18
+# Candidates that one call looks at.
+_CANDIDATES = 1 << 18
 
 # Relations that are decided when the later situation starts, whatever the alternatives, and groups that are if all are alternatives.
 _APART = frozenset({"before", "meets", "met-by", "after"})
@@ -102,6 +104,15 @@ def _runs(relations: frozenset[str]) -> list[tuple[int, int]]:
     return [(part[0], part[-1]) for part in parts]
 
 
+def leaf_rows(derived: Derived, own: Indices, stream: int = 0) -> Configurations:
+    """Some situations of one name as partial configurations; streams are numbered from `stream` on."""
+    situations = derived.situations
+    return Configurations(
+        own.astype(np.int32)[np.newaxis], derived.runs.stream[own] - np.int32(stream),
+        situations.start[own], situations.known[own], situations.start_clock[own], situations.known_clock[own],
+    )  # fmt: skip
+
+
 def _at(start: int, _: int) -> int:
     """The event at which work begins, whichever match is asked for."""
     return start
@@ -143,8 +154,31 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class _Task:
+    """A part, or one of so many pieces of it: its matches with some of the situations of the first name.
+
+    Pieces share an order; that of a whole part is chosen when its turn comes.
+    """
+
+    part: Part
+    order: tuple[int, ...] | None = None
+    piece: int = 0
+    pieces: int = 1
+
+    def leaf(self, name: int) -> Indices:
+        """The situations of the first name."""
+        low, high = (int(border) for border in self.part.offsets[name, [0, -1]])
+        borders = [low + (high - low) * piece // self.pieces for piece in (self.piece, self.piece + 1)]
+        return np.arange(*borders)
+
+    def situations(self, derived: Derived) -> Situations:
+        """All situations, of which the part's are known by where they begin."""
+        return derived.situations._replace(offsets=self.part.offsets)
+
+
+@dataclass(frozen=True, slots=True)
 class SituationJoin:
-    """The join of all situations, chunk by chunk of those of one name, in an order that measurements may change in between."""
+    """The join of all situations, part by part, in an order that measurements may change in between."""
 
     plan: IntervalPlan
     derived: Derived
@@ -154,7 +188,7 @@ class SituationJoin:
 
     def configurations(self, threads: int) -> tuple[Array, Array]:
         """All matches: the situation of each name, [name, match], and the endpoint at which each is decided."""
-        parts = spread(self._matched, self._spans(threads), threads)
+        parts = spread(self._matched, self._tasks(threads), threads)
         members = [np.empty((len(self.plan.query.situations), 0), np.int32), *(found for part in parts for found, _ in part)]
         decided = [self.derived.situations.start[:0], *(at for part in parts for _, at in part)]
         return np.concatenate(members, axis=1), np.concatenate(decided)
@@ -162,69 +196,65 @@ class SituationJoin:
     def counts(self, threads: int) -> Indices:
         """The number of matches of each stream."""
         totals = np.zeros(self.derived.events.count, np.int64)
-        for part in spread(self._counted, self._spans(threads), threads):
+        for part in spread(self._counted, self._tasks(threads), threads):
             for streams, numbers in part:
                 np.add.at(totals, streams, numbers)
         return totals
 
-    def _spans(self, threads: int) -> list[tuple[int, int]]:
-        """The situations that chunks begin with: enough chunks for all threads, and none too large."""
-        names, first = self.derived.runs.names, self.choice.order[0]
-        low, high = int(names[first]), int(names[first + 1])
-        size = max(1, min(_ROWS, -(-(high - low) // threads)))
-        return list(blocks(low, high, size)) if all(np.diff(names)) else []
+    def _tasks(self, threads: int) -> list[_Task]:
+        """The parts; where there are fewer than threads, pieces of them."""
+        parts = parts_of(self.derived, self.plan.query.window)
+        if len(parts) >= threads:
+            return [_Task(part) for part in parts]
+        orders = [(part, self.choice.order(part.buffers)) for part in parts]
+        return [_Task(part, order, piece, threads) for part, order in orders for piece in range(threads)]
 
-    def _matched(self, span: tuple[int, int]) -> list[tuple[Array, Array]]:
-        """The matches of a chunk."""
+    def _matched(self, task: _Task) -> list[tuple[Array, Array]]:
+        """The matches of a part."""
         found = []
-        order = self.choice.order
-        for chunk in self._last_chunks(span, order):
-            table = chunk.joined(self.derived.situations)
+        for order, chunk in self._last_chunks(task):
+            table = chunk.joined(task.situations(self.derived))
             members = np.empty_like(table.members)
             members[list(order)] = table.members
             found.append((members, table.high))
         return found
 
-    def _counted(self, span: tuple[int, int]) -> list[tuple[Array, Indices]]:
-        """Streams, and how many matches of a chunk are counted in each."""
-        chunks = self._last_chunks(span, self.choice.order)
-        return [(chunk.rows.stream[chunk.begin : chunk.begin + len(chunk.number)], chunk.number) for chunk in chunks]
+    def _counted(self, task: _Task) -> list[tuple[Array, Indices]]:
+        """Streams, and how many matches of a part are counted in each."""
+        chunks = (chunk for _, chunk in self._last_chunks(task))
+        return [
+            (chunk.rows.stream[chunk.begin : chunk.begin + len(chunk.number)] + task.part.stream, chunk.number) for chunk in chunks
+        ]  # fmt: skip
 
-    def _last_chunks(self, span: tuple[int, int], order: tuple[int, ...]) -> Iterator[Chunk]:
-        """What the last step of the join gives for some situations of the first name; what is found on the way is accounted for."""
-        query = self.plan.query
+    def _last_chunks(self, task: _Task) -> Iterator[tuple[tuple[int, ...], Chunk]]:
+        """What the last step of the join of a part gives, and the order of names; what is found on the way is accounted for."""
+        query, part = self.plan.query, task.part
+        order = task.order or self.choice.order(part.buffers)
         steps = levels(order, query.constraints, self.plan.algorithm, windowed=query.window is not None)
-        rows = [span[1] - span[0], *(0 for _ in steps)]
-        for chunk in self._joined(self._leaf(span), steps, rows):
+        leaf = leaf_rows(self.derived, task.leaf(order[0]), part.stream)
+        rows = [len(leaf.stream), *(0 for _ in steps)]
+        for chunk in self._joined(leaf, steps, rows, task):
             if len(chunk):
                 self.account.spend(len(chunk), 0, 0, partial(chunk.start_of, self.derived.runs))
-                yield chunk
+                yield order, chunk
         self.profile.add("matches", rows[-1])
         self.profile.joined(order, rows)
-        self.choice.observe(order, rows)
+        self.choice.observe(order, part.buffers, rows)
 
-    def _leaf(self, span: tuple[int, int]) -> Configurations:
-        """Some situations of the first name as partial configurations."""
-        own, situations = slice(*span), self.derived.situations
-        members = np.arange(*span, dtype=np.int32)[np.newaxis]
-        return Configurations(
-            members, self.derived.runs.stream[own],
-            situations.start[own], situations.known[own], situations.start_clock[own], situations.known_clock[own],
-        )  # fmt: skip
-
-    def _joined(self, rows: Configurations, steps: Sequence[Level], counts: list[int]) -> Iterator[Chunk]:
+    def _joined(self, rows: Configurations, steps: Sequence[Level], counts: list[int], task: _Task) -> Iterator[Chunk]:
         """The chunks of the last of some steps, depth first; raises the count of rows after each step."""
         step, *others = steps
-        for chunk in self._fitting(rows, step):
+        limit = self.derived.never if others or task.part.limit is None else task.part.limit
+        for chunk in self._fitting(rows, step, task.situations(self.derived), limit):
             counts[-len(steps)] += len(chunk)
             if not others:
                 yield chunk
             elif len(chunk):
-                yield from self._joined(chunk.joined(self.derived.situations), others, counts)
+                yield from self._joined(chunk.joined(task.situations(self.derived)), others, counts, task)
 
-    def _fitting(self, rows: Configurations, level: Level) -> Iterator[Chunk]:
-        """The situations that fit the rows, so many candidates at a time."""
-        size, situations = len(rows.stream), self.derived.situations
+    def _fitting(self, rows: Configurations, level: Level, situations: Situations, limit: Any) -> Iterator[Chunk]:
+        """The situations that fit the rows, so many candidates at a time; those that then start before `limit`."""
+        size = len(rows.stream)
         length = window_length(self.plan.events, self.derived.events.times.dtype)
         found = Candidates(*(np.empty((len(level.runs), size), np.int64) for _ in range(2)))
         find_candidates(0, size, rows, level, situations, length, found)
@@ -240,7 +270,7 @@ class SituationJoin:
             start = int(self.derived.runs.first[rows.members[0, begin]])
             self.account.spend(0, 0, candidates, partial(_at, start))
             keep_fitting(
-                0, end - begin, begin, rows, level, situations, self.derived.latest, length, found, place, kept, fitting
+                0, end - begin, begin, rows, level, situations, self.derived.latest, limit, length, found, place, kept, fitting
             )  # fmt: skip
             yield Chunk(begin, rows, level, place, kept, fitting)
             begin, done = end, done + candidates

@@ -16,6 +16,7 @@ from gpu_cep.engine.interval_events import MatchedSituations
 from gpu_cep.engine.interval_join import SituationJoin
 from gpu_cep.engine.interval_matches import IntervalMatches, in_result_order, matched_situations, seen_at_detection
 from gpu_cep.engine.interval_results import interval_table
+from gpu_cep.engine.interval_statistics import order_choice
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.naming import window_name
 from gpu_cep.engine.order import key_ranks
@@ -24,7 +25,6 @@ from gpu_cep.engine.results import count_table
 from gpu_cep.engine.situations import Derived, EventSequence, Runs, derive
 from gpu_cep.engine.tables import on_host
 from gpu_cep.errors import MatchLimitExceeded
-from gpu_cep.plan.interval_order import OrderChoice, assumed
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.launch import available_threads
 
@@ -51,7 +51,7 @@ def execute_intervals(
     profile.add("events", len(columns))
     derived = derive(plan, columns, threads, profile)
     budget = Budget(settings.max_matches, settings.max_steps, result_footprint(plan.events, columns), memory_for_results(concurrent))
-    join = SituationJoin(plan, derived, _order_choice(plan, derived), budget, profile)
+    join = SituationJoin(plan, derived, order_choice(plan, derived), budget, profile)
     try:
         if settings.output == "count":
             with profile.stage("matching"):
@@ -68,13 +68,6 @@ def execute_intervals(
         raise MatchLimitExceeded("out of memory while matching; use output='count' or a narrower pattern") from None
     finally:
         budget.close()
-
-
-def _order_choice(plan: IntervalPlan, derived: Derived) -> OrderChoice:
-    """The order of the joins to begin with: by how many situations there are, and table 3."""
-    streams = max(1, len(np.unique(derived.runs.stream)))
-    sizes = np.diff(derived.runs.names)
-    return OrderChoice(plan.query.constraints, assumed(plan.query.constraints, [float(size) for size in sizes], 1.0 / streams))
 
 
 def _result(

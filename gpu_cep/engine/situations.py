@@ -97,13 +97,15 @@ class Derived:
 
     `latest` is the last endpoint at which a match can be decided. Endpoints
     are times, or with early detection `moments`, each the position of the
-    first event of a time: an open end is then behind them all.
+    first event of a time: an open end is then behind them all. No situation
+    starts at `never` or later.
     """
 
     events: EventSequence
     runs: Runs
     situations: Situations
     latest: np.int64 | np.float64
+    never: np.int64 | np.float64
     moments: Indices | None = None
 
 
@@ -267,7 +269,7 @@ def _final(events: EventSequence, runs: Runs) -> Derived:
     clocks = [clock(points) for points in (start, end)]
     situations = Situations(_offsets(events, runs), start, end, end, clocks[0], clocks[1], clocks[1])
     latest = np.float64(np.inf) if start.dtype.kind == "f" else np.int64(np.iinfo(np.int64).max)
-    return Derived(events, runs, situations, latest)
+    return Derived(events, runs, situations, latest, latest)
 
 
 def _early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
@@ -282,7 +284,7 @@ def _early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
     end = np.where(is_open, len(events), moments[runs.ended])
     clocks = [clock(events.times[points]) for points in (start, np.where(is_open, 0, end), reached)]
     situations = Situations(_offsets(events, runs), start, end, reached, *clocks)
-    return Derived(events, runs, situations, np.int64(len(events) - 1), moments)
+    return Derived(events, runs, situations, np.int64(len(events) - 1), np.int64(len(events)), moments)
 
 
 def _known(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Indices:

@@ -18,17 +18,20 @@ SELECTIVITIES = {name: _TABLE_3.get(name, _TABLE_3.get(mirrored, 0.0)) for name,
 
 # The weight of a new measurement in a moving average, and by what factor an average must differ from what an order was chosen by
 # for a new choice.
-WEIGHT, DRIFT = 0.3, 2.0
+WEIGHT, DRIFT = 0.3, 1.5
 # A search among candidates, in tests of a pair, for each bit of their number; the least share that is told from none.
 _SEARCH, _LEAST = 1.0, 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What an order is chosen by: situations of each name, the share of a stream that a window holds, selectivity of each constraint."""
+    """What an order is chosen by.
 
-    sizes: tuple[float, ...]
-    reach: float
+    `buffers` says how many situations of each name one situation may be in a
+    match with, `selectivities` of which share of all pairs each constraint holds.
+    """
+
+    buffers: tuple[float, ...]
     selectivities: tuple[float, ...]
 
 
@@ -37,101 +40,107 @@ def selectivity(constraint: BoundConstraint) -> float:
     return min(1.0, sum(SELECTIVITIES[relation] for relation in constraint.relations))
 
 
-def assumed(constraints: Sequence[BoundConstraint], sizes: Sequence[float], reach: float = 1.0) -> Statistics:
+def assumed(constraints: Sequence[BoundConstraint], buffers: Sequence[float]) -> Statistics:
     """Statistics before anything is measured."""
-    return Statistics(tuple(sizes), reach, tuple(map(selectivity, constraints)))
+    return Statistics(tuple(buffers), tuple(map(selectivity, constraints)))
 
 
-def evaluation_order(statistics: Statistics, constraints: Sequence[BoundConstraint], first: int | None = None) -> tuple[int, ...]:
-    """The cheapest order of the names, of those that begin with `first` if it is given.
+def evaluation_order(statistics: Statistics, constraints: Sequence[BoundConstraint]) -> tuple[int, ...]:
+    """The cheapest order of the names (equation 2).
 
     A name that no constraint relates to those before it is joined only where
     no other is left that one relates.
     """
-    names = len(statistics.sizes)
+    names = len(statistics.buffers)
     rows = [_rows(statistics, constraints, members) for members in range(1 << names)]
-    best: dict[int, tuple[float, tuple[int, ...]]] = {1 << v: (rows[1 << v], (v,)) for v in range(names) if first in (None, v)}
+    searches = [_SEARCH * math.log2(2 + buffer) for buffer in statistics.buffers]
+    related = [_related(constraints, v) for v in range(names)]
+    best: dict[int, tuple[float, tuple[int, ...]]] = {1 << v: (rows[1 << v], (v,)) for v in range(names)}
     for members in range(1, 1 << names):
         if members not in best:
             continue
         cost, order = best[members]
-        for v in _next(members, names, constraints):
+        left = [v for v in range(names) if not members >> v & 1]
+        for v in [v for v in left if related[v] & members] or left:
             joined = members | 1 << v
-            total = cost + rows[members] * _SEARCH * math.log2(2 + statistics.sizes[v]) + rows[joined]
+            total = cost + rows[members] * searches[v] + rows[joined]
             if joined not in best or total < best[joined][0]:
                 best[joined] = total, (*order, v)
     return best[(1 << names) - 1][1]
 
 
 def expected_rows(statistics: Statistics, constraints: Sequence[BoundConstraint], order: Sequence[int]) -> list[float]:
-    """The number of partial configurations after each step (equation 3)."""
+    """The number of partial configurations after each step, of as many situations as a buffer holds (equation 3)."""
     return [_rows(statistics, constraints, sum(1 << v for v in order[: step + 1])) for step in range(len(order))]
 
 
 def _rows(statistics: Statistics, constraints: Sequence[BoundConstraint], members: int) -> float:
-    """How many configurations of some names there are: those of their situations that lie in one window, and satisfy all constraints."""
-    names = [v for v in range(len(statistics.sizes)) if members >> v & 1]
-    combined = math.prod(max(statistics.sizes[v] * statistics.reach, _LEAST) for v in names) / statistics.reach
+    """How many configurations of some names there are that satisfy all constraints between them."""
+    rows = math.prod(max(buffer, _LEAST) for v, buffer in enumerate(statistics.buffers) if members >> v & 1)
     inside = (
         share for share, own in zip(statistics.selectivities, constraints, strict=True) if members >> own.left & members >> own.right & 1
     )
-    return combined * math.prod(inside)
+    return rows * math.prod(inside)
 
 
-def _next(members: int, names: int, constraints: Sequence[BoundConstraint]) -> list[int]:
-    """The names that may follow."""
-    left = [v for v in range(names) if not members >> v & 1]
-    related = [v for v in left if any(_relates(constraint, v, members) for constraint in constraints)]
-    return related or left
-
-
-def _relates(constraint: BoundConstraint, name: int, members: int) -> bool:
-    other = {constraint.left: constraint.right, constraint.right: constraint.left}.get(name)
-    return other is not None and bool(members >> other & 1)
+def _related(constraints: Sequence[BoundConstraint], name: int) -> int:
+    """The names that constraints relate to one, as a mask."""
+    pairs = ((each.left, each.right) for each in constraints if name in (each.left, each.right))
+    return sum({1 << (left if right == name else right) for left, right in pairs})
 
 
 @dataclass
 class OrderChoice:
-    """The order that the chunks of a run are joined in; chosen anew when what they measure drifts away from what it was chosen by.
-
-    The first name stays: chunks are parts of its situations.
-    """
+    """The order that parts are joined in; chosen anew when what they measure drifts away from what it was chosen by (section 5.4.1)."""
 
     constraints: tuple[BoundConstraint, ...]
     average: Statistics
-    order: tuple[int, ...] = ()
     changes: int = 0
+    _order: tuple[int, ...] = ()
     _chosen_by: Statistics = field(init=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def __post_init__(self) -> None:
-        self.order = self.order or evaluation_order(self.average, self.constraints)
-        self._chosen_by = self.average
+        self._choose()
 
-    def observe(self, order: Sequence[int], rows: Sequence[int]) -> None:
-        """A chunk had so many partial configurations after each step of an order."""
+    def order(self, buffers: Sequence[float]) -> tuple[int, ...]:
+        """The order for a part with such buffers."""
+        with self._lock:
+            averages = tuple(_moved(old, new) for old, new in zip(self.average.buffers, buffers, strict=True))
+            self.average = replace(self.average, buffers=averages)
+            self._follow_drift()
+            return self._order
+
+    def observe(self, order: Sequence[int], buffers: Sequence[float], rows: Sequence[int]) -> None:
+        """A part with such buffers had so many partial configurations after each step of an order."""
         with self._lock:
             for step in range(1, len(order)):
-                self._measure(order[:step], order[step], rows[step - 1], rows[step])
-            if self._has_drifted():
-                changed = evaluation_order(self.average, self.constraints, self.order[0])
-                self.changes += changed != self.order
-                self.order, self._chosen_by = changed, self.average
+                self._measure(order[:step], order[step], rows[step - 1] * buffers[order[step]], rows[step])
+            self._follow_drift()
 
-    def _measure(self, bound: Sequence[int], name: int, before: int, after: int) -> None:
+    def _measure(self, bound: Sequence[int], name: int, pairs: float, found: int) -> None:
         """What a step says of the selectivity of its constraints, which share it alike."""
         members = sum(1 << v for v in bound)
-        applicable = [k for k, constraint in enumerate(self.constraints) if _relates(constraint, name, members)]
-        pairs = before * self.average.sizes[name] * self.average.reach
-        if not applicable or not pairs:
+        own = {k for k, each in enumerate(self.constraints) if name in (each.left, each.right) and _related([each], name) & members}
+        if not own or not pairs:
             return
-        expected = math.prod(self.average.selectivities[k] for k in applicable)
-        off = (max(after / pairs, _LEAST) / max(expected, _LEAST)) ** (1 / len(applicable))
-        shares = list(self.average.selectivities)
-        for k in applicable:
-            shares[k] = min(1.0, (1 - WEIGHT) * shares[k] + WEIGHT * shares[k] * off)
-        self.average = replace(self.average, selectivities=tuple(shares))
+        expected = math.prod(self.average.selectivities[k] for k in own)
+        off = (max(found / pairs, _LEAST) / max(expected, _LEAST)) ** (1 / len(own))
+        shares = enumerate(self.average.selectivities)
+        moved = tuple(min(1.0, _moved(share, share * off)) if k in own else share for k, share in shares)
+        self.average = replace(self.average, selectivities=moved)
 
-    def _has_drifted(self) -> bool:
-        pairs = zip(self.average.selectivities, self._chosen_by.selectivities, strict=True)
-        return any(not 1 / DRIFT <= max(new, _LEAST) / max(old, _LEAST) <= DRIFT for new, old in pairs)
+    def _follow_drift(self) -> None:
+        before, after = (each.buffers + each.selectivities for each in (self._chosen_by, self.average))
+        if not all(1 / DRIFT <= max(new, _LEAST) / max(old, _LEAST) <= DRIFT for old, new in zip(before, after, strict=True)):
+            self._choose()
+
+    def _choose(self) -> None:
+        chosen = evaluation_order(self.average, self.constraints)
+        self.changes += bool(self._order) and chosen != self._order
+        self._order, self._chosen_by = chosen, self.average
+
+
+def _moved(average: float, measured: float) -> float:
+    """The exponential moving average after one more measurement."""
+    return (1 - WEIGHT) * average + WEIGHT * measured

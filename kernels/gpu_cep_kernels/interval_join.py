@@ -223,21 +223,24 @@ def _decided(i: int, r: int, rows: Any, level: Any, situations: Any) -> tuple[bo
 
 
 @rule
-def _fits(i: int, r: int, rows: Any, level: Any, situations: Any, latest: Any, length: Any) -> bool:
-    """Whether situation r goes with row i: all constraints hold and are decided by `latest`, and in time for the window."""
+def _fits(i: int, r: int, rows: Any, level: Any, situations: Any, latest: Any, limit: Any, length: Any) -> bool:
+    """Whether situation r goes with row i: all constraints hold and are decided by `latest`, in time for the window.
+
+    What they start with comes before `limit`.
+    """
     holds, high, high_clock = _decided(i, r, rows, level, situations)
-    if not holds or high > latest:
-        return False
-    first_clock = situations.start_clock[r] if situations.start[r] < rows.low[i] else rows.low_clock[i]
-    return bool(within(first_clock, high_clock, length))
+    low, low_clock = rows.low[i], rows.low_clock[i]
+    if situations.start[r] < low:
+        low, low_clock = situations.start[r], situations.start_clock[r]
+    return bool(holds and high <= latest and low < limit and within(low_clock, high_clock, length))
 
 
 @kernel
 def keep_fitting(
-    low: int, high: int, begin: int, rows: Configurations, level: Level, situations: Situations, latest: Any, length: Any,
-    candidates: Candidates, place: Ints, kept: Places, number: Ints,
+    low: int, high: int, begin: int, rows: Configurations, level: Level, situations: Situations, latest: Any, limit: Any,
+    length: Any, candidates: Candidates, place: Ints, kept: Places, number: Ints,
 ) -> None:  # fmt: skip
-    """The candidates that fit each row of the chunk that begins at row `begin`.
+    """The candidates that fit each row of the chunk that begins at row `begin`, by :func:`_fits`.
 
     Those of row i of the chunk are ``kept[place[i]:]``, ``number[i]`` of them.
     """
@@ -248,7 +251,7 @@ def keep_fitting(
             first = candidates.first[g, row]
             for r in range(first, first + candidates.size[g, row]):
                 kept[place[i] + size] = r
-                size += _fits(row, r, rows, level, situations, latest, length)
+                size += _fits(row, r, rows, level, situations, latest, limit, length)
         number[i] = size
 
 
