@@ -165,6 +165,7 @@ MEASURES: dict[str, Callable[[Measurement], float | None]] = {
     "instances": _instances,
     "instances/event": lambda each: _per(_instances(each), each.events),
     "instances/match": lambda each: _per(_instances(each), each.matches),
+    "seconds gained/match": lambda each: _per(each.counts.get("gained"), each.matches),
     "steps/event": lambda each: _per(each.steps, each.events),
     "steps/match": lambda each: _per(each.steps, each.matches),
 }

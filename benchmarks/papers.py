@@ -21,6 +21,7 @@ import lazy_figures
 import pages
 import sase_figures
 import thesis_figures
+import tpstream_figures
 from machine import commit, package_version, processor_name, slug
 from paper_figures import Figure
 from paper_pages import Results, markdown, results_of
@@ -28,7 +29,7 @@ from paper_runs import Measurement, Refusal, measure
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("numba", "numpy", "pyarrow")
-FIGURES = (*thesis_figures.FIGURES, *sase_figures.FIGURES, *lazy_figures.FIGURES)
+FIGURES = (*thesis_figures.FIGURES, *sase_figures.FIGURES, *lazy_figures.FIGURES, *tpstream_figures.FIGURES)
 
 
 def environment() -> dict[str, str]:
@@ -45,10 +46,10 @@ def heading(where: dict[str, str], seconds: float, load: float) -> str:
             f"Commit {where['commit']}; {versions}; one thread of {where['cores']} cores; load average {load:.1f}, this benchmark "
             f"included; {seconds / 60:.0f} minutes. Written by `python benchmarks/papers.py`.",
             "Events are drawn at random (`paper_events.py`): neither the papers' data nor their machines and programs are at hand, so "
-            "curves are to be compared, not figures. Sizes and parameters stand in `thesis_figures.py`, `sase_figures.py` and "
-            "`lazy_figures.py`. All ways of a row find the same number of matches. Seconds are CPU seconds, the least of some warm calls "
-            "that plan the query and return row numbers; what such a call takes at least, a millisecond or two, is part of each. A ratio "
-            "divides the measure shown by that of the first way.",
+            "curves are to be compared, not figures. Sizes and parameters stand in `thesis_figures.py`, `sase_figures.py`, "
+            "`lazy_figures.py` and `tpstream_figures.py`. All ways of a row find the same number of matches. Seconds are CPU seconds, the "
+            "least of some warm calls that plan the query and return row numbers; what such a call takes at least, a millisecond or "
+            "two, is part of each. A ratio divides the measure shown by that of the first way.",
         )
     )
 

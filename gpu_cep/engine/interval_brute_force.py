@@ -13,7 +13,7 @@ from gpu_cep.engine.brute_force import scalars
 from gpu_cep.engine.columns import Array, EventColumns
 from gpu_cep.engine.computed import event_columns
 from gpu_cep.engine.device.resident import ResidentTable
-from gpu_cep.engine.interval_matches import IntervalMatches, in_result_order, matched_situations
+from gpu_cep.engine.interval_matches import AsSeen, IntervalMatches, in_result_order, matched_situations
 from gpu_cep.engine.interval_results import interval_table
 from gpu_cep.engine.intervals import interval_counts
 from gpu_cep.engine.keys import encode_keys
@@ -50,7 +50,7 @@ def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Opti
     events, place = _sequence(plan, columns)
     runs, known = _as_found(plan, events, place, found)
     if plan.settings.output == "count":
-        return interval_counts(plan, columns, events, runs, np.bincount(known.stream, minlength=events.count))
+        return interval_counts(plan, columns, events, runs, np.bincount(runs.stream[known.members[0]], minlength=events.count))
     ordered = in_result_order(plan, columns, events, runs, known)
     return interval_table(plan, columns, events, ordered, matched_situations(columns, events, runs, ordered, 1), 1)
 
@@ -78,12 +78,11 @@ def _as_found(plan: IntervalPlan, events: EventSequence, place: Indices, found: 
     last = _positions(place, ((match.rows[name][-1] for match in found) for name in names), (len(names), len(found)))
     ended = _positions(place, ((match.ended[name] for match in found) for name in names), (len(names), len(found)))
     streams = np.zeros(len(events), np.int32) if events.streams is None else events.streams
-    stream = streams[first]
     members = np.arange(first.size, dtype=np.int64).reshape(first.shape)
-    columns = (stream, first, last, ended, events.times[first], events.times[ended])
+    columns = (streams[first], first, last, ended, events.times[first], events.times[ended])
     runs = Runs(np.arange(len(names) + 1) * len(found), *(array.ravel() for array in columns))
     detected = place[np.array([match.detected for match in found], np.int64)]
-    return runs, IntervalMatches(members, last, ended, first.min(axis=0), stream[0], detected)
+    return runs, IntervalMatches(members, first.min(axis=0), detected, AsSeen(last, ended))
 
 
 def _positions(place: Indices, rows: Iterable[Iterable[int | None]], shape: tuple[int, int]) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from gpu_cep.engine.columns import Array, EventColumns
 from gpu_cep.engine.interval_events import MatchedSituations, SituationEvents
@@ -15,81 +16,132 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 
 
 @dataclass(frozen=True, slots=True)
-class IntervalMatches:
-    """Match m takes situation ``members[v, m]`` of name v as it is seen when the event at position ``detected[m]`` is.
+class AsSeen:
+    """What matches see of their situations when they are detected, [name, match]: the last event, and the one that ended it (−1: open)."""
 
-    ``last[v, m]`` is the situation's last event then, and ``ended[v, m]`` the
-    one that ended it (−1 while it is open); ``first[m]`` is the match's first
-    event, ``stream[m]`` its stream.
+    last: Array
+    ended: Array
+
+    def of(self, order: Indices) -> AsSeen:
+        """The same of some matches."""
+        return AsSeen(self.last[:, order], self.ended[:, order])
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalMatches:
+    """Match m takes situation ``members[v, m]`` of name v, as it is seen when the event at position ``detected[m]`` is.
+
+    ``first[m]`` is its first event. `seen` is None where all situations have
+    ended when their matches are detected.
     """
 
     members: Array
-    last: Array
-    ended: Array
     first: Array
-    stream: Array
     detected: Array
+    seen: AsSeen | None
 
     def __len__(self) -> int:
         return len(self.first)
 
+    @property
+    def is_open(self) -> npt.NDArray[np.bool_] | None:
+        """Which matches have a situation that is open at detection; None if none can have."""
+        return None if self.seen is None else (self.seen.ended == NO_POSITION).any(axis=0)
+
     def reordered(self, order: Indices) -> IntervalMatches:
         """The same in another order."""
-        return IntervalMatches(
-            self.members[:, order], self.last[:, order], self.ended[:, order], self.first[order], self.stream[order], self.detected[order]
-        )  # fmt: skip
+        seen = None if self.seen is None else self.seen.of(order)
+        return IntervalMatches(self.members[:, order], self.first[order], self.detected[order], seen)
 
 
-def seen_at_detection(plan: IntervalPlan, derived: Derived, members: Array, decided: Array) -> IntervalMatches:
+def seen_at_detection(derived: Derived, members: Array, decided: Array) -> IntervalMatches:
     """The matches with these situations, each as it is seen at the endpoint that decides it."""
-    runs = derived.runs
-    last, ended = runs.last[members], runs.ended[members]
-    first = runs.first[members].min(axis=0)
-    stream = runs.stream[members[0]]
-    if not plan.query.early:
-        ends = derived.situations.end[members]
-        detected = np.take_along_axis(ended, ends.argmax(axis=0)[np.newaxis], axis=0)[0]
-        return IntervalMatches(members, last, ended, first, stream, detected)
+    runs, moments = derived.runs, derived.moments
+    first = _extreme(np.minimum, runs.first, members)
+    if moments is None:
+        return IntervalMatches(members, first, _last_ended(derived, members), None)
     is_open = derived.situations.end[members] > decided
     # an open situation holds all events of the time of detection
-    assert derived.moments is not None, "early detection is by moments"
-    seen = np.searchsorted(derived.moments, decided, side="right") - 1
-    return IntervalMatches(
-        members,
-        np.where(is_open, seen, last).astype(np.int32),
-        np.where(is_open, NO_POSITION, ended).astype(np.int32),
-        first, stream, decided.astype(np.int32),
-    )  # fmt: skip
+    now = np.searchsorted(moments, decided, side="right") - 1
+    last, ended = np.where(is_open, now, runs.last[members]), np.where(is_open, NO_POSITION, runs.ended[members])
+    return IntervalMatches(members, first, decided.astype(np.int32), AsSeen(last.astype(np.int32), ended.astype(np.int32)))
+
+
+def _extreme(better: np.ufunc, positions: Array, members: Array) -> Array:
+    """The least or the greatest of some positions over the situations of each match."""
+    found: Array = positions[members[0]]
+    for own in members[1:]:
+        better(found, positions[own], out=found)
+    return found
+
+
+def _last_ended(derived: Derived, members: Array) -> Array:
+    """The event that ended the last of each match's situations."""
+    end, ended = derived.situations.end, derived.runs.ended
+    latest: Array = end[members[0]]
+    found: Array = ended[members[0]]
+    for own in members[1:]:
+        later = end[own] > latest
+        latest, found = np.where(later, end[own], latest), np.where(later, ended[own], found)
+    return found
 
 
 def in_result_order(
     plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches
-) -> IntervalMatches:
+) -> IntervalMatches:  # fmt: skip
     """By stream key, first event, last event, then the events of each name (SPEC section 3)."""
-    _, representatives, streams = np.unique(matches.stream, return_index=True, return_inverse=True)
-    rows = events.input_rows(matches.first[representatives])
-    ranks = key_ranks(plan.events, columns, rows)[streams]
-    bindings = [key for first, last in zip(runs.first[matches.members], matches.last, strict=True) for key in (first, last)]
-    order = np.lexsort([*bindings[::-1], matches.last.max(axis=0), matches.first, ranks])
-    return matches.reordered(order)
+    if matches.seen is None:
+        # in a stream, a name's situations are numbered in the order of their events
+        last, bindings = _extreme(np.maximum, runs.last, matches.members), list(matches.members)
+    else:
+        last = matches.seen.last.max(axis=0)
+        bindings = [key for own, ends in zip(matches.members, matches.seen.last, strict=True) for key in (runs.first[own], ends)]
+    keys = [*bindings[::-1], last, matches.first]
+    if events.count > 1:
+        keys.append(_stream_ranks(plan, columns, events, runs, matches))
+    return matches.reordered(np.lexsort(keys))
+
+
+def _stream_ranks(plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches) -> Array:
+    """The place of each match's stream by its key."""
+    streams = runs.stream[matches.members[0]]
+    representatives = np.full(events.count, NO_POSITION, np.int64)
+    representatives[streams] = matches.first
+    present = np.flatnonzero(representatives != NO_POSITION)
+    ranks = np.zeros(events.count, np.int64)
+    ranks[present] = key_ranks(plan.events, columns, events.input_rows(representatives[present]))
+    found: Array = ranks[streams]
+    return found
 
 
 def matched_situations(
     columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches, threads: int
-) -> MatchedSituations:
+) -> MatchedSituations:  # fmt: skip
     """The situations of the matches, each once as it is seen when they are detected."""
-    parts = [_of_name(columns, events, runs, *own, threads) for own in zip(matches.members, matches.last, matches.ended, strict=True)]
+    parts = [_of_name(v, columns, events, runs, matches, threads) for v in range(len(matches.members))]
     return MatchedSituations(columns, tuple(own for own, _ in parts), tuple(places for _, places in parts))
 
 
 def _of_name(
-    columns: EventColumns, events: EventSequence, runs: Runs, members: Array, last: Array, ended: Array, threads: int
-) -> tuple[SituationEvents, Indices]:
-    """Each situation of one name as it is seen, with more events each time, and which of these each match takes."""
-    seen = (members.astype(np.int64) * len(events) + last) * 2 + (ended == NO_POSITION)
-    _, representatives, places = np.unique(seen, return_index=True, return_inverse=True)
-    own = members[representatives]
-    situations = SituationEvents(
-        columns, events, runs.stream[own], runs.first[own], last[representatives], ended[representatives], threads
-    )  # fmt: skip
-    return situations, places
+    v: int, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches, threads: int
+) -> tuple[SituationEvents, Indices]:  # fmt: skip
+    """Each situation of name v as it is seen, with more events each time, and which of these each match takes."""
+    members, seen = matches.members[v], matches.seen
+    if seen is None:
+        own, places = _distinct(members, len(runs.first))
+        last, ended = runs.last[own], runs.ended[own]
+    else:
+        views = (members.astype(np.int64) * len(events) + seen.last[v]) * 2 + (seen.ended[v] == NO_POSITION)
+        _, representatives, places = np.unique(views, return_index=True, return_inverse=True)
+        own, last, ended = members[representatives], seen.last[v, representatives], seen.ended[v, representatives]
+    return SituationEvents(columns, events, runs.stream[own], runs.first[own], last, ended, threads), places
+
+
+def _distinct(numbers: Array, size: int) -> tuple[Indices, Indices]:
+    """The distinct ones of some numbers below `size`, ascending, and the place of each number among them."""
+    taken = np.zeros(size, np.bool_)
+    taken[numbers] = True
+    distinct = np.flatnonzero(taken)
+    places = np.empty(size, np.int64)
+    places[distinct] = np.arange(len(distinct))
+    return distinct, places[numbers]

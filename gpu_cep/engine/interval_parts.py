@@ -16,7 +16,7 @@ from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.situations import Derived, elapsed
 
 # Situations of a part, all names together; a slice of time is at least so many windows long.
-PART, WINDOWS = 1 << 15, 4
+PART, WINDOWS = 1 << 13, 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from gpu_cep.engine.interval_matches import IntervalMatches
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.results import EVENT_FIELDS, MATCH_END, MATCH_START, ColumnOf, carried_columns, checked_schema
 from gpu_cep.engine.returns import return_array, return_type, whole_type
-from gpu_cep.engine.situations import NO_POSITION, EventSequence
+from gpu_cep.engine.situations import EventSequence
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.launch import spread
 
@@ -83,9 +83,8 @@ def _match_columns(
 ) -> list[ColumnOf]:  # fmt: skip
     query = plan.events.query
     first, detected = (events.input_rows(positions) for positions in (matches.first, matches.detected))
-    is_open = (matches.ended == NO_POSITION).any(axis=0)
     rows = [*((column, pa.array(first)) for column in query.partition_by), (query.timestamp, pa.array(first))]
-    rows += [(query.timestamp, pa.array(detected, mask=is_open)), (query.timestamp, pa.array(detected))]
+    rows += [(query.timestamp, pa.array(detected, mask=matches.is_open)), (query.timestamp, pa.array(detected))]
     made: list[ColumnOf] = [partial(columns.take, column, taken) for column, taken in rows]
     if query.returns:
         items = zip(query.returns, plan.events.returns, strict=True)
@@ -99,7 +98,8 @@ def _event_columns(
 ) -> list[ColumnOf]:  # fmt: skip
     rows, sizes = bound_rows(situations)
     flat = sizes.ravel()
-    identifiers = np.arange(len(matches)) - np.searchsorted(_numbered(matches.stream), _numbered(matches.stream))
+    streams = _numbered(situations)
+    identifiers = np.arange(len(matches)) - np.searchsorted(streams, streams)
     variables = np.repeat(np.tile(np.arange(sizes.shape[1]), len(matches)), flat)
     begins = np.cumsum(flat) - flat
     index = np.arange(len(rows)) - np.repeat(begins, flat) + 1
@@ -110,8 +110,9 @@ def _event_columns(
     return made + [partial(columns.take, plan.query.schema.index(name), pa.array(rows)) for name in carried]
 
 
-def _numbered(streams: Indices) -> Indices:
-    """Ascending numbers for streams that come one after the other."""
+def _numbered(situations: MatchedSituations) -> Indices:
+    """Ascending numbers for the matches' streams, which come one after the other."""
+    streams = situations.names[0].stream[situations.places[0]]
     return np.cumsum(np.diff(streams, prepend=streams[:1]) != 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -25,6 +26,7 @@ from gpu_cep.engine.results import count_table
 from gpu_cep.engine.situations import Derived, EventSequence, Runs, derive
 from gpu_cep.engine.tables import on_host
 from gpu_cep.errors import MatchLimitExceeded
+from gpu_cep.plan.interval_order import OrderChoice
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.launch import available_threads
 
@@ -36,8 +38,11 @@ def execute_intervals(
     threads: int | None = None,
     profile: Profile | None = None,
     concurrent: int = 1,
+    choose: Callable[[IntervalPlan, Derived], OrderChoice] = order_choice,
 ) -> pa.Table:
-    """Run `plan` over the events of `table`; the keywords are those of :func:`gpu_cep.engine.run.execute`.
+    """Run `plan` over the events of `table`; `choose` says in which order names are joined.
+
+    The other keywords are those of :func:`gpu_cep.engine.run.execute`.
 
     Raises
     ------
@@ -51,14 +56,14 @@ def execute_intervals(
     profile.add("events", len(columns))
     derived = derive(plan, columns, threads, profile)
     budget = Budget(settings.max_matches, settings.max_steps, result_footprint(plan.events, columns), memory_for_results(concurrent))
-    join = SituationJoin(plan, derived, order_choice(plan, derived), budget, profile)
+    join = SituationJoin(plan, derived, choose(plan, derived), budget, profile)
     try:
         if settings.output == "count":
             with profile.stage("matching"):
                 counts = join.counts(threads)
             return interval_counts(plan, columns, derived.events, derived.runs, counts)
         with profile.stage("matching"):
-            found = seen_at_detection(plan, derived, *join.configurations(threads))
+            found = seen_at_detection(derived, *join.configurations(threads))
         with profile.stage("results"):
             return _result(plan, columns, derived, found, budget, threads)
     except BudgetExceeded as exceeded:

@@ -71,8 +71,12 @@ def _anonymous(expression: Bound) -> Bound:
 
 
 def _comparison(expression: Bound) -> tuple[int, str, int | float] | None:
-    """``column φ constant`` as (column, φ, constant), or None."""
+    """``column φ constant`` as (column, φ, constant), or None; a truth value is 1 or 0."""
     match expression:
+        case Field(column=column) if expression.type.kind is Kind.BOOLEAN:
+            return column, "eq", 1
+        case Operation(name="not", arguments=(Field(column=column) as attribute,)) if attribute.type.kind is Kind.BOOLEAN:
+            return column, "eq", 0
         case Operation(name=name, arguments=(Field() as attribute, Constant() as constant)) if name in _MIRRORED:
             comparison = name
         case Operation(name=name, arguments=(Constant() as constant, Field() as attribute)) if name in _MIRRORED:
