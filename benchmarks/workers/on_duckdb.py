@@ -21,8 +21,8 @@ class DuckDb:
         texts = [name for name, kind, *_ in described if kind == "VARCHAR"]
         for name in texts:
             self.connection.execute(f"CREATE TYPE {name}_kind AS ENUM (SELECT DISTINCT {name} FROM rows ORDER BY 1)")
-        enumerated = ", ".join(f"{name}::{name}_kind AS {name}" for name in texts)
-        self.connection.execute(f"CREATE TABLE events AS SELECT * REPLACE ({enumerated}) FROM rows")
+        columns = ", ".join(f"{name}::{name}_kind AS {name}" if name in texts else name for name, *_ in described)
+        self.connection.execute(f"CREATE TABLE events AS SELECT {columns} FROM rows")
 
     def matches(self) -> pa.Table:
         return self.connection.sql(self.text).to_arrow_table()
