@@ -51,6 +51,7 @@ def match(
     after_match: str = "all",
     detect: str = "final",
     allen: str = "paper",
+    gap: float | str | None = None,
     engine: str = "auto",
     gpu_memory: int | str | None = None,
     algorithm: str = "auto",
@@ -109,6 +110,11 @@ def match(
         How `finishes` between situations is read: ``paper``: as Table 1 of
         TPStream prints it, the left one starts first and both end together;
         ``1983``: as Allen defined it, the other way round.
+    gap
+        How much time may pass from one event of a situation to the next of
+        its stream: a number of ticks, or text such as ``"30 seconds"``. Where
+        more does, the situation ends that much after its last event, and
+        another may begin (default: no limit; with ``detect="final"`` alone).
     engine
         Where phase 1 (properties, streams, order, windows) runs; what follows
         runs on the CPU, and the matches are the same. ``cpu``; ``gpu``: on a
@@ -176,7 +182,7 @@ def match(
     _check_threads(threads)
     settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     _check_engine(settings)
     hand_over = _result_form(result, output)
     table = read_events(events)
@@ -243,6 +249,7 @@ def explain(
     after_match: str = "all",
     detect: str = "final",
     allen: str = "paper",
+    gap: float | str | None = None,
     engine: str = "auto",
     gpu_memory: int | str | None = None,
     algorithm: str = "auto",
@@ -269,7 +276,7 @@ def explain(
     query = as_query(pattern)
     _check_threads(threads)
     settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     if events is None and run:
         raise PatternError("a query runs over events; give explain() some, or leave run out")
     if events is None:
@@ -394,6 +401,7 @@ def make_options(
     functions: Functions = None,
     detect: str = "final",
     allen: str = "paper",
+    gap: float | str | None = None,
 ) -> Options:
     """The keywords of a call as options, a single name as a tuple of one."""
     from gpu_cep.engine.functions import result_type, scalar_functions
@@ -411,6 +419,7 @@ def make_options(
         time_unit=time_unit,
         allen=allen,
         detect=detect,
+        gap=gap,
         functions=scalar_functions(functions),
         result_type=result_type,
     )

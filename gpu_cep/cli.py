@@ -28,7 +28,7 @@ OTHER_FAULT = 1
 
 OPTIONS = (
     *("timestamp", "partition_by", "order_by", "type_column", "time_unit"),
-    *("strategy", "ties", "after_match", "detect", "allen", "engine", "gpu_memory", "algorithm"),
+    *("strategy", "ties", "after_match", "detect", "allen", "gap", "engine", "gpu_memory", "algorithm"),
 )
 MATCH_OPTIONS = (*OPTIONS, "output", "max_matches")
 
@@ -90,6 +90,7 @@ def _add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--after-match", choices=AFTER_MATCH, help="which of the matches are kept (default: all)")
     command.add_argument("--detect", choices=DETECT, help="when matches of situations are reported (default: final)")
     command.add_argument("--allen", choices=ALLEN, help="how 'finishes' is read: as TPStream prints it (default), or as Allen did in 1983")
+    command.add_argument("--gap", metavar="LENGTH", help="the longest time without events that ends no situation: ticks, or 30 seconds, …")
     command.add_argument("--engine", choices=ENGINES, help="where phase 1 runs (default: auto)")
     command.add_argument("--algorithm", choices=ALGORITHMS, help="how matches are found (default: auto)")
     command.add_argument("--gpu-memory", metavar="SIZE", help="how much of a GPU's memory to use: bytes, or 8GB, 512MiB, …")

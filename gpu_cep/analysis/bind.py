@@ -116,7 +116,7 @@ def _check_strategy_variables(query: Query, strategy: str, scope: Scope) -> None
 
 def _check_intervals(options: Options, faults: Faults) -> None:
     """Refuse what is said of situations, which event patterns have none of."""
-    for name, plain in (("allen", "paper"), ("detect", "final")):
+    for name, plain in (("allen", "paper"), ("detect", "final"), ("gap", None)):
         value = getattr(options, name)
         if value != plain:
             faults.error(f"{name}={value!r} is for interval patterns (DEFINE … PATTERN A before B)")

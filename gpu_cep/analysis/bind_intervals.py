@@ -18,7 +18,7 @@ from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.streams import key_columns, partition_names, timestamp_column
 from gpu_cep.analysis.types import Schema
-from gpu_cep.analysis.windows import EVENTS, bind_length, bind_window
+from gpu_cep.analysis.windows import EVENTS, bind_length, bind_window, length_of
 from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import (
     RELATIONS,
@@ -86,10 +86,14 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
     keys = [*(schema.names[column] for column in partition_by), DETECTED_AT]
     returns = bind_returns(query.returns, keys, returned)
     window = _window(query, timestamp, options, scope)
+    gap = _gap(timestamp, options, scope)
     faults.raise_any(text)
     assert timestamp is not None, "an unknown timestamp is a fault"
     early = options.detect == "early"
-    return BoundIntervals(schema, tuple(scope.computed), situations, constraints, returns, window, timestamp, partition_by, order_by, early)
+    computed = tuple(scope.computed)
+    return BoundIntervals(
+        schema, computed, situations, constraints, returns, window, timestamp, partition_by, order_by, early, gap
+    )  # fmt: skip
 
 
 def _check_names(query: IntervalQuery, faults: Faults) -> None:
@@ -178,6 +182,19 @@ def _window(query: IntervalQuery, timestamp: int | None, options: Options, scope
         return None
     window = bind_window(query.within, scope.schema.attributes[timestamp], options.time_unit, scope.faults)
     return window if isinstance(window, TimeWindow) else None
+
+
+def _gap(timestamp: int | None, options: Options, scope: Scope) -> _Length:
+    """The time without events that ends a situation, in ticks."""
+    if options.gap is None or timestamp is None:
+        return None
+    length = length_of(options.gap)
+    if length is None:
+        scope.faults.error(f"gap={options.gap!r} is no length of time", hint="write a number of ticks, or text such as '30 seconds'")
+        return None
+    if options.detect == "early":
+        scope.faults.refuse("gap= with detect='early'", "detect='final'")
+    return bind_length("gap", length, scope.schema.attributes[timestamp], options.time_unit, scope.faults)
 
 
 def _constraints(query: IntervalQuery, options: Options, scope: Scope) -> Iterator[BoundConstraint]:

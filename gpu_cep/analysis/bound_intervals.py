@@ -48,7 +48,8 @@ class BoundIntervals:
     """A query over situations, bound to a schema; columns are numbers, and `window` is None without WITHIN.
 
     `early` says whether matches are reported as soon as all is decided
-    (section 5.3), or when their situations have ended.
+    (section 5.3), or when their situations have ended. A situation ends `gap`
+    ticks after its last event where the next comes later (None: no limit).
     """
 
     schema: Schema
@@ -61,3 +62,4 @@ class BoundIntervals:
     partition_by: tuple[int, ...]
     order_by: tuple[int, ...]
     early: bool = False
+    gap: int | float | None = None

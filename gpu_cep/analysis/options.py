@@ -23,7 +23,8 @@ class Options:
     `partition_by` and `strategy` are None where the caller leaves them to the
     text. `time_unit` is the length of one tick of a bare number timestamp.
     `allen` says how `finishes` is read: ``paper`` or ``1983``; `detect` when
-    matches of situations are reported: ``final`` or ``early``.
+    matches of situations are reported: ``final`` or ``early``; `gap` the time
+    without events that ends a situation, as a number of ticks or as text.
     `functions` are those that the caller brings; `result_type` says what one
     gives for arguments of these types, or raises TypeError with the reason
     why it cannot be compiled for them.
@@ -38,5 +39,6 @@ class Options:
     time_unit: str | None = None
     allen: str = "paper"
     detect: str = "final"
+    gap: int | float | str | None = None
     functions: tuple[ScalarFunction, ...] = ()
     result_type: ResultType = no_result

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
@@ -19,6 +21,8 @@ LONGEST = 2**64 - 1
 
 # What time_unit= may be called beside the canonical names.
 UNIT_NAMES = {unit: unit for unit in UNITS} | {"s": "seconds"} | {unit.removesuffix("s"): unit for unit in UNITS if len(unit) > 2}
+
+_LENGTH = re.compile(r"(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
 
 
 def bind_window(window: Window | None, timestamp: Attribute, time_unit: str | None, faults: Faults) -> TimeWindow | CountWindow | None:
@@ -50,6 +54,14 @@ def bind_length(
             faults.error(f"{timestamp.name} is {timestamp.type}: {_written(length)} needs the length of its ticks", length.span, hint)
         return None
     return _ticks(length, timestamp, tick, math.ceil if least else math.floor)
+
+
+def length_of(given: float | str) -> Window | None:
+    """A length of time that a caller gives, as a number of ticks or as text such as ``30 seconds``; None if it is none."""
+    found = _LENGTH.fullmatch(str(given).strip().lower())
+    if isinstance(given, bool) or found is None or found[2] not in (*UNIT_NAMES, ""):
+        return None
+    return Window(Decimal(found[1]), UNIT_NAMES.get(found[2]))
 
 
 def _count(window: Window, faults: Faults) -> CountWindow | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.windows import length_of
 from gpu_cep.engine.brute_force import scalars
 from gpu_cep.engine.columns import Array, EventColumns
 from gpu_cep.engine.computed import event_columns
@@ -42,7 +44,8 @@ def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Opti
     found = matches(
         query, table,
         timestamp=options.timestamp, partition_by=options.partition_by, order_by=options.order_by, detect=options.detect,
-        allen=options.allen, time_unit=options.time_unit, functions=scalars(plan.events, options.functions),
+        allen=options.allen, time_unit=options.time_unit, gap=None if options.gap is None else length_of(options.gap),
+        functions=scalars(plan.events, options.functions),
     )  # fmt: skip
     limit = plan.settings.max_matches
     if limit is not None and len(found) > limit:
@@ -74,18 +77,20 @@ def _no_labels(low: int, high: int, labels: Array) -> None:
 def _as_found(plan: IntervalPlan, events: EventSequence, place: Indices, found: Sequence[IntervalMatch]) -> tuple[Runs, IntervalMatches]:
     """The oracle's matches, each with situations of its own."""
     names = [situation.name for situation in plan.query.situations]
-    first = _positions(place, ((match.rows[name][0] for match in found) for name in names), (len(names), len(found)))
-    last = _positions(place, ((match.rows[name][-1] for match in found) for name in names), (len(names), len(found)))
-    ended = _positions(place, ((match.ended[name] for match in found) for name in names), (len(names), len(found)))
+    first = place[_each(found, names, lambda match, name: match.rows[name][0], np.int64)]
+    last = place[_each(found, names, lambda match, name: match.rows[name][-1], np.int64)]
+    start = _each(found, names, lambda match, name: match.lasts[name][0], events.times.dtype)
+    is_open = _each(found, names, lambda match, name: match.lasts[name][1] is None, np.bool_)
+    end = _each(found, names, lambda match, name: match.lasts[name][1] or 0, events.times.dtype)
+    ended = np.where(is_open, NO_POSITION, 0)
     streams = np.zeros(len(events), np.int32) if events.streams is None else events.streams
     members = np.arange(first.size, dtype=np.int64).reshape(first.shape)
-    columns = (streams[first], first, last, ended, events.times[first], events.times[ended])
-    runs = Runs(np.arange(len(names) + 1) * len(found), *(array.ravel() for array in columns))
-    detected = place[np.array([match.detected for match in found], np.int64)]
+    flat: list[Any] = [array.ravel() for array in (streams[first], first, last, ended, start, end)]
+    runs = Runs(np.arange(len(names) + 1) * len(found), *flat)
+    detected = np.array([match.at for match in found], events.times.dtype)
     return runs, IntervalMatches(members, first.min(axis=0), detected, AsSeen(last, ended))
 
 
-def _positions(place: Indices, rows: Iterable[Iterable[int | None]], shape: tuple[int, int]) -> Array:
-    """The positions of input rows, [name, match]; −1 for none."""
-    given = np.array([NO_POSITION if row is None else row for row in chain.from_iterable(rows)], np.int64).reshape(shape)
-    return np.where(given == NO_POSITION, NO_POSITION, place[given]).astype(np.int32)
+def _each(found: Sequence[IntervalMatch], names: Sequence[str], value: Callable[[IntervalMatch, str], Any], kind: npt.DTypeLike) -> Array:
+    """A value of each situation, [name, match]."""
+    return np.array([value(match, name) for name in names for match in found], kind).reshape(len(names), len(found))

@@ -10,10 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.analysis.bound import Endpoint
+from gpu_cep.engine.arrow import arrow_array
 from gpu_cep.engine.columns import Array, EventColumns
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.returns import BoundEvents
-from gpu_cep.engine.situations import NO_POSITION, EventSequence
+from gpu_cep.engine.situations import EventSequence
+from gpu_cep.errors import EventError
 from gpu_cep.plan.programs import Leaf
 from gpu_cep_kernels.launch import slices, spread
 from gpu_cep_kernels.matches import grouped
@@ -25,8 +27,8 @@ class SituationEvents(BoundEvents):
     """The events of some situations of one name, in order of stream and time.
 
     Situation i has the events of stream ``stream[i]`` from position
-    ``first[i]`` to ``last[i]``, and ended with that at ``ended[i]`` (−1: it is
-    open). Whichever variable is asked for, it is these.
+    ``first[i]`` to ``last[i]``, and lasts from ``start[i]`` to ``end[i]``,
+    unless it `is_open`. Whichever variable is asked for, it is these.
     """
 
     columns: EventColumns
@@ -34,7 +36,9 @@ class SituationEvents(BoundEvents):
     stream: Array
     first: Array
     last: Array
-    ended: Array
+    start: Array
+    end: Array
+    is_open: npt.NDArray[np.bool_] | None
     threads: int
 
     def __len__(self) -> int:
@@ -49,9 +53,9 @@ class SituationEvents(BoundEvents):
     def leaf(self, leaf: Leaf) -> pa.Array:
         if not isinstance(leaf, Endpoint):
             return super().leaf(leaf)
-        ends = self.first if leaf.function == "start" else self.ended
-        rows = self.events.input_rows(np.maximum(ends, 0))
-        return self.take(self.columns.query.timestamp, pa.array(rows, mask=ends == NO_POSITION))
+        if leaf.function == "start":
+            return times_of(self.columns, self.start, None)
+        return times_of(self.columns, self.end, self.is_open)
 
     @cached_property
     def _collected(self) -> tuple[Indices, Indices]:
@@ -99,6 +103,23 @@ def _spanned(first: Array, last: Array) -> tuple[Indices, Indices]:
     apart = np.flatnonzero(begins[1:] > ends[:-1]) + 1
     firsts = np.concatenate([[0], apart]) if len(begins) else apart
     return begins[firsts], np.maximum.reduceat(ends, firsts) if len(begins) else ends
+
+
+def times_of(columns: EventColumns, values: Array, missing: npt.NDArray[np.bool_] | None) -> pa.Array:
+    """Times in their machine representation as values of the timestamp column's type, NULL where they are `missing`.
+
+    Raises
+    ------
+    EventError
+        A time that a gap ends lies beyond the type.
+    """
+    query = columns.query
+    name, data_type = columns.name(query.timestamp), query.schema.attributes[query.timestamp].type
+    nulls = np.zeros(len(values), np.bool_) if missing is None else missing
+    try:
+        return arrow_array(values, nulls, data_type).cast(columns.table.schema.field(query.timestamp).type)
+    except pa.ArrowInvalid as fault:
+        raise EventError(f"column {name!r}: {fault}") from fault
 
 
 @dataclass

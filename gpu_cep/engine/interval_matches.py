@@ -29,7 +29,7 @@ class AsSeen:
 
 @dataclass(frozen=True, slots=True)
 class IntervalMatches:
-    """Match m takes situation ``members[v, m]`` of name v, as it is seen when the event at position ``detected[m]`` is.
+    """Match m takes situation ``members[v, m]`` of name v, as it is seen at the time ``detected[m]``.
 
     ``first[m]`` is its first event. `seen` is None where all situations have
     ended when their matches are detected.
@@ -59,12 +59,13 @@ def seen_at_detection(derived: Derived, members: Array, decided: Array) -> Inter
     runs, moments = derived.runs, derived.moments
     first = _extreme(np.minimum, runs.first, members)
     if moments is None:
-        return IntervalMatches(members, first, _last_ended(derived, members), None)
+        # nothing is decided before the last situation has ended
+        return IntervalMatches(members, first, decided, None)
     is_open = derived.situations.end[members] > decided
     # an open situation holds all events of the time of detection
     now = np.searchsorted(moments, decided, side="right") - 1
     last, ended = np.where(is_open, now, runs.last[members]), np.where(is_open, NO_POSITION, runs.ended[members])
-    return IntervalMatches(members, first, decided.astype(np.int32), AsSeen(last.astype(np.int32), ended.astype(np.int32)))
+    return IntervalMatches(members, first, derived.events.times[decided], AsSeen(last.astype(np.int32), ended.astype(np.int32)))
 
 
 def _extreme(better: np.ufunc, positions: Array, members: Array) -> Array:
@@ -72,17 +73,6 @@ def _extreme(better: np.ufunc, positions: Array, members: Array) -> Array:
     found: Array = positions[members[0]]
     for own in members[1:]:
         better(found, positions[own], out=found)
-    return found
-
-
-def _last_ended(derived: Derived, members: Array) -> Array:
-    """The event that ended the last of each match's situations."""
-    end, ended = derived.situations.end, derived.runs.ended
-    latest: Array = end[members[0]]
-    found: Array = ended[members[0]]
-    for own in members[1:]:
-        later = end[own] > latest
-        latest, found = np.where(later, end[own], latest), np.where(later, ended[own], found)
     return found
 
 
@@ -129,12 +119,15 @@ def _of_name(
     members, seen = matches.members[v], matches.seen
     if seen is None:
         own, places = _distinct(members, len(runs.first))
-        last, ended = runs.last[own], runs.ended[own]
+        last, is_open = runs.last[own], None
     else:
         views = (members.astype(np.int64) * len(events) + seen.last[v]) * 2 + (seen.ended[v] == NO_POSITION)
         _, representatives, places = np.unique(views, return_index=True, return_inverse=True)
-        own, last, ended = members[representatives], seen.last[v, representatives], seen.ended[v, representatives]
-    return SituationEvents(columns, events, runs.stream[own], runs.first[own], last, ended, threads), places
+        own, last, is_open = members[representatives], seen.last[v, representatives], seen.ended[v, representatives] == NO_POSITION
+    situations = SituationEvents(
+        columns, events, runs.stream[own], runs.first[own], last, runs.start[own], runs.end[own], is_open, threads
+    )  # fmt: skip
+    return situations, places
 
 
 def _distinct(numbers: Array, size: int) -> tuple[Indices, Indices]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bind_intervals import DETECTED_AT
 from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.interval_events import MatchedSituations
+from gpu_cep.engine.interval_events import MatchedSituations, times_of
 from gpu_cep.engine.interval_matches import IntervalMatches
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.results import EVENT_FIELDS, MATCH_END, MATCH_START, ColumnOf, carried_columns, checked_schema
@@ -82,10 +82,10 @@ def _match_columns(
     carried: tuple[str, ...],
 ) -> list[ColumnOf]:  # fmt: skip
     query = plan.events.query
-    first, detected = (events.input_rows(positions) for positions in (matches.first, matches.detected))
-    rows = [*((column, pa.array(first)) for column in query.partition_by), (query.timestamp, pa.array(first))]
-    rows += [(query.timestamp, pa.array(detected, mask=matches.is_open)), (query.timestamp, pa.array(detected))]
-    made: list[ColumnOf] = [partial(columns.take, column, taken) for column, taken in rows]
+    first = pa.array(events.input_rows(matches.first))
+    made: list[ColumnOf] = [partial(columns.take, column, first) for column in (*query.partition_by, query.timestamp)]
+    # what has ended by then ends with the last of them
+    made += [partial(times_of, columns, matches.detected, missing) for missing in (matches.is_open, None)]
     if query.returns:
         items = zip(query.returns, plan.events.returns, strict=True)
         return made + [partial(return_array, item.expression, planned, situations, carried) for item, planned in items]

@@ -79,7 +79,8 @@ class Runs:
 
     ``names[v]`` is where those of name v begin, with the end. A situation has
     the events of its stream from position `first` to `last`. It lasts from
-    `start` to `end`, the time of the event at `ended` (−1 while it is open).
+    `start` to `end`, the time of the event at `ended` (−1 while it is open),
+    unless a gap ended it before.
     """
 
     names: Indices
@@ -161,7 +162,7 @@ def _borders(plan: IntervalPlan, events: EventSequence, threads: int) -> Borders
     settled: list[Borders] = []
     seen = unseen(events.count)
     for borders, own in spread(lambda span: _borders_of(plan, events, span), slices(len(events), threads), threads):
-        settle_borders(borders, seen)
+        settle_borders(borders, *_gap(plan, events), seen)
         settled.append(_crossed(borders))
         seen = _overlaid(seen, own)
     settled.append(_closing(seen, events.times.dtype))
@@ -178,9 +179,16 @@ def _borders_of(plan: IntervalPlan, events: EventSequence, span: tuple[int, int]
     for begin, end in blocks(low, high, BLOCK):
         block = labels[:, : end - begin]
         events.fill(begin, end, block)
-        found = find_borders(begin, end, block[0], streams, events.times, seen, borders, found)
+        found = find_borders(begin, end, block[0], streams, events.times, *_gap(plan, events), seen, borders, found)
     columns: list[Any] = [array[:found] for array in borders]
     return Borders(*columns), seen
+
+
+def _gap(plan: IntervalPlan, events: EventSequence) -> tuple[Array, np.uint64 | np.float64]:
+    """What gaps are measured on, nothing where there is no limit, and the longest gap that breaks no run."""
+    points = clock(events.times)
+    gap = plan.query.gap
+    return (points[:0], points.dtype.type(0)) if gap is None else (points, points.dtype.type(gap))
 
 
 def _crossed(borders: Borders) -> Borders:
@@ -216,6 +224,8 @@ def _runs(plan: IntervalPlan, events: EventSequence, borders: Borders) -> Runs:
     """The runs of all names that last as long as they should, or still may."""
     opening, closing, names = _paired(len(plan.query.situations), events, borders)
     start, end, ended = borders.time[opening], borders.time[closing], borders.position[closing]
+    if plan.query.gap is not None:
+        end = _broken_off(plan.query.gap, events.times[borders.before[closing]], end)
     suits = np.empty(len(opening), np.bool_)
     for situation, low, high in zip(plan.query.situations, names[:-1], names[1:], strict=True):
         own = slice(int(low), int(high))
@@ -224,6 +234,13 @@ def _runs(plan: IntervalPlan, events: EventSequence, borders: Borders) -> Runs:
     opening, closing = opening[kept], closing[kept]
     names = np.searchsorted(kept, names)
     return Runs(names, borders.stream[opening], borders.position[opening], borders.before[closing], ended[kept], start[kept], end[kept])
+
+
+def _broken_off(gap: float, last: Array, end: Array) -> Array:
+    """Where a run ends: at the event behind it, but no later than a `gap` behind its last event."""
+    length = elapsed(last, end)
+    broken: Array = np.where(length > length.dtype.type(gap), (clock(last) + length.dtype.type(gap)).view(last.dtype), end)
+    return broken
 
 
 def _paired(names: int, events: EventSequence, borders: Borders) -> tuple[Indices, Indices, Indices]:

@@ -78,6 +78,8 @@ def _plan_lines(plan: IntervalPlan) -> Iterator[str]:
     yield f"streams    {keys or 'one'}"
     yield "situations (phase 1, in bulk, cpu): the longest runs of events of a stream that satisfy"
     yield from (f"  {situation.name}: {situation.text}{_lasting(situation)}" for situation in query.situations)
+    if query.gap is not None:
+        yield f"gap        a situation ends {query.gap:,} ticks after its last event, where the next of its stream comes later"
     yield f"window     {window}"
     yield "constraints"
     for constraint in query.constraints:

@@ -52,7 +52,7 @@ from gpu_cep.testing.expressions import Assignment, Kind, Row, Scalar, Schema, m
 from gpu_cep.testing.options import agreed, known, names
 from gpu_cep.testing.relations import INVERSE, Time, holds, is_decided
 from gpu_cep.testing.situations import Definition, Length, Situation, definition_of, elapsed, length_of, rewritten, seen_at, situations
-from gpu_cep.testing.streams import Stream, kind_of, schema_of, streams
+from gpu_cep.testing.streams import Stream, kind_of, schema_of, streams, tick
 from gpu_cep.testing.values import Value
 
 Combination = tuple[Situation, ...]  # one for each name, in the order of DEFINE
@@ -64,9 +64,9 @@ class IntervalMatch:
     """A match and its result; times and durations are those of :func:`~gpu_cep.testing.streams.values`.
 
     `rows` are the input's row numbers of each situation's events up to
-    detection, in stream order; `ended` is that of the event behind them where
-    the situation has ended by then, `detected` that of the first event at the
-    time of detection; `keys` are the values of the stream's keys.
+    detection, in stream order; `lasts` says from when to when each situation
+    lasts, in ticks (None while it is open), `at` when the match is detected;
+    `keys` are the values of the stream's keys.
     """
 
     keys: tuple[Value, ...]
@@ -74,8 +74,8 @@ class IntervalMatch:
     match_end: Value
     detected_at: Value
     rows: Mapping[str, tuple[int, ...]]
-    ended: Mapping[str, int | None]
-    detected: int
+    lasts: Mapping[str, tuple[Time, Time | None]]
+    at: Time
     returned: tuple[Value, ...]
 
 
@@ -90,6 +90,7 @@ def matches(
     allen: str = "paper",
     time_unit: str | None = None,
     functions: Mapping[str, Scalar] | None = None,
+    gap: ast.Window | None = None,
     limit: int = 200_000,
 ) -> list[IntervalMatch]:
     """All matches of `query` in `events`.
@@ -102,6 +103,8 @@ def matches(
         As in :func:`gpu_cep.match`.
     functions
         Those that the query may call, with the kind of what they give.
+    gap
+        The longest time without events that does not end a situation, where there is one; for ``detect="final"``.
     limit
         How many combinations of situations may be tried at a time; a stream
         with more is an UnsupportedError.
@@ -118,10 +121,10 @@ def matches(
     returns = _returns(query, schema, kind_of(time))
     matched = []
     for stream in parts:
-        problem = Problem(stream, definitions, constraints, limit)
+        problem = Problem(stream, definitions, constraints, length_of(gap, time, time_unit), tick(time) or 1, limit)
         found = [(combination, at) for combination, at in find(problem) if _is_within(window, combination, at)]
         found.sort(key=lambda detection: _rank(detection[0]))
-        matched += [_result(combination, at, problem, returns, keys, timestamp) for combination, at in found]
+        matched += [_result(combination, at, problem, returns, keys) for combination, at in found]
     return matched
 
 
@@ -179,7 +182,13 @@ class Problem:
     stream: Stream
     definitions: Sequence[Definition]
     constraints: Sequence[Constraint]
+    gap: Length | None
+    tick: int
     limit: int
+
+    def value_of(self, time: Time) -> Value:
+        """A time as the values of its column are computed with."""
+        return time * self.tick
 
     def combinations(self, candidates: Sequence[Sequence[Situation]]) -> Iterator[Combination]:
         """All with one situation of each list."""
@@ -191,7 +200,7 @@ class Problem:
 def _final(problem: Problem) -> Iterator[Detection]:
     """The combinations of situations that have ended and satisfy the constraints (Definition 11), and their last ends."""
     candidates = [
-        [situation for situation in situations(definition, problem.stream) if definition.admits(situation)]
+        [situation for situation in situations(definition, problem.stream, problem.gap) if definition.admits(situation)]
         for definition in problem.definitions
     ]
     for combination in problem.combinations(candidates):
@@ -236,29 +245,28 @@ Returned = Callable[[Assignment], Value]
 
 
 def _result(
-    combination: Combination, at: Time, problem: Problem, returns: Sequence[Returned], keys: Sequence[str], timestamp: str
+    combination: Combination, at: Time, problem: Problem, returns: Sequence[Returned], keys: Sequence[str]
 ) -> IntervalMatch:
     stream = problem.stream
-    moments = {time: row[timestamp] for time, row in zip(stream.times, stream.rows, strict=True)}
     pairs = [(definition.name, situation) for definition, situation in zip(problem.definitions, combination, strict=True)]
     ends = [situation.end for situation in combination]
-    bound = {name: _events(situation, stream, moments) for name, situation in pairs}
+    bound = {name: _events(situation, problem) for name, situation in pairs}
     return IntervalMatch(
         keys=tuple(stream.rows[0][key] for key in keys),
-        match_start=moments[min(situation.start for situation in combination)],
-        match_end=None if None in ends else moments[max(end for end in ends if end is not None)],
-        detected_at=moments[at],
+        match_start=problem.value_of(min(situation.start for situation in combination)),
+        match_end=None if None in ends else problem.value_of(max(end for end in ends if end is not None)),
+        detected_at=problem.value_of(at),
         rows={name: tuple(stream.numbers[situation.first : situation.last + 1]) for name, situation in pairs},
-        ended={name: None if situation.end is None else stream.numbers[situation.last + 1] for name, situation in pairs},
-        detected=stream.numbers[stream.times.index(at)],
+        lasts={name: (situation.start, situation.end) for name, situation in pairs},
+        at=at,
         returned=tuple(value(Assignment(bound, {})) for value in returns),
     )
 
 
-def _events(situation: Situation, stream: Stream, moments: Mapping[Time, Value]) -> tuple[Row, ...]:
-    start, end = moments[situation.start], None if situation.end is None else moments[situation.end]
+def _events(situation: Situation, problem: Problem) -> tuple[Row, ...]:
+    start, end = problem.value_of(situation.start), None if situation.end is None else problem.value_of(situation.end)
     endpoints = {START: start, END: end, DURATION: None if end is None else elapsed(start, end)}
-    return tuple({**row, **endpoints} for row in stream.rows[situation.first : situation.last + 1])
+    return tuple({**row, **endpoints} for row in problem.stream.rows[situation.first : situation.last + 1])
 
 
 def _returns(query: ast.IntervalQuery, schema: Schema, time: Kind) -> list[Returned]:

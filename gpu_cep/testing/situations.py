@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import groupby
+from math import floor
 from typing import Any
 
 import pyarrow as pa
@@ -67,20 +68,34 @@ def elapsed(start: Time, end: Time) -> Time:
     return 0 if start == end else end - start
 
 
-def situations(definition: Definition, stream: Stream) -> list[Situation]:
-    """All situations of one name, as they are seen at the end of the stream, of any duration."""
+def situations(definition: Definition, stream: Stream, gap: Length | None = None) -> list[Situation]:
+    """All situations of one name, as they are seen at the end of the stream, of any duration; `gap` is the longest time without events."""
     found = []
-    runs = groupby(range(len(stream.rows)), key=lambda position: definition.is_satisfied(stream.rows[position]))
-    for is_satisfied, run in runs:
-        positions = list(run)
-        if is_satisfied:
-            found.append(_situation(positions[0], positions[-1], stream))
+    for part in _unbroken(stream, gap):
+        for is_satisfied, run in groupby(part, key=lambda position: definition.is_satisfied(stream.rows[position])):
+            positions = list(run)
+            if is_satisfied:
+                found.append(_situation(positions[0], positions[-1], stream, gap))
     return [situation for situation in found if situation.end != situation.start]
 
 
-def _situation(first: int, last: int, stream: Stream) -> Situation:
+def _unbroken(stream: Stream, gap: Length | None) -> list[list[int]]:
+    """The positions of the stream, parted where more time than `gap` passes from one event to the next."""
+    parts: list[list[int]] = []
+    for position, time in enumerate(stream.times):
+        if position == 0 or (gap is not None and elapsed(stream.times[position - 1], time) > gap):
+            parts.append([])
+        parts[-1].append(position)
+    return parts
+
+
+def _situation(first: int, last: int, stream: Stream, gap: Length | None) -> Situation:
     following = last + 1
-    end = stream.times[following] if following < len(stream.rows) else None
+    if following == len(stream.rows):
+        return Situation(first, last, stream.times[first], None)
+    end = stream.times[following]
+    if gap is not None and elapsed(stream.times[last], end) > gap:
+        end = stream.times[last] + (gap if isinstance(gap, float) else floor(gap))
     return Situation(first, last, stream.times[first], end)
 
 

@@ -5,7 +5,9 @@ after the other or interleaved: what was last seen of each stream is kept. A
 border is an event at which a name's condition begins or ceases to hold. The
 events may be cut into slices that know nothing of each other: the first event
 of each stream in a slice is a border in any case, and what it opens and
-closes is settled by what the slices before say.
+closes is settled by what the slices before say. Where a run is broken by a
+gap, too, the event behind the gap closes all that the one before it had, and
+opens all that it has.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.jit import kernel, sequential
+from gpu_cep_kernels.jit import kernel, rule, sequential
+from gpu_cep_kernels.rules import within
 from gpu_cep_kernels.tables import Ints, Places
 
 # What is known of the order of events: one is earlier than the one before it, or as early.
@@ -73,12 +76,29 @@ def order_faults_of_streams(streams: Any, times: Any, last: Places) -> int:
     return faults
 
 
+@rule
+def _crossing(label: np.uint16, before: np.uint16, is_broken: bool) -> tuple[np.uint16, np.uint16]:
+    """What an event opens and closes, behind one with label `before`."""
+    if is_broken:
+        return label, before
+    return label & ~before, before & ~label
+
+
+@rule
+def _is_broken(event: int, last: int, before: np.uint16, clock: Any, gap: Any) -> bool:
+    """Whether more time than `gap` has passed since the stream's last event, which had the label `before`."""
+    known = before != 0 and (before & UNKNOWN) == 0
+    return known and not within(clock[last], clock[event], gap)
+
+
 @sequential
-def find_borders(begin: int, end: int, labels: Any, streams: Any, times: Any, seen: LastSeen, borders: Borders, found: int) -> int:
+def find_borders(
+    begin: int, end: int, labels: Any, streams: Any, times: Any, clock: Any, gap: Any, seen: LastSeen, borders: Borders, found: int
+) -> int:  # fmt: skip
     """The borders among the events [begin, end), whose labels are given from `begin` on; writes them from `found` on.
 
-    `streams` is empty where all events are one stream. Returns how many
-    borders there are then.
+    `streams` is empty where all events are one stream, `clock` where no gap
+    breaks a run. Returns how many borders there are then.
     """
     own = streams[begin:end]
     for e in range(end - begin):
@@ -86,13 +106,15 @@ def find_borders(begin: int, end: int, labels: Any, streams: Any, times: Any, se
         stream = np.uint32(own[e]) if own.size > 0 else np.uint32(0)
         label, before = np.uint16(labels[e]), seen.label[stream]
         if (label | before) != 0:
-            if label != before:
+            is_broken = clock.size > 0 and _is_broken(begin + e, seen.position[stream], before, clock, gap)
+            if label != before or is_broken:
+                opened, closed = _crossing(label, before, is_broken)
                 borders.position[found] = begin + e
                 borders.time[found] = times[begin + e]
                 borders.stream[found] = stream
                 borders.before[found] = seen.position[stream]
-                borders.opened[found] = label & ~before
-                borders.closed[found] = before & ~label
+                borders.opened[found] = opened
+                borders.closed[found] = closed
                 found += 1
                 seen.label[stream] = label
             seen.position[stream] = begin + e
@@ -100,15 +122,17 @@ def find_borders(begin: int, end: int, labels: Any, streams: Any, times: Any, se
 
 
 @sequential
-def settle_borders(borders: Borders, seen: LastSeen) -> None:
+def settle_borders(borders: Borders, clock: Any, gap: Any, seen: LastSeen) -> None:
     """Settle what the first event of each stream in a slice opens and closes, by what was `seen` in the slices before."""
     for b in range(borders.position.size):
         if (borders.closed[b] & UNKNOWN) != 0:
             stream, label = borders.stream[b], borders.opened[b]
             before = seen.label[stream] & ~UNKNOWN
+            is_broken = clock.size > 0 and _is_broken(borders.position[b], seen.position[stream], before, clock, gap)
+            opened, closed = _crossing(label, before, is_broken)
             borders.before[b] = seen.position[stream]
-            borders.opened[b] = label & ~before
-            borders.closed[b] = before & ~label
+            borders.opened[b] = opened
+            borders.closed[b] = closed
 
 
 @sequential

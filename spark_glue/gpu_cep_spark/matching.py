@@ -43,6 +43,7 @@ def gpu_match(
     after_match: str = "all",
     detect: str = "final",
     allen: str = "paper",
+    gap: float | str | None = None,
     engine: str = "auto",
     gpu_memory: int | str | None = None,
     algorithm: str = "auto",
@@ -65,7 +66,7 @@ def gpu_match(
     ----------
     df
         The events; a classic or a Spark Connect DataFrame.
-    pattern, timestamp, partition_by, type_column, strategy, ties, time_unit, after_match, detect, allen, algorithm, columns, prune
+    pattern, timestamp, partition_by, type_column, strategy, ties, time_unit, after_match, detect, allen, gap, algorithm, columns, prune
         As in :func:`gpu_cep.match`.
     engine, gpu_memory
         As in :func:`gpu_cep.match`; each executor decides for itself, with
@@ -108,7 +109,7 @@ def gpu_match(
         columns=None if columns is None else name_tuple(columns),
     )
     _check(df, settings)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     planned, events = _planned(pattern, arrow_schema(df.schema, zone), options, settings)
     result = answer_schema(planned, events)
