@@ -32,6 +32,7 @@ from gpu_cep_kernels.situations import (
     LastSeen,
     count_runs,
     find_borders,
+    find_borders_and_gaps,
     first_reaching,
     order_faults,
     order_faults_of_streams,
@@ -176,10 +177,14 @@ def _borders_of(plan: IntervalPlan, events: EventSequence, span: tuple[int, int]
     streams = np.empty(0, np.int32) if events.streams is None else events.streams
     labels = np.empty((1, min(BLOCK, high - low)), words_for(len(plan.query.situations))[0].kind)
     found = 0
+    points, gap = _gap(plan, events)
     for begin, end in blocks(low, high, BLOCK):
         block = labels[:, : end - begin]
         events.fill(begin, end, block)
-        found = find_borders(begin, end, block[0], streams, events.times, *_gap(plan, events), seen, borders, found)
+        if len(points):
+            found = find_borders_and_gaps(begin, end, block[0], streams, events.times, points, gap, seen, borders, found)
+        else:
+            found = find_borders(begin, end, block[0], streams, events.times, seen, borders, found)
     columns: list[Any] = [array[:found] for array in borders]
     return Borders(*columns), seen
 
