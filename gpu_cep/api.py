@@ -13,6 +13,7 @@ from gpu_cep.engine.profile import Profile
 from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError, UnsupportedError, nearest
 from gpu_cep.lang.ast import IntervalQuery, PatternNode, Query
 from gpu_cep.lang.parser import parse
+from gpu_cep.plan.columns_read import columns_read, narrowed
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan, plan_intervals
@@ -177,7 +178,6 @@ def match(
         A bound was reached; nothing is truncated.
     """
     from gpu_cep.engine.answers import answer
-    from gpu_cep.engine.tables import read_events
 
     _check_threads(threads)
     settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
@@ -185,11 +185,25 @@ def match(
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     _check_engine(settings)
     hand_over = _result_form(result, output)
-    table = read_events(events)
-    planned = make_plan(pattern, table.schema, options, settings)
+    planned, table = _planned_events(events, pattern, options, settings)
     if planned.algorithm == "brute_force":
         return hand_over(_by_definition(planned, as_query(pattern), options, table))
     return hand_over(answer(planned, table, threads=threads, profile=profile))
+
+
+def _planned_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
+    """The plan, and the events as a table; of a Parquet file only the columns that the query reads."""
+    from gpu_cep.engine.answers import plan_of_events
+    from gpu_cep.engine.tables import parquet_schema, read_events, read_parquet
+
+    schema = parquet_schema(events)
+    if schema is None:
+        table = read_events(events)
+        return make_plan(pattern, table.schema, options, settings), table
+    whole = make_plan(pattern, schema, options, settings)
+    read = [schema.names[column] for column in columns_read(plan_of_events(whole).query, settings)]
+    table = read_parquet(events, read)
+    return make_plan(pattern, table.schema, options, narrowed(settings, read)), table
 
 
 def _by_definition(planned: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:
@@ -281,10 +295,7 @@ def explain(
         raise PatternError("a query runs over events; give explain() some, or leave run out")
     if events is None:
         return IntervalExplanation(query, None) if isinstance(query, IntervalQuery) else Explanation(query, None)
-    from gpu_cep.engine.tables import read_events
-
-    table = read_events(events)
-    planned = make_plan(pattern, table.schema, options, settings)
+    planned, table = _planned_events(events, pattern, options, settings)
     if run and planned.algorithm == "brute_force":
         raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
     if isinstance(planned, IntervalPlan):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,27 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
     )
 
 
+def parquet_schema(events: Any) -> pa.Schema | None:
+    """The schema of the events in a Parquet file or data set, as :func:`read_events` gives them; None if `events` are anything else.
+
+    Raises
+    ------
+    EventError
+        The file cannot be read.
+    """
+    if not isinstance(events, (str, Path)) or not (Path(events).is_dir() or Path(events).suffix.lower() in _PARQUET):
+        return None
+    from pyarrow import parquet
+
+    schema: pa.Schema = _checked(lambda path: parquet.ParquetDataset(path).schema, Path(events))
+    return decoded(schema.empty_table()).schema
+
+
+def read_parquet(path: str | Path, columns: list[str]) -> pa.Table:
+    """Some columns of a Parquet file or data set; raises as :func:`parquet_schema`."""
+    return decoded(_checked(lambda path: _read_parquet(path, columns), Path(path))).select(columns)
+
+
 def is_resident(table: pa.Table | ResidentTable) -> bool:
     """Whether a table of events lies on a device."""
     return isinstance(table, ResidentTable)
@@ -113,10 +135,10 @@ def on_host(table: pa.Table | ResidentTable) -> pa.Table:
     return table.to_arrow() if isinstance(table, ResidentTable) else table
 
 
-def _read_parquet(path: Path) -> pa.Table:
+def _read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
     from pyarrow import parquet
 
-    return parquet.read_table(path)
+    return parquet.read_table(path, columns=columns)
 
 
 def _read_csv(path: Path) -> pa.Table:
@@ -130,7 +152,8 @@ def _read_ipc(path: Path) -> pa.Table:
         return pa.ipc.open_file(source).read_all()
 
 
-_READERS = {".parquet": _read_parquet, ".pq": _read_parquet, ".csv": _read_csv, ".arrow": _read_ipc, ".feather": _read_ipc}
+_PARQUET = (".parquet", ".pq")
+_READERS = {**dict.fromkeys(_PARQUET, _read_parquet), ".csv": _read_csv, ".arrow": _read_ipc, ".feather": _read_ipc}
 
 
 def _read_file(path: Path) -> pa.Table:
@@ -138,6 +161,11 @@ def _read_file(path: Path) -> pa.Table:
     reader = _read_parquet if path.is_dir() else _READERS.get(path.suffix.lower())
     if reader is None:
         raise EventError(f"events: {path} has no known suffix; expected one of {', '.join(_READERS)}")
+    return _checked(reader, path)
+
+
+def _checked(reader: Callable[[Path], Any], path: Path) -> Any:
+    """What a reader makes of a file, or an error that names it."""
     try:
         return reader(path)
     except (OSError, pa.ArrowInvalid) as fault:

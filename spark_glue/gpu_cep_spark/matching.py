@@ -15,12 +15,13 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.api import Functions, Names, make_options, make_plan, name_tuple
 from gpu_cep.engine.answers import AnyPlan, answer_schema, plan_of_events
 from gpu_cep.errors import Diagnostic, UnsupportedError
+from gpu_cep.plan.columns_read import columns_read, narrowed
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes, pruning_steps
 from gpu_cep_spark.codes import Codes, code, coded_columns
-from gpu_cep_spark.columns import columns_read, tie_breakers
 from gpu_cep_spark.pushdown import column, event_filter
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
+from gpu_cep_spark.ties import tie_breakers
 from gpu_cep_spark.worker import match_partition, without_rows
 
 if TYPE_CHECKING:
@@ -139,11 +140,9 @@ def _planned(pattern: Pattern, events: pa.Schema, options: Options, settings: Se
     """The plan over the columns that the query reads, and these."""
     query = plan_of_events(make_plan(pattern, events, options, settings)).query
     read = columns_read(query, settings)
-    narrow = pa.schema([events.field(number) for number in read])
     order = tuple(events.names[number] for number in tie_breakers(query, read))
-    # columns that no output carries are gone
-    carried = None if settings.columns is None else tuple(name for name in settings.columns if name in narrow.names)
-    return make_plan(pattern, narrow, replace(options, order_by=order), replace(settings, columns=carried)), narrow
+    narrow = pa.schema([events.field(number) for number in read])
+    return make_plan(pattern, narrow, replace(options, order_by=order), narrowed(settings, narrow.names)), narrow
 
 
 def _narrowed(df: DataFrame, planned: Plan, events: pa.Schema, codes: Codes) -> DataFrame:

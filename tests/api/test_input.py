@@ -199,3 +199,22 @@ def test_windows_of_absurd_length(times, window, found):
 def test_a_window_of_nothing_takes_ties_by_position():
     table = pa.table({"ts": [1, 1], "type": ["A", "B"]})
     assert indices(table, "PATTERN SEQ(A a, B b) WITHIN 0", ties="position") == [{"a": 0, "b": 1}]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("PATTERN SEQ(A a, B b) RETURN b.v AS v", ["ts", "type", "v"]),
+        ("PATTERN SEQ(A a, B b)", ["ts", "type", "v", "other"]),
+        ("PARTITION BY type DEFINE X AS v > 1, Y AS v < 9 PATTERN X overlaps Y; X equals Y RETURN start(X) AS s", ["ts", "type", "v"]),
+    ],
+)
+def test_only_the_columns_of_a_parquet_file_that_are_read_are_read(tmp_path, monkeypatch, text, read):
+    events = pa.table({"ts": [1, 2, 3], "type": ["A", "B", "B"], "v": [1, 5, 9], "other": [b"x", b"y", b"z"]})
+    path = tmp_path / "events.parquet"
+    parquet.write_table(events, path)
+    asked = []
+    reading = parquet.read_table
+    monkeypatch.setattr(parquet, "read_table", lambda source, columns: asked.append(columns) or reading(source, columns=columns))
+    assert cep.match(path, text).equals(cep.match(events, text))
+    assert asked == [read]

@@ -9,8 +9,9 @@ from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.tables import schema_of
 from gpu_cep.lang.parser import parse
+from gpu_cep.plan.columns_read import columns_read
 from gpu_cep.plan.settings import Settings
-from gpu_cep_spark.columns import columns_read, tie_breakers
+from gpu_cep_spark.ties import tie_breakers
 from tests.spark.samples import streams
 
 EVENTS = streams(1, seed=0).schema

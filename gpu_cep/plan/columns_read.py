@@ -1,12 +1,11 @@
-"""Which columns of the events a query reads: the others need not leave the JVM."""
+"""Which columns of the events a query reads: the others need not leave the file, or the JVM."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Constant, Endpoint, Field, Operation
-from gpu_cep.analysis.coercion import MAX_DIGITS
-from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.plan.settings import Settings
 
 
@@ -18,11 +17,9 @@ def columns_read(query: BoundQuery, settings: Settings) -> tuple[int, ...]:
     return tuple(sorted(found.union(named) | _shown(query, settings)))
 
 
-def tie_breakers(query: BoundQuery, read: tuple[int, ...]) -> tuple[int, ...]:
-    """The columns that give the events of a stream one order under any partitioning: `order_by`, then the others that are read."""
-    settled = {query.timestamp, *query.partition_by, *query.order_by}
-    rest = tuple(column for column in read if column not in settled and _has_order(query.schema.attributes[column].type))
-    return query.order_by + rest
+def narrowed(settings: Settings, schema: Collection[str]) -> Settings:
+    """The settings where only the columns called so are there: of others nothing is carried."""
+    return replace(settings, columns=None if settings.columns is None else tuple(name for name in settings.columns if name in schema))
 
 
 def _shown(query: BoundQuery, settings: Settings) -> set[int]:
@@ -46,7 +43,3 @@ def _columns(expression: Bound) -> Iterator[int]:
             yield column
         case Constant() | Aggregation() | Binding() | Endpoint():
             return
-
-
-def _has_order(data_type: DataType) -> bool:
-    return data_type.kind not in (Kind.OTHER, Kind.NULL) and data_type.precision <= MAX_DIGITS
