@@ -48,14 +48,16 @@ def execute_intervals(
     ------
     EventError
         The events are at fault.
+    EngineUnavailable
+        The plan asks for the GPU, which cannot be used, or whose memory does not suffice.
     MatchLimitExceeded
         More matches or steps than the settings, or matches than memory, allow.
     """
     profile, threads, settings = profile or Profile(), threads or available_threads(), plan.settings
-    columns = event_columns(plan.events, on_host(table))
+    columns = event_columns(plan.events, table if plan.settings.engine == "gpu" else on_host(table))
     profile.add("events", len(columns))
-    derived = derive(plan, columns, threads, profile)
     budget = Budget(settings.max_matches, settings.max_steps, result_footprint(plan.events, columns), memory_for_results(concurrent))
+    derived = derive(plan, columns, budget, threads, profile)
     join = SituationJoin(plan, derived, choose(plan, derived), budget, profile)
     try:
         if settings.output == "count":

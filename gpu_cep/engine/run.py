@@ -94,7 +94,7 @@ def execute(
     budget = Budget(settings.max_matches, settings.max_steps, result_footprint(plan, columns), memory_for_results(concurrent))
     run = Run(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile)
     try:
-        first = _phase_one(run)
+        first = phase_one(run)
         if settings.output == "count" and settings.after_match == "all":
             return _counted(plan, columns, first.ordered, _counts(run, first))
         graph = _graph(run, first)
@@ -109,7 +109,7 @@ def execute(
         return _result(run, first.ordered, found)
 
 
-def _phase_one(run: Run) -> PhaseOne:
+def phase_one(run: Run) -> PhaseOne:
     """Phase 1 on the engine that is chosen; a device without the memory for it leaves it to the CPU, unless it was asked for by name."""
     settings = run.plan.settings
     resident = is_resident(run.columns.table)

@@ -14,12 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.analysis.bound_intervals import BoundSituation
+from gpu_cep.engine.budget import Budget
 from gpu_cep.engine.columns import Array, EventColumns
-from gpu_cep.engine.keys import StreamKeys, encode_keys
+from gpu_cep.engine.keys import encode_keys
 from gpu_cep.engine.labels import BLOCK, label_events, labeller, words_for
 from gpu_cep.engine.matches import Indices
+from gpu_cep.engine.phase_one import Run
 from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.streams import load_times, order_events
+from gpu_cep.engine.run import phase_one
+from gpu_cep.engine.slices import WHOLE
+from gpu_cep.engine.streams import OrderedEvents, load_times, order_events
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.interval_join import Situations
 from gpu_cep_kernels.launch import blocks, slices, spread
@@ -111,14 +115,28 @@ class Derived:
     moments: Indices | None = None
 
 
-def derive(plan: IntervalPlan, columns: EventColumns, threads: int, profile: Profile) -> Derived:
+def derive(plan: IntervalPlan, columns: EventColumns, budget: Budget, threads: int, profile: Profile) -> Derived:
     """All situations that a match may take.
 
     Raises
     ------
     EventError
         The events are at fault.
+    EngineUnavailable
+        The plan asks for the GPU, which cannot be used, or whose memory does not suffice.
     """
+    if plan.settings.engine == "gpu":
+        events = _sequence(phase_one(Run(plan.events, columns, (), WHOLE, budget, threads, profile)).ordered)
+    else:
+        events = _in_order(plan, columns, threads, profile)
+    with profile.stage("situations"):
+        derived = _derived(plan, events, _runs(plan, events, _borders(plan, events, threads)))
+    profile.add("situations", len(derived.runs.stream))
+    return derived
+
+
+def _in_order(plan: IntervalPlan, columns: EventColumns, threads: int, profile: Profile) -> EventSequence:
+    """The events as they come, if those of each stream come in order, else ordered; early detection wants streams one after the other."""
     with profile.stage("timestamps"):
         times = load_times(columns, plan.query.timestamp)
     with profile.stage("keys"):
@@ -126,11 +144,9 @@ def derive(plan: IntervalPlan, columns: EventColumns, threads: int, profile: Pro
     events = EventSequence(times, keys.codes, keys.count, None, None, labeller(plan.events, columns).fill)
     with profile.stage("order"):
         if plan.query.early or _faults(events, bool(plan.query.order_by), threads):
-            events = _ordered(plan, columns, times, keys, threads)
-    with profile.stage("situations"):
-        derived = _derived(plan, events, _runs(plan, events, _borders(plan, events, threads)))
-    profile.add("situations", len(derived.runs.stream))
-    return derived
+            labelled = label_events(plan.events, columns, threads)
+            return _sequence(order_events(plan.events, columns, times, labelled, keys, threads))
+    return events
 
 
 def _faults(events: EventSequence, tied: bool, threads: int) -> bool:
@@ -144,18 +160,16 @@ def _faults(events: EventSequence, tied: bool, threads: int) -> bool:
     return bool(order_faults_of_streams(events.streams, events.times, np.full(events.count, NO_POSITION, np.int32)) & refused)
 
 
-def _ordered(plan: IntervalPlan, columns: EventColumns, times: Array, keys: StreamKeys, threads: int) -> EventSequence:
+def _sequence(ordered: OrderedEvents) -> EventSequence:
     """The events stream after stream, each in order of time and of `order_by`."""
-    ordered = order_events(plan.events, columns, times, label_events(plan.events, columns, threads), keys, threads)
-    labels = ordered.labels
+    labels, count = ordered.labels, len(ordered.offsets) - 1
 
     def fill(low: int, high: int, out: Array) -> None:
         out[:] = labels[:, low:high]
 
-    count = len(ordered.offsets) - 1
     streams = np.repeat(np.arange(count, dtype=np.int32), np.diff(ordered.offsets)) if count > 1 else None
-    own_times = ordered.times if ordered.times.dtype.kind == "f" else ordered.times.view(np.int64)
-    return EventSequence(own_times, streams, count, ordered.rows.astype(np.int32, copy=False), ordered.offsets, fill)
+    times = ordered.times if ordered.times.dtype.kind == "f" else ordered.times.view(np.int64)
+    return EventSequence(times, streams, count, ordered.rows.astype(np.int32, copy=False), ordered.offsets, fill)
 
 
 def _borders(plan: IntervalPlan, events: EventSequence, threads: int) -> Borders:

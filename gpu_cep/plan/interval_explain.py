@@ -76,7 +76,8 @@ def _plan_lines(plan: IntervalPlan) -> Iterator[str]:
     keys = ", ".join(plan.events.query.column_name(column) for column in query.partition_by)
     window = "none" if query.window is None else f"{query.window.length:,} ticks of {query.schema.attributes[query.timestamp].name}"
     yield f"streams    {keys or 'one'}"
-    yield "situations (phase 1, in bulk, cpu): the longest runs of events of a stream that satisfy"
+    bulk = "labels and order of events on the gpu" if plan.settings.engine == "gpu" else "cpu"
+    yield f"situations (phase 1, in bulk, {bulk}): the longest runs of events of a stream that satisfy"
     yield from (f"  {situation.name}: {situation.text}{_lasting(situation)}" for situation in query.situations)
     if query.gap is not None:
         yield f"gap        a situation ends {query.gap:,} ticks after its last event, where the next of its stream comes later"

@@ -75,8 +75,8 @@ def _check_supported(settings: Settings) -> None:
         faults.append(f"after_match={settings.after_match!r} is not supported for situations; supported: all")
     if settings.output == "compressed":
         faults.append("output='compressed' is not supported for situations; supported: matches, events, indices, count")
-    if settings.engine == "gpu":
-        faults.append("engine='gpu' is not supported for situations; supported: auto, cpu")
+    if (settings.engine, settings.algorithm) == ("gpu", "brute_force"):
+        faults.append("algorithm='brute_force' is not supported with engine='gpu'; supported: auto, cpu")
     if faults:
         raise UnsupportedError([Diagnostic(fault) for fault in faults])
 
