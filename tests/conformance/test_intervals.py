@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import permutations
@@ -54,11 +55,11 @@ def answered(case: Case, **options: Any) -> pa.Table:
 
 
 def outcome(case: Case, **options: Any) -> tuple[Any, ...]:
-    """Schema and rows, or the error; NaN equals NaN."""
+    """Schema and rows, or the kind of error; NaN equals NaN."""
     try:
         table = answered(case, **options)
     except CepError as fault:
-        return type(fault), str(fault).splitlines()[0]
+        return (type(fault),)
     return table.schema, repr(table.to_pylist())
 
 
@@ -70,9 +71,14 @@ def test_same_matches_in_the_same_order(case, algorithm, threads):
     keys = case.options.get("partition_by", [])
     for name in ("match_start", "match_end", "detected_at"):
         assert values(found[name]) == [getattr(match, name) for match in wanted]
-    assert repr(list(zip(*(values(found[key]) for key in keys), strict=True))) == repr([match.keys for match in wanted if keys])
+    assert without_sign(zip(*(values(found[key]) for key in keys), strict=True)) == without_sign(match.keys for match in wanted if keys)
     assert matches_of(answered(case, algorithm=algorithm, threads=threads, output="indices")) == [match.rows for match in wanted]
     assert sum(answered(case, algorithm=algorithm, threads=threads, output="count")["count"].to_pylist()) == len(wanted)
+
+
+def without_sign(keys: Iterable[Any]) -> list[str]:
+    """Keys as texts, in which NaN equals NaN and -0.0, which is the same key, 0.0: a stream that has both shows either."""
+    return [repr(key).replace("-0.0", "0.0") for key in keys]
 
 
 @thoroughly
@@ -193,11 +199,9 @@ def test_count_counts_the_matches_of_each_stream(case):
     keys = case.options.get("partition_by", [])
     counts = answered(case, output="count").to_pylist()
     rows = case.events.select(keys).to_pylist()
-    wanted = Counter(repr(list(rows[match["A"][0]].values())) for match in matches_of(indices(case)))
-    found = {repr([row[key] for key in keys]): row["count"] for row in counts if row["count"]}
-    # the key of a stream that has -0.0 and 0.0 may be either
-    assert sorted(found.values()) == sorted(wanted.values())
-    assert {name.replace("-0.0", "0.0") for name in found} == {name.replace("-0.0", "0.0") for name in wanted}
+    wanted = Counter(without_sign(tuple(rows[match["A"][0]].values()) for match in matches_of(indices(case))))
+    found = zip(without_sign(tuple(row[key] for key in keys) for row in counts), (row["count"] for row in counts), strict=True)
+    assert {key: count for key, count in found if count} == wanted
 
 
 @pytest.mark.parametrize("detect", ["final", "early"])
