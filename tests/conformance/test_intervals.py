@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from functools import partial
-from itertools import permutations
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -17,7 +15,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import gpu_cep
-from gpu_cep.engine import interval_join
 from gpu_cep.errors import CepError, UnsupportedError
 from gpu_cep.lang.ast import RELATIONS, IntervalQuery
 from gpu_cep.lang.parser import parse
@@ -126,20 +123,22 @@ def test_many_tiny_streams(case, threads, output):
     assert outcome(case, output=output, threads=threads) == outcome(case, output=output, algorithm="brute_force")
 
 
-# Events of a slice, events of a block, rows of a chunk, candidates of a call.
-SEAMS = st.tuples(*[st.integers(1, 5)] * 4)
+# Events of a slice, events of a block, situations of a part, windows of a slice of time, candidates of a call.
+SEAMS = st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(4, 12), st.integers(1, 3), st.integers(1, 5))
 
 
-def with_seams(seams: tuple[int, int, int, int], case: Case, **options: Any) -> tuple[Any, ...]:
+def with_seams(seams: tuple[int, int, int, int, int], case: Case, **options: Any) -> tuple[Any, ...]:
     """The outcome where all is cut into small parts."""
-    events, block, rows, candidates = seams
+    events, block, part, windows, candidates = seams
     parts = -(-case.events.num_rows // events)
     with ExitStack() as patches:
-        for module in ("gpu_cep.engine.situations", "gpu_cep.engine.interval_events"):
-            patches.enter_context(patch(f"{module}.slices", lambda length, _: launch.slices(length, parts)))
+        for module in ("situations", "interval_events"):
+            patches.enter_context(patch(f"gpu_cep.engine.{module}.slices", lambda length, _: launch.slices(length, parts)))
         patches.enter_context(patch("gpu_cep.engine.situations.BLOCK", block))
-        patches.enter_context(patch.object(interval_join, "_ROWS", rows))
-        patches.enter_context(patch.object(interval_join, "_CANDIDATES", candidates))
+        patches.enter_context(patch("gpu_cep.engine.interval_parts.PART", part))
+        patches.enter_context(patch("gpu_cep.engine.interval_parts.WINDOWS", windows))
+        patches.enter_context(patch("gpu_cep.engine.interval_statistics._TESTED", candidates))
+        patches.enter_context(patch("gpu_cep.engine.interval_join._CANDIDATES", candidates))
         return outcome(case, **options)
 
 
@@ -156,28 +155,13 @@ def test_seams_change_nothing_in_longer_streams(case, seams, output):
     assert with_seams(seams, case, output=output) == outcome(case, output=output, algorithm="brute_force")
 
 
-def observed(scatter: Random, choice: OrderChoice, *_: object) -> None:
-    """Any order that begins as it did, cross products and all."""
-    first, *others = choice.order
-    choice.order = first, *scatter.choice(list(permutations(others)))
-
-
-@given(situation_cases(Size(events=16, names=4)), st.integers(0, 2**32 - 1), ALGORITHMS, OUTPUTS)
-def test_the_order_of_the_joins_changes_nothing(case, seed, algorithm, output):
-    options = {"output": output, "algorithm": algorithm, "threads": 1}
-    plain = outcome(case, **options)
-    scatter = Random(seed)
-    with patch.object(OrderChoice, "observe", lambda choice, *rows: observed(scatter, choice, *rows)):
-        assert with_seams((100, 100, 1, 2), case, **options) == plain
-
-
-@given(situation_cases(Size(events=16, names=4)), st.data())
-def test_whichever_name_the_joins_begin_with(case, data):
-    names = case.text.partition("\nPATTERN")[0].count(" AS ")
-    order = tuple(data.draw(st.permutations(range(names))))
-    plain = outcome(case)
-    with patch("gpu_cep.engine.intervals.OrderChoice", partial(OrderChoice, order=order)):
-        assert outcome(case) == plain
+@given(situation_cases(), SEAMS, st.integers(0, 2**32 - 1), ALGORITHMS, THREADS, OUTPUTS)
+def test_the_order_of_the_joins_changes_nothing(case, seams, seed, algorithm, threads, output):
+    """Each part takes its names in any order, cross products and all."""
+    options = {"output": output, "algorithm": algorithm, "threads": threads}
+    plain, scatter = outcome(case, **options), Random(seed)
+    with patch.object(OrderChoice, "order", lambda _, buffers: tuple(scatter.sample(range(len(buffers)), len(buffers)))):
+        assert with_seams(seams, case, **options) == plain
 
 
 @given(situation_cases(tied=False, returns=(False,)), st.data())

@@ -113,7 +113,7 @@ class _Join:
 
     def __init__(
         self, size: int, random: Random, endpoint: str = "int64", related: Sequence[Related] = (_TOUCHING,), streams: int = 5,
-        places: int = 2, windowed: bool = True, zones: bool = True,
+        places: int = 2, windowed: bool = True, zones: bool = True, sliced: bool = False,
     ) -> None:  # fmt: skip
         self.situations = _situations(2 * size, random, streams, endpoint)
         self.rows = _rows(size, random, self.situations, places)
@@ -123,6 +123,8 @@ class _Join:
         self.length = unbounded.dtype.type(25) if windowed else unbounded
         least = np.int64(self.situations.known.max(initial=0)) if endpoint.startswith("moments") else np.int64(GREATEST)
         self.latest = np.float64(np.inf) if endpoint == "float64" else least
+        starts = self.situations.start
+        self.limit = starts[len(starts) // 2] if sliced and len(starts) else self.latest
         self.begin = len(self.rows.stream) // 3
 
     def candidates(self) -> Candidates:
@@ -147,14 +149,14 @@ def _keeping(size: int, random: Random, slots: int, **given: Any) -> Call:
     join = _Join(size, random, **given)
     candidates, place, kept, number = join.found()
     table = join.rows, join.level, join.situations
-    return Call(len(number), (join.begin, *table, join.latest, join.length, candidates, place, kept, number))
+    return Call(len(number), (join.begin, *table, join.latest, join.limit, join.length, candidates, place, kept, number))
 
 
 def _joining(size: int, random: Random, slots: int, **given: Any) -> Call:
     join = _Join(size, random, **given)
     candidates, place, kept, number = join.found()
     table = join.rows, join.level, join.situations
-    interval_join.keep_fitting(0, len(number), join.begin, *table, join.latest, join.length, candidates, place, kept, number)
+    interval_join.keep_fitting(0, len(number), join.begin, *table, join.latest, join.limit, join.length, candidates, place, kept, number)
     rows, places = int(number.sum()), len(join.rows.members)
     columns = (np.zeros(rows, column.dtype) for column in join.rows[1:])
     joined = Configurations(np.zeros((places + 1, rows), np.int32), *columns)
@@ -171,7 +173,7 @@ _SHAPES: Variants = {
     "two-constraints": {"related": (_TOUCHING, _INSIDE), "windowed": False},
     "divided": {"related": (_INSIDE, _SCATTERED), "endpoint": "moments-int64"},
     "one-bound": {"related": (_APART,), "places": 1},
-    "unrelated": {"related": ()},
+    "unrelated": {"related": (), "sliced": True},
     "all-of-the-stream": {"related": (_BEFORE,), "windowed": False, "zones": False},
     "of-the-window": {"related": (_SCATTERED,), "zones": False},
 }
