@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,8 @@ _NO_STREAMS = np.empty(0, np.int32)
 _TIMES: Variants = {"int64": {"time": np.int64}, "float64": {"time": np.float64}}
 
 
-class _Events(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Events:
     """Labelled events of so many streams that lie among each other, or of one."""
 
     labels: Array
