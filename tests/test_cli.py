@@ -186,3 +186,43 @@ def test_the_nodes_of_a_compressed_result_are_written(pattern: Path, events: Pat
     target = tmp_path / "nodes.parquet"
     assert main(["match", str(pattern), str(events), "-o", str(target), "--output", "compressed", *OPTIONS]) == 0
     assert Compressed.from_table(pa.parquet.read_table(target)).count() == 2
+
+
+SITUATIONS = pa.table({"time": range(6), "a": [True, True, True, True, False, False], "b": [False, False, True, True, True, True]})
+
+
+@pytest.fixture
+def situations(tmp_path: Path) -> Path:
+    path = tmp_path / "situations.parquet"
+    pa.parquet.write_table(SITUATIONS, path)
+    return path
+
+
+@pytest.mark.parametrize(("options", "detected"), [([], []), (["--detect", "final"], []), (["--detect", "early"], [4])])
+def test_situations_may_be_detected_early(tmp_path, pattern, situations, options, detected):
+    """B is open at the end."""
+    pattern.write_text("DEFINE A AS a, B AS b PATTERN A overlaps B")
+    target = tmp_path / "matches.parquet"
+    assert main(["match", str(pattern), str(situations), "-o", str(target), "--timestamp", "time", *options]) == 0
+    assert pa.parquet.read_table(target)["detected_at"].to_pylist() == detected
+
+
+@pytest.mark.parametrize(("options", "count"), [([], 1), (["--allen", "paper"], 1), (["--allen", "1983"], 0)])
+def test_finishes_may_be_read_as_of_1983(tmp_path, pattern, situations, capsys, options, count):
+    pattern.write_text("DEFINE A AS a, B AS a AND b PATTERN A finishes B")
+    target, timestamp = tmp_path / "count.csv", ["--timestamp", "time"]
+    assert main(["match", str(pattern), str(situations), "-o", str(target), "--output", "count", *timestamp, *options]) == 0
+    assert pa.csv.read_csv(target)["count"].to_pylist() == [count]
+    capsys.readouterr()
+    assert main(["explain", str(pattern), str(situations), *timestamp, *options]) == 0
+    assert "A finishes B" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("option", "known"), [("--detect", "early"), ("--allen", "1983")])
+def test_situations_have_choices_of_their_own(pattern, events, situations, capsys, option, known):
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", str(pattern), str(situations), option, "other"])
+    assert ended.value.code == 2
+    assert known in capsys.readouterr().err
+    assert main(["explain", str(pattern), str(events), *OPTIONS, option, known]) == 2
+    assert "is for interval patterns" in capsys.readouterr().err

@@ -2,10 +2,8 @@
 
 from decimal import Decimal
 
-import pyarrow as pa
 import pytest
 
-import gpu_cep
 from gpu_cep.lang.ast import (
     RELATIONS,
     Aggregate,
@@ -88,10 +86,3 @@ def test_between_behind_a_bare_operand_is_the_operator() -> None:
     query = parse("DEFINE A AS x BETWEEN 4 s AND 30 s PATTERN A before A")
     assert isinstance(query, IntervalQuery)
     assert query.situations[0].at_least is None
-
-
-def test_interval_patterns_are_refused_by_name() -> None:
-    events = pa.table({"ts": [1], "x": [True]})
-    for query in ("DEFINE A AS x PATTERN A before A", parse("DEFINE A AS x PATTERN A before A")):
-        with pytest.raises(gpu_cep.UnsupportedError, match=r"interval patterns \(DEFINE … PATTERN A before B\) cannot be run yet"):
-            gpu_cep.match(events, query)

@@ -14,17 +14,22 @@ from typing import Any
 import gpu_cep_kernels
 from gpu_cep.testing.kernel_cases.calls import Call, KernelCase, bytes_moved
 from gpu_cep.testing.kernel_cases.events import EVENT_CASES
+from gpu_cep.testing.kernel_cases.interval_joins import INTERVAL_JOIN_CASES
 from gpu_cep.testing.kernel_cases.joins import JOIN_CASES
 from gpu_cep.testing.kernel_cases.lazy import LAZY_CASES
 from gpu_cep.testing.kernel_cases.matches import MATCH_CASES
 from gpu_cep.testing.kernel_cases.nfab import NFAB_CASES
+from gpu_cep.testing.kernel_cases.situations import SITUATION_CASES
 from gpu_cep.testing.kernel_cases.states import STATE_CASES
 from gpu_cep.testing.kernel_cases.windows import WINDOW_CASES
 from gpu_cep_kernels.jit import Kernel
 
 __all__ = ["CASES", "Call", "KernelCase", "bytes_moved", "kernels"]
 
-CASES: tuple[KernelCase, ...] = (*EVENT_CASES, *WINDOW_CASES, *MATCH_CASES, *LAZY_CASES, *NFAB_CASES, *JOIN_CASES, *STATE_CASES)
+CASES: tuple[KernelCase, ...] = (
+    *EVENT_CASES, *WINDOW_CASES, *MATCH_CASES, *LAZY_CASES, *NFAB_CASES, *JOIN_CASES, *STATE_CASES, *SITUATION_CASES,
+    *INTERVAL_JOIN_CASES,
+)  # fmt: skip
 
 
 def kernels() -> dict[str, Kernel[..., Any]]:
