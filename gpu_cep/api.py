@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 AnyQuery = Query | IntervalQuery
 AnyPlan = Plan | IntervalPlan
 
-__all__ = ["Profile", "as_query", "explain", "make_options", "make_plan", "match", "name_tuple", "parse"]
+__all__ = ["Profile", "as_query", "explain", "make_options", "make_plan", "match", "name_tuple", "parse", "run_plan"]
 
 Names = str | Sequence[str] | None
 Functions = Mapping[str, Callable[..., Any]] | None
@@ -176,7 +176,6 @@ def match(
     MatchLimitExceeded
         A bound was reached; nothing is truncated.
     """
-    from gpu_cep.engine.answers import answer
     from gpu_cep.engine.tables import read_events
 
     _check_threads(threads)
@@ -187,9 +186,18 @@ def match(
     hand_over = _result_form(result, output)
     table = read_events(events)
     planned = make_plan(pattern, table.schema, options, settings)
+    return hand_over(run_plan(planned, as_query(pattern), options, table, threads=threads, profile=profile))
+
+
+def run_plan(
+    planned: AnyPlan, query: AnyQuery, options: Options, table: Any, *, threads: int | None = None, profile: Profile | None = None
+) -> pa.Table:  # fmt: skip
+    """The result of a plan that :func:`make_plan` made of `query`, over the events of `table`."""
+    from gpu_cep.engine.answers import answer
+
     if planned.algorithm == "brute_force":
-        return hand_over(_by_definition(planned, as_query(pattern), options, table))
-    return hand_over(answer(planned, table, threads=threads, profile=profile))
+        return _by_definition(planned, query, options, table)
+    return answer(planned, table, threads=threads, profile=profile)
 
 
 def _by_definition(planned: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:
