@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 AnyQuery = Query | IntervalQuery
 AnyPlan = Plan | IntervalPlan
 
-__all__ = ["Profile", "as_query", "explain", "make_options", "make_plan", "match", "name_tuple", "parse", "run_plan"]
+__all__ = ["Profile", "as_query", "check_threads", "explain", "make_options", "make_plan", "match", "name_tuple", "parse", "run_plan"]
 
 Names = str | Sequence[str] | None
 Functions = Mapping[str, Callable[..., Any]] | None
@@ -178,7 +178,7 @@ def match(
     """
     from gpu_cep.engine.tables import read_events
 
-    _check_threads(threads)
+    check_threads(threads)
     settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
@@ -282,7 +282,7 @@ def explain(
         The query is to be run, and there are no events; and whatever :func:`match` raises.
     """
     query = as_query(pattern)
-    _check_threads(threads)
+    check_threads(threads)
     settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     if events is None and run:
@@ -351,7 +351,8 @@ def _settings(
     )
 
 
-def _check_threads(threads: object) -> None:
+def check_threads(threads: object) -> None:
+    """Refuse a number of threads that is none."""
     if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
         raise PatternError(f"threads must be a whole number of at least 1, not {threads!r}")
 

@@ -49,8 +49,8 @@ _WIDTH, _PANEL, _LABEL, _TRACK, _LINE, _AXIS = 9.0, 1.15, 0.2, 0.46, 0.18, 0.55
 _LINE_LENGTH, _MOST_LINES = 118, 4
 # Characters.
 _LONGEST, _LONGEST_NAME = 100, 24
-# More events than that are a line without dots.
-_MOST_DOTS = 200
+# More events than that are a line without dots; more dots than that are pixels in a vector graphic, too.
+_MOST_DOTS, _MOST_VECTORS = 200, 5_000
 # Of a lane, which is 1 high: where its bar lies, and where its text.
 _BAR, _TEXT = 0.36, 0.29
 # How long the tip of an open bar is, as a share of the width.
@@ -87,7 +87,19 @@ def draw(scene: Scene) -> Figure:
             _draw_detection(axes, scene)
         _name_detection([*panels, lanes][0], scene)
         _set_time_axis(lanes, scene)
+        _settle(figure)
     return figure
+
+
+def _settle(figure: Figure) -> None:
+    """Lay the figure out once and for all, in round numbers: the solver's last digits differ from time to time."""
+    engine = figure.get_layout_engine()
+    assert engine is not None, "the figure was made with one"
+    engine.execute(figure)
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        left, bottom, width, height = (round(bound, 4) for bound in axes.get_position().bounds)
+        axes.set_position((left, bottom, width, height))
 
 
 def _height(series: Series) -> float:
@@ -96,7 +108,6 @@ def _height(series: Series) -> float:
 
 def _write_header(axes: Axes, title: str, subtitle: Sequence[str]) -> None:
     axes.set_axis_off()
-    axes.set_gid("header")
     axes.text(0, 1, title, transform=axes.transAxes, va="top", fontsize=11, fontweight="bold")
     if subtitle:
         axes.text(0, 0, "\n".join(subtitle), transform=axes.transAxes, va="bottom", color=_GREY, fontsize=8.5)
@@ -106,8 +117,9 @@ def _draw_series(axes: Axes, scene: Scene, series: Series) -> None:
     """The series as steps, since an event's values hold until the next; behind them the situations that read it, or on it the events."""
     times = _numbers(scene.times)
     of_events = any(isinstance(track, Marks) for track in scene.tracks)
-    line, dot = "none" if of_events else "-", "o" if of_events or len(times) <= _MOST_DOTS else ""
-    axes.plot(times, series.values, marker=dot, linestyle=line, drawstyle="steps-post", color=_GREY, linewidth=1, markersize=2.5)
+    line, dot = ("none", "o") if of_events else ("-", "o" if len(times) <= _MOST_DOTS else "")
+    (drawn,) = axes.plot(times, series.values, marker=dot, linestyle=line, drawstyle="steps-post", color=_GREY, linewidth=1, markersize=2.5)
+    drawn.set_rasterized(of_events and len(times) > _MOST_VECTORS)
     for number, track in enumerate(scene.tracks):
         match track:
             case Bar() if number in series.readers:
@@ -172,6 +184,8 @@ def _set_time_axis(axes: Axes, scene: Scene) -> None:
         locator = AutoDateLocator(tz=scene.zone)
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=scene.zone))
+    else:
+        axes.ticklabel_format(axis="x", scilimits=(-5, 8))
 
 
 def _numbers(times: Times) -> npt.NDArray[np.float64]:

@@ -107,8 +107,8 @@ def _rows(column: pa.ChunkedArray) -> Rows:
 def _numbered(matches: pa.Table, number: int) -> pa.Table:
     if number < matches.num_rows:
         return matches.slice(number, 1)
-    found = f"{matches.num_rows:,} matches, numbered from 0" if matches.num_rows else "no match"
-    raise CepError(f"there is no match {number:,} to draw: the query has {found}")
+    found = f"finds {matches.num_rows:,}, numbered from 0" if matches.num_rows else "finds none"
+    raise CepError(f"there is no match {number:,} to draw: the query {found}")
 
 
 def _tick(column: pa.ChunkedArray) -> Tick | None:

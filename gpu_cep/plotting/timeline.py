@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpu_cep.api import Functions, Names, as_query, make_options, make_plan
+from gpu_cep.api import Functions, Names, as_query, check_threads, make_options, make_plan
 from gpu_cep.engine.answers import plan_of_events
 from gpu_cep.engine.tables import on_host, read_events
 from gpu_cep.errors import CepError, EngineUnavailable, PatternError
@@ -133,7 +133,8 @@ def plot(
     _require_matplotlib()
     from gpu_cep.plotting.drawing import draw
 
-    _check_number(match, margin)
+    _check_numbers(match, margin)
+    check_threads(threads)
     settings = Settings(engine=engine, gpu_memory=memory_bytes(gpu_memory), algorithm=algorithm, after_match=after_match)
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen)
@@ -152,7 +153,7 @@ def _require_matplotlib() -> None:
         raise EngineUnavailable("plot() needs matplotlib, which is not installed: pip install 'gpu_cep[plot]'") from fault
 
 
-def _check_number(match: object, margin: object) -> None:
+def _check_numbers(match: object, margin: object) -> None:
     if not isinstance(match, int) or isinstance(match, bool) or match < 0:
         raise PatternError(f"match must be a whole number of at least 0, not {match!r}")
     if not isinstance(margin, int | float) or isinstance(margin, bool) or not 0 <= margin < float("inf"):
