@@ -6,6 +6,7 @@ import datetime as dt
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
+from inspect import signature
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -215,7 +216,7 @@ def test_unsorted_events_are_drawn_in_order_and_ties_by_order_by() -> None:
 
 def test_series_are_numbers_truth_values_and_text_of_few_values() -> None:
     kinds = {
-        "mode": ["idle"] * 2 + ["run"] * 6 + ["stop"] * 2,
+        "mode": pa.DictionaryArray.from_arrays([2] * 2 + [0] * 6 + [20] * 2, ["run", "b", "idle", *"cdefghijklmnopqrs", "stop"]),
         "level": [Decimal(number) / 4 for number in range(10)],
         "whole": pa.array(range(10), pa.uint8()),
         "gap": [None, 1.0, float("inf"), 3, 4, 5, 6, 7, 8, 9],
@@ -273,7 +274,7 @@ def marks(axes: Axes) -> list[tuple[list[float], list[float]]]:
 
 def test_events_of_a_match_are_dots_on_the_series() -> None:
     timeline = cep.plot(EVENTS, "PATTERN SEQ(A a, B b+, C c, D d?) WHERE [who] AND b.v > a.v WITHIN 9", match=0)
-    assert header(timeline) == ["match 0, one of 1 · who = 1", "SEQ(A a, B b+, C c, D d?) WITHIN 9"]
+    assert header(timeline) == ["match 0, one of 1 · who = 1", "SEQ(A a, B b+, C c, D d?)\nWITHIN 9"]
     dots = {line.get_gid(): list(line.get_xdata()) for line in lanes(timeline).lines}
     assert dots == {"a": [1], "b": [3, 5], "c": [6], "d": []}
     assert [text.get_text() for text in lanes(timeline).texts] == [f"{name}.type = '{name.upper()}'" for name in "abcd"]
@@ -282,6 +283,13 @@ def test_events_of_a_match_are_dots_on_the_series() -> None:
     assert drawn(panel) == ([1, 2, 3, 5, 6], [1, 9, 2, 4, 5])
     assert panel.lines[0].get_linestyle() == "None"
     assert marks(panel) == [([1], [1]), ([3, 5], [2, 4]), ([6], [5]), ([], [])]
+
+
+def test_every_keyword_that_bears_on_what_is_found_is_there() -> None:
+    own, others = (signature(function).parameters for function in (cep.plot, cep.match))
+    assert own.keys() - others.keys() == {"match", "margin"}
+    assert others.keys() - own.keys() == {"output", "result", "columns", "prune", "profile"}
+    assert all(own[name].default == others[name].default for name in own.keys() & others.keys())
 
 
 def test_event_patterns_take_their_own_keywords() -> None:
@@ -294,13 +302,13 @@ def test_event_patterns_take_their_own_keywords() -> None:
 
 
 def test_names_are_text_and_nothing_else() -> None:
-    name = "a $x^{2 _\n" + "long" * 30
+    name = "a $x^{2 _\n\x00\x1b</svg>&" + "long" * 30
     events = table().rename_columns(["ts", name, "y"])
     quoted = name.replace('"', '""')
     timeline = cep.plot(events, f'DEFINE "$\\frac{{" AS "{quoted}" > 5, B AS y PATTERN "$\\frac{{" overlaps B')
     (label, _) = lanes(timeline).get_yticklabels()
     assert label.get_text() == "$\\frac{"
-    assert len(next(iter(panels(timeline)))) == 100
+    assert len(next(iter(panels(timeline)))) == 70
     ElementTree.fromstring(timeline._repr_svg_())
 
 
@@ -343,7 +351,8 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
         ({"match": 1}, cep.CepError, "there is no match 1 to draw: the query finds 1, numbered from 0"),
         ({"match": -1}, cep.PatternError, "match must be a whole number of at least 0, not -1"),
         ({"match": True}, cep.PatternError, "match must be a whole number"),
-        ({"margin": -0.5}, cep.PatternError, "margin must be a number of at least 0, not -0.5"),
+        ({"margin": -0.5}, cep.PatternError, "margin must be a number from 0 to 1,000, not -0.5"),
+        ({"margin": 1001}, cep.PatternError, "margin must be a number"),
         ({"margin": float("nan")}, cep.PatternError, "margin must be a number"),
         ({"detect": "soon"}, cep.PatternError, "soon"),
         ({"engine": "gpu"}, cep.UnsupportedError, "engine='gpu' is not supported for situations"),

@@ -39,9 +39,9 @@ def format_expression(expression: Expression) -> str:
 
 
 def format_pattern(query: Query | IntervalQuery) -> str:
-    """Write the pattern of `query`, or its constraints, and its window on one line; raises as :func:`format_query`."""
+    """Write the pattern of `query`, or its constraints, and on a line of its own its window; raises as :func:`format_query`."""
     try:
-        return " ".join([_related(query), *_window(query)])
+        return "\n".join([_related(query), *_window(query)])
     except ValueError as error:
         raise PatternError(str(error)) from None
 

@@ -35,6 +35,7 @@ _STYLE = {
     "grid.color": _GRID,
     "grid.linewidth": 0.6,
     "savefig.dpi": 144,
+    "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "gpu_cep",
     "text.color": _INK,
     "text.parse_math": False,  # a dollar in a name is one
@@ -46,9 +47,9 @@ _STYLE = {
 
 # Inches.
 _WIDTH, _PANEL, _LABEL, _TRACK, _LINE, _AXIS = 9.0, 1.15, 0.2, 0.46, 0.18, 0.55
-_LINE_LENGTH, _MOST_LINES = 118, 4
+_LINE_LENGTH, _MOST_LINES = 124, 4
 # Characters.
-_LONGEST, _LONGEST_NAME = 100, 24
+_LONGEST, _LONGEST_TITLE, _LONGEST_NAME = 100, 70, 24
 # More events than that are a line without dots; more dots than that are pixels in a vector graphic, too.
 _MOST_DOTS, _MOST_VECTORS = 200, 5_000
 # Of a lane, which is 1 high: where its bar lies, and where its text.
@@ -73,13 +74,13 @@ def draw(scene: Scene) -> Figure:
     if len(scene.tracks) > MOST_TRACKS:
         raise UnsupportedError(f"a match of {len(scene.tracks):,} variables cannot be drawn; supported: {MOST_TRACKS}")
     with style():
-        subtitle = wrap(scene.subtitle, _LINE_LENGTH, max_lines=_MOST_LINES, placeholder=" …")
+        subtitle = _lines(scene.subtitle, _LINE_LENGTH - _widest_label(scene))
         heights = [0.3 + _LINE * len(subtitle), *map(_height, scene.series), _TRACK * len(scene.tracks) + 0.1]
         figure = Figure(figsize=(_WIDTH, sum(heights) + _AXIS), layout="constrained")
         grid = figure.add_gridspec(len(heights), 1, height_ratios=heights)
         header, lanes = figure.add_subplot(grid[0]), figure.add_subplot(grid[-1])
         panels = [figure.add_subplot(grid[number], sharex=lanes) for number in range(1, len(heights) - 1)]
-        _write_header(header, _short(scene.title), subtitle)
+        _write_header(header, _short(scene.title, _LONGEST_TITLE), subtitle)
         for series, panel in zip(scene.series, panels, strict=True):
             _draw_series(panel, scene, series)
         _draw_lanes(lanes, scene)
@@ -106,11 +107,22 @@ def _height(series: Series) -> float:
     return 0.3 + _LABEL * len(series.labels) if series.labels else _PANEL
 
 
+def _lines(text: str, width: int) -> list[str]:
+    """The lines of a text, each broken where it is too long."""
+    return [each for line in text.split("\n") for each in wrap(_plain(line), width, max_lines=_MOST_LINES, placeholder=" …")]
+
+
+def _widest_label(scene: Scene) -> int:
+    """The characters of the longest label at the left."""
+    labels = [track.name for track in scene.tracks] + [label for series in scene.series for label in series.labels]
+    return max(len(_short(label, _LONGEST_NAME)) for label in labels)
+
+
 def _write_header(axes: Axes, title: str, subtitle: Sequence[str]) -> None:
     axes.set_axis_off()
     axes.text(0, 1, title, transform=axes.transAxes, va="top", fontsize=11, fontweight="bold")
-    if subtitle:
-        axes.text(0, 0, "\n".join(subtitle), transform=axes.transAxes, va="bottom", color=_GREY, fontsize=8.5)
+    place, below = axes.transAxes, (0, -18)
+    axes.annotate("\n".join(subtitle), (0, 1), below, place, textcoords="offset points", va="top", color=_GREY, fontsize=8.5)
 
 
 def _draw_series(axes: Axes, scene: Scene, series: Series) -> None:
@@ -128,7 +140,7 @@ def _draw_series(axes: Axes, scene: Scene, series: Series) -> None:
             case Marks():
                 axes.plot(times[track.places], series.values[track.places], "o", color=_colour(number), markersize=6)
     axes.margins(y=0.12)
-    axes.set_title(_short(series.name), loc="left", fontsize=9)
+    axes.set_title(_short(series.name, _LONGEST_TITLE), loc="left", fontsize=9)
     axes.tick_params(axis="x", labelbottom=False, length=0)
     axes.yaxis.set_major_locator(MaxNLocator(4))
     if series.labels:
@@ -146,9 +158,11 @@ def _draw_lanes(axes: Axes, scene: Scene) -> None:
             case Bar():
                 start, end = _numbers(np.array([track.start, track.end]))
                 tip = _TIP * (high - low) if track.is_open else 0.0
-                axes.fill([start, end, end + tip, end, start], _outline(top), color=colour, linewidth=0, gid=track.name)
+                axes.fill([start, end, end + tip, end, start], _outline(top), color=colour, linewidth=0, gid=_short(track.name))
             case Marks():
-                axes.plot(times[track.places], np.full(len(track.places), top - _BAR / 2), "o", color=colour, markersize=6, gid=track.name)
+                axes.plot(
+                    times[track.places], np.full(len(track.places), top - _BAR / 2), "o", color=colour, markersize=6, gid=_short(track.name)
+                )
         axes.text(0.005, top + _TEXT, _short(track.text), transform=axes.get_yaxis_transform(), va="center", color=_GREY, fontsize=8)
     middles = [-number - _BAR / 2 for number in range(len(scene.tracks))]
     axes.set_yticks(middles, [_short(track.name, _LONGEST_NAME) for track in scene.tracks], fontweight="bold")
@@ -198,5 +212,10 @@ def _colour(number: int) -> str:
 
 
 def _short(text: str, longest: int = _LONGEST) -> str:
-    line = " ".join(text.split())
+    line = _plain(text)
     return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def _plain(text: str) -> str:
+    """The text on one line, without what no file of XML may hold."""
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 # What files are called, and what is written of them beside the picture: no date, so that the same match gives the same file.
 FORMATS: dict[str, dict[str, None]] = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
+# The widest margin, as a share of the match.
+MOST_MARGIN = 1_000
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timeline:
@@ -156,5 +159,5 @@ def _require_matplotlib() -> None:
 def _check_numbers(match: object, margin: object) -> None:
     if not isinstance(match, int) or isinstance(match, bool) or match < 0:
         raise PatternError(f"match must be a whole number of at least 0, not {match!r}")
-    if not isinstance(margin, int | float) or isinstance(margin, bool) or not 0 <= margin < float("inf"):
-        raise PatternError(f"margin must be a number of at least 0, not {margin!r}")
+    if not isinstance(margin, int | float) or isinstance(margin, bool) or not 0 <= margin <= MOST_MARGIN:
+        raise PatternError(f"margin must be a number from 0 to {MOST_MARGIN:,}, not {margin!r}")

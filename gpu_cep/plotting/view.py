@@ -106,7 +106,8 @@ def _values(kind: Kind, values: pa.Array) -> tuple[npt.NDArray[np.float64], tupl
     if kind is Kind.BOOLEAN:
         return _floats(values.cast(pa.int8())), ("false", "true")
     if kind is Kind.STRING:
-        encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        # a dictionary may hold what is not in view
+        encoded = (values.dictionary_decode() if pa.types.is_dictionary(values.type) else values).dictionary_encode()
         labels = encoded.dictionary.to_pylist()
         return (_floats(encoded.indices), tuple(labels)) if len(labels) <= MOST_LABELS else None
     return (_floats(values), ()) if kind in _NUMBERS else None
