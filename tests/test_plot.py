@@ -188,6 +188,13 @@ def test_only_the_matchs_own_stream_is_drawn(keys: Any) -> None:
         assert header(timeline)[0] == f"match 0, one of 1 · key = {text}"
 
 
+def test_a_situation_that_a_gap_ends_ends_without_an_event() -> None:
+    events = pa.table({"ts": [0, 1, 2, 3, 20, 21], "x": [0.0, 9, 9, 9, 9, 0], "y": [False, False, True, True, False, False]})
+    timeline = cep.plot(events, f"{DEFINE} PATTERN B finished-by A; B during A", gap=5, margin=0.5)
+    assert bars(timeline) == {"A": (1, 8), "B": (2, 8)}
+    assert detections(lanes(timeline)) == [8]
+
+
 def test_every_match_is_drawn_as_it_is_found() -> None:
     rng = np.random.default_rng(3)
     events = pa.table({"ts": np.arange(300) // 3, "car": np.tile([2, 0, 1], 100), **{name: rng.random(300) < 0.7 for name in "ab"}})

@@ -89,6 +89,7 @@ def plot(
     after_match: str = "all",
     detect: str = "final",
     allen: str = "paper",
+    gap: float | str | None = None,
     engine: str = "auto",
     gpu_memory: int | str | None = None,
     algorithm: str = "auto",
@@ -114,7 +115,7 @@ def plot(
     margin
         How much of the stream is drawn before and behind the match, as a
         share of the match's length.
-    timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, after_match, detect, allen
+    timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, after_match, detect, allen, gap
         As in :func:`gpu_cep.match`.
     engine, gpu_memory, algorithm, max_matches, max_steps, functions, threads
         As in :func:`gpu_cep.match`, which is how the match is found.
@@ -140,7 +141,7 @@ def plot(
     check_threads(threads)
     settings = Settings(engine=engine, gpu_memory=memory_bytes(gpu_memory), algorithm=algorithm, after_match=after_match)
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     table = on_host(read_events(events))
     planned = make_plan(pattern, table.schema, options, settings)
     query = as_query(pattern)
