@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         sum,
         var,
     )
+    from gpu_cep.plotting import Timeline, plot
     from gpu_cep_spark import gpu_match
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "PatternError",
     "PatternSyntaxError",
     "Profile",
+    "Timeline",
     "UnsupportedError",
     "all_of",
     "any_of",
@@ -66,6 +68,7 @@ __all__ = [
     "min",
     "not_",
     "parse",
+    "plot",
     "prev",
     "same",
     "seq",
@@ -75,11 +78,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # pyspark is imported by those who ask for it, and so are the builder and what holds results
+    # pyspark is imported by those who ask for it, and so are the builder, what holds results and what draws them
     if name == "Compressed":
         from gpu_cep.engine.compressed import Compressed
 
         return Compressed
+    if name in ("Timeline", "plot"):
+        from gpu_cep import plotting
+
+        return getattr(plotting, name)
     if name == "gpu_match":
         from gpu_cep_spark import gpu_match
 

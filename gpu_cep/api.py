@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 AnyQuery = Query | IntervalQuery
 AnyPlan = Plan | IntervalPlan
 
-__all__ = ["Profile", "as_query", "explain", "make_options", "make_plan", "match", "name_tuple", "parse"]
+__all__ = ["Profile", "as_query", "check_threads", "explain", "make_options", "make_plan", "match", "name_tuple", "parse", "run_plan"]
 
 Names = str | Sequence[str] | None
 Functions = Mapping[str, Callable[..., Any]] | None
@@ -177,18 +177,25 @@ def match(
     MatchLimitExceeded
         A bound was reached; nothing is truncated.
     """
-    from gpu_cep.engine.answers import answer
-
-    _check_threads(threads)
+    check_threads(threads)
     settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     _check_engine(settings)
     hand_over = _result_form(result, output)
     planned, table = _planned_events(events, pattern, options, settings)
+    return hand_over(run_plan(planned, as_query(pattern), options, table, threads=threads, profile=profile))
+
+
+def run_plan(
+    planned: AnyPlan, query: AnyQuery, options: Options, table: Any, *, threads: int | None = None, profile: Profile | None = None
+) -> pa.Table:  # fmt: skip
+    """The result of a plan that :func:`make_plan` made of `query`, over the events of `table`."""
+    from gpu_cep.engine.answers import answer
+
     if planned.algorithm == "brute_force":
-        return hand_over(_by_definition(planned, as_query(pattern), options, table))
-    return hand_over(answer(planned, table, threads=threads, profile=profile))
+        return _by_definition(planned, query, options, table)
+    return answer(planned, table, threads=threads, profile=profile)
 
 
 def _planned_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
@@ -288,7 +295,7 @@ def explain(
         The query is to be run, and there are no events; and whatever :func:`match` raises.
     """
     query = as_query(pattern)
-    _check_threads(threads)
+    check_threads(threads)
     settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     if events is None and run:
@@ -354,7 +361,8 @@ def _settings(
     )
 
 
-def _check_threads(threads: object) -> None:
+def check_threads(threads: object) -> None:
+    """Refuse a number of threads that is none."""
     if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
         raise PatternError(f"threads must be a whole number of at least 1, not {threads!r}")
 

@@ -1,4 +1,4 @@
-"""The command ``gpu-cep``: match a pattern file against an events file, or explain how it will be answered.
+"""The command ``gpu-cep``: match a pattern file against an events file, draw a match, or explain how the pattern will be answered.
 
 Exit codes: 0 done, 2 the pattern is at fault, 3 the events are, 1 anything else.
 """
@@ -31,6 +31,7 @@ OPTIONS = (
     *("strategy", "ties", "after_match", "detect", "allen", "gap", "engine", "gpu_memory", "algorithm"),
 )
 MATCH_OPTIONS = (*OPTIONS, "output", "max_matches")
+PLOT_OPTIONS = (*OPTIONS, "match", "margin", "max_matches")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -70,6 +71,16 @@ def _parser() -> argparse.ArgumentParser:
     match.add_argument("--max-matches", type=int, metavar="N", help="fail rather than find more than N matches")
     match.set_defaults(run=_match)
 
+    plot = commands.add_parser("plot", help="draw a match as a timeline (needs the extra 'plot')")
+    plot.add_argument("pattern", type=Path, help="file with the query's text")
+    plot.add_argument("events", type=Path, help="events: .parquet, .csv, .arrow or .feather")
+    plot.add_argument("-o", dest="target", type=Path, required=True, metavar="OUT", help="picture: .png, .svg or .pdf")
+    _add_options(plot)
+    plot.add_argument("--match", type=int, metavar="N", help="which match, in the order of results (default: 0, the first)")
+    plot.add_argument("--margin", type=float, metavar="SHARE", help="what is drawn on either side, as a share of the match (default: 0.25)")
+    plot.add_argument("--max-matches", type=int, metavar="N", help="fail rather than find more than N matches")
+    plot.set_defaults(run=_plot)
+
     explain = commands.add_parser("explain", help="print how a pattern will be answered")
     explain.add_argument("pattern", type=Path, help="file with the query's text")
     explain.add_argument("events", type=Path, nargs="?", help="events whose columns the pattern is bound to")
@@ -108,6 +119,14 @@ def _match(text: str, arguments: argparse.Namespace) -> None:
     table = matches.table if arguments.output == "compressed" else matches
     write(table, arguments.target)
     print(f"{arguments.target}: {table.num_rows:,} rows")
+
+
+def _plot(text: str, arguments: argparse.Namespace) -> None:
+    from gpu_cep.plotting.timeline import checked_suffix, plot
+
+    checked_suffix(arguments.target)
+    plot(arguments.events, text, **_given(arguments, PLOT_OPTIONS)).save(arguments.target)
+    print(f"{arguments.target}: match {arguments.match or 0:,}")
 
 
 def _explain(text: str, arguments: argparse.Namespace) -> None:

@@ -226,3 +226,59 @@ def test_situations_have_choices_of_their_own(pattern, events, situations, capsy
     assert known in capsys.readouterr().err
     assert main(["explain", str(pattern), str(events), *OPTIONS, option, known]) == 2
     assert "is for interval patterns" in capsys.readouterr().err
+
+
+METER = "DEFINE Low AS v < 4, Late AS v > 3 PATTERN Low meets Late"
+
+
+@pytest.fixture
+def meter(tmp_path: Path) -> list[str]:
+    """The arguments of a query over situations and its events, one match in each of two streams."""
+    pattern, events = tmp_path / "meter.cep", tmp_path / "meter.parquet"
+    pattern.write_text(METER)
+    lines = [EVENTS.set_column(1, "line", pa.array([line] * 6)) for line in "xy"]
+    pa.parquet.write_table(pa.concat_tables(lines), events)
+    return [str(pattern), str(events), "--timestamp", "time", "--partition-by", "line", "--detect", "early"]
+
+
+@pytest.mark.parametrize(("suffix", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
+def test_plot_draws_a_match_by_suffix(tmp_path, meter, capsys, suffix, start):
+    target = tmp_path / f"match{suffix}"
+    assert main(["plot", *meter, "-o", str(target), "--match", "1", "--margin", "0.5"]) == 0
+    assert target.read_bytes().startswith(start)
+    assert capsys.readouterr().out == f"{target}: match 1\n"
+
+
+def test_plot_draws_the_first_match_and_passes_its_options_on(tmp_path, meter, pattern, events):
+    target, other = tmp_path / "first.svg", tmp_path / "other.svg"
+    for options in ([], ["--match", "0"], ["--margin", "0.25"], ["--max-matches", "2"], ["--engine", "cpu"]):
+        assert main(["plot", *meter, "-o", str(target)]) == 0
+        assert main(["plot", *meter, "-o", str(other), *options]) == 0
+        assert target.read_bytes() == other.read_bytes()
+    for options in (["--match", "1"], ["--margin", "2"]):
+        assert main(["plot", *meter, "-o", str(other), *options]) == 0
+        assert target.read_bytes() != other.read_bytes()
+    assert main(["plot", str(pattern), str(events), "-o", str(other), *OPTIONS, "--strategy", "strict_contiguity"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--match", "2"], 1, "there is no match 2 to draw: the query finds 2, numbered from 0"),
+        (["--match", "-1"], 2, "match must be a whole number"),
+        (["--max-matches", "1"], 1, "1"),
+        (["--algorithm", "lazy_tree"], 2, "lazy_tree"),
+        (["--timestamp", "tim"], 2, "did you mean 'time'?"),
+    ],
+)
+def test_what_plot_cannot_draw_has_an_exit_code(tmp_path, meter, capsys, options, code, message):
+    target = tmp_path / "match.png"
+    assert main(["plot", *meter, "-o", str(target), *options]) == code
+    assert message in capsys.readouterr().err
+    assert not target.exists()
+
+
+def test_an_unknown_picture_format_is_told_before_events_are_read(tmp_path, meter, capsys):
+    assert main(["plot", meter[0], "missing.parquet", "-o", str(tmp_path / "match.gif")]) == 1
+    assert "match.gif from its suffix; expected one of .png, .svg, .pdf" in capsys.readouterr().err
+    assert main(["plot", meter[0], "missing.parquet", "-o", str(tmp_path / "match.png")]) == 3

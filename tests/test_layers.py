@@ -28,14 +28,15 @@ BELOW = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)} | {
     "gpu_cep.testing": {*ROAD[:2]},
     "gpu_cep.testing.kernel_cases": {"gpu_cep_kernels"},
     "gpu_cep.testing.strict_arrays": {"gpu_cep_kernels"},
-    "gpu_cep.cli": {*ROAD},
+    "gpu_cep.plotting": {*ROAD},
+    "gpu_cep.cli": {*ROAD, "gpu_cep.plotting"},
     "gpu_cep": {*ROAD},
     "gpu_cep_kernels": set(),
     "gpu_cep_spark": {*ROAD},
 }
 # The ways up, allowed inside a function or for type checkers only.
 LAZY = {
-    "gpu_cep": {"gpu_cep_spark"},
+    "gpu_cep": {"gpu_cep.plotting", "gpu_cep_spark"},
 }
 # Where a third-party package may be imported; numpy may be everywhere.
 HOMES = {
@@ -46,10 +47,12 @@ HOMES = {
     "cudf": {"gpu_cep.engine.device.cudf"},
     "lark": {"gpu_cep.lang"},
     "hypothesis": {"gpu_cep.testing"},
+    "matplotlib": {"gpu_cep.plotting"},
     "pyspark": {"gpu_cep_spark"},
     "pyarrow": {
         "gpu_cep.api",
         "gpu_cep.cli",
+        "gpu_cep.plotting",
         "gpu_cep.testing",
         "gpu_cep_spark",
         # where tables come in …
@@ -163,6 +166,9 @@ def test_imports_run_down(module: str) -> None:
         ("gpu_cep.api", "from gpu_cep.testing.oracle import matches", False),
         ("gpu_cep.engine.run", "from gpu_cep.testing.oracle import matches", False),
         ("gpu_cep.engine.brute_force", "from gpu_cep.testing.oracle import matches", True),
+        ("gpu_cep.plotting.view", "from gpu_cep.engine import keys", True),
+        ("gpu_cep.api", "def f():\n    from gpu_cep import plotting", False),
+        ("gpu_cep.__init__", "from gpu_cep.plotting import plot", False),
         ("gpu_cep.__init__", "from gpu_cep_spark import gpu_match", False),
         ("gpu_cep.__init__", "def f():\n    from gpu_cep_spark import gpu_match", True),
         ("gpu_cep.testing", "from gpu_cep.plan import planner", False),

@@ -38,6 +38,22 @@ def format_expression(expression: Expression) -> str:
         raise PatternError(str(error)) from None
 
 
+def format_pattern(query: Query | IntervalQuery) -> str:
+    """Write the pattern of `query`, or its constraints, and on a line of its own its window; raises as :func:`format_query`."""
+    try:
+        return "\n".join([_related(query), *_window(query)])
+    except ValueError as error:
+        raise PatternError(str(error)) from None
+
+
+def format_definition(situation: ast.Situation) -> str:
+    """Write the condition of a situation and how long it lasts; raises as :func:`format_query`."""
+    try:
+        return _definition(situation)
+    except ValueError as error:
+        raise PatternError(str(error)) from None
+
+
 def _input(query: Query | IntervalQuery) -> Iterable[str]:
     if query.source is not None:
         yield "FROM " + " ".join(write_name(name) for name in (query.source.name, query.source.alias) if name is not None)
@@ -48,19 +64,29 @@ def _input(query: Query | IntervalQuery) -> Iterable[str]:
 def _matched(query: Query | IntervalQuery) -> Iterable[str]:
     match query:
         case Query():
-            yield f"PATTERN {_pattern(query.pattern)}"
+            yield f"PATTERN {_related(query)}"
             if query.strategy is not None:
                 yield _braced_where(query)
             elif query.where is not None:
                 yield f"WHERE {_text(query.where)}"
         case IntervalQuery():
             yield f"DEFINE {_joined(map(_situation, query.situations))}"
-            yield f"PATTERN {' AND '.join(map(format_constraint, query.constraints))}"
+            yield f"PATTERN {_related(query)}"
+
+
+def _related(query: Query | IntervalQuery) -> str:
+    if isinstance(query, Query):
+        return _pattern(query.pattern)
+    return " AND ".join(map(format_constraint, query.constraints))
+
+
+def _window(query: Query | IntervalQuery) -> Iterable[str]:
+    if query.within is not None:
+        yield f"WITHIN {_length(query.within)}"
 
 
 def _output(query: Query | IntervalQuery) -> Iterable[str]:
-    if query.within is not None:
-        yield f"WITHIN {_length(query.within)}"
+    yield from _window(query)
     if query.returns:
         yield f"RETURN {_joined(_item(item) for item in query.returns)}"
 
@@ -71,10 +97,14 @@ def _length(length: ast.Window) -> str:
 
 
 def _situation(situation: ast.Situation) -> str:
+    return f"{write_name(situation.name)} AS {_definition(situation)}"
+
+
+def _definition(situation: ast.Situation) -> str:
     # not BETWEEN: behind a bare operand that is the operator
     low = "" if situation.at_least is None else f" AT LEAST {_length(situation.at_least)}"
     high = "" if situation.at_most is None else f" AT MOST {_length(situation.at_most)}"
-    return f"{write_name(situation.name)} AS {_text(situation.condition)}{low}{high}"
+    return f"{_text(situation.condition)}{low}{high}"
 
 
 def format_constraint(constraint: ast.Constraint) -> str:

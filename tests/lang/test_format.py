@@ -37,7 +37,7 @@ from gpu_cep.lang.ast import (
     Variable,
     Window,
 )
-from gpu_cep.lang.format import format_expression, format_query
+from gpu_cep.lang.format import format_definition, format_expression, format_pattern, format_query
 from gpu_cep.lang.parser import MAX_DEPTH, parse
 
 VARIABLES = (
@@ -258,6 +258,14 @@ def test_canonical_query() -> None:
         "WITHIN 2 HOURS",
         "RETURN count(c) AS n, a",
     ]
+
+
+def test_the_pattern_alone_and_a_definition_alone() -> None:
+    query = parse("DEFINE A AS x>5 BETWEEN 2 s AND 3 s, B AS y PATTERN A meets B;A before B AND B after A WITHIN 1 hour")
+    assert format_pattern(query) == "A meets B; A before B AND B after A\nWITHIN 1 HOURS"
+    assert isinstance(query, IntervalQuery)
+    assert list(map(format_definition, query.situations)) == ["x > 5 AT LEAST 2 SECONDS AT MOST 3 SECONDS", "y"]
+    assert format_pattern(parse("PATTERN SEQ(A a, b+) WHERE a.x > 1 RETURN a.x")) == "SEQ(A a, b+)"
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,19 @@ def _finding(size: int, random: Random, slots: int, time: Any = np.int64, **give
     return Call(1, (half, size, events.labels[half:], events.streams, events.times, seen, borders, found))
 
 
+def _finding_gaps(size: int, random: Random, slots: int, **given: Any) -> Call:
+    """The same where gaps break runs."""
+    call = _finding(size, random, slots, **given)
+    *before, times, seen, borders, found = call.arguments
+    return Call(1, (*before, times, *_gap(times), seen, borders, found))
+
+
+def _gap(times: Array) -> tuple[Array, Any]:
+    """What gaps are measured on, and a length that some of them exceed."""
+    clock = times if times.dtype.kind == "f" else times.view(np.uint64)
+    return clock, clock.dtype.type(1)
+
+
 def _seen(events: _Events, random: Random) -> LastSeen:
     """Nothing of some streams, and of the others that there were events."""
     seen = unseen(events.count)
@@ -82,16 +95,17 @@ def _found(size: int, random: Random, **given: Any) -> tuple[_Events, Borders]:
     return events, Borders(*columns)
 
 
-def _settling(size: int, random: Random, slots: int, **given: Any) -> Call:
+def _settling(size: int, random: Random, slots: int, gaps: bool = False, **given: Any) -> Call:
     events, borders = _found(size, random, **given)
-    return Call(1, (borders, _seen(events, random)))
+    clock, gap = _gap(events.times)
+    return Call(1, (borders, clock if gaps else clock[:0], gap, _seen(events, random)))
 
 
 def _opened(size: int, random: Random) -> tuple[Array, Borders, Array]:
     """Settled borders by stream, which close what is left open, and how many open each name."""
     events, borders = _found(size, random)
     nothing = LastSeen(np.zeros(events.count, np.uint16), np.full(events.count, -1, np.int32))
-    situations.settle_borders(borders, nothing)
+    situations.settle_borders(borders, *_gap(events.times[:0]), nothing)
     order = np.argsort(borders.stream, kind="stable")
     counts = np.array([np.count_nonzero(borders.opened >> v & 1) for v in range(_NAMES)], np.int64)
     return order, borders, counts
@@ -154,8 +168,12 @@ SITUATION_CASES: tuple[KernelCase, ...] = (
     *cases(situations.order_faults, _order, {**_TIMES, **_DISORDERED}, ()),
     *cases(situations.order_faults_of_streams, _order_of_streams, {**_TIMES, **_DISORDERED}, ("last",)),
     *cases(situations.find_borders, _finding, _LABELLED, ("borders", "seen")),
+    *cases(situations.find_borders_and_gaps, _finding_gaps, _LABELLED, ("borders", "seen")),
     *cases(
-        situations.settle_borders, _settling, {"int64": {}, "float64": {"time": np.float64}, "one-stream": {"single": True}}, ("borders",)
+        situations.settle_borders,
+        _settling,
+        {"int64": {}, "float64": {"time": np.float64}, "one-stream": {"single": True}, "gaps": {"gaps": True}},
+        ("borders",),
     ),
     *cases(situations.count_runs, _counting, {"": {}}, ("counts",)),
     *cases(situations.pair_borders, _pairing, {"": {}}, ("openings", "closings", "opening", "closing")),
