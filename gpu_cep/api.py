@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from gpu_cep.analysis.bind_intervals import bind_intervals
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.profile import Profile
 from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError, UnsupportedError, nearest
+from gpu_cep.keywords import Functions, Names, check_threads, make_options, make_settings
 from gpu_cep.lang.ast import IntervalQuery, PatternNode, Query
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.columns_read import columns_read, narrowed
@@ -19,7 +20,7 @@ from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan, plan_intervals
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.planner import plan
-from gpu_cep.plan.settings import Settings, check_settings, memory_bytes, pruning_steps
+from gpu_cep.plan.settings import Settings, check_settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,10 +32,8 @@ if TYPE_CHECKING:
 AnyQuery = Query | IntervalQuery
 AnyPlan = Plan | IntervalPlan
 
-__all__ = ["Profile", "as_query", "check_threads", "explain", "make_options", "make_plan", "match", "name_tuple", "parse", "run_plan"]
+__all__ = ["Profile", "as_query", "explain", "make_plan", "match", "parse", "run_plan"]
 
-Names = str | Sequence[str] | None
-Functions = Mapping[str, Callable[..., Any]] | None
 RESULTS = ("arrow", "cudf")
 
 
@@ -178,7 +177,7 @@ def match(
         A bound was reached; nothing is truncated.
     """
     check_threads(threads)
-    settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
+    settings = make_settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     _check_engine(settings)
@@ -296,7 +295,7 @@ def explain(
     """
     query = as_query(pattern)
     check_threads(threads)
-    settings = _settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
+    settings = make_settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     if events is None and run:
         raise PatternError("a query runs over events; give explain() some, or leave run out")
@@ -340,33 +339,6 @@ def _run_of(planned: Plan, table: pa.Table, threads: int | None) -> dict[str, An
     return {"counts": dict(profile.counts), "answers": tuple(profile.answers)}
 
 
-def _settings(
-    output: str,
-    engine: str,
-    gpu_memory: int | str | None,
-    algorithm: str,
-    after_match: str,
-    columns: Names,
-    prune: bool | Iterable[str],
-) -> Settings:
-    """The keywords of a call that bear on the plan, without bounds."""
-    return Settings(
-        output=output,
-        engine=engine,
-        gpu_memory=memory_bytes(gpu_memory),
-        algorithm=algorithm,
-        after_match=after_match,
-        prune=pruning_steps(prune),
-        columns=None if columns is None else name_tuple(columns),
-    )
-
-
-def check_threads(threads: object) -> None:
-    """Refuse a number of threads that is none."""
-    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
-        raise PatternError(f"threads must be a whole number of at least 1, not {threads!r}")
-
-
 def _check_engine(settings: Settings) -> None:
     """Refuse an engine that is unknown, or not there, before events are read: files may be large."""
     from gpu_cep.engine.choice import require_device
@@ -397,57 +369,6 @@ def _compressed(result: object) -> Callable[[pa.Table], Any]:
     if result != "arrow":
         raise UnsupportedError([Diagnostic(f"output='compressed' is not supported with result={result!r}; supported: arrow")])
     return Compressed
-
-
-def name_tuple(names: Names, argument: str = "columns") -> tuple[str, ...]:
-    """One name or several, as a tuple; `argument` is the keyword that gives them."""
-    if names is None:
-        return ()
-    chosen = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Iterable) else (names,)
-    if not all(isinstance(name, str) for name in chosen):
-        raise PatternError(f"{argument} must be the name of a column or a sequence of names, not {names!r}")
-    return chosen
-
-
-def make_options(
-    timestamp: str,
-    partition_by: Names,
-    order_by: Names,
-    type_column: str,
-    strategy: str | None,
-    ties: str,
-    time_unit: str | None,
-    functions: Functions = None,
-    detect: str = "final",
-    allen: str = "paper",
-    gap: float | str | None = None,
-) -> Options:
-    """The keywords of a call as options, a single name as a tuple of one."""
-    from gpu_cep.engine.functions import result_type, scalar_functions
-
-    required = {"timestamp": timestamp, "type_column": type_column, "ties": ties, "detect": detect, "allen": allen}
-    optional = {"strategy": strategy, "time_unit": time_unit}
-    _check_texts(required | {argument: value for argument, value in optional.items() if value is not None})
-    return Options(
-        timestamp=timestamp,
-        partition_by=None if partition_by is None else name_tuple(partition_by, "partition_by"),
-        order_by=name_tuple(order_by, "order_by"),
-        type_column=type_column,
-        strategy=strategy,
-        ties=ties,
-        time_unit=time_unit,
-        allen=allen,
-        detect=detect,
-        gap=gap,
-        functions=scalar_functions(functions),
-        result_type=result_type,
-    )
-
-
-def _check_texts(arguments: Mapping[str, object]) -> None:
-    faults = [Diagnostic(f"{name} must be text, not {value!r}") for name, value in arguments.items() if not isinstance(value, str)]
-    if faults:
-        raise PatternError(faults)
 
 
 def _check_names(names: Sequence[str]) -> None:

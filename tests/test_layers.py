@@ -28,11 +28,13 @@ BELOW = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)} | {
     "gpu_cep.testing": {*ROAD[:2]},
     "gpu_cep.testing.kernel_cases": {"gpu_cep_kernels"},
     "gpu_cep.testing.strict_arrays": {"gpu_cep_kernels"},
-    "gpu_cep.plotting": {*ROAD},
+    "gpu_cep.plotting": {*ROAD, "gpu_cep.keywords"},
+    "gpu_cep.keywords": {*ROAD[:5]},
+    "gpu_cep.api": {*ROAD[:5], "gpu_cep.keywords"},
     "gpu_cep.cli": {*ROAD, "gpu_cep.plotting"},
     "gpu_cep": {*ROAD},
     "gpu_cep_kernels": set(),
-    "gpu_cep_spark": {*ROAD},
+    "gpu_cep_spark": {*ROAD, "gpu_cep.keywords"},
 }
 # The ways up, allowed inside a function or for type checkers only.
 LAZY = {

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpu_cep.api import Functions, Names, as_query, check_threads, make_options, make_plan
+from gpu_cep.api import as_query, make_plan
 from gpu_cep.engine.answers import plan_of_events
 from gpu_cep.engine.tables import on_host, read_events
 from gpu_cep.errors import CepError, EngineUnavailable, PatternError
+from gpu_cep.keywords import Functions, Names, check_threads, make_options
 from gpu_cep.plan.settings import Settings, memory_bytes
 from gpu_cep.plotting.composition import compose
 from gpu_cep.plotting.found import find_match

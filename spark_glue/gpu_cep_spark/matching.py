@@ -12,12 +12,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.api import Functions, Names, make_options, make_plan, name_tuple
+from gpu_cep.api import make_plan
 from gpu_cep.engine.answers import AnyPlan, answer_schema, plan_of_events
 from gpu_cep.errors import Diagnostic, UnsupportedError
+from gpu_cep.keywords import Functions, Names, make_options, make_settings
 from gpu_cep.plan.columns_read import columns_read, narrowed
 from gpu_cep.plan.plan import Plan
-from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes, pruning_steps
+from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings
 from gpu_cep_spark.codes import Codes, code, coded_columns
 from gpu_cep_spark.pushdown import column, event_filter
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
@@ -98,17 +99,8 @@ def gpu_match(
     UnsupportedError
         `df` is streaming, or the query uses what is not supported yet.
     """
-    settings = Settings(
-        output=output,
-        engine=engine,
-        gpu_memory=memory_bytes(gpu_memory),
-        algorithm=algorithm,
-        after_match=after_match,
-        max_matches=max_matches,
-        max_steps=max_steps,
-        prune=pruning_steps(prune),
-        columns=None if columns is None else name_tuple(columns),
-    )
+    settings = make_settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
+    settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
     _check(df, settings)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))

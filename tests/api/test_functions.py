@@ -15,7 +15,8 @@ from numba import njit
 
 import gpu_cep as cep
 from gpu_cep.analysis.options import Options
-from gpu_cep.api import make_options, make_plan
+from gpu_cep.api import make_plan
+from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
 
 OFFSET = 0.5

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpu_cep.api import make_options, make_plan
+from gpu_cep.api import make_plan
 from gpu_cep.engine.computed import event_columns
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.situations import NO_POSITION, Derived, derive
+from gpu_cep.keywords import make_options
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
 from tests.testing.lanes import lanes
