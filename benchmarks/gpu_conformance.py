@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import gpu_cep
 from gpu_cep.plan.settings import PRUNING_STEPS
+from gpu_cep.testing.drawn_situations import situation_cases
 from gpu_cep.testing.strategies import AFTER_MATCH, Case, cases, trend_cases, whole_language
 
 OUTPUTS = ("indices", "count")
@@ -210,6 +211,7 @@ KINDS: Mapping[str, st.SearchStrategy[Case]] = {
     "random queries, longer streams": whole_language(max_size=40, strategies=("skip_till_next_match", "partition_contiguity")),
     "queries whose strategies differ": trend_cases(after_match=AFTER_MATCH),
     "random queries, single variables": cases(max_size=14, strategies=("skip_till_any_match",), quantifiers=("",)),
+    "random queries over situations": situation_cases(),
 }
 ALGORITHMS = {"random queries, single variables": ("auto", "lazy_chain", "lazy_tree", "join_tree", "ses_automaton")}
 
