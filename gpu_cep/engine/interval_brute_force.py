@@ -53,7 +53,8 @@ def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Opti
     events, place = _sequence(plan, columns)
     runs, known = _as_found(plan, events, place, found)
     if plan.settings.output == "count":
-        return interval_counts(plan, columns, events, runs, np.bincount(runs.stream[known.members[0]], minlength=events.count))
+        counts = np.bincount(runs.stream[known.members[0]], minlength=events.count)
+        return interval_counts(plan, columns, events, runs.stream, runs.first, counts)
     ordered = in_result_order(plan, columns, events, runs, known)
     return interval_table(plan, columns, events, ordered, matched_situations(columns, events, runs, ordered, 1), 1)
 

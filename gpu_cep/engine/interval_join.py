@@ -108,7 +108,7 @@ def leaf_rows(derived: Derived, own: Indices, stream: int = 0) -> Configurations
     """Some situations of one name as partial configurations; streams are numbered from `stream` on."""
     situations = derived.situations
     return Configurations(
-        own.astype(np.int32)[np.newaxis], derived.runs.stream[own] - np.int32(stream),
+        own.astype(np.int32)[np.newaxis], derived.numbers[own] - np.int32(stream),
         situations.start[own], situations.known[own], situations.start_clock[own], situations.known_clock[own],
     )  # fmt: skip
 
@@ -194,8 +194,8 @@ class SituationJoin:
         return np.concatenate(members, axis=1), np.concatenate(decided)
 
     def counts(self, threads: int) -> Indices:
-        """The number of matches of each stream."""
-        totals = np.zeros(self.derived.events.count, np.int64)
+        """The number of matches of each stream that has situations."""
+        totals = np.zeros(self.derived.streams, np.int64)
         for part in spread(self._counted, self._tasks(threads), threads):
             for streams, numbers in part:
                 np.add.at(totals, streams, numbers)

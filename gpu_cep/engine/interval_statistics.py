@@ -24,8 +24,7 @@ def order_choice(plan: IntervalPlan, derived: Derived) -> OrderChoice:
     """The order of the joins to begin with: by table 3, and what a sample says of it."""
     constraints = plan.query.constraints
     sizes = np.diff(derived.runs.names)
-    streams = max(1, len(np.unique(derived.runs.stream)))
-    buffers = sizes * reach(derived.runs.start, plan.query.window) / streams
+    buffers = sizes * reach(derived.runs.start, plan.query.window) / max(1, derived.streams)
     statistics = assumed(constraints, buffers.tolist())
     if sizes.all():
         shares = tuple(_share(constraint, plan, derived, float(buffers[constraint.right])) for constraint in constraints)

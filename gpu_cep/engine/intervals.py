@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.engine.budget import Budget, BudgetExceeded, memory_for_results
-from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.columns import Array, EventColumns
 from gpu_cep.engine.computed import event_columns
 from gpu_cep.engine.device.resident import ResidentTable
 from gpu_cep.engine.footprint import result_footprint
@@ -23,7 +23,7 @@ from gpu_cep.engine.naming import window_name
 from gpu_cep.engine.order import key_ranks
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.results import count_table
-from gpu_cep.engine.situations import Derived, EventSequence, Runs, derive
+from gpu_cep.engine.situations import Derived, EventSequence, derive
 from gpu_cep.engine.tables import on_host
 from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.plan.interval_order import OrderChoice
@@ -63,7 +63,7 @@ def execute_intervals(
         if settings.output == "count":
             with profile.stage("matching"):
                 counts = join.counts(threads)
-            return interval_counts(plan, columns, derived.events, derived.runs, counts)
+            return interval_counts(plan, columns, derived.events, derived.numbers, derived.runs.first, counts)
         with profile.stage("matching"):
             found = seen_at_detection(derived, *join.configurations(threads))
         with profile.stage("results"):
@@ -101,13 +101,18 @@ def _first_of(matches: IntervalMatches, _: int) -> int:
     return int(matches.first[-1])
 
 
-def interval_counts(plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: Runs, counts: Indices) -> pa.Table:
-    """The number of matches of each stream that has any, in the order of keys; of the one stream without keys, in any case."""
+def interval_counts(
+    plan: IntervalPlan, columns: EventColumns, events: EventSequence, numbers: Array, first: Array, counts: Indices
+) -> pa.Table:  # fmt: skip
+    """The number of matches of each stream that has any, in the order of keys; of the one stream without keys, in any case.
+
+    ``counts[numbers[i]]`` is that of the stream of the event at ``first[i]``.
+    """
     if not plan.query.partition_by:
         return count_table(plan.events, columns, np.empty(0, np.int64), counts.sum(keepdims=True))
     streams = np.flatnonzero(counts)
-    first = np.full(len(counts), -1, np.int64)
-    first[runs.stream] = runs.first
-    rows = events.input_rows(first[streams])
+    representatives = np.full(len(counts), -1, np.int64)
+    representatives[numbers] = first
+    rows = events.input_rows(representatives[streams])
     order = np.argsort(key_ranks(plan.events, columns, rows))
     return count_table(plan.events, columns, rows[order].astype(np.int64), counts[streams][order])

@@ -101,7 +101,8 @@ class Runs:
 class Derived:
     """The events, their situations, and these as the join reads them.
 
-    `latest` is the last endpoint at which a match can be decided. Endpoints
+    The join knows the streams that have situations, by ``numbers[i]``: the
+    place of situation i's stream among `streams` of them. `latest` is the last endpoint at which a match can be decided. Endpoints
     are times, or with early detection `moments`, each the position of the
     first event of a time: an open end is then behind them all. No situation
     starts at `never` or later.
@@ -109,6 +110,8 @@ class Derived:
 
     events: EventSequence
     runs: Runs
+    numbers: Positions
+    streams: int
     situations: Situations
     latest: np.int64 | np.float64
     never: np.int64 | np.float64
@@ -303,9 +306,10 @@ def _final(events: EventSequence, runs: Runs) -> Derived:
     """Situations by their times; they are known when they have ended."""
     start, end = runs.start, runs.end
     clocks = [clock(points) for points in (start, end)]
-    situations = Situations(_offsets(events, runs), start, end, end, clocks[0], clocks[1], clocks[1])
+    numbers, streams = _numbered(events, runs)
+    situations = Situations(_offsets(numbers, streams, runs), start, end, end, clocks[0], clocks[1], clocks[1])
     latest = np.float64(np.inf) if start.dtype.kind == "f" else np.int64(np.iinfo(np.int64).max)
-    return Derived(events, runs, situations, latest, latest)
+    return Derived(events, runs, numbers, streams, situations, latest, latest)
 
 
 def _early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
@@ -319,8 +323,9 @@ def _early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
     start, reached = moments[runs.first], moments[known[kept]]
     end = np.where(is_open, len(events), moments[runs.ended])
     clocks = [clock(events.times[points]) for points in (start, np.where(is_open, 0, end), reached)]
-    situations = Situations(_offsets(events, runs), start, end, reached, *clocks)
-    return Derived(events, runs, situations, np.int64(len(events) - 1), np.int64(len(events)), moments)
+    numbers, streams = _numbered(events, runs)
+    situations = Situations(_offsets(numbers, streams, runs), start, end, reached, *clocks)
+    return Derived(events, runs, numbers, streams, situations, np.int64(len(events) - 1), np.int64(len(events)), moments)
 
 
 def _known(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Indices:
@@ -353,14 +358,22 @@ def _moments(events: EventSequence) -> Indices:
     return np.maximum.accumulate(np.where(begins, np.arange(len(events)), 0))
 
 
-def _offsets(events: EventSequence, runs: Runs) -> Indices:
+def _numbered(events: EventSequence, runs: Runs) -> tuple[Positions, int]:
+    """The place of each situation's stream among those that have any, and how many they are: keys may leave many numbers unused."""
+    present = np.zeros(events.count, np.bool_)
+    present[runs.stream] = True
+    places = np.cumsum(present, dtype=np.int32) - np.int32(1)
+    return places[runs.stream], int(np.count_nonzero(present))
+
+
+def _offsets(numbers: Positions, streams: int, runs: Runs) -> Indices:
     """Where the situations of each name in each stream begin: [name, stream], with the end."""
     names = len(runs.names) - 1
-    offsets = np.empty((names, events.count + 1), np.int64)
+    offsets = np.empty((names, streams + 1), np.int64)
     for v in range(names):
-        own = runs.stream[runs.names[v] : runs.names[v + 1]]
+        own = numbers[runs.names[v] : runs.names[v + 1]]
         offsets[v, 0] = runs.names[v]
-        offsets[v, 1:] = runs.names[v] + np.cumsum(np.bincount(own, minlength=events.count))
+        offsets[v, 1:] = runs.names[v] + np.cumsum(np.bincount(own, minlength=streams))
     return offsets
 
 
