@@ -244,7 +244,9 @@ ENDPOINTS = {"start": START, "end": END, "duration": DURATION}
 Returned = Callable[[Assignment], Value]
 
 
-def _result(combination: Combination, at: Time, problem: Problem, returns: Sequence[Returned], keys: Sequence[str]) -> IntervalMatch:
+def _result(
+    combination: Combination, at: Time, problem: Problem, returns: Sequence[Returned], keys: Sequence[str]
+) -> IntervalMatch:
     stream = problem.stream
     pairs = [(definition.name, situation) for definition, situation in zip(problem.definitions, combination, strict=True)]
     ends = [situation.end for situation in combination]

@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 
 from gpu_cep.api import make_plan
+from gpu_cep.engine.budget import Budget, memory_for_results
 from gpu_cep.engine.computed import event_columns
+from gpu_cep.engine.footprint import result_footprint
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.situations import NO_POSITION, Derived, derive
 from gpu_cep.keywords import make_options
@@ -29,7 +31,9 @@ def derived(events: pa.Table, define: str = "A AS a", threads: int = 1, **option
     chosen = make_options(**given, strategy=None, ties="strict", time_unit=None)
     plan = make_plan(f"DEFINE {define}, Z AS FALSE PATTERN A before Z", events.schema, chosen, Settings())
     assert isinstance(plan, IntervalPlan)
-    return derive(plan, event_columns(plan.events, events), threads, Profile())
+    columns = event_columns(plan.events, events)
+    budget = Budget(None, None, result_footprint(plan.events, columns), memory_for_results(1))
+    return derive(plan, columns, budget, threads, Profile())
 
 
 def rows(found: Derived, name: int = 0) -> list[Found]:
