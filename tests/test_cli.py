@@ -218,6 +218,21 @@ def test_finishes_may_be_read_as_of_1983(tmp_path, pattern, situations, capsys, 
     assert "A finishes B" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("options", "ended"), [([], 4), (["--gap", "2"], 4), (["--gap", "0.5"], None), (["--gap", "0"], None)])
+def test_a_gap_may_end_situations(tmp_path, pattern, situations, options, ended):
+    pattern.write_text("DEFINE A AS a, B AS NOT b PATTERN A started-by B RETURN end(A) AS ended")
+    target = tmp_path / "matches.parquet"
+    assert main(["match", str(pattern), str(situations), "-o", str(target), "--timestamp", "time", *options]) == 0
+    assert pa.parquet.read_table(target)["ended"].to_pylist() == ([] if ended is None else [ended])
+
+
+def test_a_gap_that_is_none_is_a_pattern_error(tmp_path, pattern, situations, capsys):
+    pattern.write_text("DEFINE A AS a, B AS NOT b PATTERN A started-by B")
+    target = str(tmp_path / "matches.parquet")
+    assert main(["match", str(pattern), str(situations), "-o", target, "--timestamp", "time", "--gap", "soon"]) == 2
+    assert "gap='soon' is no length of time" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("option", "known"), [("--detect", "early"), ("--allen", "1983")])
 def test_situations_have_choices_of_their_own(pattern, events, situations, capsys, option, known):
     with pytest.raises(SystemExit) as ended:

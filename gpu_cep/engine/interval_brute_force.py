@@ -42,7 +42,7 @@ def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Opti
     table = on_host(table)
     columns = event_columns(plan.events, table)
     found = matches(
-        query, table,
+        query, _in_days(table, options.timestamp),
         timestamp=options.timestamp, partition_by=options.partition_by, order_by=options.order_by, detect=options.detect,
         allen=options.allen, time_unit=options.time_unit, gap=None if options.gap is None else length_of(options.gap),
         functions=scalars(plan.events, options.functions),
@@ -57,6 +57,14 @@ def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Opti
         return interval_counts(plan, columns, events, runs.stream, runs.first, counts)
     ordered = in_result_order(plan, columns, events, runs, known)
     return interval_table(plan, columns, events, ordered, matched_situations(columns, events, runs, ordered, 1), 1)
+
+
+def _in_days(table: pa.Table, timestamp: str) -> pa.Table:
+    """The events with dates that count milliseconds as dates that count days, which is what the engine makes of them."""
+    column = table.schema.get_field_index(timestamp)
+    if not pa.types.is_date64(table.schema.field(column).type):
+        return table
+    return table.set_column(column, timestamp, table.column(column).cast(pa.date32()))
 
 
 def _sequence(plan: IntervalPlan, columns: EventColumns) -> tuple[EventSequence, Indices]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -18,7 +19,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from gpu_cep.lang.ast import RELATIONS
-from gpu_cep.testing.drawn_tables import CLOCKS, Clock
+from gpu_cep.testing.drawn_tables import CLOCKS, DAY_ZERO, Clock
 from gpu_cep.testing.relations import Interval, holds, interval
 from gpu_cep.testing.strategies import Case
 
@@ -32,6 +33,7 @@ SITUATION_CLOCKS = (
     Clock(pa.float64(), lambda n: -math.inf if n < 2 else math.inf if n > 20 else n / 4, ("{n}", "{n}.25")),
     Clock(pa.float32(), lambda n: n / 8 - 1, ("{n}", "0.375")),
     Clock(pa.int64(), lambda n: n - 2**63, ("{n}",)),
+    Clock(pa.date64(), lambda n: DAY_ZERO + timedelta(n), ("{n} days",)),
     Clock(pa.timestamp("ns"), lambda n: n * 10**9, ("{n} seconds", "{n}000000000")),
 )
 
@@ -95,9 +97,12 @@ def situation_cases(
     """
     clock, allen = draw(st.sampled_from(SITUATION_CLOCKS)), draw(st.sampled_from(ALLEN))
     text = draw(situation_queries(size.names, clock.windows, allen, draw(st.sampled_from(returns))))
+    mode = draw(st.sampled_from(detect))
+    gaps = [window.format(n=n) for window in clock.windows for n in (0, 1, 2)] if mode == "final" else []
     options = {
-        "detect": draw(st.sampled_from(detect)),
+        "detect": mode,
         "allen": allen,
+        "gap": draw(st.sampled_from((*[None] * 4, *gaps))),
         "partition_by": draw(st.sampled_from(partitions)),
         "order_by": draw(st.sampled_from((None, None, None, ["v"], ["s", "y"]))),
         "time_unit": clock.time_unit,

@@ -248,3 +248,55 @@ def test_explain_says_what_a_run_did():
     assert str(cep.explain(BEFORE)).startswith("DEFINE A AS a, B AS b")
     with pytest.raises(UnsupportedError, match="no automaton to draw"):
         cep.explain(BEFORE, MANY).mermaid()
+
+
+GAPS = lanes("##.#.", "..##.", ts=[0, 1, 5, 6, 20])
+RELATED = f"{DEFINE} PATTERN A before B; A meets B RETURN end(A) AS ended, duration(B) AS lasted"
+
+
+@pytest.mark.parametrize(
+    ("gap", "found"),
+    [
+        (None, [(20, 5, 15)]),
+        (14, [(20, 5, 15)]),
+        (4, [(10, 5, 5)]),
+        ("2", [(8, 3, 3)]),
+        (2.9, [(8, 3, 3)]),
+        (0, []),
+    ],
+)
+def test_a_gap_ends_a_situation(gap, found):
+    """Its end, and with it the time of detection, may be no event's."""
+    rows = cep.match(GAPS, RELATED, gap=gap).to_pylist()
+    assert [(row["match_end"], row["ended"], row["lasted"]) for row in rows] == found
+    assert all(row["detected_at"] == row["match_end"] for row in rows)
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.date64(), pa.timestamp("s"), pa.timestamp("us", "Europe/Zurich"), pa.timestamp("ns")])
+@pytest.mark.parametrize("algorithm", ["auto", "brute_force"])
+def test_what_a_gap_ends_has_the_time_of_its_column(kind, algorithm):
+    days = pa.array([datetime.datetime(2024, 1, day) for day in (1, 2, 6, 7, 21)], pa.timestamp("ms"))
+    table = GAPS.set_column(0, "ts", days.cast(pa.timestamp("ms", kind.tz)) if pa.types.is_timestamp(kind) else days.cast(kind))
+    events = table.cast(table.schema.set(0, pa.field("ts", kind)))
+    found = cep.match(events, RELATED, gap="48 hours", algorithm=algorithm)
+    assert found.schema.field("detected_at").type == found.schema.field("ended").type == kind
+    ninth = [(datetime.datetime(2024, 1, 9) - datetime.datetime(1970, 1, 1)).days * 86_400]
+    seconds = found["detected_at"].cast(pa.timestamp("s", getattr(kind, "tz", None))).cast(pa.int64())
+    assert seconds.to_pylist() == ninth
+    assert found["lasted"].cast(pa.duration("s")).to_pylist() == [datetime.timedelta(days=3)]
+
+
+@pytest.mark.parametrize(
+    ("error", "gap", "options", "message"),
+    [
+        (PatternError, "soon", {}, "gap='soon' is no length of time"),
+        (PatternError, True, {}, "gap=True is no length of time"),
+        (PatternError, float("nan"), {}, "gap=nan is no length of time"),
+        (PatternError, -1, {}, "the gap -1 is negative"),
+        (PatternError, "3 hours", {}, "ts is integer: 3 hours needs the length of its ticks"),
+        (UnsupportedError, 3, {"detect": "early"}, "gap= with detect='early' is not supported"),
+    ],
+)
+def test_gaps_that_are_refused(error, gap, options, message):
+    assert refused(error, MEETS, gap=gap, **options) == [message]
+    assert refused(PatternError, PAIR, gap=3) == ["gap=3 is for interval patterns (DEFINE … PATTERN A before B)"]

@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 
 from gpu_cep.api import make_plan
+from gpu_cep.engine.budget import Budget, memory_for_results
 from gpu_cep.engine.computed import event_columns
+from gpu_cep.engine.footprint import result_footprint
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.situations import NO_POSITION, Derived, derive
 from gpu_cep.keywords import make_options
@@ -29,7 +31,9 @@ def derived(events: pa.Table, define: str = "A AS a", threads: int = 1, **option
     chosen = make_options(**given, strategy=None, ties="strict", time_unit=None)
     plan = make_plan(f"DEFINE {define}, Z AS FALSE PATTERN A before Z", events.schema, chosen, Settings())
     assert isinstance(plan, IntervalPlan)
-    return derive(plan, event_columns(plan.events, events), threads, Profile())
+    columns = event_columns(plan.events, events)
+    budget = Budget(None, None, result_footprint(plan.events, columns), memory_for_results(1))
+    return derive(plan, columns, budget, threads, Profile())
 
 
 def rows(found: Derived, name: int = 0) -> list[Found]:
@@ -179,3 +183,39 @@ def test_early_a_stream_ends_where_the_next_begins():
     events = pa.concat_tables([lanes(".#", k=[1, 1]), lanes("##.", ts=[3, 9, 20], k=[2, 2, 2])])
     found = derived(events, "A AS a AT LEAST 5", detect="early", partition_by=("k",))
     assert rows(found) == [(2, 3, 4)]
+
+
+def lasting(found: Derived) -> list[tuple[int, int]]:
+    """From when to when the situations last."""
+    return list(zip(found.situations.start.tolist(), found.situations.end.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("lane", "ts", "lasts"),
+    [
+        ("##.", [0, 3, 4], [(0, 4)]),
+        ("##.", [0, 4, 5], [(0, 3), (4, 5)]),
+        ("##.", [0, 1, 9], [(0, 4)]),
+        ("#.#.", [0, 9, 10, 11], [(0, 3), (10, 11)]),
+        ("##", [0, 9], [(0, 3)]),
+        ("#.##", [0, 1, 2, 99], [(0, 1), (2, 5)]),
+        ("##..", [LEAST, GREATEST - 1, GREATEST, GREATEST], [(LEAST, LEAST + 3), (GREATEST - 1, GREATEST)]),
+    ],
+)
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_a_longer_gap_ends_a_situation_so_long_after_its_last_event(lane, ts, lasts, threads):
+    for block in (1, 100):
+        with patch("gpu_cep.engine.situations.BLOCK", block):
+            assert lasting(derived(lanes(lane, ts=ts), gap=3, threads=threads)) == lasts
+
+
+def test_no_gap_at_all_leaves_ties_together():
+    assert lasting(derived(lanes("##.", ts=[5, 5, 6]), gap=0)) == []
+    assert lasting(derived(lanes("##.", ts=[5, 6, 6]), gap=0)) == []
+    assert lasting(derived(lanes("##.", ts=[5.0, 6.0, 7.0]), gap=0.5)) == [(5.0, 5.5), (6.0, 6.5)]
+
+
+def test_gaps_are_those_of_a_stream():
+    events = lanes("#####.", k=[1, 2, 1, 2, 1, 1], ts=[0, 2, 4, 6, 8, 9])
+    assert lasting(derived(events, gap=3, partition_by=("k",))) == [(0, 3), (4, 7), (8, 9), (2, 5)]
+    assert lasting(derived(events, gap=4, partition_by=("k",))) == [(0, 9)]

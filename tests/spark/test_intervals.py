@@ -81,6 +81,15 @@ def test_finishes_of_1983(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("output", ["matches", "events", "count"])
+def test_gaps(spark: SparkSession, output: str) -> None:
+    frame = spread(spark, streams(200, seed=9), 4)
+    options = {"partition_by": "key", "output": output}
+    found = assert_same(frame, QUERIES["durations"], gap=3, **options)
+    assert found.num_rows
+    assert as_set(found) != as_set(cep.match(frame.toArrow(), QUERIES["durations"], **options))
+
+
+@pytest.mark.parametrize("output", ["matches", "events", "count"])
 def test_no_events(spark: SparkSession, output: str) -> None:
     frame = spark.createDataFrame(streams(4, seed=6).slice(0, 0))
     assert_same(frame, QUERIES["returned"], partition_by="key", output=output)
