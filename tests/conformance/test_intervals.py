@@ -221,3 +221,20 @@ def test_no_events(output, partition_by):
     for detect in ("final", "early"):
         case = Case("DEFINE A AS a, B AS NOT a PATTERN A meets B", events, {"detect": detect, "partition_by": partition_by})
         assert outcome(case, output=output) == outcome(case, output=output, algorithm="brute_force")
+
+
+ANYHOW = "; ".join(f"A {relation} B" for relation in RELATIONS)
+
+
+@pytest.mark.parametrize("detect", ["final", "early"])
+@pytest.mark.parametrize("pattern", [ANYHOW, f"{ANYHOW} AND B before C; B meets C; B overlaps C", "B after A"])
+@pytest.mark.parametrize("window", [1, 4, 9])
+def test_slices_of_time_change_nothing(window, pattern, detect):
+    """A long stream with a short window, cut at every few situations; times tie, so that names start together."""
+    scatter = Random(window)
+    marks = {lane: [scatter.random() < 0.5 for _ in range(150)] for lane in "abc"}
+    events = pa.table({"ts": [number * 2 // 3 for number in range(150)], **marks})
+    case = Case(f"DEFINE A AS a, B AS b, C AS c PATTERN {pattern} WITHIN {window}", events, {"detect": detect})
+    whole = outcome(case, output="indices")
+    for part in (3, 7, 20):
+        assert with_seams((150, 150, part, 1, 1_000), case, output="indices") == whole
