@@ -144,7 +144,7 @@ def match(
     columns
         The input columns that whole events carry in the output (default: all).
     max_matches, max_steps
-        Bounds on the matches, and on the automaton's steps.
+        Bounds on the matches, and on the steps that are made to find them.
     prune
         Which pruning steps may be used: True (all), False (none) or some of
         ``filter``, ``partition``, ``summary``, ``chain``, ``overlap``. The

@@ -92,7 +92,7 @@ class Budget:
                 reason = f"the result of {self.matches:,} matches takes more than {memory}; use output='count' or a narrower pattern"
                 raise BudgetExceeded(start_of(matches), reason)
             if self.max_steps is not None and self.steps > self.max_steps:
-                raise BudgetExceeded(start_of(matches), f"more than max_steps={self.max_steps:,} automaton steps")
+                raise BudgetExceeded(start_of(matches), f"more than max_steps={self.max_steps:,} steps")
 
 
 @dataclass

@@ -85,7 +85,7 @@ def gpu_match(
         "matches", "events", "count" or "compressed": the nodes of which
         ``gpu_cep.Compressed.from_table(df.toArrow())`` makes one object again.
     max_matches, max_steps
-        Bounds on the matches, and on the automaton's steps, of one Spark partition.
+        Bounds on the matches, and on the steps made to find them, of one Spark partition.
 
     Returns
     -------

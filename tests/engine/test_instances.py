@@ -98,7 +98,7 @@ def test_lemma_4_1_for_a_whole_pattern(types, size):
 def test_the_bound_of_theorem_4_3_is_reached(size):
     types = "A" * (size + 1)
     assert match(types, overlapping(size, 0)).num_rows == factorial(size)
-    with pytest.raises(cep.MatchLimitExceeded, match="automaton steps"):
+    with pytest.raises(cep.MatchLimitExceeded, match="steps"):
         match(types, overlapping(size, 0), max_steps=factorial(size))
 
 

@@ -167,7 +167,7 @@ def test_bounds_on_matches_and_steps():
     options = {"strategy": "skip_till_any_match", "algorithm": "nfab"}
     with pytest.raises(cep.MatchLimitExceeded, match="max_matches=3 matches"):
         cep.match(events, "PATTERN SEQ(A a, B b)", max_matches=3, **options)
-    with pytest.raises(cep.MatchLimitExceeded, match="max_steps=2 automaton steps"):
+    with pytest.raises(cep.MatchLimitExceeded, match="max_steps=2 steps"):
         cep.match(events, "PATTERN SEQ(A a, B b)", max_steps=2, **options)
 
 

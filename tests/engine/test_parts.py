@@ -110,7 +110,7 @@ def test_streams_of_many_events_share_the_threads(working):
 def test_limits_and_faults_name_their_window(working):
     with pytest.raises(MatchLimitExceeded, match="more than max_matches=100 matches, in the window that starts at ts="):
         found(PATTERNS[0], threads=2, max_matches=100)
-    with pytest.raises(MatchLimitExceeded, match="more than max_steps=500 automaton steps, in the window that starts at ts="):
+    with pytest.raises(MatchLimitExceeded, match="more than max_steps=500 steps, in the window that starts at ts="):
         found(PATTERNS[0], threads=2, max_steps=500)
     huge = pa.array(np.where(np.arange(SIZE) == 1_700, 2**62, 1))
     events = EVENTS.append_column("y", huge).set_column(1, "type", pa.array(["A", "B"] * (SIZE // 2)))
