@@ -121,6 +121,7 @@ def match(
         CUDA card, or an error that says why not; ``auto``: on a card where
         one can be used and moving the events there takes less time than
         phase 1 on the CPU, else on the CPU, with the reason logged once.
+        Interval patterns are on the CPU unless ``gpu`` is asked for.
     gpu_memory
         How much of a card's memory to use: a number of bytes, or text such as
         ``"8GB"`` or ``"512MiB"`` (default: a share of what is free). More
@@ -132,9 +133,12 @@ def match(
         events differ in frequency, as a whole or from window to window),
         ``join_tree`` (the same without quantifiers and negations; good where
         windows are long and conditions demand equal values, or let few
-        combinations pass), or ``brute_force`` (small input only).
+        combinations pass), or ``brute_force`` (small input only). For interval
+        patterns ``auto`` is ``range_join``; ``end_join`` and ``nested_loop``
+        are there to be compared with.
     output
-        ``matches``: a row per match; ``events``: a row per matched event;
+        ``matches``: a row per match (of an interval pattern with
+        ``detected_at``); ``events``: a row per matched event;
         ``indices``: input row numbers per variable; ``count``: the number of
         matches per stream that has any; ``compressed``: a
         :class:`~gpu_cep.Compressed`, all matches as a graph that enumerates

@@ -26,7 +26,7 @@ class Settings:
     `prune` names the pruning steps that may be used (see
     :data:`PRUNING_STEPS`; none changes the matches), `columns` the input
     columns that the output carries (None: all), `max_matches` bounds the
-    output, `max_steps` the work: the automaton's steps over the whole run,
+    output, `max_steps` the work: the steps that are made over the whole run,
     `gpu_memory` the bytes that a run takes of a GPU's memory (None: a share
     of what is free).
     """
