@@ -31,10 +31,10 @@ from paper_figures import Figure
 
 import gpu_cep
 from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
-from gpu_cep.plan.settings import ALGORITHMS
+from gpu_cep.plan.settings import EVENT_ALGORITHMS
 
 RESULTS = Path(__file__).parent / "results"
-NAMED = tuple(name for name in ALGORITHMS if name not in ("auto", "brute_force"))
+NAMED = tuple(name for name in EVENT_ALGORITHMS if name not in ("auto", "brute_force"))
 # What the issue of a planner asks for: this near to the best in so many cases, and this near in all.
 NEAR, SHARE, FAR = 1.5, 0.9, 3.0
 # An algorithm that takes more steps, or a case that has more matches, than this is given up.

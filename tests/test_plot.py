@@ -362,7 +362,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
         ({"margin": 1001}, cep.PatternError, "margin must be a number"),
         ({"margin": float("nan")}, cep.PatternError, "margin must be a number"),
         ({"detect": "soon"}, cep.PatternError, "soon"),
-        ({"engine": "gpu"}, cep.UnsupportedError, "engine='gpu' is not supported for situations"),
+        ({"algorithm": "nfab"}, cep.UnsupportedError, "algorithm='nfab' is for event patterns"),
         ({"threads": 0}, cep.PatternError, "threads must be a whole number"),
         ({"max_matches": 0}, cep.MatchLimitExceeded, "0"),
         ({"timestamp": "when"}, cep.PatternError, "when"),
