@@ -206,7 +206,10 @@ def main(argv: list[str]) -> int:
         for text, query in queries(reports).items():
             timings += measured(text, query, reports, path, options.repeats)
             found = "DuckDB was not asked for" if options.no_duckdb else on_duckdb(text, query, path, folder, options.repeats)
-            (timings if isinstance(found, Timing) else missing).append(found)  # type: ignore[arg-type]
+            if isinstance(found, Timing):
+                timings.append(found)
+            else:
+                missing.append(found)
             print(f"{text}: {time.strftime('%H:%M:%S')}", file=sys.stderr)
         if not options.no_spark:
             timings.append(on_spark(Listing1(), path, options.repeats))

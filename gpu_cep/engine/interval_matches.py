@@ -17,14 +17,14 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 
 @dataclass(frozen=True, slots=True)
 class AsSeen:
-    """What matches see of their situations when they are detected, [name, match]: the last event, and the one that ended it (−1: open)."""
+    """What matches see of their situations when they are detected, [name, match]: the last event, and whether they are open."""
 
     last: Array
-    ended: Array
+    is_open: npt.NDArray[np.bool_]
 
     def of(self, order: Indices) -> AsSeen:
         """The same of some matches."""
-        return AsSeen(self.last[:, order], self.ended[:, order])
+        return AsSeen(self.last[:, order], self.is_open[:, order])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class IntervalMatches:
     @property
     def is_open(self) -> npt.NDArray[np.bool_] | None:
         """Which matches have a situation that is open at detection; None if none can have."""
-        return None if self.seen is None else (self.seen.ended == NO_POSITION).any(axis=0)
+        return None if self.seen is None else np.logical_or.reduce(self.seen.is_open, axis=0)
 
     def reordered(self, order: Indices) -> IntervalMatches:
         """The same in another order."""
@@ -64,8 +64,8 @@ def seen_at_detection(derived: Derived, members: Array, decided: Array) -> Inter
     is_open = derived.situations.end[members] > decided
     # an open situation holds all events of the time of detection
     now = np.searchsorted(moments, decided, side="right") - 1
-    last, ended = np.where(is_open, now, runs.last[members]), np.where(is_open, NO_POSITION, runs.ended[members])
-    return IntervalMatches(members, first, derived.events.times[decided], AsSeen(last.astype(np.int32), ended.astype(np.int32)))
+    last = np.where(is_open, now, runs.last[members]).astype(np.int32)
+    return IntervalMatches(members, first, derived.events.times[decided], AsSeen(last, is_open))
 
 
 def _extreme(better: np.ufunc, positions: Array, members: Array) -> Array:
@@ -121,9 +121,9 @@ def _of_name(
         own, places = _distinct(members, len(runs.first))
         last, is_open = runs.last[own], None
     else:
-        views = (members.astype(np.int64) * len(events) + seen.last[v]) * 2 + (seen.ended[v] == NO_POSITION)
+        views = (members.astype(np.int64) * len(events) + seen.last[v]) * 2 + seen.is_open[v]
         _, representatives, places = np.unique(views, return_index=True, return_inverse=True)
-        own, last, is_open = members[representatives], seen.last[v, representatives], seen.ended[v, representatives] == NO_POSITION
+        own, last, is_open = members[representatives], seen.last[v, representatives], seen.is_open[v, representatives]
     situations = SituationEvents(
         columns, events, runs.stream[own], runs.first[own], last, runs.start[own], runs.end[own], is_open, threads
     )  # fmt: skip

@@ -13,10 +13,21 @@ from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.interval_events import MatchedSituations, times_of
 from gpu_cep.engine.interval_matches import IntervalMatches
 from gpu_cep.engine.matches import Indices
-from gpu_cep.engine.results import EVENT_FIELDS, MATCH_END, MATCH_START, ColumnOf, carried_columns, checked_schema
-from gpu_cep.engine.returns import return_array, return_type, whole_type
+from gpu_cep.engine.results import (
+    MATCH_END,
+    MATCH_START,
+    ColumnOf,
+    carried_columns,
+    checked_schema,
+    count_fields,
+    event_fields,
+    index_fields,
+    match_fields,
+)
+from gpu_cep.engine.returns import return_array
 from gpu_cep.engine.situations import EventSequence
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import spread
 
 
@@ -30,40 +41,16 @@ def interval_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
-    fields = _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan.events, schema))
+    fields = _SCHEMAS[plan.settings.output](plan.events, schema, carried_columns(plan.events, schema))
     return checked_schema(plan.events, schema, fields)
 
 
-def _match_fields(plan: IntervalPlan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
-    query = plan.events.query
-    time = schema.field(query.timestamp).type
-    fields = [*_key_fields(plan, schema), *(pa.field(name, time) for name in (MATCH_START, MATCH_END, DETECTED_AT))]
-    if query.returns:
-        return fields + [pa.field(item.name, return_type(item.expression, query, schema, carried)) for item in query.returns]
-    return fields + [pa.field(situation.name, whole_type(query, v, schema, carried)) for v, situation in enumerate(query.variables)]
-
-
-def _event_fields(plan: IntervalPlan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
-    return [pa.field(name, kind) for name, kind in EVENT_FIELDS] + [schema.field(name) for name in carried]
-
-
-def _index_fields(plan: IntervalPlan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
-    return [pa.field(situation.name, pa.list_(pa.int64())) for situation in plan.query.situations]
-
-
-def _count_fields(plan: IntervalPlan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
-    return [*_key_fields(plan, schema), pa.field("count", pa.int64())]
-
-
-def _key_fields(plan: IntervalPlan, schema: pa.Schema) -> list[pa.Field]:
-    return [schema.field(column) for column in plan.query.partition_by]
-
-
-_SCHEMAS: dict[str, Callable[[IntervalPlan, pa.Schema, tuple[str, ...]], list[pa.Field]]] = {
-    "matches": _match_fields,
-    "events": _event_fields,
-    "indices": _index_fields,
-    "count": _count_fields,
+_TIMES = (MATCH_START, MATCH_END, DETECTED_AT)
+_SCHEMAS: dict[str, Callable[[Plan, pa.Schema, tuple[str, ...]], list[pa.Field]]] = {
+    "matches": partial(match_fields, times=_TIMES),
+    "events": event_fields,
+    "indices": index_fields,
+    "count": count_fields,
 }
 
 
@@ -137,5 +124,3 @@ def _index_columns(
 
 
 _TABLES: dict[str, Callable[..., list[ColumnOf]]] = {"matches": _match_columns, "events": _event_columns, "indices": _index_columns}
-
-

@@ -57,10 +57,21 @@ def execute_intervals(
     columns = event_columns(plan.events, table if plan.settings.engine == "gpu" else on_host(table))
     profile.add("events", len(columns))
     budget = Budget(settings.max_matches, settings.max_steps, result_footprint(plan.events, columns), memory_for_results(concurrent))
-    derived = derive(plan, columns, budget, threads, profile)
-    join = SituationJoin(plan, derived, choose(plan, derived), budget, profile)
     try:
-        if settings.output == "count":
+        derived = derive(plan, columns, budget, threads, profile)
+        join = SituationJoin(plan, derived, choose(plan, derived), budget, profile)
+        return _joined(join, columns, budget, threads)
+    except MemoryError:
+        raise MatchLimitExceeded("out of memory while matching; use output='count' or a narrower pattern") from None
+    finally:
+        budget.close()
+
+
+def _joined(join: SituationJoin, columns: EventColumns, budget: Budget, threads: int) -> pa.Table:
+    """What is asked of the join's matches."""
+    plan, derived, profile = join.plan, join.derived, join.profile
+    try:
+        if plan.settings.output == "count":
             with profile.stage("matching"):
                 counts = join.counts(threads)
             return interval_counts(plan, columns, derived.events, derived.numbers, derived.runs.first, counts)
@@ -71,10 +82,6 @@ def execute_intervals(
     except BudgetExceeded as exceeded:
         window = window_name(plan.events, columns, int(derived.events.input_rows(np.array([exceeded.start]))[0]))
         raise MatchLimitExceeded(f"{exceeded.reason}, in {window}") from None
-    except MemoryError:
-        raise MatchLimitExceeded("out of memory while matching; use output='count' or a narrower pattern") from None
-    finally:
-        budget.close()
 
 
 def _result(

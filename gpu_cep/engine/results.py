@@ -17,7 +17,7 @@ from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import spread
 
 MATCH_START, MATCH_END = "match_start", "match_end"
-EVENT_FIELDS = (("match_id", pa.int64()), ("variable", pa.string()), ("event_index", pa.int64()))
+_EVENT_COLUMNS = (("match_id", pa.int64()), ("variable", pa.string()), ("event_index", pa.int64()))
 _NODE_COLUMNS = (
     ("part", pa.int64()),
     ("stream", pa.int64()),
@@ -88,24 +88,30 @@ def carried_columns(plan: Plan, schema: pa.Schema) -> tuple[str, ...]:
     return chosen
 
 
-def _match_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+def match_fields(
+    plan: Plan, schema: pa.Schema, carried: tuple[str, ...], times: tuple[str, ...] = (MATCH_START, MATCH_END)
+) -> list[pa.Field]:  # fmt: skip
+    """A row for each match: keys, `times`, and RETURN's items or whole events."""
     query = plan.query
     time = schema.field(query.timestamp).type
-    fields = [*_key_fields(plan, schema), pa.field(MATCH_START, time), pa.field(MATCH_END, time)]
+    fields = [*_key_fields(plan, schema), *(pa.field(name, time) for name in times)]
     if query.returns:
         return fields + [pa.field(item.name, return_type(item.expression, query, schema, carried)) for item in query.returns]
     return fields + [pa.field(variable.name, whole_type(query, v, schema, carried)) for v, variable in enumerate(query.positives)]
 
 
-def _event_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
-    return [pa.field(name, kind) for name, kind in EVENT_FIELDS] + [schema.field(name) for name in carried]
+def event_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+    """A row for each event of a match."""
+    return [pa.field(name, kind) for name, kind in _EVENT_COLUMNS] + [schema.field(name) for name in carried]
 
 
-def _index_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+def index_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+    """The input rows of each variable."""
     return [pa.field(v.name, pa.list_(pa.int64()) if v.quantified else pa.int64()) for v in plan.query.positives]
 
 
-def _count_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+def count_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+    """The number of matches of each stream."""
     return [*_key_fields(plan, schema), pa.field("count", pa.int64())]
 
 
@@ -119,10 +125,10 @@ def _key_fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
 
 
 _SCHEMAS: dict[str, Callable[[Plan, pa.Schema, tuple[str, ...]], list[pa.Field]]] = {
-    "matches": _match_fields,
-    "events": _event_fields,
-    "indices": _index_fields,
-    "count": _count_fields,
+    "matches": match_fields,
+    "events": event_fields,
+    "indices": index_fields,
+    "count": count_fields,
     "compressed": _node_fields,
 }
 

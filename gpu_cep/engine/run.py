@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -13,19 +12,17 @@ import pyarrow as pa
 from gpu_cep.engine.batches import Batch, cut_batches
 from gpu_cep.engine.budget import Budget, BudgetExceeded, memory_for_results
 from gpu_cep.engine.buffer_graph import buffer_graph, may_share_buffer, united
-from gpu_cep.engine.choice import bytes_per_event, choose_engine
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.compressed import node_table
 from gpu_cep.engine.computed import event_columns
-from gpu_cep.engine.device.memory import TooLittleMemory
-from gpu_cep.engine.device.road import phase_one_on_device
 from gpu_cep.engine.footprint import result_footprint
 from gpu_cep.engine.graph import Graph, label_graph, match_tree
 from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.naming import window_name
 from gpu_cep.engine.order import in_result_order, matches_by_stream
 from gpu_cep.engine.patterns import matcher_tables
-from gpu_cep.engine.phase_one import PhaseOne, Run, order_on_cpu
+from gpu_cep.engine.phase_one import PhaseOne, Run
+from gpu_cep.engine.phase_one_run import phase_one
 from gpu_cep.engine.planned import Choices
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.programs import failure
@@ -34,16 +31,13 @@ from gpu_cep.engine.search import ConditionOverflow, Matcher, searches
 from gpu_cep.engine.selection import selected
 from gpu_cep.engine.slices import WHOLE, TimeSlice, refuse_slices
 from gpu_cep.engine.streams import OrderedEvents
-from gpu_cep.engine.tables import is_resident
 from gpu_cep.engine.union import Union
-from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
+from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import available_threads, spread
 
 # Sums of match counts are exact in int64 below this bound, whatever the rounding of the float sum that is compared with it.
 _MOST_MATCHES = 2.0**62
-
-_log = logging.getLogger("gpu_cep")
 
 Result = TypeVar("Result")
 
@@ -107,23 +101,6 @@ def execute(
         budget.close()
     with profile.stage("results"):
         return _result(run, first.ordered, found)
-
-
-def phase_one(run: Run) -> PhaseOne:
-    """Phase 1 on the engine that is chosen; a device without the memory for it leaves it to the CPU, unless it was asked for by name."""
-    settings = run.plan.settings
-    resident = is_resident(run.columns.table)
-    device = choose_engine(run.plan, len(run.columns), bytes_per_event(run.plan), run.threads, resident=resident).device
-    if device is None:
-        return order_on_cpu(run)
-    try:
-        return phase_one_on_device(run, device)
-    except TooLittleMemory as fault:
-        reason = f"phase 1 cannot run on GPU because its memory does not suffice: {fault}"
-        if settings.engine == "gpu":
-            raise EngineUnavailable(f"{reason}; use engine='auto', engine='cpu' or a larger gpu_memory") from fault
-        _log.warning("engine='auto' runs on the CPU: %s", reason)
-        return order_on_cpu(run)
 
 
 def _matches(run: Run, first: PhaseOne) -> Matches:

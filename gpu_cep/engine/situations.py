@@ -20,8 +20,8 @@ from gpu_cep.engine.keys import encode_keys
 from gpu_cep.engine.labels import BLOCK, label_events, labeller, words_for
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.phase_one import Run
+from gpu_cep.engine.phase_one_run import phase_one
 from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.run import phase_one
 from gpu_cep.engine.slices import WHOLE
 from gpu_cep.engine.streams import OrderedEvents, load_times, order_events
 from gpu_cep.plan.interval_plan import IntervalPlan
@@ -102,10 +102,10 @@ class Derived:
     """The events, their situations, and these as the join reads them.
 
     The join knows the streams that have situations, by ``numbers[i]``: the
-    place of situation i's stream among `streams` of them. `latest` is the last endpoint at which a match can be decided. Endpoints
-    are times, or with early detection `moments`, each the position of the
-    first event of a time: an open end is then behind them all. No situation
-    starts at `never` or later.
+    place of situation i's stream among `streams` of them. `latest` is the last
+    endpoint at which a match can be decided; no situation starts at `never`
+    or later. Endpoints are times, or with early detection `moments`, each the
+    position of the first event of a time: an open end is then behind them all.
     """
 
     events: EventSequence

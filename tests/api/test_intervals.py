@@ -300,3 +300,13 @@ def test_what_a_gap_ends_has_the_time_of_its_column(kind, algorithm):
 def test_gaps_that_are_refused(error, gap, options, message):
     assert refused(error, MEETS, gap=gap, **options) == [message]
     assert refused(PatternError, PAIR, gap=3) == ["gap=3 is for interval patterns (DEFINE … PATTERN A before B)"]
+
+
+def test_lack_of_memory_while_situations_are_derived_is_told(monkeypatch):
+    def exhausted(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("gpu_cep.engine.intervals.derive", exhausted)
+    events = pa.table({"ts": [1, 2, 3], "a": [True, True, False], "b": [False, True, True]})
+    with pytest.raises(cep.MatchLimitExceeded, match="out of memory"):
+        cep.match(events, "DEFINE A AS a, B AS b PATTERN A overlaps B")
