@@ -101,10 +101,11 @@ def gpu_match(
     """
     settings = make_settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
-    _check(df, settings)
+    _refuse_streaming(df)
+    check_settings(settings)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
-    planned, events = _planned(pattern, arrow_schema(df.schema, zone), options, settings)
+    planned, events = planned_narrowly(pattern, arrow_schema(df.schema, zone), options, settings)
     result = answer_schema(planned, events)
     returned = spark_schema(without_rows(result) if output == "compressed" else result)
     sent = plan_of_events(planned)
@@ -114,10 +115,20 @@ def gpu_match(
     return total_counts(found, sent) if output == "count" else found
 
 
-def _check(df: DataFrame, settings: Settings) -> None:
-    faults = []
+def _refuse_streaming(df: DataFrame) -> None:
     if df.isStreaming:
-        faults.append("a streaming DataFrame is not supported yet; supported: batch DataFrames")
+        raise UnsupportedError("a streaming DataFrame is not supported yet; supported: batch DataFrames")
+
+
+def check_settings(settings: Settings) -> None:
+    """Refuse what is there for local runs alone.
+
+    Raises
+    ------
+    UnsupportedError
+        Row numbers, or brute force, are asked for.
+    """
+    faults = []
     if settings.output == "indices":
         message = "output='indices' numbers the rows of a table, and a DataFrame's have no numbers"
         faults.append(f"{message}; supported: matches, events, count, compressed")
@@ -128,7 +139,7 @@ def _check(df: DataFrame, settings: Settings) -> None:
         raise UnsupportedError([Diagnostic(fault) for fault in faults])
 
 
-def _planned(pattern: Pattern, events: pa.Schema, options: Options, settings: Settings) -> tuple[AnyPlan, pa.Schema]:
+def planned_narrowly(pattern: Pattern, events: pa.Schema, options: Options, settings: Settings) -> tuple[AnyPlan, pa.Schema]:
     """The plan over the columns that the query reads, and these."""
     query = plan_of_events(make_plan(pattern, events, options, settings)).query
     read = columns_read(query, settings)
