@@ -16,7 +16,7 @@ from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.host_functions import compute_column
 from gpu_cep.engine.lists import centred, stacked_lists
-from gpu_cep.errors import EventError
+from gpu_cep.errors import EventError, MatchLimitExceeded
 
 Array = npt.NDArray[Any]
 
@@ -96,14 +96,27 @@ class EventColumns:
         return stacked_lists([centred(self.take(column, places)) for column in wanted], len(rows))
 
     def take(self, column: int, rows: pa.Array) -> pa.Array:
-        """The column's values at `rows`, in its own type."""
+        """The column's values at `rows`, in its own type.
+
+        Raises
+        ------
+        MatchLimitExceeded
+            It is text, of which these rows have more than an array of its type holds.
+        """
         resident = self.resident(column)
         if resident is not None:
             return resident.take(rows)
         array = self.arrow(column)
-        if column >= len(self.query.schema.attributes) or array.type == self.table.schema.field(column).type:
+        if column >= len(self.query.schema.attributes):
             return array.take(rows)
-        return _joined(self.table.column(column).take(rows))
+        own = self.table.schema.field(column).type
+        try:
+            if array.type == own:
+                return array.take(rows)
+            return array.take(rows).cast(own) if own in _LARGE else _joined(self.table.column(column).take(rows))
+        except pa.ArrowInvalid as fault:
+            remedy = "use output='count', a narrower pattern or columns="
+            raise MatchLimitExceeded(f"column {self.name(column)!r} of {len(rows):,} matched events: {fault}; {remedy}") from fault
 
     def value(self, column: int, row: int) -> object:
         """The value in one row, for messages."""
@@ -236,13 +249,17 @@ def _rankable(array: pa.Array) -> pa.Array:
 
 
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+# Bytes of text that an array with offsets of 32 bits holds.
+_MOST_TEXT = (1 << 31) - 1
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:
     """All chunks as one array; text of more than 2 GiB has larger offsets then."""
-    joined = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    if isinstance(joined, pa.ChunkedArray) and column.type in _LARGE:
-        joined = column.cast(_LARGE[column.type]).combine_chunks()
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if column.type in _LARGE and column.nbytes > _MOST_TEXT:
+        column = column.cast(_LARGE[column.type])
+    joined = column.combine_chunks()
     return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
 
 
