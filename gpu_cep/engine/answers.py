@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from gpu_cep.engine.budget import Spent
 from gpu_cep.engine.device.resident import ResidentTable
 from gpu_cep.engine.interval_results import interval_schema
 from gpu_cep.engine.intervals import execute_intervals
@@ -17,12 +18,18 @@ AnyPlan = Plan | IntervalPlan
 
 
 def answer(
-    plan: AnyPlan, table: pa.Table | ResidentTable, *, threads: int | None = None, profile: Profile | None = None, concurrent: int = 1
-) -> pa.Table:  # fmt: skip
+    plan: AnyPlan,
+    table: pa.Table | ResidentTable,
+    *,
+    threads: int | None = None,
+    profile: Profile | None = None,
+    concurrent: int = 1,
+    spent: Spent | None = None,
+) -> pa.Table:
     """Run a plan over the events of `table`; the keywords, and what is raised, are those of :func:`gpu_cep.engine.run.execute`."""
     if isinstance(plan, IntervalPlan):
-        return execute_intervals(plan, table, threads=threads, profile=profile, concurrent=concurrent)
-    return execute(plan, table, threads=threads, profile=profile, concurrent=concurrent)
+        return execute_intervals(plan, table, threads=threads, profile=profile, concurrent=concurrent, spent=spent)
+    return execute(plan, table, threads=threads, profile=profile, concurrent=concurrent, spent=spent)
 
 
 def plan_of_events(plan: AnyPlan) -> Plan:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
 from gpu_cep.engine.footprint import Footprint
+from gpu_cep.engine.host_memory import free_memory
+from gpu_cep.plan.settings import Settings
 
 # Share of the memory free when the matching begins that the result may take, all copies on its way to a table included.
 # The rest is for what a footprint cannot know: kernels' scratch, allocators' slack, text far longer than its column's mean.
@@ -25,17 +25,9 @@ class BudgetExceeded(Exception):
         self.reason = reason
 
 
-def _free_memory() -> int:
-    """Bytes that can be had without swapping: what caches hold can be had, too."""
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        return next(int(line.split()[1]) * 1024 for line in meminfo.read_text().splitlines() if line.startswith("MemAvailable:"))
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
 def memory_for_results(concurrent: int) -> int:
     """Bytes that the result of one of so many concurrent runs on this machine may take."""
-    return int(_free_memory() * MEMORY_SHARE) // concurrent
+    return int(free_memory() * MEMORY_SHARE) // concurrent
 
 
 class Account(Protocol):
@@ -93,6 +85,22 @@ class Budget:
                 raise BudgetExceeded(start_of(matches), reason)
             if self.max_steps is not None and self.steps > self.max_steps:
                 raise BudgetExceeded(start_of(matches), f"more than max_steps={self.max_steps:,} steps")
+
+
+@dataclass
+class Spent:
+    """What the runs over parts of the same events have found and done so far: bounds are for all of them together."""
+
+    matches: int = 0
+    steps: int = 0
+
+    def budget(self, settings: Settings, footprint: Footprint, memory: int) -> Budget:
+        """The budget of the next run."""
+        return Budget(settings.max_matches, settings.max_steps, footprint, memory, matches=self.matches, steps=self.steps)
+
+    def add(self, budget: Budget) -> None:
+        """A run with a budget from here is over."""
+        self.matches, self.steps = budget.matches, budget.steps
 
 
 @dataclass

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.engine.budget import Budget, BudgetExceeded, memory_for_results
+from gpu_cep.engine.budget import Budget, BudgetExceeded, Spent, memory_for_results
 from gpu_cep.engine.columns import Array, EventColumns
 from gpu_cep.engine.computed import event_columns
 from gpu_cep.engine.device.resident import ResidentTable
@@ -38,6 +38,7 @@ def execute_intervals(
     threads: int | None = None,
     profile: Profile | None = None,
     concurrent: int = 1,
+    spent: Spent | None = None,
     choose: Callable[[IntervalPlan, Derived], OrderChoice] = order_choice,
 ) -> pa.Table:
     """Run `plan` over the events of `table`; `choose` says in which order names are joined.
@@ -56,7 +57,8 @@ def execute_intervals(
     profile, threads, settings = profile or Profile(), threads or available_threads(), plan.settings
     columns = event_columns(plan.events, table if plan.settings.engine == "gpu" else on_host(table))
     profile.add("events", len(columns))
-    budget = Budget(settings.max_matches, settings.max_steps, result_footprint(plan.events, columns), memory_for_results(concurrent))
+    spent = spent or Spent()
+    budget = spent.budget(settings, result_footprint(plan.events, columns), memory_for_results(concurrent))
     try:
         derived = derive(plan, columns, budget, threads, profile)
         join = SituationJoin(plan, derived, choose(plan, derived), budget, profile)
@@ -65,6 +67,7 @@ def execute_intervals(
         raise MatchLimitExceeded("out of memory while matching; use output='count' or a narrower pattern") from None
     finally:
         budget.close()
+        spent.add(budget)
 
 
 def _joined(join: SituationJoin, columns: EventColumns, budget: Budget, threads: int) -> pa.Table:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.engine.batches import Batch, cut_batches
-from gpu_cep.engine.budget import Budget, BudgetExceeded, memory_for_results
+from gpu_cep.engine.budget import BudgetExceeded, Spent, memory_for_results
 from gpu_cep.engine.buffer_graph import buffer_graph, may_share_buffer, united
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.compressed import node_table
@@ -52,6 +52,7 @@ def execute(
     threads: int | None = None,
     profile: Profile | None = None,
     concurrent: int = 1,
+    spent: Spent | None = None,
 ) -> pa.Table:
     """Run `plan` over the events of `table`.
 
@@ -66,6 +67,8 @@ def execute(
         Receives the counts and seconds of each stage.
     concurrent
         How many such runs share this machine's memory (the tasks of a Spark executor's host).
+    spent
+        What runs over other parts of the events have taken of the settings' bounds; this run adds to it.
 
     Raises
     ------
@@ -84,8 +87,8 @@ def execute(
     threads = threads or available_threads()
     columns = event_columns(plan, table)
     profile.add("events", len(columns))
-    settings = plan.settings
-    budget = Budget(settings.max_matches, settings.max_steps, result_footprint(plan, columns), memory_for_results(concurrent))
+    settings, spent = plan.settings, spent or Spent()
+    budget = spent.budget(settings, result_footprint(plan, columns), memory_for_results(concurrent))
     run = Run(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile)
     try:
         first = phase_one(run)
@@ -99,6 +102,7 @@ def execute(
         raise MatchLimitExceeded(f"out of memory while matching; {_LESS_MEMORY}") from None
     finally:
         budget.close()
+        spent.add(budget)
     with profile.stage("results"):
         return _result(run, first.ordered, found)
 
