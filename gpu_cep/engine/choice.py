@@ -25,7 +25,7 @@ from gpu_cep.errors import EngineUnavailable
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.device import Device, DeviceUnavailable, HostArray, NoDevice
-from gpu_cep_kernels.devices import open_device
+from gpu_cep_kernels.devices import open_device, select_device
 from gpu_cep_kernels.launch import available_threads
 from gpu_cep_kernels.ordering import gather
 
@@ -132,6 +132,11 @@ def require_device() -> Device:
         return open_device()
     except DeviceUnavailable as fault:
         raise EngineUnavailable(f"phase 1 cannot run on GPU because {fault}; use engine='auto' or engine='cpu'") from fault
+
+
+def use_device(number: Callable[[int], int], promised: bool) -> None:
+    """Let the runs of this process that come use a device of several; the parameters are those of :func:`select_device`."""
+    select_device(number, promised)
 
 
 def bytes_per_event(plan: Plan) -> int:

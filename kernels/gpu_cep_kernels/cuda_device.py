@@ -43,12 +43,13 @@ class _Staging:
 
 
 class CudaDevice:
-    """The current CUDA device of this process."""
+    """One of the CUDA devices that this process sees; current, in CUDA's sense, in the thread that opened or last used it."""
 
     simulated = False
 
-    def __init__(self) -> None:
-        self.xp = _usable_cupy()
+    def __init__(self, number: int) -> None:
+        self.xp, _ = _usable_cupy()
+        self._number = number
         # the staging buffers are shared by all threads that upload
         self._uploading = Lock()
         self._staging: list[_Staging] = []
@@ -63,12 +64,17 @@ class CudaDevice:
 
     def _open(self) -> None:
         cupy = self.xp
+        self.use()
         adopt_pool(cupy)
-        properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+        properties = cupy.cuda.runtime.getDeviceProperties(self._number)
         self.name = properties["name"].decode()
         self._multiprocessors = int(properties["multiProcessorCount"])
         # these wait for the default stream's earlier work, and it for theirs, but not for each other
         self._lanes = cupy.cuda.Stream(), cupy.cuda.Stream()
+
+    def use(self) -> None:
+        """Make it this thread's current device, for CuPy and numba alike."""
+        self.xp.cuda.Device(self._number).use()
 
     def _runs_a_kernel(self) -> bool:
         """Compile and run a kernel, to see whether the versions of driver, compiler and libraries fit together."""
@@ -167,8 +173,14 @@ def _views(value: Any) -> Any:
     return value
 
 
-def _usable_cupy() -> Any:
-    """CuPy, if there is a card that it sees."""
+def count_devices() -> int:
+    """How many CUDA devices this process sees, one at least; raises as :class:`CudaDevice`."""
+    _, count = _usable_cupy()
+    return count
+
+
+def _usable_cupy() -> tuple[Any, int]:
+    """CuPy, and how many cards it sees, one at least."""
     try:
         # importing CuPy takes a second, which a machine without a driver need not spend
         ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
@@ -188,4 +200,4 @@ def _usable_cupy() -> Any:
         raise unavailable(f"CuPy {cupy.__version__} cannot use the CUDA driver: {fault}") from fault
     if not count:
         raise NoDevice("the CUDA driver sees no device (CUDA_VISIBLE_DEVICES may hide it)")
-    return cupy
+    return cupy, int(count)

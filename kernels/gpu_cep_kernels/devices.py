@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import cache
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.cuda_device import CudaDevice
+from gpu_cep_kernels.cuda_device import CudaDevice, count_devices
 from gpu_cep_kernels.device import Array, Device, DeviceUnavailable, HostArray
 from gpu_cep_kernels.jit import Kernel, simulated
 
 
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """Which of so many devices is used (ValueError: none of them), and whether there ought to be one."""
+
+    number: Callable[[int], int] = lambda count: 0
+    promised: bool = False
+
+
+_selections = [_Selection()]
+
+
+def select_device(number: Callable[[int], int], promised: bool) -> None:
+    """Let this process, from its next call of :func:`open_device` on, use device ``number(count)`` of those that CUDA sees.
+
+    Nothing is asked of CUDA before. `number` raises ValueError with the reason
+    if none of them is to be used. Where a device was `promised`, there being
+    none is a fault of the machine, and no :class:`NoDevice`.
+    """
+    _selections[0] = _Selection(number, promised)
+
+
 def open_device() -> Device:
-    """The device of this process.
+    """The device of this process, current in this thread.
 
     Raises
     ------
@@ -30,12 +52,38 @@ def open_device() -> Device:
     return found
 
 
-@cache
 def _find_device() -> Device | DeviceUnavailable:
     if simulated():
-        return SimulatedDevice()
+        return _simulated_device()
+    selection, count = _selections[0], _count_cards()
+    if isinstance(count, DeviceUnavailable):
+        return DeviceUnavailable(f"{count}, though the task was given one") if selection.promised else count
     try:
-        return CudaDevice()
+        card = _open_card(selection.number(count))
+    except ValueError as fault:
+        return DeviceUnavailable(str(fault))
+    if isinstance(card, CudaDevice):
+        card.use()
+    return card
+
+
+@cache
+def _simulated_device() -> Device:
+    return SimulatedDevice()
+
+
+@cache
+def _count_cards() -> int | DeviceUnavailable:
+    try:
+        return count_devices()
+    except DeviceUnavailable as fault:
+        return fault.anew()
+
+
+@cache
+def _open_card(number: int) -> CudaDevice | DeviceUnavailable:
+    try:
+        return CudaDevice(number)
     except DeviceUnavailable as fault:
         return fault.anew()
 

@@ -34,7 +34,7 @@ def cupy_that(devices: int | Exception) -> SimpleNamespace:
         return {"name": b"a card", "multiProcessorCount": 2}
 
     runtime = SimpleNamespace(getDeviceCount=count, getDeviceProperties=properties, CUDARuntimeError=CUDARuntimeError)
-    cuda = SimpleNamespace(runtime=runtime, Device=lambda: SimpleNamespace(id=0), Stream=lambda **_: None)
+    cuda = SimpleNamespace(runtime=runtime, Device=lambda number: SimpleNamespace(use=lambda: None), Stream=lambda **_: None)
     return SimpleNamespace(__version__="14.2.0", cuda=cuda, zeros=np.zeros)
 
 
@@ -47,7 +47,7 @@ def driver(monkeypatch):
 
 def refusal(kind: type[DeviceUnavailable]) -> str:
     with pytest.raises(DeviceUnavailable) as caught:
-        CudaDevice()
+        CudaDevice(0)
     assert type(caught.value) is kind
     return str(caught.value)
 
@@ -124,9 +124,9 @@ def test_the_cause_that_is_kept_keeps_no_callers_alive(monkeypatch):
         return weakref.ref(table)
 
     monkeypatch.setattr(devices, "simulated", lambda: False)
-    monkeypatch.setattr(devices, "CudaDevice", fail)
-    devices._find_device.cache_clear()
+    monkeypatch.setattr(devices, "count_devices", fail)
+    devices._count_cards.cache_clear()
     try:
         assert all(call()() is None for _ in range(2))
     finally:
-        devices._find_device.cache_clear()
+        devices._count_cards.cache_clear()
