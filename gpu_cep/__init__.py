@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from gpu_cep.plotting import Timeline, plot
     from gpu_cep_spark import gpu_match, register
 
+__version__ = "0.1.0"
+
 __all__ = [
     "CepError",
     "Compressed",

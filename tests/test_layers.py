@@ -34,7 +34,7 @@ BELOW = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)} | {
     "gpu_cep.cli": {*ROAD, "gpu_cep.plotting"},
     "gpu_cep": {*ROAD},
     "gpu_cep_kernels": set(),
-    "gpu_cep_spark": {*ROAD, "gpu_cep.keywords"},
+    "gpu_cep_spark": {*ROAD, "gpu_cep.keywords", "gpu_cep.__version__"},
 }
 # The ways up, allowed inside a function or for type checkers only.
 LAZY = {

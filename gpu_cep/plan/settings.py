@@ -63,14 +63,14 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?|[kmgt]i)b?", re.IGNORECASE | re.ASCII)
 
 
-def memory_bytes(size: int | str | None) -> int | None:
-    """The bytes that `gpu_memory=` means: a number, or text such as ``8GB`` (10⁹ bytes each) or ``512MiB`` (2²⁰)."""
+def memory_bytes(size: int | str | None, argument: str = "gpu_memory") -> int | None:
+    """The bytes that a keyword, `argument`, means: a number, or text such as ``8GB`` (10⁹ bytes each) or ``512MiB`` (2²⁰)."""
     if size is None:
         return None
     found = _SIZE.fullmatch(size.strip()) if isinstance(size, str) else None
     number = int(Decimal(found[1]) * _UNITS[found[2].lower()]) if found else size
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise PatternError(f"gpu_memory must be a number of bytes, at least 1, or text such as '8GB' or '512MiB', not {size!r}")
+        raise PatternError(f"{argument} must be a number of bytes, at least 1, or text such as '8GB' or '512MiB', not {size!r}")
     return number
 
 

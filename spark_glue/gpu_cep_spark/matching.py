@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,22 +12,26 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.api import make_plan
+from gpu_cep.api import as_query, make_plan
 from gpu_cep.engine.answers import AnyPlan, answer_schema, plan_of_events
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.keywords import Functions, Names, make_options, make_settings
+from gpu_cep.lang.format import format_query
 from gpu_cep.plan.columns_read import columns_read, narrowed
 from gpu_cep.plan.plan import Plan
-from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings
+from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
 from gpu_cep_spark.codes import Codes, code, coded_columns
+from gpu_cep_spark.handshake import shipped
 from gpu_cep_spark.pushdown import column, event_filter
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.ties import tie_breakers
-from gpu_cep_spark.worker import match_partition, without_rows
+from gpu_cep_spark.worker import Work, without_rows
 
 if TYPE_CHECKING:
     from gpu_cep.api import Pattern
 
+# Characters of a query that errors show.
+LONGEST_TEXT = 500
 OVERFLOW = "a stream has more than 2**63 - 1 matches"
 
 
@@ -55,6 +59,7 @@ def gpu_match(
     max_steps: int | None = None,
     prune: bool | Iterable[str] = True,
     functions: Functions = None,
+    worker_memory: int | str | None = None,
 ) -> DataFrame:
     """The matches of `pattern` among the events of a Spark DataFrame.
 
@@ -86,6 +91,12 @@ def gpu_match(
         ``gpu_cep.Compressed.from_table(df.toArrow())`` makes one object again.
     max_matches, max_steps
         Bounds on the matches, and on the steps made to find them, of one Spark partition.
+    worker_memory
+        What a Python worker may take for events and what is made of them: a
+        number of bytes, or text such as ``"4GB"``. Streams that do not fit
+        wait on the executor's local disk. Left out, it is what
+        ``spark.executor.pyspark.memory`` gives to a worker, or a share of the
+        memory that is free. A stream by itself may take more.
 
     Returns
     -------
@@ -110,8 +121,10 @@ def gpu_match(
     returned = spark_schema(without_rows(result) if output == "compressed" else result)
     sent = plan_of_events(planned)
     codes = coded_columns(sent, df.schema)
-    work = partial(match_partition, planned, events, codes, batch_schema(returned, zone))
-    found = _shuffled(_narrowed(df, sent, events, codes), sent).mapInArrow(work, returned)
+    frame = _narrowed(df, sent, events, codes)
+    memory = memory_bytes(worker_memory, "worker_memory")
+    work = Work(planned, pattern_text(pattern), events, codes, _kept_together(sent), batch_schema(returned, zone), memory)
+    found = _shuffled(frame, work.keys).mapInArrow(shipped(work), returned)
     return total_counts(found, sent) if output == "count" else found
 
 
@@ -160,14 +173,23 @@ def _narrowed(df: DataFrame, planned: Plan, events: pa.Schema, codes: Codes) -> 
     return bindable.select(*(each.alias(f"c{number}") for number, each in enumerate(sent)))
 
 
-def _shuffled(df: DataFrame, planned: Plan) -> DataFrame:
-    """Every stream whole in one partition."""
+def _kept_together(planned: Plan) -> tuple[int, ...]:
+    """The columns whose values keep a stream together."""
     # match_id counts the matches of a partition_by stream, and skip_past_last compares them, wherever derived keys would send them
     settings = planned.settings
     together = settings.output == "events" or settings.after_match == "skip_past_last"
-    numbers = planned.query.partition_by if together else planned.stream_keys
-    keys = [F.col(f"c{number}") for number in numbers]
-    return df.repartition(*keys) if keys else df.repartition(1)
+    return planned.query.partition_by if together else planned.stream_keys
+
+
+def _shuffled(df: DataFrame, keys: tuple[int, ...]) -> DataFrame:
+    """Every stream whole in one partition."""
+    return df.repartition(*(F.col(f"c{number}") for number in keys)) if keys else df.repartition(1)
+
+
+def pattern_text(pattern: Pattern) -> str:
+    """The query in a line, as errors of tasks name it."""
+    text = pattern if isinstance(pattern, str) else format_query(as_query(pattern))
+    return shorten(text, LONGEST_TEXT)
 
 
 def total_counts(counts: DataFrame, planned: Plan) -> DataFrame:

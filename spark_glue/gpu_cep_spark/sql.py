@@ -15,14 +15,14 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn,
 from pyspark.util import PythonEvalType
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.answers import AnyPlan, answer_schema, plan_of_events
+from gpu_cep.engine.answers import answer_schema, plan_of_events
 from gpu_cep.errors import CepError, Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.keywords import Functions, make_options, make_settings
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import Settings
-from gpu_cep_spark.matching import check_settings, gpu_match, planned_narrowly
+from gpu_cep_spark.matching import check_settings, gpu_match, pattern_text, planned_narrowly
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
-from gpu_cep_spark.worker import match_partition
+from gpu_cep_spark.worker import Work, match_partition
 
 # Buckets for each partition of a shuffle, so that chance spreads them evenly.
 BUCKETS_PER_PARTITION = 4
@@ -47,9 +47,7 @@ class Registration:
 class Call(AnalyzeResult):
     """One call of the function: what Spark is told, and what the executors are to do."""
 
-    planned: AnyPlan | None = None
-    events: pa.Schema | None = None
-    zone: str = "UTC"
+    work: Work | None = None
 
 
 def register(spark: SparkSession, name: str = "gpu_match", *, functions: Functions = None) -> None:
@@ -142,23 +140,23 @@ def _call(registration: Registration, rows: Any, text: str, options: Options, se
     if settings.output == "compressed":
         raise UnsupportedError("output='compressed' is not supported in SQL; supported: matches, events, count")
     planned, events = planned_narrowly(text, arrow_schema(rows, registration.zone), options, settings)
-    keys = [_quoted(events.names[number]) for number in _kept_together(plan_of_events(planned))]
+    numbers = _kept_together(plan_of_events(planned))
+    keys = [_quoted(events.names[number]) for number in numbers]
+    schema = spark_schema(answer_schema(planned, events))
     return Call(
-        schema=spark_schema(answer_schema(planned, events)),
+        schema=schema,
         withSinglePartition=not keys,
         partitionBy=[PartitioningColumn(f"pmod(hash({', '.join(keys)}), {registration.buckets})")] if keys else [],
         select=[SelectedColumn(_quoted(name), f"c{number}") for number, name in enumerate(events.names)],
-        planned=planned,
-        events=events,
-        zone=registration.zone,
+        work=Work(planned, pattern_text(text), events, {}, numbers, batch_schema(schema, registration.zone)),
     )
 
 
 def matched(call: Call, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The result of the events of one bucket."""
-    assert call.planned is not None, "a call is analysed before it runs"
-    assert call.events is not None, "a call is analysed before it runs"
-    yield from match_partition(call.planned, call.events, {}, batch_schema(call.schema, call.zone), batches)
+    assert call.work is not None, "a call is analysed before it runs"
+    # from hand to hand, so that those which are spilled are kept nowhere else
+    yield from match_partition(call.work, (batches.pop() for _ in range(len(batches))))
 
 
 def _checked(

@@ -1,53 +1,106 @@
-"""What runs on an executor: the events of one Spark partition as one table through the engine."""
+"""What runs on an executor: the events of one Spark partition through the engine, as many streams at a time as there is memory for."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark import TaskContext
 
-from gpu_cep.engine.answers import AnyPlan, answer
-from gpu_cep.errors import EventError
+from gpu_cep.engine.answers import AnyPlan, answer, plan_of_events
+from gpu_cep.engine.budget import Spent
+from gpu_cep.engine.columns import EventColumns
+from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
 from gpu_cep_spark.codes import Codes, decoded
+from gpu_cep_spark.devices import use_device_of_task
+from gpu_cep_spark.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
+from gpu_cep_spark.worker_memory import bytes_of_events, tasks_at_once
 
-RESULT_ROWS = 65_536
+# Rows and bytes of the batches that go back to Spark: what it takes by itself of the ones that it sends.
+RESULT_ROWS, RESULT_BYTES = 1 << 16, 1 << 26
+# Bytes of one row that Arrow and Spark can hold.
+MOST_BYTES = (1 << 31) - 1
 
 
-def match_partition(
-    plan: AnyPlan, events: pa.Schema, codes: Codes, result: pa.Schema, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """The matches among the events of one partition, which holds whole streams.
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is asked of each Spark partition, which holds whole streams.
 
     Parameters
     ----------
     plan
         Made for the columns of `events`.
+    pattern
+        The query, as errors name it.
     events
-        The columns of `batches` under their own names; Spark gives them others on the way.
+        The columns of batches under their own names; Spark gives them others on the way.
     codes
         The text columns that arrive as codes.
+    keys
+        The columns whose values keep a stream together.
     result
         What Spark was told to expect.
+    memory
+        Bytes that a worker may take; None: a share of what there is.
     """
-    gathered = list(batches)
-    if not gathered:
-        return
-    table = _as_events(decoded(pa.Table.from_batches(gathered).rename_columns(events.names), codes), events, codes)
-    del gathered
+
+    plan: AnyPlan
+    pattern: str
+    events: pa.Schema
+    codes: Codes
+    keys: tuple[int, ...]
+    result: pa.Schema
+    memory: int | None = None
+
+
+def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The matches among the events of one partition.
+
+    Raises
+    ------
+    CepError
+        What the engine raises; the message names the pattern, too.
+    """
     context = TaskContext.get()
-    cores = 1 if context is None else context.cpus()
-    # as many tasks as cores allow may share this machine
-    matches = answer(plan, table, threads=cores, concurrent=max(1, (os.cpu_count() or 1) // cores))
-    if plan.settings.output == "compressed":
-        matches = _as_part(matches, 0 if context is None else context.partitionId())
-    yield from _as_promised(matches, result).to_batches(max_chunksize=RESULT_ROWS)
+    use_device_of_task(context, os.environ)
+    try:
+        with closing(whole_streams(batches, _room(work, context))) as parts:
+            yield from _matches(work, context, parts)
+    except CepError as fault:
+        # the frames between here and the fault tell a user nothing
+        raise type(fault)(f"{fault}; the pattern is {work.pattern}") from None
 
 
-def _as_events(table: pa.Table, events: pa.Schema, codes: Codes) -> pa.Table:
-    """`table` in the types of `events`, but for text that came as codes."""
-    fields = [table.schema.field(number) if number in codes else field for number, field in enumerate(events)]
+def _room(work: Work, context: TaskContext | None) -> Room:
+    folder = spill_folder(os.environ, 0 if context is None else context.partitionId())
+    limit = bytes_of_events(work.memory, os.environ, tasks_at_once(context))
+
+    def hashes(batches: pa.Table) -> Hashes:
+        return stream_hashes(EventColumns(_as_events(work, batches), plan_of_events(work.plan).query), work.keys)
+
+    return Room(limit, folder, hashes if work.keys else None)
+
+
+def _matches(work: Work, context: TaskContext | None, parts: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+    """The matches of part after part; bounds are for all of them together."""
+    cores, concurrent, spent = 1 if context is None else context.cpus(), tasks_at_once(context), Spent()
+    partition = 0 if context is None else context.partitionId()
+    for number, part in enumerate(parts):
+        matches = answer(work.plan, _as_events(work, part), threads=cores, concurrent=concurrent, spent=spent)
+        del part
+        if work.plan.settings.output == "compressed":
+            matches = _as_part(matches, partition + (number << 32))
+        for rows in in_batches(matches):
+            yield _as_promised(rows, work.result)
+
+
+def _as_events(work: Work, batches: pa.Table) -> pa.Table:
+    """Batches in the columns and types of events, but for text that came as codes."""
+    table = decoded(batches.rename_columns(work.events.names), work.codes)
+    fields = [table.schema.field(number) if number in work.codes else field for number, field in enumerate(work.events)]
     columns = [_cast(column, field) for column, field in zip(table.columns, fields, strict=True)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
@@ -64,14 +117,34 @@ def without_rows(schema: pa.Schema) -> pa.Schema:
     return schema.remove(schema.get_field_index("row"))
 
 
-def _as_part(nodes: pa.Table, partition: int) -> pa.Table:
-    """The nodes of a compressed result, numbered within the Spark partition that they come from."""
-    part = pa.array([partition] * nodes.num_rows, pa.int64())
-    return nodes.set_column(nodes.schema.get_field_index("part"), "part", part).drop_columns("row")
+def _as_part(nodes: pa.Table, part: int) -> pa.Table:
+    """The nodes of a compressed result, numbered within a part of the events."""
+    numbers = pa.array([part] * nodes.num_rows, pa.int64())
+    return nodes.set_column(nodes.schema.get_field_index("part"), "part", numbers).drop_columns("row")
 
 
-def _as_promised(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """`table` in Spark's types: durations, for one, are microseconds there."""
+def in_batches(table: pa.Table, most: int = RESULT_BYTES) -> Iterator[pa.Table]:
+    """The rows of `table` in tables that Spark takes as batches: halved until they are small enough.
+
+    Raises
+    ------
+    MatchLimitExceeded
+        A single row is too large for Arrow.
+    """
+    if table.num_rows > 1 and (table.num_rows > RESULT_ROWS or table.nbytes > most):
+        half = table.num_rows // 2
+        yield from in_batches(table.slice(0, half), most)
+        yield from in_batches(table.slice(half), most)
+    elif table.num_rows == 1 and table.nbytes > MOST_BYTES:
+        remedy = "use output='events', output='count' or columns="
+        raise MatchLimitExceeded(f"one row of the result takes {table.nbytes:,} bytes, and Arrow holds {MOST_BYTES:,}; {remedy}")
+    elif table.num_rows:
+        yield table
+
+
+def _as_promised(rows: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
+    """`rows` as one batch in Spark's types: durations, for one, are microseconds there."""
     # only what differs is cast: pyarrow cannot cast lists of structs that hold a column of type null, not even to themselves
-    pairs = zip(table.columns, schema.types, strict=True)
-    return pa.Table.from_arrays([column if column.type == promised else column.cast(promised) for column, promised in pairs], schema=schema)
+    pairs = zip(rows.columns, schema.types, strict=True)
+    columns = [(column if column.type == promised else column.cast(promised)).combine_chunks() for column, promised in pairs]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,45 @@
+"""How work travels: as bytes that an executor opens only if its gpu_cep fits the driver's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow as pa
+from pyspark import cloudpickle
+
+from gpu_cep import __version__
+from gpu_cep.plan.interval_plan import INTERVAL_PLAN_VERSION
+from gpu_cep.plan.plan import PLAN_VERSION
+from gpu_cep_spark.worker import Work
+
+Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def shipped(work: Work) -> Stage:
+    """What an executor runs for each Spark partition.
+
+    There it raises ImportError if gpu_cep, or a package that it needs, is
+    missing, and EngineUnavailable if its gpu_cep has plans of another version.
+    """
+    payload: bytes = cloudpickle.dumps(work)
+    release, versions = __version__, (PLAN_VERSION, INTERVAL_PLAN_VERSION)
+
+    # a function inside a function travels by value: nothing of this module is needed to open it
+    def stage(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pickle
+        import socket
+
+        where = f"the Python worker on {socket.gethostname()}"
+        remedy = f"install the driver's release there, gpu_cep {release}"
+        try:
+            from gpu_cep.errors import EngineUnavailable
+            from gpu_cep.plan import interval_plan, plan
+            from gpu_cep_spark import worker
+        except ImportError as fault:
+            raise ImportError(f"{where} cannot import gpu_cep: {fault}; {remedy}") from None
+        found = plan.PLAN_VERSION, interval_plan.INTERVAL_PLAN_VERSION
+        if found != versions:
+            raise EngineUnavailable(f"{where} has plans of version {found}, and the driver of {versions}; {remedy}")
+        yield from worker.match_partition(pickle.loads(payload), batches)
+
+    return stage

@@ -1,0 +1,169 @@
+"""More events than a worker may hold: they wait on disk, split by a hash of their stream's keys, and come back stream by stream.
+
+The files have no names: they are gone with the process, however it ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.columns import EventColumns
+
+Hashes = npt.NDArray[np.uint64]
+
+# Events are split into so many files at a time, by as many bits of the hash.
+BITS = 5
+_LEVELS = 64 // BITS
+# Bytes of the events that are sorted by file at a time; they are copied for it.
+PORTION = 1 << 28
+# What stands for NULL, and what tells a column's hash from that of its neighbour.
+_NULL, _COLUMN = 0x6A09E667F3BCC909, 0x9E3779B97F4A7C15
+
+_log = logging.getLogger("gpu_cep")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many bytes of events a worker holds at a time, and in which folder the others wait.
+
+    `hashes` says for each row of a table the hash of its stream; None: all are one stream.
+    """
+
+    limit: int
+    folder: str
+    hashes: Callable[[pa.Table], Hashes] | None
+
+
+def whole_streams(batches: Iterable[pa.RecordBatch], room: Room, level: int = 0) -> Generator[pa.Table, None, None]:
+    """All rows of `batches` in tables for which there is room, each stream whole in one of them.
+
+    A table of a single stream may take more. The rows have been split by their hashes `level` times already.
+    """
+    gathered, size, rest = deque[pa.RecordBatch](), 0, iter(batches)
+    splits = room.hashes is not None and level < _LEVELS
+    while (size <= room.limit or not splits) and (batch := next(rest, None)) is not None:
+        gathered.append(batch)
+        size += batch.nbytes
+    if size <= room.limit or not splits:
+        if gathered:
+            yield pa.Table.from_batches(gathered)
+        return
+    with ExitStack() as files:
+        for bucket in _split(_portions(gathered, rest, min(room.limit, PORTION)), room, level, files):
+            yield from whole_streams(bucket.read(), replace(room, hashes=None) if bucket.holds_one_stream else room, level + 1)
+
+
+def stream_hashes(columns: EventColumns, keys: Iterable[int]) -> Hashes:
+    """A hash of the values of `keys` in each row, the same for values that are one key: NULLs, NaNs, and zeros of either sign."""
+    combined = np.zeros(len(columns), np.uint64)
+    for key in keys:
+        combined = _mixed(combined * np.uint64(_COLUMN) + _column_hashes(columns, key))
+    return combined
+
+
+def spill_folder(environment: Mapping[str, str], partition: int) -> str:
+    """One of the folders that Spark itself spills to: partitions take turns."""
+    folders = [folder for folder in environment.get("SPARK_LOCAL_DIRS", "").split(",") if os.path.isdir(folder)]
+    return folders[partition % len(folders)] if folders else tempfile.gettempdir()
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """The rows whose hashes have some bits in common, in a file."""
+
+    file: IO[bytes]
+    writer: Any
+    lowest: int = (1 << 64) - 1
+    highest: int = 0
+
+    @property
+    def holds_one_stream(self) -> bool:
+        """Whether all rows have the same hash: no bits of it tell them apart."""
+        return self.lowest == self.highest
+
+    def write(self, rows: pa.Table, hashes: Hashes) -> None:
+        self.writer.write_table(rows)
+        self.lowest, self.highest = min(self.lowest, int(hashes.min())), max(self.highest, int(hashes.max()))
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """The rows, once: the file goes with the last of them."""
+        self.writer.close()
+        with self.file:
+            self.file.seek(0)
+            yield from pa.ipc.open_stream(self.file)
+
+
+def _bucket(schema: pa.Schema, folder: str, files: ExitStack) -> _Bucket:
+    file = files.enter_context(tempfile.TemporaryFile(prefix="gpu_cep-", dir=folder))  # noqa: SIM115 (`files` closes it)
+    return _Bucket(file, pa.ipc.new_stream(file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4")))
+
+
+def _portions(gathered: deque[pa.RecordBatch], rest: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
+    """The batches in tables of about so many bytes; none is kept."""
+    portion, taken = [], 0
+    for batch in chain(_emptied(gathered), rest):
+        portion.append(batch)
+        taken += batch.nbytes
+        if taken >= size:
+            yield pa.Table.from_batches(portion)
+            portion, taken = [], 0
+    if portion:
+        yield pa.Table.from_batches(portion)
+
+
+def _emptied(gathered: deque[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    while gathered:
+        yield gathered.popleft()
+
+
+def _split(portions: Iterator[pa.Table], room: Room, level: int, files: ExitStack) -> list[_Bucket]:
+    """All rows in files, by the next bits of their hashes; `files` closes those that are not read."""
+    assert room.hashes is not None
+    buckets: dict[int, _Bucket] = {}
+    size = 0
+    for portion in portions:
+        size += portion.nbytes
+        hashes = room.hashes(portion)
+        numbers = (hashes >> np.uint64(BITS * level) & np.uint64((1 << BITS) - 1)).astype(np.uint8)
+        order = np.argsort(numbers, kind="stable")
+        rows, hashes = portion.take(pa.array(order)), hashes[order]
+        present, begins = np.unique(numbers[order], return_index=True)
+        for number, begin, end in zip(present.tolist(), begins.tolist(), [*begins[1:].tolist(), len(order)], strict=True):
+            if number not in buckets:
+                buckets[number] = _bucket(rows.schema, room.folder, files)
+            buckets[number].write(rows.slice(begin, end - begin), hashes[begin:end])
+    _log.info("%s bytes of events do not fit %s: they wait in %d files in %s", f"{size:,}", f"{room.limit:,}", len(buckets), room.folder)
+    return list(buckets.values())
+
+
+def _column_hashes(columns: EventColumns, column: int) -> Hashes:
+    if columns.type(column).kind is Kind.STRING:
+        text = columns.text(column)
+        distinct = [*map(hash, text.values.to_pylist()), _NULL]
+        return _mixed(np.array(distinct, np.int64).view(np.uint64))[text.codes]
+    values = columns.key_values(column)
+    if values.dtype.kind == "f":
+        values = np.where(np.isnan(values), np.nan, values.astype(np.float64))
+    found = _mixed(values.astype(np.float64 if values.dtype.kind == "f" else np.int64).view(np.uint64))
+    nulls = columns.null_mask(column)
+    return found if nulls is None else np.where(nulls, np.uint64(_NULL), found)
+
+
+def _mixed(values: Hashes) -> Hashes:
+    """Every bit of the result depends on every bit of the value, and no two values give the same (the finaliser of SplitMix64)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
