@@ -1,0 +1,110 @@
+"""Workers and executors that die, tasks that fail, and tasks that are run twice: the matches stay the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.spark.clusters import standalone
+from tests.spark.conftest import ROOT
+
+# One task of each job comes to harm between two batches of its result: the first that finds no mark.
+PROGRAM = """
+import os
+import signal
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import gpu_cep as cep
+from gpu_cep_spark import matching
+from tests.spark.samples import QUERIES, as_set, streams
+
+folder = Path(sys.argv[1])
+session = (
+    SparkSession.builder.master(sys.argv[2])
+    .config("spark.ui.enabled", False)
+    .config("spark.driver.host", "127.0.0.1")
+    .config("spark.executor.memory", "512m")
+    .config("spark.sql.shuffle.partitions", 3)
+    .config("spark.sql.adaptive.enabled", False)
+    .config("spark.speculation", True)
+    .config("spark.speculation.interval", "100ms")
+    .config("spark.speculation.quantile", 0.5)
+    .config("spark.speculation.minTaskRuntime", "2s")
+    .config("spark.executor.resource.gpu.amount", 1)
+    .config("spark.task.resource.gpu.amount", 1)
+    .config("spark.executorEnv.NUMBA_ENABLE_CUDASIM", 1)
+    .getOrCreate()
+)
+shipped = matching.shipped
+
+
+def worker_dies():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def executor_dies():
+    daemon = os.getppid()
+    os.kill(int(Path(f"/proc/{daemon}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
+    time.sleep(40)
+
+
+def task_fails():
+    raise OSError("the disk is on fire")
+
+
+def task_hangs():
+    time.sleep(40)
+
+
+def harmed(harm, mark, work):
+    stage = shipped(work)
+
+    def run(batches):
+        for batch in stage(batches):
+            yield batch.slice(0, 1)
+            if not mark.exists():
+                mark.touch()
+                harm()
+            yield batch.slice(1)
+
+    return run
+
+
+def same(events, name, **options):
+    frame = session.createDataFrame(events).repartition(4)
+    found = cep.gpu_match(frame, QUERIES[name], **options).toArrow()
+    options.pop("worker_memory", None)
+    assert as_set(found) == as_set(cep.match(events, QUERIES[name], **options | {"engine": "cpu"})) != [], name
+
+
+events = streams(300, seed=7)
+for harm in (worker_dies, task_fails, task_hangs, executor_dies):
+    mark = folder / harm.__name__
+    matching.shipped = partial(harmed, harm, mark)
+    same(events, "both", worker_memory="10kB", output="events" if harm is worker_dies else "matches")
+    assert mark.exists(), harm
+    print("unharmed:", harm.__name__, flush=True)
+matching.shipped = shipped
+same(streams(40, seed=8), "partition by", engine="gpu", gpu_memory="1GiB")
+print("on a GPU, too")
+session.stop()
+"""
+
+
+UNHARMED = [f"unharmed: {harm}" for harm in ("worker_dies", "task_fails", "task_hangs", "executor_dies")]
+
+
+@pytest.mark.usefixtures("worker_environment")
+def test_the_matches_stay_the_same(tmp_path: Path) -> None:
+    with standalone(tmp_path, workers=2) as address:
+        command = [sys.executable, "-c", PROGRAM, str(tmp_path), address]
+        run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
+    assert run.stdout.splitlines() == [*UNHARMED, "on a GPU, too"], run.stderr[-5_000:]
