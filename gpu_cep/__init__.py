@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         var,
     )
     from gpu_cep.plotting import Timeline, plot
-    from gpu_cep_spark import gpu_match, register
+    from gpu_cep_spark import gpu_match, rapids_conf, register
 
 __version__ = "0.1.0"
 
@@ -72,6 +72,7 @@ __all__ = [
     "parse",
     "plot",
     "prev",
+    "rapids_conf",
     "register",
     "same",
     "seq",
@@ -90,7 +91,7 @@ def __getattr__(name: str) -> Any:
         from gpu_cep import plotting
 
         return getattr(plotting, name)
-    if name in ("gpu_match", "register"):
+    if name in ("gpu_match", "rapids_conf", "register"):
         import gpu_cep_spark
 
         return getattr(gpu_cep_spark, name)

@@ -23,6 +23,7 @@ from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
 from gpu_cep_spark.codes import Codes, code, coded_columns
 from gpu_cep_spark.handshake import shipped
 from gpu_cep_spark.pushdown import column, event_filter
+from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.ties import tie_breakers
 from gpu_cep_spark.worker import Work, without_rows
@@ -122,6 +123,7 @@ def gpu_match(
     sent = plan_of_events(planned)
     codes = coded_columns(sent, df.schema)
     frame = _narrowed(df, sent, events, codes)
+    warn_of_types(frame, events.names, returned)
     memory = memory_bytes(worker_memory, "worker_memory")
     work = Work(planned, pattern_text(pattern), events, codes, _kept_together(sent), batch_schema(returned, zone), memory)
     found = _shuffled(frame, work.keys).mapInArrow(shipped(work), returned)
