@@ -15,6 +15,7 @@ from gpu_cep.engine.buffer_graph import buffer_graph, may_share_buffer, united
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.compressed import node_table
 from gpu_cep.engine.computed import event_columns
+from gpu_cep.engine.contenders import going_by_starts
 from gpu_cep.engine.footprint import result_footprint
 from gpu_cep.engine.graph import Graph, label_graph, match_tree
 from gpu_cep.engine.matches import Indices, Matches, concatenated
@@ -29,7 +30,7 @@ from gpu_cep.engine.programs import failure
 from gpu_cep.engine.results import carried_columns, count_table, match_table
 from gpu_cep.engine.search import ConditionOverflow, Matcher, searches
 from gpu_cep.engine.selection import selected
-from gpu_cep.engine.slices import WHOLE, TimeSlice, refuse_slices
+from gpu_cep.engine.slices import WHOLE, Own, refuse_slices
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.engine.union import Union
 from gpu_cep.errors import EventError, MatchLimitExceeded
@@ -48,7 +49,7 @@ def execute(
     plan: Plan,
     table: pa.Table,
     *,
-    own: TimeSlice = WHOLE,
+    own: Own = WHOLE,
     threads: int | None = None,
     profile: Profile | None = None,
     concurrent: int = 1,
@@ -58,8 +59,9 @@ def execute(
     Parameters
     ----------
     own
-        Report only the matches that start in this slice of time; what its
-        successor needs, :func:`gpu_cep.engine.slices.events_to_keep` tells.
+        Report only the matches that start in this slice of time, or at these
+        rows; what a slice's successor needs,
+        :func:`gpu_cep.engine.slices.events_to_keep` tells.
     threads
         Threads to use; None: all cores that the process may use.
     profile
@@ -147,8 +149,9 @@ def _each_batch(run: Run, ordered: OrderedEvents, found_in: Callable[[Batch], Re
 
 
 def _matcher(run: Run, ordered: OrderedEvents) -> Matcher:
-    """The plan's algorithms; for a slice of time the automaton, which goes from start to start."""
-    choices = Choices(run.plan.contenders if run.own == WHOLE else ("ses_automaton",))
+    """The plan's algorithms; where not all events may start a match those that go from start to start."""
+    names = run.plan.contenders
+    choices = Choices(names if run.own == WHOLE else going_by_starts(names))
     return Union(searches(run, ordered), choices.matchers)
 
 

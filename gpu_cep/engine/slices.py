@@ -1,4 +1,8 @@
-"""The engine's seam: a run that reports the matches which start in a slice of time, and the events that the next slice needs."""
+"""The engine's seam: a run that reports the matches which start in its own events, and the events that the next slice of time needs.
+
+Own events are those of one slice of time, or, where each stream is such a
+slice and holds copies of its neighbours' events, marked rows.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.streams import load_times
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.plan import Plan
+from gpu_cep_kernels.device import Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +34,12 @@ class TimeSlice:
     begin: int | float | None = None
     end: int | float | None = None
 
-    def holds(self, times: Any) -> Any:
-        """Which of `times` (float64, or int64 seen as uint64; an array of any array module) are in the slice."""
+    def on(self, device: Device) -> TimeSlice:
+        """The slice as it is asked for on a device."""
+        return self
+
+    def holds(self, times: Any, rows: Any = None) -> Any:
+        """Which events of these `times` (float64, or int64 seen as uint64; an array of any array module) are in the slice."""
         ticks = times.view(np.int64) if times.dtype.kind == "u" else times
         inside = ticks == ticks
         if self.begin is not None:
@@ -41,6 +50,25 @@ class TimeSlice:
 
 
 WHOLE = TimeSlice()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnRows:
+    """The input rows that ``marks[row]`` says streams hold as their own; the others are copies from the slices beside them."""
+
+    marks: Any
+
+    def on(self, device: Device) -> OwnRows:
+        """The marks on a device."""
+        return OwnRows(device.upload(self.marks))
+
+    def holds(self, times: Any, rows: Any) -> Any:
+        """Which events of these `rows` are own (arrays of the marks' array module)."""
+        return self.marks[rows]
+
+
+# The events at which a match that is reported may start.
+Own = TimeSlice | OwnRows
 
 
 def events_to_keep(plan: Plan, table: pa.Table, own: TimeSlice) -> pa.Table:
