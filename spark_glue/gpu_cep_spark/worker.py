@@ -9,16 +9,18 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from gpu_cep.engine.answers import AnyPlan, answer
+from gpu_cep.engine.slices import WHOLE
 from gpu_cep.errors import EventError
 from gpu_cep_spark.codes import Codes, decoded
+from gpu_cep_spark.own_rows import with_own_rows
 
 RESULT_ROWS = 65_536
 
 
 def match_partition(
-    plan: AnyPlan, events: pa.Schema, codes: Codes, result: pa.Schema, batches: Iterable[pa.RecordBatch]
+    plan: AnyPlan, events: pa.Schema, codes: Codes, sliced: bool, result: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The matches among the events of one partition, which holds whole streams.
+    """The matches among the events of one partition, which holds whole streams, or whole slices of some.
 
     Parameters
     ----------
@@ -28,6 +30,8 @@ def match_partition(
         The columns of `batches` under their own names; Spark gives them others on the way.
     codes
         The text columns that arrive as codes.
+    sliced
+        Whether streams are slices; the last column then marks their own events.
     result
         What Spark was told to expect.
     """
@@ -36,10 +40,11 @@ def match_partition(
         return
     table = _as_events(decoded(pa.Table.from_batches(gathered).rename_columns(events.names), codes), events, codes)
     del gathered
+    table, own = with_own_rows(plan, table) if sliced else (table, WHOLE)
     context = TaskContext.get()
     cores = 1 if context is None else context.cpus()
     # as many tasks as cores allow may share this machine
-    matches = answer(plan, table, threads=cores, concurrent=max(1, (os.cpu_count() or 1) // cores))
+    matches = answer(plan, table, own=own, threads=cores, concurrent=max(1, (os.cpu_count() or 1) // cores))
     if plan.settings.output == "compressed":
         matches = _as_part(matches, 0 if context is None else context.partitionId())
     yield from _as_promised(matches, result).to_batches(max_chunksize=RESULT_ROWS)

@@ -1,0 +1,192 @@
+"""Streams cut by time: slice n holds the events from ``n * length`` until before ``(n + 1) * length``, and copies from beside it.
+
+A slice reports the matches that start in its own events. It therefore has
+copies of all events up to a window behind them, and of a window before them
+where a negation looks back.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from gpu_cep.analysis.bound import BoundQuery, Constant, ReturnColumn, TimeWindow
+from gpu_cep.analysis.faults import Faults
+from gpu_cep.analysis.types import INTEGER, Kind
+from gpu_cep.analysis.windows import bind_length, length_of
+from gpu_cep.engine.answers import AnyPlan, plan_of_events
+from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.returns import plan_return
+from gpu_cep.plan.settings import Settings
+
+AUTO = "auto"
+# Without a length given slices are so many windows long: one event in so many is copied.
+WINDOWS = 16
+# Numbers of slices, and times in units of them, are whole numbers up to here.
+_MOST = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Slicing:
+    """How streams are cut: slices of `length` ticks, for matches that last a `window` at most and, if so, negations that look back."""
+
+    length: int | float
+    window: int | float
+    looks_back: bool
+
+
+def slicing_of(planned: AnyPlan, wanted: float | str | None, time_unit: str | None) -> Slicing | None:
+    """How `planned` is answered slice by slice, of the length that is `wanted`; None where its streams stay whole.
+
+    Raises
+    ------
+    PatternError
+        `wanted` is no length of time, or shorter than the window.
+    UnsupportedError
+        A length is wanted, but streams cannot be cut.
+    """
+    if wanted is None:
+        return None
+    reason = _reason_against(planned)
+    if reason is not None and wanted == AUTO:
+        return None
+    if reason is not None:
+        raise UnsupportedError([Diagnostic(f"slices={wanted!r} is not supported {reason}", hint="supported: slices='auto' or None")])
+    events = plan_of_events(planned)
+    assert isinstance(events.query.window, TimeWindow), "other windows are refused"
+    window = events.query.window.length
+    length = _default_length(window) if wanted == AUTO else _given_length(events.query, window, wanted, time_unit)
+    return Slicing(length, window, _looks_back(events))
+
+
+def _reason_against(planned: AnyPlan) -> str | None:
+    """Why streams cannot be cut, if they cannot."""
+    if isinstance(planned, IntervalPlan):
+        return "for situations"
+    window = planned.query.window
+    if not isinstance(window, TimeWindow):
+        return "without a window of time"
+    if not window.length <= _MOST // WINDOWS:
+        return "with so long a window"
+    return "with output='compressed'" if planned.settings.output == "compressed" else None
+
+
+def _looks_back(planned: Plan) -> bool:
+    return any(not negation.after for branch in planned.branches for negation in branch.negations)
+
+
+def _default_length(window: int | float) -> int | float:
+    return WINDOWS * window or type(window)(WINDOWS)
+
+
+def _given_length(query: BoundQuery, window: int | float, wanted: float | str, time_unit: str | None) -> int | float:
+    given, faults = length_of(wanted), Faults()
+    if given is None:
+        hint = "write 'auto', None, a number of ticks, or text such as '30 minutes'"
+        raise PatternError([Diagnostic(f"slices={wanted!r} is no length of time", hint=hint)])
+    length = bind_length("length of slices", given, query.schema.attributes[query.timestamp], time_unit, faults)
+    if length is not None and not (length >= window and 0 < length <= _MOST):
+        faults.error(f"slices={wanted!r} must be at least as long as the window, and longer than nothing")
+    faults.raise_any(None)
+    assert length is not None, "no length is a fault"
+    return length
+
+
+def in_slices(df: DataFrame, time: Column, kind: Kind, slicing: Slicing) -> DataFrame:
+    """Each row of `df`, whose time is in the column `time`, once for each slice that holds it.
+
+    Two columns come behind the others: the slice's number, and whether the row
+    is the slice's own. A row without a time goes to any slice.
+    """
+    home, first, last = _of_floats(time, slicing) if kind is Kind.FLOAT else _of_ticks(_ticks(time, kind), slicing)
+    number, own = (f"c{len(df.columns) + place}" for place in range(2))
+    return df.select("*", home.alias(own), F.explode(F.sequence(first, last)).alias(number)).select(
+        *df.columns, number, (F.col(own) == F.col(number)).alias(own)
+    )
+
+
+def _ticks(time: Column, kind: Kind) -> Column:
+    """Times as whole numbers of the ticks that windows are bound in."""
+    ticks = {Kind.DATE: F.unix_date, Kind.TIMESTAMP: F.unix_micros}.get(kind)
+    return F.coalesce((time if ticks is None else ticks(time)).cast("long"), F.lit(0).cast("long"))
+
+
+def _of_ticks(ticks: Column, slicing: Slicing) -> tuple[Column, Column, Column]:
+    """The slice that a row belongs to, and the first and the last that hold it; exact for every int64."""
+    length, window = F.lit(slicing.length).cast("long"), F.lit(slicing.window).cast("long")
+    behind = F.pmod(ticks, length)
+    # `div` rounds to zero
+    home = F.call_function("div", ticks, length) - ((ticks < 0) & (behind > 0)).cast("long")
+    first = home - (behind < window).cast("long")
+    last = home + (behind >= length - window).cast("long") if slicing.looks_back else home
+    return home, first, last
+
+
+def _of_floats(time: Column, slicing: Slicing) -> tuple[Column, Column, Column]:
+    """The same by rounded arithmetic: it is monotonic, so a slice holds all from its first event to its last.
+
+    Whatever time is within the window of another once differences are rounded
+    is within the next longer window of it exactly.
+    """
+    window = math.nextafter(slicing.window, math.inf)
+    moment = F.coalesce(time.cast("double"), F.lit(0.0))
+
+    def number(at: Column) -> Column:
+        bounded = F.greatest(F.lit(-float(_MOST)), F.least(F.lit(float(_MOST)), at / F.lit(slicing.length)))
+        return F.floor(bounded)
+
+    home = number(moment)
+    return home, number(moment - F.lit(window)), number(moment + F.lit(window)) if slicing.looks_back else home
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """The names of the columns that slices add: the slice's number, and an event's time and place among those of one time."""
+
+    number: str
+    time: str
+    place: str
+
+
+def hidden_names(taken: tuple[str, ...]) -> Hidden:
+    """Names that are none of those taken, whatever their case."""
+    lower = {name.lower() for name in taken}
+    suffix = ""
+    while any(f"{name}{suffix}" in lower for name in ("slice", "time", "place")):
+        suffix += "_"
+    return Hidden(f"slice{suffix}", f"time{suffix}", f"place{suffix}")
+
+
+def settings_of_slices(settings: Settings, keys: tuple[str, ...], names: tuple[str, ...], hidden: Hidden) -> Settings:
+    """What is asked of slices where `settings` are asked of streams with `keys`, whose columns are called `names`."""
+    columns = names if settings.columns is None else settings.columns
+    if settings.output == "events":
+        columns = tuple(dict.fromkeys((*columns, *keys, hidden.number)))
+    # of the matches that start at an event, only the first to complete can be taken
+    after_match = "skip_to_next" if settings.after_match == "skip_past_last" else settings.after_match
+    return replace(settings, columns=columns, after_match=after_match)
+
+
+def plan_of_slices(planned: AnyPlan, number: int, *, in_order: bool) -> Plan:
+    """`planned`, in which slices, numbered in column `number`, are streams.
+
+    If matches are to be brought `in_order`, the next two columns, by which
+    events are ordered in their stream, stand in the result at either end of a
+    match, and matches are counted one by one.
+    """
+    assert isinstance(planned, Plan), "situations are not cut"
+    keys = (*planned.query.partition_by, number)
+    cut = replace(planned, query=replace(planned.query, partition_by=keys), stream_keys=(*keys, *planned.derived))
+    if not in_order:
+        return cut
+    cut = replace(cut, ends=(number + 1, number + 2))
+    if planned.settings.output != "count":
+        return cut
+    one = ReturnColumn("count", Constant(1, INTEGER))
+    query, settings = replace(cut.query, returns=(one,)), replace(cut.settings, output="matches")
+    return replace(cut, query=query, settings=settings, returns=(plan_return(one.expression),))
