@@ -28,7 +28,7 @@ def answer(
 ) -> pa.Table:
     """Run a plan over the events of `table`; the keywords, and what is raised, are those of :func:`gpu_cep.engine.run.execute`."""
     if isinstance(plan, IntervalPlan):
-        return execute_intervals(plan, table, threads=threads, profile=profile, concurrent=concurrent)
+        return execute_intervals(plan, table, own=own, threads=threads, profile=profile, concurrent=concurrent)
     return execute(plan, table, own=own, threads=threads, profile=profile, concurrent=concurrent)
 
 

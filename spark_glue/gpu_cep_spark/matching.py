@@ -177,20 +177,22 @@ def _in_slices(df: DataFrame, query: _Narrow, slicing: Slicing, zone: str) -> Da
     hidden = hidden_names((*events.names, *promised))
     keys = tuple(events.names[key] for key in whole.query.partition_by)
     numbered = events.append(pa.field(hidden.number, pa.int64()))
-    time = pa.float64() if _time_kind(whole) is Kind.FLOAT else pa.int64()
+    ticks = pa.float64() if _time_kind(whole) is Kind.FLOAT else pa.int64()
     in_order = settings.after_match == "skip_past_last"
-    known = [pa.field(hidden.time, time), pa.field(hidden.place, pa.int64())] if in_order else []
+    known = [pa.field(hidden.time, ticks), pa.field(hidden.place, pa.int64())] if in_order else []
     schema = pa.schema([*numbered, *known])
     asked = settings_of_slices(settings, keys, tuple(events.names), hidden)
     planned = plan_of_slices(make_plan(query.pattern, schema, query.options, asked), len(events), in_order=in_order)
+    sent = plan_of_events(planned)
     returned = spark_schema(answer_schema(planned, schema))
-    codes = coded_columns(planned, df.schema)
-    narrow = _narrowed(df, whole, events, codes)
-    cut = in_slices(narrow, F.col(f"c{whole.query.timestamp}"), _time_kind(whole), slicing)
+    codes = coded_columns(sent, df.schema)
+    columns = [f"c{key}" for key in whole.query.partition_by]
+    time = F.col(f"c{whole.query.timestamp}")
+    cut = in_slices(_narrowed(df, whole, events, codes), columns, time, _time_kind(whole), slicing)
     marked = numbered.append(pa.field("own", pa.bool_()))
     work = partial(match_partition, planned, marked, codes, True, batch_schema(returned, zone))
-    found = _shuffled(cut, planned).mapInArrow(work, returned)
-    return assembled(found, planned, settings.output, promised)
+    found = _shuffled(cut, sent).mapInArrow(work, returned)
+    return assembled(found, sent, settings.output, promised)
 
 
 def _time_kind(planned: Plan) -> Kind:

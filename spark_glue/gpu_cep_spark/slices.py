@@ -2,27 +2,30 @@
 
 A slice reports the matches that start in its own events. It therefore has
 copies of all events up to a window behind them, and of a window before them
-where a negation looks back.
+where a negation looks back. Situations are cut so, too: one that starts with
+the first event of a slice is told from one that goes on by the event before,
+however far back that is (:mod:`gpu_cep_spark.numbers_of_events`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from gpu_cep.analysis.bound import BoundQuery, Constant, ReturnColumn, TimeWindow
+from gpu_cep.analysis.bound import BoundQuery, Constant, CountWindow, ReturnColumn, TimeWindow
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.types import INTEGER, Kind
 from gpu_cep.analysis.windows import bind_length, length_of
 from gpu_cep.engine.answers import AnyPlan, plan_of_events
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.returns import plan_return
 from gpu_cep.plan.settings import Settings
+from gpu_cep_spark.numbers_of_events import CELLS, PLACES, by_number
 
 AUTO = "auto"
 # Without a length given slices are so many windows long: one event in so many is copied.
@@ -33,11 +36,17 @@ _MOST = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Slicing:
-    """How streams are cut: slices of `length` ticks, for matches that last a `window` at most and, if so, negations that look back."""
+    """How streams are cut: into slices of `length` ticks.
+
+    They hold what comes up to a `window` behind them, and before them if
+    matches `look_back`; and in any case so many events `behind` and `before`.
+    """
 
     length: int | float
     window: int | float
     looks_back: bool
+    behind: int = 0
+    before: int = 0
 
 
 def slicing_of(planned: AnyPlan, wanted: float | str | None, time_unit: str | None) -> Slicing | None:
@@ -57,27 +66,36 @@ def slicing_of(planned: AnyPlan, wanted: float | str | None, time_unit: str | No
         return None
     if reason is not None:
         raise UnsupportedError([Diagnostic(f"slices={wanted!r} is not supported {reason}", hint="supported: slices='auto' or None")])
-    events = plan_of_events(planned)
-    assert isinstance(events.query.window, TimeWindow), "other windows are refused"
-    window = events.query.window.length
-    length = _default_length(window) if wanted == AUTO else _given_length(events.query, window, wanted, time_unit)
-    return Slicing(length, window, _looks_back(events))
+    query = plan_of_events(planned).query
+    match query.window:
+        case TimeWindow(length=window):
+            length = _default_length(window) if wanted == AUTO else _given_length(query, window, wanted, time_unit)
+            situations = isinstance(planned, IntervalPlan)
+            # to look for the events before costs a pass over all events, which a key may spare
+            spared = situations and wanted == AUTO and query.partition_by
+            return None if spared else Slicing(length, window, _looks_back(planned), before=int(situations))
+        case CountWindow(events=events) if wanted != AUTO:
+            before = events - 1 if _looks_back(planned) else 0
+            return Slicing(_given_length(query, 0, wanted, time_unit), 0, looks_back=False, behind=events - 1, before=before)
+    return None
 
 
 def _reason_against(planned: AnyPlan) -> str | None:
     """Why streams cannot be cut, if they cannot."""
-    if isinstance(planned, IntervalPlan):
-        return "for situations"
-    window = planned.query.window
-    if not isinstance(window, TimeWindow):
-        return "without a window of time"
-    if not window.length <= _MOST // WINDOWS:
-        return "with so long a window"
+    match plan_of_events(planned).query.window:
+        case None:
+            return "without a window"
+        case TimeWindow(length=window) if not window <= _MOST // WINDOWS:
+            return "with so long a window"
+        case CountWindow(events=events) if events > _MOST:
+            return "with so long a window"
+    if isinstance(planned, IntervalPlan) and planned.query.gap is not None:
+        return "with gap="
     return "with output='compressed'" if planned.settings.output == "compressed" else None
 
 
-def _looks_back(planned: Plan) -> bool:
-    return any(not negation.after for branch in planned.branches for negation in branch.negations)
+def _looks_back(planned: AnyPlan) -> bool:
+    return any(not negation.after for branch in plan_of_events(planned).branches for negation in branch.negations)
 
 
 def _default_length(window: int | float) -> int | float:
@@ -97,17 +115,33 @@ def _given_length(query: BoundQuery, window: int | float, wanted: float | str, t
     return length
 
 
-def in_slices(df: DataFrame, time: Column, kind: Kind, slicing: Slicing) -> DataFrame:
-    """Each row of `df`, whose time is in the column `time`, once for each slice that holds it.
+def in_slices(df: DataFrame, keys: Sequence[str], time: Column, kind: Kind, slicing: Slicing) -> DataFrame:
+    """Each row of `df`, whose time is in the column `time`, once for each slice of its stream that holds it; `keys` tell streams apart.
 
     Two columns come behind the others: the slice's number, and whether the row
     is the slice's own. A row without a time goes to any slice.
     """
-    home, first, last = _of_floats(time, slicing) if kind is Kind.FLOAT else _of_ticks(_ticks(time, kind), slicing)
     number, own = (f"c{len(df.columns) + place}" for place in range(2))
-    return df.select("*", home.alias(own), F.explode(F.sequence(first, last)).alias(number)).select(
-        *df.columns, number, (F.col(own) == F.col(number)).alias(own)
-    )
+    if slicing.before or slicing.behind:
+        slicing = divided(slicing)
+        cell, *_ = _places(time, kind, replace(slicing, length=slicing.length / CELLS if kind is Kind.FLOAT else slicing.length // CELLS))
+        placed = by_number(df, keys, cell, _places(time, kind, slicing), slicing.before, slicing.behind)
+    else:
+        placed = df.select("*", *(place.alias(name) for place, name in zip(_places(time, kind, slicing), PLACES, strict=True)))
+    home, first, last = map(F.col, PLACES)
+    held = placed.select(*df.columns, home, F.explode(F.sequence(first, last)).alias(number))
+    return held.select(*df.columns, number, (home == F.col(number)).alias(own))
+
+
+def _places(time: Column, kind: Kind, slicing: Slicing) -> tuple[Column, Column, Column]:
+    """By time, the slice that a row belongs to, and the first and the last that hold it."""
+    return _of_floats(time, slicing) if kind is Kind.FLOAT else _of_ticks(_ticks(time, kind), slicing)
+
+
+def divided(slicing: Slicing) -> Slicing:
+    """The same in slices that are not shorter, and so many cells long."""
+    length = slicing.length
+    return replace(slicing, length=length if isinstance(length, float) else -(-length // CELLS) * CELLS)
 
 
 def _ticks(time: Column, kind: Kind) -> Column:
@@ -117,7 +151,7 @@ def _ticks(time: Column, kind: Kind) -> Column:
 
 
 def _of_ticks(ticks: Column, slicing: Slicing) -> tuple[Column, Column, Column]:
-    """The slice that a row belongs to, and the first and the last that hold it; exact for every int64."""
+    """The places, exactly for every int64."""
     length, window = F.lit(slicing.length).cast("long"), F.lit(slicing.window).cast("long")
     behind = F.pmod(ticks, length)
     # `div` rounds to zero
@@ -128,7 +162,7 @@ def _of_ticks(ticks: Column, slicing: Slicing) -> tuple[Column, Column, Column]:
 
 
 def _of_floats(time: Column, slicing: Slicing) -> tuple[Column, Column, Column]:
-    """The same by rounded arithmetic: it is monotonic, so a slice holds all from its first event to its last.
+    """The places by rounded arithmetic: it is monotonic, so a slice holds all from its first event to its last.
 
     Whatever time is within the window of another once differences are rounded
     is within the next longer window of it exactly.
@@ -172,15 +206,17 @@ def settings_of_slices(settings: Settings, keys: tuple[str, ...], names: tuple[s
     return replace(settings, columns=columns, after_match=after_match)
 
 
-def plan_of_slices(planned: AnyPlan, number: int, *, in_order: bool) -> Plan:
+def plan_of_slices(planned: AnyPlan, number: int, *, in_order: bool) -> AnyPlan:
     """`planned`, in which slices, numbered in column `number`, are streams.
 
     If matches are to be brought `in_order`, the next two columns, by which
     events are ordered in their stream, stand in the result at either end of a
     match, and matches are counted one by one.
     """
-    assert isinstance(planned, Plan), "situations are not cut"
     keys = (*planned.query.partition_by, number)
+    if isinstance(planned, IntervalPlan):
+        events = replace(planned.events, query=replace(planned.events.query, partition_by=keys), stream_keys=keys)
+        return replace(planned, query=replace(planned.query, partition_by=keys), events=events)
     cut = replace(planned, query=replace(planned.query, partition_by=keys), stream_keys=(*keys, *planned.derived))
     if not in_order:
         return cut
