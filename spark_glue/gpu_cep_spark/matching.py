@@ -164,7 +164,7 @@ def _in_whole_streams(df: DataFrame, query: _Narrow, zone: str) -> DataFrame:
     result = answer_schema(planned, query.events)
     returned = spark_schema(without_rows(result) if output == "compressed" else result)
     codes = coded_columns(sent, df.schema)
-    work = partial(match_partition, planned, query.events, codes, False, batch_schema(returned, zone))
+    work = partial(match_partition, planned, query.events, codes, batch_schema(returned, zone))
     found = _shuffled(_narrowed(df, sent, query.events, codes), sent).mapInArrow(work, returned)
     parted = output == "count" and (sent.derived or not sent.query.partition_by)
     return total_counts(found, found.columns[:-1]) if parted else found
@@ -190,7 +190,7 @@ def _in_slices(df: DataFrame, query: _Narrow, slicing: Slicing, zone: str) -> Da
     time = F.col(f"c{whole.query.timestamp}")
     cut = in_slices(_narrowed(df, whole, events, codes), columns, time, _time_kind(whole), slicing)
     marked = numbered.append(pa.field("own", pa.bool_()))
-    work = partial(match_partition, planned, marked, codes, True, batch_schema(returned, zone))
+    work = partial(match_partition, planned, marked, codes, batch_schema(returned, zone), sliced=True)
     found = _shuffled(cut, sent).mapInArrow(work, returned)
     return assembled(found, sent, settings.output, promised)
 

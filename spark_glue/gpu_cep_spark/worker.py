@@ -18,7 +18,7 @@ RESULT_ROWS = 65_536
 
 
 def match_partition(
-    plan: AnyPlan, events: pa.Schema, codes: Codes, sliced: bool, result: pa.Schema, batches: Iterable[pa.RecordBatch]
+    plan: AnyPlan, events: pa.Schema, codes: Codes, result: pa.Schema, batches: Iterable[pa.RecordBatch], *, sliced: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """The matches among the events of one partition, which holds whole streams, or whole slices of some.
 
@@ -30,10 +30,10 @@ def match_partition(
         The columns of `batches` under their own names; Spark gives them others on the way.
     codes
         The text columns that arrive as codes.
-    sliced
-        Whether streams are slices; the last column then marks their own events.
     result
         What Spark was told to expect.
+    sliced
+        Whether streams are slices; the last column then marks their own events.
     """
     gathered = list(batches)
     if not gathered:
