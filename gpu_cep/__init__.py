@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         var,
     )
     from gpu_cep.plotting import Timeline, plot
-    from gpu_cep_spark import gpu_match
+    from gpu_cep_spark import gpu_match, register
 
 __all__ = [
     "CepError",
@@ -70,6 +70,7 @@ __all__ = [
     "parse",
     "plot",
     "prev",
+    "register",
     "same",
     "seq",
     "sum",
@@ -87,10 +88,10 @@ def __getattr__(name: str) -> Any:
         from gpu_cep import plotting
 
         return getattr(plotting, name)
-    if name == "gpu_match":
-        from gpu_cep_spark import gpu_match
+    if name in ("gpu_match", "register"):
+        import gpu_cep_spark
 
-        return gpu_match
+        return getattr(gpu_cep_spark, name)
     if name in __all__:
         from gpu_cep.lang import builder
 

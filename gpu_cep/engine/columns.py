@@ -297,8 +297,9 @@ def _unscaled(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
 def _encode(array: pa.Array) -> Codes:
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     values = encoded.dictionary
-    indices = pc.fill_null(encoded.indices.cast(pa.int32()), len(values))
-    return Codes(machine_values(indices, ""), values)
+    indices = encoded.indices.cast(pa.int32())
+    # filling copies, whether there is a NULL or not
+    return Codes(machine_values(indices.fill_null(len(values)) if indices.null_count else indices, ""), values)
 
 
 def _share(own: dict[int, pa.Array]) -> _SharedDictionary:

@@ -17,8 +17,8 @@ from gpu_cep.engine.returns import BoundEvents
 from gpu_cep.engine.situations import EventSequence
 from gpu_cep.errors import EventError
 from gpu_cep.plan.programs import Leaf
+from gpu_cep_kernels.groups import grouped
 from gpu_cep_kernels.launch import slices, spread
-from gpu_cep_kernels.matches import grouped
 from gpu_cep_kernels.situations import NEVER, Awaited, Wanted, collect
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from gpu_cep.engine.join_sides import hash_keys, sides_of
 from gpu_cep.engine.matches import Indices
 from gpu_cep.plan.join_trees import Join, Leaf, Tree, leaves
+from gpu_cep_kernels.groups import grouped
 from gpu_cep_kernels.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.joins import (
     Buckets,
@@ -24,7 +25,6 @@ from gpu_cep_kernels.joins import (
     join_rows,
 )
 from gpu_cep_kernels.launch import blocks
-from gpu_cep_kernels.matches import grouped
 from gpu_cep_kernels.tables import Conditions, PatternTable, Places, Registers
 
 # Candidates that one call looks at, and rows that are gathered for the left and for the right side of a join.

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.matches import gather_matches, group_matches, last_events, match_offsets, order_matches, split_binding
+from gpu_cep_kernels.groups import grouped
+from gpu_cep_kernels.matches import gather_matches, last_events, match_offsets, order_matches, split_binding
 
 Indices = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int32]
@@ -32,8 +33,15 @@ class Matches:
         return len(self.first)
 
     @cached_property
+    def single(self) -> bool:
+        """Whether each match binds one event to every variable."""
+        return len(self.events) == self.counts.size and bool((self.counts == 1).all())
+
+    @cached_property
     def offsets(self) -> Indices:
         """Where each match's events begin in `events`, and their end."""
+        if self.single:
+            return self._evenly_spaced(len(self))
         places = np.empty(len(self) + 1, np.int64)
         match_offsets(self.counts, places)
         return places
@@ -47,6 +55,8 @@ class Matches:
 
     def binding(self, v: int) -> tuple[Indices, Indices]:
         """The events bound to variable v, match after match, and where each match's begin (with the end)."""
+        if self.single:
+            return self.events.reshape(self.counts.shape)[:, v].copy(), np.arange(len(self) + 1)
         places = np.concatenate([[0], np.cumsum(self.counts[:, v], dtype=np.int64)]).astype(np.int64)
         bound = np.empty(int(places[-1]), np.int64)
         split_binding(0, len(self), v, self.offsets, self.counts, self.events, places, bound)
@@ -54,8 +64,7 @@ class Matches:
 
     def reordered(self, order: Indices) -> Matches:
         """The matches in another order, or some of them."""
-        sizes = np.diff(self.offsets)[order]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        offsets = self._offsets_of(order)
         counts, events = np.empty((len(order), self.counts.shape[1]), np.int32), np.empty(int(offsets[-1]), np.int64)
         gather_matches(0, len(order), order, self.offsets, self.counts, self.events, offsets, counts, events)
         return Matches(self.first[order], counts, events)
@@ -66,11 +75,22 @@ class Matches:
         if len(borders) + 1 >= len(self):
             return self
         groups = np.concatenate([[0], borders, [len(self)]]).astype(np.int64)
-        order = np.empty(len(self), np.int64)
-        moved = order_matches(
-            groups, self.offsets, self.counts, self.events, self.last, order, np.empty_like(order)
-        )  # fmt: skip
-        return self.reordered(order) if moved else self
+        order = np.arange(len(self))
+        return self.reordered(order) if self._order_groups(groups, order) else self
+
+    def _order_groups(self, groups: Indices, order: Indices) -> bool:
+        """Put each group of `order` in order of last event, then bindings; returns whether that moved any match."""
+        return bool(order_matches(groups, self.offsets, self.counts, self.events, self.last, order, np.empty_like(order)))
+
+    def _offsets_of(self, order: Indices) -> Indices:
+        """The `offsets` of some matches."""
+        if self.single:
+            return self._evenly_spaced(len(order))
+        return np.concatenate([[0], np.cumsum(np.diff(self.offsets)[order])]).astype(np.int64)
+
+    def _evenly_spaced(self, number: int) -> Indices:
+        """The `offsets` of so many matches that bind one event to every variable."""
+        return np.arange(0, (number + 1) * self.counts.shape[1], self.counts.shape[1])
 
     def distinct(self) -> Matches:
         """Matches in order, without those that repeat the one before."""
@@ -85,9 +105,9 @@ class Matches:
 
     def sorted_by_starts(self, low: int, own: int) -> Matches:
         """Matches in any order, all of which start in the events [low, own), by first event, last event, then bindings."""
-        order = np.empty(len(self), np.int64)
-        group_matches(self.first - low, np.zeros(own - low + 1, np.int64), order)
-        return self.reordered(order).sorted_within_starts()
+        order, groups = grouped(self.first - low, own - low)
+        self._order_groups(groups, order)
+        return self.reordered(order)
 
 
 def concatenated(parts: Sequence[Matches], variables: int) -> Matches:

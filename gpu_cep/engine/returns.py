@@ -68,6 +68,8 @@ class BoundEvents(ABC):
         """The input row of one event of v in each match, NULL where v is absent: the first (`index` 0) or the last (−1)."""
         rows, places = self.binding(v)
         missing = self.absent(v)
+        if missing is None and len(rows) == len(self):
+            return pa.array(rows)
         if missing is None:
             return pa.array(rows[places[:-1] if index == 0 else places[1:] - 1])
         chosen = np.zeros(len(missing), rows.dtype)
@@ -158,6 +160,8 @@ class MatchedEvents(BoundEvents):
         return self._bindings[v]
 
     def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
+        if self.matches.single:
+            return None
         missing = self.matches.counts[:, v] == 0
         return missing if missing.any() else None
 

@@ -25,12 +25,11 @@ from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.slices import WHOLE
 from gpu_cep.engine.streams import OrderedEvents, load_times, order_events
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep_kernels.groups import grouped
 from gpu_cep_kernels.interval_join import Situations
 from gpu_cep_kernels.launch import blocks, slices, spread
-from gpu_cep_kernels.matches import grouped
+from gpu_cep_kernels.ordering import DISORDERED, TIED, order_faults, order_faults_of_streams
 from gpu_cep_kernels.situations import (
-    DISORDERED,
-    TIED,
     UNKNOWN,
     Borders,
     LastSeen,
@@ -38,8 +37,6 @@ from gpu_cep_kernels.situations import (
     find_borders,
     find_borders_and_gaps,
     first_reaching,
-    order_faults,
-    order_faults_of_streams,
     pair_borders,
     room_for_borders,
     settle_borders,

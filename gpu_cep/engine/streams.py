@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,17 @@ from gpu_cep.engine.programs import null_words, stacked
 from gpu_cep.errors import EventError
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import slices, spread
-from gpu_cep_kernels.ordering import exclusive_offsets, gather, histogram, mark_disordered_streams, place_events, scatter, sort_streams
+from gpu_cep_kernels.ordering import (
+    DISORDERED,
+    exclusive_offsets,
+    gather,
+    histogram,
+    mark_disordered_streams,
+    order_faults,
+    place_events,
+    scatter,
+    sort_streams,
+)
 from gpu_cep_kernels.tables import ColumnBank
 
 Indices = npt.NDArray[np.int64]
@@ -73,8 +84,10 @@ def order_events(
     """The labelled events by stream and time; ties by `order_by`, then by input position."""
     layout = plan.layout
     inputs = [times, *(columns.values(column) for column in layout.columns)]
-    offsets, arrays = _by_stream(labelled, keys, inputs, threads)
-    arrays = _in_time_order(columns, plan.query.order_by, offsets, arrays, threads)
+    offsets, arrays, ascending = _by_stream(labelled, keys, inputs, threads)
+    if not ascending:
+        arrays = _sorted_streams(offsets, arrays, _UNRANKED, threads)
+    arrays = _with_ties_in_order(columns, plan.query.order_by, offsets, arrays, threads)
     ordered_times, rows, *others = arrays
     words, bank = others[: len(labelled.labels[0])], others[len(labelled.labels[0]) :]
     ints, floats = bank[: len(layout.ints)], bank[len(layout.ints) :]
@@ -94,18 +107,24 @@ def order_events(
     )
 
 
+_UNRANKED = np.empty(0, np.int64)
+
+
 def _at(mask: npt.NDArray[np.bool_] | None, rows: Indices) -> npt.NDArray[np.bool_] | None:
     return None if mask is None else mask[rows]
 
 
-def _by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array]]:
-    """Where each stream begins, and its events: times, row numbers, label words and the other input columns, in input order."""
+def _by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array], bool]:
+    """Where each stream begins, and its events: times, row numbers, label words and the other input columns, in input order.
+
+    And whether no event is known to be earlier than the one before it in its stream.
+    """
     if keys.codes is None:
         return _gathered(labelled, inputs, threads)
     return _scattered(labelled, keys.codes, keys, inputs, threads)
 
 
-def _gathered(labelled: LabelledEvents, inputs: list[Array], threads: int) -> tuple[Indices, list[Array]]:
+def _gathered(labelled: LabelledEvents, inputs: list[Array], threads: int) -> tuple[Indices, list[Array], bool]:
     """All kept events as one stream, in input order."""
     rows, labels = np.concatenate(labelled.rows), np.concatenate(labelled.labels, axis=1)
     targets = [column if len(rows) == len(column) else np.empty(len(rows), column.dtype) for column in inputs]
@@ -117,10 +136,15 @@ def _gathered(labelled: LabelledEvents, inputs: list[Array], threads: int) -> tu
 
     spread(fill, slices(len(rows), threads), threads)
     times, *others = targets
-    return np.array([0, len(rows)], np.int64), [times, rows, *labels, *others]
+    spans = [(max(0, low - 1), high) for low, high in slices(len(rows), threads)]
+    faults = spread(lambda span: order_faults(*span, times), spans, threads)
+    ascending = not any(fault & DISORDERED for fault in faults)
+    return np.array([0, len(rows)], np.int64), [times, rows, *labels, *others], ascending
 
 
-def _scattered(labelled: LabelledEvents, codes: Array, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array]]:
+def _scattered(
+    labelled: LabelledEvents, codes: Array, keys: StreamKeys, inputs: list[Array], threads: int
+) -> tuple[Indices, list[Array], bool]:  # fmt: skip
     """A stable counting sort by stream that scatters the columns."""
     times, *others = inputs
     parts = range(len(labelled.rows))
@@ -137,24 +161,31 @@ def _scattered(labelled: LabelledEvents, codes: Array, keys: StreamKeys, inputs:
     further_words = [np.empty(size, word.dtype) for word in labelled.labels[0][1:]]
     targets = [np.empty(size, column.dtype) for column in others]
 
-    def place(part: int) -> None:
+    def place(part: int) -> bool:
         rows, (word, *words) = labelled.rows[part], labelled.labels[part]
         destinations = np.empty(len(rows) if others or words else 0, np.int32)
-        place_events(rows, word, times, codes, counts[part], *placed, destinations)
+        ascending = place_events(rows, word, times, codes, counts[part], *placed, destinations)
         for further, target in zip(words, further_words, strict=True):
             target[destinations] = further
         for column, target in zip(others, targets, strict=True):
             scatter(0, len(rows), rows, destinations, column, target)
+        return bool(ascending)
 
-    spread(place, parts, threads)
-    return offsets, [*placed, *further_words, *targets]
+    ascending = all(spread(place, parts, threads)) and _parts_ascend(labelled, times)
+    return offsets, [*placed, *further_words, *targets], ascending
 
 
-def _in_time_order(columns: EventColumns, order_by: tuple[int, ...], offsets: Indices, arrays: list[Array], threads: int) -> list[Array]:
-    """The arrays of :func:`_by_stream` with each stream in order of time, and of `order_by` among ties."""
-    untied = np.empty(0, np.int64)
-    arrays = _sorted_streams(offsets, arrays, untied, threads)
-    tied = _tied_events(offsets, arrays[0]) if order_by else untied
+def _parts_ascend(labelled: LabelledEvents, times: Array) -> bool:
+    """Whether no part of the labelled events begins earlier than the one before it ends."""
+    parts = [rows for rows in labelled.rows if len(rows)]
+    return all(times[before[-1]] <= times[after[0]] for before, after in pairwise(parts))
+
+
+def _with_ties_in_order(
+    columns: EventColumns, order_by: tuple[int, ...], offsets: Indices, arrays: list[Array], threads: int
+) -> list[Array]:  # fmt: skip
+    """The arrays of streams that are in order of time, in that of `order_by` among ties."""
+    tied = _tied_events(offsets, arrays[0]) if order_by else _UNRANKED
     if not tied.size:
         return arrays
     # ranking costs far more than ordering by time: only those that need it are ranked

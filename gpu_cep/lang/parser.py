@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 200
 """How deep brackets and operators may nest, so that no pass over the tree meets Python's recursion limit."""
+
+# Queries whose trees are kept: a call reads its own more than once, and is often made again with other events.
+_REMEMBERED = 256
 
 _OPENING = frozenset({"_LPAR", "_LBRACKET", "_LBRACE"})
 _CLOSING = frozenset({"_RPAR", "_RBRACKET", "_RBRACE"})
@@ -44,6 +47,11 @@ def parse(text: str) -> Query | IntervalQuery:
     """
     if not isinstance(text, str):
         raise PatternSyntaxError(f"a query is text, not {type(text).__name__}")
+    return _parsed(text)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _parsed(text: str) -> Query | IntervalQuery:
     _check_characters(text)
     try:
         tree = _parse_tree(text)

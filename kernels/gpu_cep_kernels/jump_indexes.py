@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep_kernels.groups import grouped
 from gpu_cep_kernels.joins import HashKeys, PartialMatches, hash_rows
 from gpu_cep_kernels.jumps import BLOCK, UNKNOWN, Bounds, Jumps, JumpTable, ValueBuckets, ZoneMaps
-from gpu_cep_kernels.matches import grouped
 from gpu_cep_kernels.rules import EQ, GE, GT, UNBOUNDED
 from gpu_cep_kernels.tables import ColumnBank, Flags, Ints, Places, Words
 

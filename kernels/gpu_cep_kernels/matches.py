@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gpu_cep_kernels.jit import kernel, rule, sequential
-from gpu_cep_kernels.tables import Ints, Places
 
 
 @rule
@@ -30,19 +27,18 @@ def _precedes(left: int, right: int, offsets: Any, counts: Any, events: Any, las
 
 @sequential
 def order_matches(groups: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any, scratch: Any) -> int:
-    """``order``: the matches of all groups (those of one first event), each group by last event and bindings.
+    """Put each group of `order` (the matches of one first event) in order of last event and bindings.
 
-    Group g holds the matches ``groups[g]`` to ``groups[g + 1]``; a bottom-up
-    merge sort that uses `scratch`, as long as `order`. Returns how many groups
-    were not in order.
+    Group g holds the matches ``order[groups[g]]`` to those before ``order[groups[g + 1]]``;
+    a bottom-up merge sort that uses `scratch`, as long as `order`. Returns how
+    many groups were not in order.
     """
     sorted_groups = 0
     for g in range(groups.size - 1):
         begin, end = groups[g], groups[g + 1]
         ordered = True
-        for m in range(begin, end):
-            order[m] = m
-            ordered = ordered and (m == begin or not _precedes(m, m - 1, offsets, counts, events, lasts))
+        for place in range(begin + 1, end):
+            ordered = ordered and not _precedes(order[place], order[place - 1], offsets, counts, events, lasts)
         sorted_groups += not ordered
         width = end - begin if ordered else 1
         while width < end - begin:
@@ -75,13 +71,6 @@ def group_matches(starts: Any, places: Any, order: Any) -> None:
         place = places[starts[m]]
         order[place] = m
         places[starts[m]] = place + 1
-
-
-def grouped(groups: Ints | Places, number: int) -> tuple[Ints, Ints]:
-    """The order by group, among `number` of them, else as it was; and where each group begins, with the end."""
-    order, ends = np.empty(len(groups), np.int64), np.zeros(number + 1, np.int64)
-    group_matches(groups, ends, order)
-    return order, np.concatenate([[0], ends[:-1]])
 
 
 @sequential

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep_kernels.jit import kernel, rule, sequential
+from gpu_cep_kernels.tables import Places
+
+# What is known of the order of events: one is earlier than the one before it, or as early.
+DISORDERED, TIED = 1, 2
 
 
 @sequential
@@ -35,13 +39,16 @@ def exclusive_offsets(counts: Any, order: Any, offsets: Any) -> None:
 @sequential
 def place_events(
     rows: Any, labels: Any, times: Any, keys: Any, places: Any, out_times: Any, out_rows: Any, out_labels: Any, destinations: Any
-) -> None:
+) -> bool:
     """Each kept row's time, number and label go to the next free place of its stream; `places` is advanced.
 
     ``destinations[j]`` notes where row ``rows[j]`` went, unless it is empty.
+    Returns whether no row is earlier than the one before it, whatever their streams.
     """
+    falls = 0
     for j in range(rows.size):
         row = rows[j]
+        falls += times[row] < times[rows[max(j - 1, 0)]]
         k = keys[row]
         destination = places[k]
         places[k] = destination + 1
@@ -50,6 +57,30 @@ def place_events(
         out_labels[destination] = labels[j]
         if destinations.size > 0:
             destinations[j] = destination
+    return falls == 0
+
+
+@sequential
+def order_faults(begin: int, end: int, times: Any) -> int:
+    """What is met where the events [begin, end) are taken in the order in which they stand, as one stream."""
+    backward, tied = 0, 0
+    earlier, later = times[begin : end - 1], times[begin + 1 : end]
+    for e in range(later.size):
+        backward += later[e] < earlier[e]
+        tied += later[e] == earlier[e]
+    return (DISORDERED if backward > 0 else 0) | (TIED if tied > 0 else 0)
+
+
+@sequential
+def order_faults_of_streams(streams: Any, times: Any, last: Places) -> int:
+    """The same of events of several streams; ``last[s]`` is −1, and becomes the last event of stream s."""
+    faults = 0
+    for e in range(times.size):
+        before = last[streams[e]]
+        if before >= 0:
+            faults |= DISORDERED * (times[e] < times[before]) | TIED * (times[e] == times[before])
+        last[streams[e]] = e
+    return faults
 
 
 @kernel

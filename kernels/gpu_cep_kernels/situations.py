@@ -21,9 +21,6 @@ from gpu_cep_kernels.jit import kernel, rule, sequential
 from gpu_cep_kernels.rules import within
 from gpu_cep_kernels.tables import Ints, Places
 
-# What is known of the order of events: one is earlier than the one before it, or as early.
-DISORDERED, TIED = 1, 2
-
 # The label of an event is a word of 16 bits; this is that of no event, which closes what nobody knows.
 UNKNOWN = np.uint16(1 << 15)
 # Behind all events.
@@ -51,29 +48,6 @@ class Borders(NamedTuple):
     before: Places
     opened: Labels
     closed: Labels
-
-
-@sequential
-def order_faults(begin: int, end: int, times: Any) -> int:
-    """What is met where the events [begin, end) are taken in the order in which they stand, as one stream."""
-    backward, tied = 0, 0
-    earlier, later = times[begin : end - 1], times[begin + 1 : end]
-    for e in range(later.size):
-        backward += later[e] < earlier[e]
-        tied += later[e] == earlier[e]
-    return (DISORDERED if backward > 0 else 0) | (TIED if tied > 0 else 0)
-
-
-@sequential
-def order_faults_of_streams(streams: Any, times: Any, last: Places) -> int:
-    """The same of events of several streams; ``last[s]`` is −1, and becomes the last event of stream s."""
-    faults = 0
-    for e in range(times.size):
-        before = last[streams[e]]
-        if before >= 0:
-            faults |= DISORDERED * (times[e] < times[before]) | TIED * (times[e] == times[before])
-        last[streams[e]] = e
-    return faults
 
 
 @rule

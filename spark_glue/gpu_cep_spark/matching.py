@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,29 +11,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from gpu_cep.analysis.options import Options
-from gpu_cep.analysis.types import Kind
-from gpu_cep.api import make_plan
-from gpu_cep.engine.answers import AnyPlan, answer_schema, plan_of_events
+from gpu_cep.engine.answers import answer_schema, plan_of_events
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.keywords import Functions, Names, make_options, make_settings
-from gpu_cep.plan.columns_read import columns_read, narrowed
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings
 from gpu_cep_spark.assembly import assembled, total_counts
 from gpu_cep_spark.codes import Codes, code, coded_columns
+from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.pushdown import column, event_filter
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
-from gpu_cep_spark.slices import (
-    AUTO,
-    Slicing,
-    hidden_names,
-    in_slices,
-    plan_of_slices,
-    settings_of_slices,
-    slicing_of,
-)
-from gpu_cep_spark.ties import tie_breakers
+from gpu_cep_spark.slices import AUTO, Slicing, in_slices, slicing_of
 from gpu_cep_spark.worker import match_partition, without_rows
 
 if TYPE_CHECKING:
@@ -116,18 +104,29 @@ def gpu_match(
     """
     settings = make_settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
-    _check(df, settings)
+    _refuse_streaming(df)
+    check_settings(settings)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
-    query = _Narrow.of(pattern, arrow_schema(df.schema, zone), options, settings)
+    query = NarrowQuery.of(pattern, arrow_schema(df.schema, zone), options, settings)
     slicing = slicing_of(query.plan, slices, time_unit)
     return _in_whole_streams(df, query, zone) if slicing is None else _in_slices(df, query, slicing, zone)
 
 
-def _check(df: DataFrame, settings: Settings) -> None:
-    faults = []
+def _refuse_streaming(df: DataFrame) -> None:
     if df.isStreaming:
-        faults.append("a streaming DataFrame is not supported yet; supported: batch DataFrames")
+        raise UnsupportedError("a streaming DataFrame is not supported yet; supported: batch DataFrames")
+
+
+def check_settings(settings: Settings) -> None:
+    """Refuse what is there for local runs alone.
+
+    Raises
+    ------
+    UnsupportedError
+        Row numbers, or brute force, are asked for.
+    """
+    faults = []
     if settings.output == "indices":
         message = "output='indices' numbers the rows of a table, and a DataFrame's have no numbers"
         faults.append(f"{message}; supported: matches, events, count, compressed")
@@ -138,65 +137,29 @@ def _check(df: DataFrame, settings: Settings) -> None:
         raise UnsupportedError([Diagnostic(fault) for fault in faults])
 
 
-@dataclass(frozen=True, slots=True)
-class _Narrow:
-    """A query over the columns that it reads, `events`, whose ties have one order."""
-
-    pattern: Pattern
-    events: pa.Schema
-    options: Options
-    settings: Settings
-    plan: AnyPlan
-
-    @classmethod
-    def of(cls, pattern: Pattern, events: pa.Schema, options: Options, settings: Settings) -> _Narrow:
-        query = plan_of_events(make_plan(pattern, events, options, settings)).query
-        read = columns_read(query, settings)
-        order = tuple(events.names[number] for number in tie_breakers(query, read))
-        narrow = pa.schema([events.field(number) for number in read])
-        ordered, shown = replace(options, order_by=order), narrowed(settings, narrow.names)
-        return cls(pattern, narrow, ordered, shown, make_plan(pattern, narrow, ordered, shown))
-
-
-def _in_whole_streams(df: DataFrame, query: _Narrow, zone: str) -> DataFrame:
+def _in_whole_streams(df: DataFrame, query: NarrowQuery, zone: str) -> DataFrame:
     """The matches of streams that are whole in one partition."""
-    planned, sent, output = query.plan, plan_of_events(query.plan), query.settings.output
-    result = answer_schema(planned, query.events)
+    planned, events, output = plan_of_events(query.plan), query.events, query.settings.output
+    result = answer_schema(query.plan, events)
     returned = spark_schema(without_rows(result) if output == "compressed" else result)
-    codes = coded_columns(sent, df.schema)
-    work = partial(match_partition, planned, query.events, codes, batch_schema(returned, zone))
-    found = _shuffled(_narrowed(df, sent, query.events, codes), sent).mapInArrow(work, returned)
-    parted = output == "count" and (sent.derived or not sent.query.partition_by)
-    return total_counts(found, found.columns[:-1]) if parted else found
+    codes = coded_columns(planned, df.schema)
+    work = partial(match_partition, query.plan, events, codes, batch_schema(returned, zone))
+    found = _shuffled(_narrowed(df, planned, events, codes), planned).mapInArrow(work, returned)
+    in_parts = output == "count" and (planned.derived or not planned.query.partition_by)
+    return total_counts(found, found.columns[:-1]) if in_parts else found
 
 
-def _in_slices(df: DataFrame, query: _Narrow, slicing: Slicing, zone: str) -> DataFrame:
+def _in_slices(df: DataFrame, query: NarrowQuery, slicing: Slicing, zone: str) -> DataFrame:
     """The matches of streams that are cut into slices, brought together again."""
-    events, whole, settings = query.events, plan_of_events(query.plan), query.settings
-    promised = answer_schema(query.plan, events).names
-    hidden = hidden_names((*events.names, *promised))
-    keys = tuple(events.names[key] for key in whole.query.partition_by)
-    numbered = events.append(pa.field(hidden.number, pa.int64()))
-    ticks = pa.float64() if _time_kind(whole) is Kind.FLOAT else pa.int64()
-    in_order = settings.after_match == "skip_past_last"
-    known = [pa.field(hidden.time, ticks), pa.field(hidden.place, pa.int64())] if in_order else []
-    schema = pa.schema([*numbered, *known])
-    asked = settings_of_slices(settings, keys, tuple(events.names), hidden)
-    planned = plan_of_slices(make_plan(query.pattern, schema, query.options, asked), len(events), in_order=in_order)
-    sent = plan_of_events(planned)
-    returned = spark_schema(answer_schema(planned, schema))
-    codes = coded_columns(sent, df.schema)
-    columns = [f"c{key}" for key in whole.query.partition_by]
-    time = F.col(f"c{whole.query.timestamp}")
-    cut = in_slices(_narrowed(df, whole, events, codes), columns, time, _time_kind(whole), slicing)
-    marked = numbered.append(pa.field("own", pa.bool_()))
-    work = partial(match_partition, planned, marked, codes, batch_schema(returned, zone), sliced=True)
-    found = _shuffled(cut, sent).mapInArrow(work, returned)
-    return assembled(found, sent, settings.output, promised)
-
-
-def _time_kind(planned: Plan) -> Kind:
-    return planned.query.schema.attributes[planned.query.timestamp].type.kind
+    sliced, whole = SlicedQuery.of(query), plan_of_events(query.plan)
+    planned = plan_of_events(sliced.plan)
+    returned = spark_schema(answer_schema(sliced.plan, sliced.schema))
+    codes = coded_columns(planned, df.schema)
+    keys, time = [f"c{key}" for key in whole.query.partition_by], F.col(f"c{whole.query.timestamp}")
+    cut = in_slices(_narrowed(df, whole, query.events, codes), keys, time, time_kind(whole), slicing)
+    work = partial(match_partition, sliced.plan, sliced.sent, codes, batch_schema(returned, zone), sliced=True)
+    found = _shuffled(cut, planned).mapInArrow(work, returned)
+    return assembled(found, planned, query.settings.output, answer_schema(query.plan, query.events).names)
 
 
 def _narrowed(df: DataFrame, planned: Plan, events: pa.Schema, codes: Codes) -> DataFrame:

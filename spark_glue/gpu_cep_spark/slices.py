@@ -16,15 +16,13 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from gpu_cep.analysis.bound import BoundQuery, Constant, CountWindow, ReturnColumn, TimeWindow
+from gpu_cep.analysis.bound import BoundQuery, CountWindow, TimeWindow
 from gpu_cep.analysis.faults import Faults
-from gpu_cep.analysis.types import INTEGER, Kind
+from gpu_cep.analysis.types import Kind
 from gpu_cep.analysis.windows import bind_length, length_of
 from gpu_cep.engine.answers import AnyPlan, plan_of_events
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep.plan.returns import plan_return
-from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.numbers_of_events import CELLS, PLACES, by_number
 
 AUTO = "auto"
@@ -176,53 +174,3 @@ def _of_floats(time: Column, slicing: Slicing) -> tuple[Column, Column, Column]:
 
     home = number(moment)
     return home, number(moment - F.lit(window)), number(moment + F.lit(window)) if slicing.looks_back else home
-
-
-@dataclass(frozen=True, slots=True)
-class Hidden:
-    """The names of the columns that slices add: the slice's number, and an event's time and place among those of one time."""
-
-    number: str
-    time: str
-    place: str
-
-
-def hidden_names(taken: tuple[str, ...]) -> Hidden:
-    """Names that are none of those taken, whatever their case."""
-    lower = {name.lower() for name in taken}
-    suffix = ""
-    while any(f"{name}{suffix}" in lower for name in ("slice", "time", "place")):
-        suffix += "_"
-    return Hidden(f"slice{suffix}", f"time{suffix}", f"place{suffix}")
-
-
-def settings_of_slices(settings: Settings, keys: tuple[str, ...], names: tuple[str, ...], hidden: Hidden) -> Settings:
-    """What is asked of slices where `settings` are asked of streams with `keys`, whose columns are called `names`."""
-    columns = names if settings.columns is None else settings.columns
-    if settings.output == "events":
-        columns = tuple(dict.fromkeys((*columns, *keys, hidden.number)))
-    # of the matches that start at an event, only the first to complete can be taken
-    after_match = "skip_to_next" if settings.after_match == "skip_past_last" else settings.after_match
-    return replace(settings, columns=columns, after_match=after_match)
-
-
-def plan_of_slices(planned: AnyPlan, number: int, *, in_order: bool) -> AnyPlan:
-    """`planned`, in which slices, numbered in column `number`, are streams.
-
-    If matches are to be brought `in_order`, the next two columns, by which
-    events are ordered in their stream, stand in the result at either end of a
-    match, and matches are counted one by one.
-    """
-    keys = (*planned.query.partition_by, number)
-    if isinstance(planned, IntervalPlan):
-        events = replace(planned.events, query=replace(planned.events.query, partition_by=keys), stream_keys=keys)
-        return replace(planned, query=replace(planned.query, partition_by=keys), events=events)
-    cut = replace(planned, query=replace(planned.query, partition_by=keys), stream_keys=(*keys, *planned.derived))
-    if not in_order:
-        return cut
-    cut = replace(cut, ends=(number + 1, number + 2))
-    if planned.settings.output != "count":
-        return cut
-    one = ReturnColumn("count", Constant(1, INTEGER))
-    query, settings = replace(cut.query, returns=(one,)), replace(cut.settings, output="matches")
-    return replace(cut, query=query, settings=settings, returns=(plan_return(one.expression),))

@@ -34,7 +34,7 @@ def test_order_within_groups_is_by_last_event_then_by_bindings(groups):
     matches = [match for group in groups for match in group]
     borders = integers(np.cumsum([0, *(len(group) for group in groups)]))
     offsets, counts, events = flat(matches)
-    order = np.full(len(matches), -1)
+    order = integers(range(len(matches)))
     lasts = integers(last_of(match) for match in matches)
     order_matches(borders, offsets, counts, events, lasts, order, np.empty_like(order))
     spans = itertools.pairwise(borders.tolist())

@@ -28,6 +28,10 @@ events = streams(200, seed=1)
 for output in ("matches", "count"):
     found = cep.gpu_match(session.createDataFrame(events), QUERIES["both"], output=output)
     assert as_set(found.toArrow()) == as_set(cep.match(events, QUERIES["both"], output=output))
+cep.register(session)
+session.createDataFrame(events).createOrReplaceTempView("events")
+found = session.sql(f"SELECT * FROM gpu_match(TABLE(events), pattern => '{{QUERIES['both']}}')")
+assert as_set(found.toArrow()) == as_set(cep.match(events, QUERIES["both"]))
 print("the same matches")
 session.stop()
 """

@@ -60,7 +60,7 @@ def _lasts(found: FlatMatches) -> Array:
 def _match_order(size: int, random: Random, slots: int) -> Call:
     found = flat_matches(size, random)
     inputs = _group_borders(size, random), found.offsets, found.counts, found.events, _lasts(found)
-    return Call(1, (*inputs, np.zeros(size, np.int64), np.zeros(size, np.int64)))
+    return Call(1, (*inputs, np.arange(size), np.zeros(size, np.int64)))
 
 
 def _grouping(size: int, random: Random, slots: int) -> Call:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_cep.testing.kernel_cases.calls import Call, KernelCase, Variants, cases
 from gpu_cep.testing.kernel_cases.inputs import Array, Random, event_times, flags, label_words, places_of, stream_offsets
-from gpu_cep_kernels import situations
+from gpu_cep_kernels import ordering, situations
 from gpu_cep_kernels.situations import NEVER, Awaited, Borders, LastSeen, Wanted, find_borders, room_for_borders, unseen
 
 _NAMES = 3
@@ -165,8 +165,8 @@ _LABELLED: Variants = {
 }
 
 SITUATION_CASES: tuple[KernelCase, ...] = (
-    *cases(situations.order_faults, _order, {**_TIMES, **_DISORDERED}, ()),
-    *cases(situations.order_faults_of_streams, _order_of_streams, {**_TIMES, **_DISORDERED}, ("last",)),
+    *cases(ordering.order_faults, _order, {**_TIMES, **_DISORDERED}, ()),
+    *cases(ordering.order_faults_of_streams, _order_of_streams, {**_TIMES, **_DISORDERED}, ("last",)),
     *cases(situations.find_borders, _finding, _LABELLED, ("borders", "seen")),
     *cases(situations.find_borders_and_gaps, _finding_gaps, _LABELLED, ("borders", "seen")),
     *cases(

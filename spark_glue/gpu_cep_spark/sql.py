@@ -1,0 +1,204 @@
+"""The same question in SQL: ``SELECT * FROM gpu_match(TABLE(events), pattern => '…')``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from inspect import signature
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn, UserDefinedTableFunction
+from pyspark.util import PythonEvalType
+
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.answers import AnyPlan, answer_schema, plan_of_events
+from gpu_cep.errors import CepError, Diagnostic, PatternError, UnsupportedError, nearest
+from gpu_cep.keywords import Functions, make_options, make_settings
+from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.settings import Settings
+from gpu_cep_spark.matching import check_settings, gpu_match
+from gpu_cep_spark.narrow_queries import NarrowQuery
+from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
+from gpu_cep_spark.worker import match_partition
+
+# Buckets for each partition of a shuffle, so that chance spreads them evenly.
+BUCKETS_PER_PARTITION = 4
+
+_BOUNDS = ("max_matches", "max_steps")
+_KEYWORDS = (*signature(make_options).parameters, *signature(make_settings).parameters, *_BOUNDS)
+_IN_SQL = tuple(name for name in _KEYWORDS if name != "functions")
+_DEFAULTS = {name: parameter.default for name, parameter in signature(gpu_match).parameters.items() if name in _KEYWORDS}
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """What a table function knows of the session that it is registered in."""
+
+    name: str
+    zone: str
+    buckets: int
+    functions: Functions
+
+
+@dataclass
+class Call(AnalyzeResult):
+    """One call of the function: what Spark is told, and what the executors are to do."""
+
+    planned: AnyPlan | None = None
+    events: pa.Schema | None = None
+    zone: str = "UTC"
+
+
+def register(spark: SparkSession, name: str = "gpu_match", *, functions: Functions = None) -> None:
+    """Make the table function `name` known to the SQL of a session, Spark Connect's included.
+
+    ``SELECT * FROM gpu_match(TABLE(events), pattern => '…')`` gives the rows of
+    :func:`gpu_cep.gpu_match`, whose keywords it takes (names in
+    ``partition_by`` and the like as text or ``array('a', 'b')``); its schema
+    is known, and its faults are raised, when the query is analysed. TABLE(…)
+    stands without PARTITION BY, which would call the function once for every
+    key: the function itself has the rows distributed by the keys of their streams, many
+    streams to a call. Streams without any key meet in one task, and all rows
+    are shuffled but those that a WHERE inside TABLE(SELECT …) leaves out;
+    :func:`gpu_cep.gpu_match` does better in both. Where there are no events
+    Spark does not call the function: a count of them has no row.
+
+    Parameters
+    ----------
+    spark
+        The session.
+    name
+        What the function is called in SQL.
+    functions
+        As in :func:`gpu_cep.match`: what patterns may call.
+
+    Raises
+    ------
+    pyspark.errors.AnalysisException
+        When a query is analysed: the pattern, a keyword or the table is at fault, as the message says.
+    """
+    conf = spark.conf
+    buckets = BUCKETS_PER_PARTITION * int(str(conf.get("spark.sql.shuffle.partitions")))
+    registration = Registration(name, str(conf.get("spark.sql.session.timeZone")), buckets, functions)
+    spark.udtf.register(name, _table_function_type(spark)(_handler(registration), None, name, PythonEvalType.SQL_ARROW_UDTF))
+
+
+def _table_function_type(spark: SparkSession) -> Callable[..., UserDefinedTableFunction]:
+    """The class of table functions of this kind of session: Connect has its own."""
+    if isinstance(spark, SparkSession):
+        return UserDefinedTableFunction
+    from pyspark.sql.connect.udtf import UserDefinedTableFunction as ConnectTableFunction
+
+    return ConnectTableFunction
+
+
+def _handler(registration: Registration) -> type:
+    class Matching:
+        """The rows of one bucket of streams are gathered, and matched when there are no more."""
+
+        def __init__(self, call: Call) -> None:
+            self._call = call
+            self._batches: list[pa.RecordBatch] = []
+
+        @staticmethod
+        def analyze(events: AnalyzeArgument, pattern: AnalyzeArgument, **keywords: AnalyzeArgument) -> Call:
+            try:
+                return analyzed(registration, events, pattern, keywords)
+            except CepError as fault:
+                # Spark shows the frames, too
+                raise fault.with_traceback(None) from None
+
+        def eval(self, events: pa.RecordBatch, pattern: Any, **keywords: Any) -> Iterator[pa.RecordBatch]:
+            self._batches.append(events)
+            return iter(())
+
+        def terminate(self) -> Iterator[pa.RecordBatch]:
+            return matched(self._call, self._batches)
+
+    return Matching
+
+
+def analyzed(
+    registration: Registration, events: AnalyzeArgument, pattern: AnalyzeArgument, keywords: Mapping[str, AnalyzeArgument]
+) -> Call:  # fmt: skip
+    """The plan of a call, with the schema of its result and how its rows are to be distributed.
+
+    Raises
+    ------
+    PatternError, PatternSyntaxError, UnsupportedError
+        The call is at fault.
+    """
+    text = _checked(registration, events, pattern, keywords)
+    given = _DEFAULTS | {name: _value(argument) for name, argument in keywords.items()} | {"functions": registration.functions}
+    settings = replace(make_settings(**_taken(make_settings, given)), **{name: given[name] for name in _BOUNDS})
+    return _call(registration, events.dataType, text, make_options(**_taken(make_options, given)), settings)
+
+
+def _call(registration: Registration, rows: Any, text: str, options: Options, settings: Settings) -> Call:
+    check_settings(settings)
+    if settings.output == "compressed":
+        raise UnsupportedError("output='compressed' is not supported in SQL; supported: matches, events, count")
+    query = NarrowQuery.of(text, arrow_schema(rows, registration.zone), options, settings)
+    planned, events = query.plan, query.events
+    keys = [_quoted(events.names[number]) for number in _kept_together(plan_of_events(planned))]
+    return Call(
+        schema=spark_schema(answer_schema(planned, events)),
+        withSinglePartition=not keys,
+        partitionBy=[PartitioningColumn(f"pmod(hash({', '.join(keys)}), {registration.buckets})")] if keys else [],
+        select=[SelectedColumn(_quoted(name), f"c{number}") for number, name in enumerate(events.names)],
+        planned=planned,
+        events=events,
+        zone=registration.zone,
+    )
+
+
+def matched(call: Call, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The result of the events of one bucket."""
+    assert call.planned is not None, "a call is analysed before it runs"
+    assert call.events is not None, "a call is analysed before it runs"
+    yield from match_partition(call.planned, call.events, {}, batch_schema(call.schema, call.zone), batches)
+
+
+def _checked(
+    registration: Registration, events: AnalyzeArgument, pattern: AnalyzeArgument, keywords: Mapping[str, AnalyzeArgument]
+) -> str:  # fmt: skip
+    """The pattern of a call whose arguments are of the right kind."""
+    faults = []
+    if not events.isTable or not isinstance(events.dataType, StructType):
+        faults.append(Diagnostic(f"the first argument is a table: {registration.name}(TABLE(events), pattern => '…')"))
+    if not isinstance(pattern.value, str):
+        faults.append(Diagnostic("pattern must be constant text"))
+    for name, argument in keywords.items():
+        if name not in _IN_SQL:
+            message = f"{registration.name} takes no {name}; it takes {', '.join(_IN_SQL)}"
+            faults.append(Diagnostic(message, hint=nearest(name, _IN_SQL)))
+        elif not argument.isConstantExpression:
+            faults.append(Diagnostic(f"{name} must be a constant"))
+    if faults:
+        raise PatternError(faults)
+    return str(pattern.value)
+
+
+def _value(argument: AnalyzeArgument) -> Any:
+    """A constant as Python's keywords have it: SQL writes fractions as decimals."""
+    return float(argument.value) if isinstance(argument.value, Decimal) else argument.value
+
+
+def _taken(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the keywords that `function` has."""
+    return {name: given[name] for name in signature(function).parameters}
+
+
+def _kept_together(planned: Plan) -> tuple[int, ...]:
+    """The columns by whose values rows are distributed: no call may follow that adds up the counts of a stream's parts."""
+    settings = planned.settings
+    whole = settings.output in ("events", "count") or settings.after_match == "skip_past_last"
+    return planned.query.partition_by if whole else planned.stream_keys
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

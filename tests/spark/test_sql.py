@@ -1,0 +1,115 @@
+"""The table function finds what match finds, and says what is wrong with a call when it is analysed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+import gpu_cep as cep
+from tests.spark import test_intervals
+from tests.spark.samples import QUERIES, as_set, streams
+
+EVENTS = streams(300, seed=1)
+
+
+@pytest.fixture(scope="module")
+def sql(spark: SparkSession) -> Iterator[SparkSession]:
+    cep.register(spark)
+    spark.createDataFrame(EVENTS).repartition(3).createOrReplaceTempView("events")
+    yield spark
+    spark.catalog.dropTempView("events")
+
+
+def call(pattern: str, source: str = "events", **keywords: Any) -> str:
+    """A query of the table function; `keywords` are SQL text."""
+    quoted = pattern.replace("'", "\\'")
+    given = "".join(f", {name} => {value}" for name, value in keywords.items())
+    return f"SELECT * FROM gpu_match(TABLE({source}), pattern => '{quoted}'{given})"
+
+
+@pytest.mark.parametrize("name", ["derived key", "both", "no key", "branches", "count window", "negation between derived keys"])
+def test_the_same_matches(sql: SparkSession, name: str) -> None:
+    found = sql.sql(call(QUERIES[name]))
+    expected = cep.match(EVENTS, QUERIES[name])
+    assert found.columns == expected.column_names
+    assert as_set(found.toArrow()) == as_set(expected)
+
+
+@pytest.mark.parametrize("name", ["derived key", "both", "no key"])
+@pytest.mark.parametrize("output", ["events", "count"])
+def test_other_outputs(sql: SparkSession, name: str, output: str) -> None:
+    found = sql.sql(call(QUERIES[name], output=f"'{output}'"))
+    assert as_set(found.toArrow()) == as_set(cep.match(EVENTS, QUERIES[name], output=output))
+
+
+@pytest.mark.parametrize("after_match", ["skip_past_last", "skip_to_next"])
+def test_after_match(sql: SparkSession, after_match: str) -> None:
+    found = sql.sql(call(QUERIES["any match"], after_match=f"'{after_match}'"))
+    assert as_set(found.toArrow()) == as_set(cep.match(EVENTS, QUERIES["any match"], after_match=after_match))
+
+
+def test_keywords_as_sql_writes_them(sql: SparkSession) -> None:
+    query = "PATTERN SEQ(A a, B b) WITHIN 10"
+    keywords = {"partition_by": "array('key', 'user')", "order_by": "'n'", "columns": "array('n')", "max_matches": "1000", "prune": "false"}
+    expected = cep.match(EVENTS, query, partition_by=["key", "user"], order_by="n", columns="n", prune=False)
+    assert expected.num_rows
+    assert as_set(sql.sql(call(query, **keywords)).toArrow()) == as_set(expected)
+
+
+def test_a_part_of_a_table(sql: SparkSession) -> None:
+    query = QUERIES["derived key"]
+    some = EVENTS.filter(pa.compute.greater(EVENTS["n"], 3))
+    assert as_set(sql.sql(call(query, "SELECT * FROM events WHERE n > 3")).toArrow()) == as_set(cep.match(some, query))
+
+
+def test_no_events(sql: SparkSession) -> None:
+    nothing = "SELECT * FROM events WHERE n > 1000"
+    for output in ("matches", "count"):
+        assert sql.sql(call(QUERIES["no key"], nothing, output=f"'{output}'")).toArrow().num_rows == 0
+
+
+def test_situations(sql: SparkSession) -> None:
+    query, events = test_intervals.QUERIES["returned"], test_intervals.streams(200, seed=1)
+    sql.createDataFrame(events).createOrReplaceTempView("situations")
+    found = sql.sql(call(query, "situations", partition_by="'key'", gap="2.5")).toArrow()
+    assert found.num_rows
+    assert as_set(found) == as_set(cep.match(events, query, partition_by="key", gap=2.5))
+
+
+def test_functions_under_a_name_of_ones_own(sql: SparkSession) -> None:
+    cep.register(sql, "matches_of", functions={"twice": lambda x: 2 * x})
+    query = "PATTERN SEQ(A a, B b) WHERE twice(a.n) = b.n AND [key] WITHIN 30"
+    found = sql.sql(call(query).replace("gpu_match", "matches_of"))
+    assert as_set(found.toArrow()) == as_set(cep.match(EVENTS, query, functions={"twice": lambda x: 2 * x}))
+
+
+def test_only_the_columns_that_are_read_are_shuffled(sql: SparkSession) -> None:
+    plan = sql.sql(call("PATTERN SEQ(A a, B b) WHERE [key] WITHIN 5 RETURN a.n AS n"))._jdf.queryExecution().executedPlan().toString()
+    shuffled = next(line for line in plan.splitlines() if "named_struct" in line)
+    assert "unread" not in shuffled
+    assert "user" not in shuffled
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (call("PATTERN SEQ(A a"), "the query ends too early"),
+        (call("PATTERN SEQ(A a, B b) WHERE a.y > 1 WITHIN 3"), "unknown attribute 'y'"),
+        (call("PATTERN A a", timestmp="'ts'"), "did you mean 'timestamp'?"),
+        (call("PATTERN A a", max_matches="length(uuid())"), "max_matches must be a constant"),
+        (call("PATTERN A a", output="'compressed'"), "output='compressed' is not supported in SQL"),
+        (call("PATTERN A a", output="'indices'"), "output='indices' numbers the rows of a table"),
+        ("SELECT * FROM gpu_match(TABLE(events), pattern => 3)", "pattern must be constant text"),
+        ("SELECT * FROM gpu_match('events', pattern => 'PATTERN A a')", "the first argument is a table"),
+        ("SELECT * FROM gpu_match(TABLE(events) PARTITION BY key, pattern => 'PATTERN A a')", "PARTITION BY"),
+    ],
+)
+def test_faults_are_told_when_a_query_is_analysed(sql: SparkSession, query: str, message: str) -> None:
+    with pytest.raises(AnalysisException) as caught:
+        sql.sql(query)
+    assert message in str(caught.value)
