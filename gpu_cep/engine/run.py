@@ -15,7 +15,6 @@ from gpu_cep.engine.buffer_graph import buffer_graph, may_share_buffer, united
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.compressed import node_table
 from gpu_cep.engine.computed import event_columns
-from gpu_cep.engine.contenders import going_by_starts
 from gpu_cep.engine.footprint import result_footprint
 from gpu_cep.engine.graph import Graph, label_graph, match_tree
 from gpu_cep.engine.matches import Indices, Matches, concatenated
@@ -30,7 +29,7 @@ from gpu_cep.engine.programs import failure
 from gpu_cep.engine.results import carried_columns, count_table, match_table
 from gpu_cep.engine.search import ConditionOverflow, Matcher, searches
 from gpu_cep.engine.selection import selected
-from gpu_cep.engine.slices import WHOLE, Own, refuse_slices
+from gpu_cep.engine.slices import WHOLE, Own, at_borders, refuse_slices
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.engine.union import Union
 from gpu_cep.errors import EventError, MatchLimitExceeded
@@ -135,7 +134,8 @@ def _counts(run: Run, first: PhaseOne) -> list[tuple[Indices, Indices]]:
 def _each_batch(run: Run, ordered: OrderedEvents, found_in: Callable[[Batch], Result]) -> list[Result]:
     plan, columns, before = run.plan, run.columns, run.budget.steps
     try:
-        parts = spread(found_in, cut_batches(plan, ordered), run.threads)
+        batches = [part for batch in cut_batches(plan, ordered) for part in at_borders(ordered, batch, run.own)]
+        parts = spread(found_in, batches, run.threads)
     except BudgetExceeded as exceeded:
         window = window_name(plan, columns, int(ordered.rows[exceeded.start]))
         raise MatchLimitExceeded(f"{exceeded.reason}, in {window}") from None
@@ -149,10 +149,7 @@ def _each_batch(run: Run, ordered: OrderedEvents, found_in: Callable[[Batch], Re
 
 
 def _matcher(run: Run, ordered: OrderedEvents) -> Matcher:
-    """The plan's algorithms; where not all events may start a match those that go from start to start."""
-    names = run.plan.contenders
-    choices = Choices(names if run.own == WHOLE else going_by_starts(names))
-    return Union(searches(run, ordered), choices.matchers)
+    return Union(searches(run, ordered), Choices(run.plan.contenders).matchers)
 
 
 def _result(run: Run, ordered: OrderedEvents, found: Matches) -> pa.Table:

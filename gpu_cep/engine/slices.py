@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.analysis.bound import TimeWindow
+from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.streams import load_times
+from gpu_cep.engine.streams import OrderedEvents, load_times
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.device import Device
@@ -69,6 +71,34 @@ class OwnRows:
 
 # The events at which a match that is reported may start.
 Own = TimeSlice | OwnRows
+
+# Own events that lie together are a batch of their own where there are so many in each such place on average.
+TOGETHER = 1 << 12
+
+
+def are_own(ordered: OrderedEvents, batch: Batch, own: Own) -> bool:
+    """Whether a match may start at each of the batch's own events."""
+    return own == WHOLE or bool(_own_events(ordered, batch, own).all())
+
+
+def at_borders(ordered: OrderedEvents, batch: Batch, own: Own) -> list[Batch]:
+    """The batch, cut where matches may start at one event and not at the next if that leaves batches that are worth their while."""
+    if own == WHOLE:
+        return [batch]
+    inside = np.concatenate([[False], _own_events(ordered, batch, own), [False]])
+    borders = np.flatnonzero(inside[1:] != inside[:-1])
+    begins, ends = batch.low + borders[::2], batch.low + borders[1::2]
+    if int((ends - begins).sum()) < TOGETHER * len(begins):
+        return [batch]
+    # no window reaches into the next stream
+    stream_ends = ordered.offsets[np.searchsorted(ordered.offsets, ends - 1, side="right")]
+    highs = np.minimum(stream_ends, batch.high)
+    return [Batch(*border) for border in zip(begins.tolist(), ends.tolist(), highs.tolist(), strict=True)]
+
+
+def _own_events(ordered: OrderedEvents, batch: Batch, own: Own) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = own.holds(ordered.times[batch.low : batch.own], ordered.rows[batch.low : batch.own])
+    return found
 
 
 def events_to_keep(plan: Plan, table: pa.Table, own: TimeSlice) -> pa.Table:

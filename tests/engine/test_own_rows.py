@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from operator import itemgetter
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +16,8 @@ from hypothesis import strategies as st
 
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.api import make_plan
+from gpu_cep.engine import run, slices
+from gpu_cep.engine.batches import cut_batches
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.intervals import execute_intervals
 from gpu_cep.engine.keys import encode_keys
@@ -41,8 +45,8 @@ def sliced(plan: Plan, table: pa.Table, length: int) -> tuple[pa.Table, np.ndarr
     return table.take(pa.array(rows)).append_column("slice", pa.array(numbers)), rows, own
 
 
-@given(st.one_of(whole_language(max_size=14, after_match=("all", "skip_to_next")), trend_cases()), st.integers(0, 9))
-def test_slices_in_one_table_have_the_matches_of_the_whole(case, longer):
+@given(st.one_of(whole_language(max_size=14, after_match=("all", "skip_to_next")), trend_cases()), st.integers(0, 9), st.data())
+def test_slices_in_one_table_have_the_matches_of_the_whole(case, longer, data):
     expected(case)  # not too many
     given = case.options.get
     options = make_options("ts", given("partition_by"), given("order_by"), "type", given("strategy"), given("ties"), given("time_unit"))
@@ -59,13 +63,20 @@ def test_slices_in_one_table_have_the_matches_of_the_whole(case, longer):
     keys = (*plan.query.partition_by, number)
     plan = replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=(*keys, *plan.derived))
     wanted = sorted(map(repr, matches_of(execute(whole, case.events))))
-    found = [
-        {name: tuple(int(rows[row]) for row in bound) for name, bound in match.items()}
-        for match in matches_of(execute(plan, table, own=OwnRows(own)))
-    ]
-    assert sorted(map(repr, found)) == wanted
-    counted = execute(replace(plan, settings=replace(plan.settings, output="count")), table, own=OwnRows(own))
-    assert sum(counted["count"].to_pylist()) == len(wanted)
+    together, size = data.draw(st.sampled_from([(0, 3), (0, 1 << 17), (1 << 12, 5)]))
+    with patch.object(slices, "TOGETHER", together), patch.object(run, "cut_batches", partial(cut_batches, size=size)):
+        assert_same(plan, table, rows, OwnRows(own), wanted)
+
+
+def assert_same(plan, table, rows, own, wanted):
+    """The plan finds the matches that are wanted, and counts as many, by every algorithm that it may take."""
+    for algorithm in plan.contenders:
+        by_one = replace(plan, contenders=(algorithm,))
+        found = matches_of(execute(by_one, table, own=own))
+        placed = [{name: tuple(int(rows[row]) for row in bound) for name, bound in match.items()} for match in found]
+        assert sorted(map(repr, placed)) == wanted
+        counted = execute(replace(by_one, settings=replace(plan.settings, output="count")), table, own=own)
+        assert sum(counted["count"].to_pylist()) == len(wanted)
 
 
 @pytest.mark.parametrize("algorithm", ["ses_automaton", "nfab", "lazy_chain", "join_tree"])
