@@ -11,6 +11,7 @@ from gpu_cep.engine.intervals import execute_intervals
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.results import result_schema
 from gpu_cep.engine.run import execute
+from gpu_cep.engine.slices import WHOLE, Own
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.plan import Plan
 
@@ -21,6 +22,7 @@ def answer(
     plan: AnyPlan,
     table: pa.Table | ResidentTable,
     *,
+    own: Own = WHOLE,
     threads: int | None = None,
     profile: Profile | None = None,
     concurrent: int = 1,
@@ -28,8 +30,8 @@ def answer(
 ) -> pa.Table:
     """Run a plan over the events of `table`; the keywords, and what is raised, are those of :func:`gpu_cep.engine.run.execute`."""
     if isinstance(plan, IntervalPlan):
-        return execute_intervals(plan, table, threads=threads, profile=profile, concurrent=concurrent, spent=spent)
-    return execute(plan, table, threads=threads, profile=profile, concurrent=concurrent, spent=spent)
+        return execute_intervals(plan, table, own=own, threads=threads, profile=profile, concurrent=concurrent, spent=spent)
+    return execute(plan, table, own=own, threads=threads, profile=profile, concurrent=concurrent, spent=spent)
 
 
 def plan_of_events(plan: AnyPlan) -> Plan:

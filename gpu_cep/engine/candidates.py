@@ -12,7 +12,7 @@ from gpu_cep.engine.jumps import JumpIndexes
 from gpu_cep.engine.labels import Words, by_word
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.slices import WHOLE, TimeSlice
+from gpu_cep.engine.slices import WHOLE, Own
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import slices
@@ -98,13 +98,14 @@ def match_windows(plan: Plan, ordered: OrderedEvents, batch: Batch, profile: Pro
 
 
 def branch_windows(
-    windows: Windows, ordered: OrderedEvents, batch: Batch, tables: MatcherTables, own: TimeSlice, profile: Profile
+    windows: Windows, ordered: OrderedEvents, batch: Batch, tables: MatcherTables, own: Own, profile: Profile
 ) -> Windows:
     """The windows of a batch as a branch sees them, and the starts in `own` that can begin a match of it at all (Condition 5.2)."""
     with profile.stage("starts"):
         starts = _starts(ordered, batch, windows.labels[:, : batch.own - batch.low], tables)
         if own != WHOLE:
-            starts = starts[own.holds(ordered.times[batch.low + starts])]
+            events = batch.low + starts
+            starts = starts[own.holds(ordered.times[events], ordered.rows[events])]
     if not windows.judged:
         profile.add("windows", len(starts))
     occurrence = _rows(windows.occurrence, tables.branch.positives)

@@ -49,13 +49,15 @@ from gpu_cep.plan.costs import (
 class Contender:
     """An algorithm: `least` is what it costs at least, by counts alone, in nanoseconds; `estimate` tries parts of the work.
 
-    If it `divides`, threads share the work on a batch of many events.
+    If it `divides`, threads share the work on a batch of many events; if it goes
+    `by_starts`, it can leave out those of matches that are not asked for.
     """
 
     least: Callable[[Survey], float]
     estimate: Callable[[Survey], Estimate]
     matcher: Callable[[Search, BatchEvents], Matcher]
     divides: bool = True
+    by_starts: bool = True
 
     def least_time(self, survey: Survey) -> float:
         """How long it takes at least, in nanoseconds."""
@@ -161,7 +163,12 @@ CONTENDERS: dict[str, Contender] = {
     "ses_automaton": Contender(_least_of_walks, _walked, windowed(TwoPhase)),
     "backtracking": Contender(_least_of_walks, _walked, windowed(TwoPhase)),
     "nfab": Contender(_least_of_passes, _passed, windowed(Nfab), divides=False),
-    "lazy_chain": Contender(_least_of_chains, _chained, LazyChain),
-    "lazy_tree": Contender(_least_of_trees, _ordered_anew, LazyTree),
-    "join_tree": Contender(_least_of_joins, _joined, JoinTree, divides=False),
+    "lazy_chain": Contender(_least_of_chains, _chained, LazyChain, by_starts=False),
+    "lazy_tree": Contender(_least_of_trees, _ordered_anew, LazyTree, by_starts=False),
+    "join_tree": Contender(_least_of_joins, _joined, JoinTree, divides=False, by_starts=False),
 }
+
+
+def going_by_starts(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of some algorithms that can leave out starts, or the one that answers any query."""
+    return tuple(name for name in names if CONTENDERS[name].by_starts) or ("ses_automaton",)

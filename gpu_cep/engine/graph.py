@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gpu_cep.engine.batches import window_clock
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.patterns import offsets
-from gpu_cep.engine.slices import TimeSlice
+from gpu_cep.engine.slices import Own
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.plan.plan import Plan, PlannedBranch
 from gpu_cep.plan.states import StateSpace, Transition, branch_states, unites_disjointly
@@ -53,7 +53,7 @@ class Graph:
     earliest: Indices
 
 
-def label_graph(plan: Plan, ordered: OrderedEvents, own: TimeSlice) -> Graph | None:
+def label_graph(plan: Plan, ordered: OrderedEvents, own: Own) -> Graph | None:
     """The graph of all matches that start in `own`; None if labels do not decide them, or if branches may find one twice."""
     # what refuses most queries costs least
     if not unites_disjointly(plan) or any(branch_states(plan, branch, tied=False) is None for branch in plan.branches):
@@ -73,7 +73,7 @@ class GraphWindows:
     starting: Flags
 
 
-def graph_windows(plan: Plan, ordered: OrderedEvents, own: TimeSlice) -> GraphWindows:
+def graph_windows(plan: Plan, ordered: OrderedEvents, own: Own) -> GraphWindows:
     size = len(ordered.times)
     events = np.arange(size)
     stream_end, after, ends = np.empty(size, np.int32), np.empty(size + 1, np.int32), np.empty(size, np.int32)
@@ -82,7 +82,7 @@ def graph_windows(plan: Plan, ordered: OrderedEvents, own: TimeSlice) -> GraphWi
     window_ends(0, size, events, events, clock, stream_end, length, ends)
     untied = plan.query.ties == "position" or ties == 0
     earliest = np.searchsorted(ends, events, side="right").astype(np.int64)
-    return GraphWindows(after[:0] if untied else after, earliest, own.holds(ordered.times))
+    return GraphWindows(after[:0] if untied else after, earliest, own.holds(ordered.times, ordered.rows))
 
 
 def _branch_graph(ordered: OrderedEvents, windows: GraphWindows, branch: PlannedBranch, space: StateSpace) -> Graph:

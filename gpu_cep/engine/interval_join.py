@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -18,6 +18,7 @@ from gpu_cep.engine.interval_parts import Part, parts_of
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.situations import Derived, Runs
+from gpu_cep.engine.slices import WHOLE, Own
 from gpu_cep.lang.ast import RELATIONS
 from gpu_cep.plan.interval_algorithms import interval_algorithm
 from gpu_cep.plan.interval_order import OrderChoice
@@ -138,6 +139,17 @@ class Chunk:
         row = min(int(np.searchsorted(np.cumsum(self.number), match, side="right")), len(self.number) - 1)
         return int(runs.first[self.rows.members[0, self.begin + row]])
 
+    def starting(self, derived: Derived, own: Own) -> Chunk:
+        """The same of the rows that it gives whose first event is `own`."""
+        runs, ends = derived.runs, np.cumsum(self.number)
+        row = np.repeat(np.arange(len(self.number)), self.number)
+        kept = self.kept[np.arange(len(row)) + (self.place - ends + self.number)[row]]
+        bound = runs.first[self.rows.members[:, self.begin + row]]
+        first = np.minimum(bound.min(axis=0), runs.first[kept])
+        held = np.flatnonzero(own.holds(derived.events.times[first], derived.events.input_rows(first)))
+        number = np.bincount(row[held], minlength=len(self.number)).astype(np.int64)
+        return replace(self, place=np.cumsum(number) - number, kept=kept[held], number=number)
+
     def joined(self, situations: Situations) -> Configurations:
         """The rows with one situation more."""
         size, places = len(self), len(self.rows.members)
@@ -178,13 +190,17 @@ class _Task:
 
 @dataclass(frozen=True, slots=True)
 class SituationJoin:
-    """The join of all situations, part by part, in an order that measurements may change in between."""
+    """The join of all situations, part by part, in an order that measurements may change in between.
+
+    Only matches whose first event is `own` are found.
+    """
 
     plan: IntervalPlan
     derived: Derived
     choice: OrderChoice
     account: Account
     profile: Profile
+    own: Own = WHOLE
 
     def configurations(self, threads: int) -> tuple[Array, Array]:
         """All matches: the situation of each name, [name, match], and the endpoint at which each is decided."""
@@ -233,7 +249,8 @@ class SituationJoin:
         steps = levels(order, query.constraints, self.plan.algorithm, windowed=query.window is not None)
         leaf = leaf_rows(self.derived, task.leaf(order[0]), part.stream)
         rows = [len(leaf.stream), *(0 for _ in steps)]
-        for chunk in self._joined(leaf, steps, rows, task):
+        for found in self._joined(leaf, steps, rows, task):
+            chunk = found if self.own == WHOLE else found.starting(self.derived, self.own)
             if len(chunk):
                 self.account.spend(len(chunk), 0, 0, partial(chunk.start_of, self.derived.runs))
                 yield order, chunk

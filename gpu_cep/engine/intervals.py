@@ -24,6 +24,7 @@ from gpu_cep.engine.order import key_ranks
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.results import count_table
 from gpu_cep.engine.situations import Derived, EventSequence, derive
+from gpu_cep.engine.slices import WHOLE, Own
 from gpu_cep.engine.tables import on_host
 from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.plan.interval_order import OrderChoice
@@ -35,6 +36,7 @@ def execute_intervals(
     plan: IntervalPlan,
     table: pa.Table | ResidentTable,
     *,
+    own: Own = WHOLE,
     threads: int | None = None,
     profile: Profile | None = None,
     concurrent: int = 1,
@@ -61,7 +63,7 @@ def execute_intervals(
     budget = spent.budget(settings, result_footprint(plan.events, columns), memory_for_results(concurrent))
     try:
         derived = derive(plan, columns, budget, threads, profile)
-        join = SituationJoin(plan, derived, choose(plan, derived), budget, profile)
+        join = SituationJoin(plan, derived, choose(plan, derived), budget, profile, own)
         return _joined(join, columns, budget, threads)
     except MemoryError:
         raise MatchLimitExceeded("out of memory while matching; use output='count' or a narrower pattern") from None

@@ -11,7 +11,7 @@ from gpu_cep.engine.labels import label_events
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.slices import TimeSlice
+from gpu_cep.engine.slices import Own
 from gpu_cep.engine.streams import OrderedEvents, load_times, order_events
 from gpu_cep.plan.plan import Plan
 
@@ -23,7 +23,7 @@ class Run:
     plan: Plan
     columns: EventColumns
     tables: tuple[MatcherTables, ...]
-    own: TimeSlice
+    own: Own
     budget: Budget
     threads: int
     profile: Profile

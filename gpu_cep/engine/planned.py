@@ -12,10 +12,11 @@ import numpy as np
 from gpu_cep.engine.batch_events import BatchEvents
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.budget import Meter
-from gpu_cep.engine.contenders import CONTENDERS
+from gpu_cep.engine.contenders import CONTENDERS, going_by_starts
 from gpu_cep.engine.counting import sum_of
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.search import Matcher, Search
+from gpu_cep.engine.slices import are_own
 from gpu_cep.engine.survey import Survey
 from gpu_cep.plan.costs import MARGIN, TRIAL, Answer, Estimate
 
@@ -28,20 +29,21 @@ Choice = tuple[Estimate, tuple[Estimate, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A choice for a branch, and how many events, starts, and events of each variable the batch had that it was made for."""
+    """A choice among algorithms for a branch, and how many events, starts, and events of each variable its batch had."""
 
+    names: tuple[str, ...]
     branch: int
     sizes: Indices
     choice: Choice
 
-    def suits(self, branch: int, sizes: Indices) -> bool:
-        """Whether no number is twice as large as the other, or more."""
-        return self.branch == branch and bool((2 * sizes > self.sizes).all() and (sizes < 2 * self.sizes).all())
+    def suits(self, names: tuple[str, ...], branch: int, sizes: Indices) -> bool:
+        """Whether the choice is the same, and no number twice as large as the other, or more."""
+        return (self.names, self.branch) == (names, branch) and bool((2 * sizes > self.sizes).all() and (sizes < 2 * self.sizes).all())
 
 
 @dataclass
 class Choices:
-    """Chooses among algorithms, for each batch and branch.
+    """Chooses among algorithms, for each batch and branch; where not all events may start a match among those that go from start to start.
 
     Batches whose numbers of events and starts are alike share a choice, until
     one of them shows that it was made for other events.
@@ -55,20 +57,21 @@ class Choices:
         """The matchers of all branches for a batch."""
         first = searches[0]
         events = BatchEvents(first.plan, first.ordered, batch, first.profile)
-        return [self._matcher(number, search, events) for number, search in enumerate(searches)]
+        names = self.names if are_own(first.ordered, batch, first.own) else going_by_starts(self.names)
+        return [self._matcher(names, number, search, events) for number, search in enumerate(searches)]
 
-    def _matcher(self, branch: int, search: Search, events: BatchEvents) -> Matcher:
-        if len(self.names) == 1:
-            choice: Choice = Estimate(self.names[0], 0.0, exact=False), ()
+    def _matcher(self, names: tuple[str, ...], branch: int, search: Search, events: BatchEvents) -> Matcher:
+        if len(names) == 1:
+            choice: Choice = Estimate(names[0], 0.0, exact=False), ()
             return _recorded(choice, branch, search, events, _ignore)
         survey = Survey(search, events)
         if survey.decided_by_labels:
             # nothing is weighed, so nothing is counted
             return _recorded((Estimate("ses_automaton", 0.0, exact=False), ()), branch, search, events, _ignore)
         sizes = np.array([survey.events, survey.starts, *survey.counts])
-        known = next((made for made in list(self._made) if made.suits(branch, sizes)), None)
+        known = next((made for made in list(self._made) if made.suits(names, branch, sizes)), None)
         if known is None:
-            known = _Made(branch, sizes, cheapest(survey, self.names))
+            known = _Made(names, branch, sizes, cheapest(survey, names))
             with self._lock:
                 self._made.append(known)
         choice = _scaled(known.choice, survey.events / float(known.sizes[0]))

@@ -44,7 +44,8 @@ def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
-    return checked_schema(plan, schema, _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema)))
+    fields = _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema))
+    return checked_schema(plan, schema, fields + _end_fields(plan, schema))
 
 
 def checked_schema(plan: Plan, schema: pa.Schema, fields: list[pa.Field]) -> pa.Schema:
@@ -124,6 +125,11 @@ def _key_fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
     return [schema.field(column) for column in plan.query.partition_by]
 
 
+def _end_fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
+    """The values of the plan's `ends` at the first event of a match, and at the last."""
+    return [schema.field(column).with_name(f"{schema.names[column]}_{end}") for end in ("first", "last") for column in plan.ends]
+
+
 _SCHEMAS: dict[str, Callable[[Plan, pa.Schema, tuple[str, ...]], list[pa.Field]]] = {
     "matches": match_fields,
     "events": event_fields,
@@ -147,8 +153,19 @@ def match_table(
     schema = result_schema(plan, columns.table.schema)
     events = MatchedEvents(columns, rows, matches)
     carried = carried_columns(plan, columns.table.schema)
-    arrays = spread(lambda column: column(), _TABLES[plan.settings.output](plan, events, streams, carried), threads)
+    made = _TABLES[plan.settings.output](plan, events, streams, carried) + _end_columns(plan, events)
+    arrays = spread(lambda column: column(), made, threads)
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _end_columns(plan: Plan, events: MatchedEvents) -> list[ColumnOf]:
+    if not plan.ends:
+        return []
+    matches = events.matches
+    # a row for each match, or for each event of one
+    repeats = matches.counts.sum(axis=1) if plan.settings.output == "events" else 1
+    ends = [np.repeat(events.rows[bound], repeats) for bound in (matches.first, matches.last)]
+    return [partial(events.take, column, rows) for rows in ends for column in plan.ends]
 
 
 def _match_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:

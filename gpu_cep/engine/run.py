@@ -29,7 +29,7 @@ from gpu_cep.engine.programs import failure
 from gpu_cep.engine.results import carried_columns, count_table, match_table
 from gpu_cep.engine.search import ConditionOverflow, Matcher, searches
 from gpu_cep.engine.selection import selected
-from gpu_cep.engine.slices import WHOLE, TimeSlice, refuse_slices
+from gpu_cep.engine.slices import WHOLE, Own, at_borders, refuse_slices
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.engine.union import Union
 from gpu_cep.errors import EventError, MatchLimitExceeded
@@ -48,7 +48,7 @@ def execute(
     plan: Plan,
     table: pa.Table,
     *,
-    own: TimeSlice = WHOLE,
+    own: Own = WHOLE,
     threads: int | None = None,
     profile: Profile | None = None,
     concurrent: int = 1,
@@ -59,8 +59,9 @@ def execute(
     Parameters
     ----------
     own
-        Report only the matches that start in this slice of time; what its
-        successor needs, :func:`gpu_cep.engine.slices.events_to_keep` tells.
+        Report only the matches that start in this slice of time, or at these
+        rows; what a slice's successor needs,
+        :func:`gpu_cep.engine.slices.events_to_keep` tells.
     threads
         Threads to use; None: all cores that the process may use.
     profile
@@ -137,7 +138,8 @@ def _counts(run: Run, first: PhaseOne) -> list[tuple[Indices, Indices]]:
 def _each_batch(run: Run, ordered: OrderedEvents, found_in: Callable[[Batch], Result]) -> list[Result]:
     plan, columns, before = run.plan, run.columns, run.budget.steps
     try:
-        parts = spread(found_in, cut_batches(plan, ordered), run.threads)
+        batches = [part for batch in cut_batches(plan, ordered) for part in at_borders(ordered, batch, run.own)]
+        parts = spread(found_in, batches, run.threads)
     except BudgetExceeded as exceeded:
         window = window_name(plan, columns, int(ordered.rows[exceeded.start]))
         raise MatchLimitExceeded(f"{exceeded.reason}, in {window}") from None
@@ -151,9 +153,7 @@ def _each_batch(run: Run, ordered: OrderedEvents, found_in: Callable[[Batch], Re
 
 
 def _matcher(run: Run, ordered: OrderedEvents) -> Matcher:
-    """The plan's algorithms; for a slice of time the automaton, which goes from start to start."""
-    choices = Choices(run.plan.contenders if run.own == WHOLE else ("ses_automaton",))
-    return Union(searches(run, ordered), choices.matchers)
+    return Union(searches(run, ordered), Choices(run.plan.contenders).matchers)
 
 
 def _result(run: Run, ordered: OrderedEvents, found: Matches) -> pa.Table:

@@ -15,7 +15,7 @@ from gpu_cep.engine.partitions import partition_columns, successors
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.engine.phase_one import Run
 from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.slices import WHOLE, TimeSlice
+from gpu_cep.engine.slices import WHOLE, Own
 from gpu_cep.engine.streams import OrderedEvents
 from gpu_cep.plan.plan import Plan, PlannedCondition
 from gpu_cep_kernels.dead_ends import StateTable
@@ -52,7 +52,7 @@ class Search:
     states: StateTable | None
     budget: Account
     profile: Profile
-    own: TimeSlice = WHOLE
+    own: Own = WHOLE
     threads: int = 1
 
     @property

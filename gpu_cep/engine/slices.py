@@ -1,4 +1,8 @@
-"""The engine's seam: a run that reports the matches which start in a slice of time, and the events that the next slice needs."""
+"""The engine's seam: a run that reports the matches which start in its own events, and the events that the next slice of time needs.
+
+Own events are those of one slice of time, or, where each stream is such a
+slice and holds copies of its neighbours' events, marked rows.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.analysis.bound import TimeWindow
+from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.streams import load_times
+from gpu_cep.engine.streams import OrderedEvents, load_times
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.plan import Plan
+from gpu_cep_kernels.device import Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +36,12 @@ class TimeSlice:
     begin: int | float | None = None
     end: int | float | None = None
 
-    def holds(self, times: Any) -> Any:
-        """Which of `times` (float64, or int64 seen as uint64; an array of any array module) are in the slice."""
+    def on(self, device: Device) -> TimeSlice:
+        """The slice as it is asked for on a device."""
+        return self
+
+    def holds(self, times: Any, rows: Any = None) -> Any:
+        """Which events of these `times` (float64, or int64 seen as uint64; an array of any array module) are in the slice."""
         ticks = times.view(np.int64) if times.dtype.kind == "u" else times
         inside = ticks == ticks
         if self.begin is not None:
@@ -41,6 +52,53 @@ class TimeSlice:
 
 
 WHOLE = TimeSlice()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnRows:
+    """The input rows that ``marks[row]`` says streams hold as their own; the others are copies from the slices beside them."""
+
+    marks: Any
+
+    def on(self, device: Device) -> OwnRows:
+        """The marks on a device."""
+        return OwnRows(device.upload(self.marks))
+
+    def holds(self, times: Any, rows: Any) -> Any:
+        """Which events of these `rows` are own (arrays of the marks' array module)."""
+        return self.marks[rows]
+
+
+# The events at which a match that is reported may start.
+Own = TimeSlice | OwnRows
+
+# Own events that lie together are a batch of their own where there are so many in each such place on average.
+TOGETHER = 1 << 12
+
+
+def are_own(ordered: OrderedEvents, batch: Batch, own: Own) -> bool:
+    """Whether a match may start at each of the batch's own events."""
+    return own == WHOLE or bool(_own_events(ordered, batch, own).all())
+
+
+def at_borders(ordered: OrderedEvents, batch: Batch, own: Own) -> list[Batch]:
+    """The batch, cut where matches may start at one event and not at the next if that leaves batches that are worth their while."""
+    if own == WHOLE:
+        return [batch]
+    inside = np.concatenate([[False], _own_events(ordered, batch, own), [False]])
+    borders = np.flatnonzero(inside[1:] != inside[:-1])
+    begins, ends = batch.low + borders[::2], batch.low + borders[1::2]
+    if int((ends - begins).sum()) < TOGETHER * len(begins):
+        return [batch]
+    # no window reaches into the next stream
+    stream_ends = ordered.offsets[np.searchsorted(ordered.offsets, ends - 1, side="right")]
+    highs = np.minimum(stream_ends, batch.high)
+    return [Batch(*border) for border in zip(begins.tolist(), ends.tolist(), highs.tolist(), strict=True)]
+
+
+def _own_events(ordered: OrderedEvents, batch: Batch, own: Own) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = own.holds(ordered.times[batch.low : batch.own], ordered.rows[batch.low : batch.own])
+    return found
 
 
 def events_to_keep(plan: Plan, table: pa.Table, own: TimeSlice) -> pa.Table:

@@ -12,7 +12,7 @@ from gpu_cep.analysis.bound import Bound, BoundQuery
 from gpu_cep.plan.programs import Leaf, Program
 from gpu_cep.plan.settings import Settings
 
-PLAN_VERSION = 3
+PLAN_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,8 @@ class Plan:
     labels, `branches` relate bindings, `layout` is the bank that their
     conditions read, `dictionaries` are groups of text columns that need one
     ordered dictionary. `steps` are the pruning steps that will run, `returns` the
-    programs of RETURN's items (None: nothing to compute).
+    programs of RETURN's items (None: nothing to compute). `ends` are columns
+    whose values at a match's first and last event end each row of its result.
     """
 
     query: BoundQuery
@@ -193,6 +194,7 @@ class Plan:
     derived: tuple[int, ...]
     steps: tuple[str, ...]
     returns: tuple[ReturnProgram | None, ...]
+    ends: tuple[int, ...] = ()
     version: int = PLAN_VERSION
 
     @property

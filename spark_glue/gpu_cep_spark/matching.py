@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
@@ -11,21 +11,21 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from gpu_cep.analysis.options import Options
-from gpu_cep.api import as_query, make_plan
+from gpu_cep.api import as_query
 from gpu_cep.engine.answers import AnyPlan, answer_schema, plan_of_events
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.keywords import Functions, Names, make_options, make_settings
 from gpu_cep.lang.format import format_query
-from gpu_cep.plan.columns_read import columns_read, narrowed
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
+from gpu_cep_spark.assembly import assembled, total_counts
 from gpu_cep_spark.codes import Codes, code, coded_columns
 from gpu_cep_spark.handshake import shipped
+from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.pushdown import column, event_filter
 from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
-from gpu_cep_spark.ties import tie_breakers
+from gpu_cep_spark.slices import AUTO, Slicing, in_slices, slicing_of
 from gpu_cep_spark.worker import Work, without_rows
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 # Characters of a query that errors show.
 LONGEST_TEXT = 500
-OVERFLOW = "a stream has more than 2**63 - 1 matches"
 
 
 def gpu_match(
@@ -61,14 +60,17 @@ def gpu_match(
     prune: bool | Iterable[str] = True,
     functions: Functions = None,
     worker_memory: int | str | None = None,
+    slices: float | str | None = AUTO,
 ) -> DataFrame:
     """The matches of `pattern` among the events of a Spark DataFrame.
 
     Nothing runs until the result is asked for; faults of the query are raised
     at once. The events are filtered by the pattern's properties, shuffled by
     the keys of their streams and matched by the engine of
-    :func:`gpu_cep.match`, once per Spark partition. Without any key all
-    events meet in one partition.
+    :func:`gpu_cep.match`, once per Spark partition. Streams whose matches
+    last no longer than a window of time are cut into slices of time, which
+    are shuffled apart; other streams are whole in one partition, all events
+    if there is no key.
 
     Parameters
     ----------
@@ -98,6 +100,10 @@ def gpu_match(
         wait on the executor's local disk. Left out, it is what
         ``spark.executor.pyspark.memory`` gives to a worker, or a share of the
         memory that is free. A stream by itself may take more.
+    slices
+        How long slices of time are: a number of ticks of the timestamp, or
+        text such as ``30 minutes``, at least the window; ``auto`` chooses, and
+        leaves streams whole that cannot be cut; None leaves all streams whole.
 
     Returns
     -------
@@ -117,17 +123,10 @@ def gpu_match(
     check_settings(settings)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
-    planned, events = planned_narrowly(pattern, arrow_schema(df.schema, zone), options, settings)
-    result = answer_schema(planned, events)
-    returned = spark_schema(without_rows(result) if output == "compressed" else result)
-    sent = plan_of_events(planned)
-    codes = coded_columns(sent, df.schema)
-    frame = _narrowed(df, sent, events, codes)
-    warn_of_types(frame, events.names, returned)
-    memory = memory_bytes(worker_memory, "worker_memory")
-    work = Work(planned, pattern_text(pattern), events, codes, _kept_together(sent), batch_schema(returned, zone), memory)
-    found = _shuffled(frame, work.keys).mapInArrow(shipped(work), returned)
-    return total_counts(found, sent) if output == "count" else found
+    query = NarrowQuery.of(pattern, arrow_schema(df.schema, zone), options, settings)
+    road = _Road(df, query, zone, memory_bytes(worker_memory, "worker_memory"))
+    slicing = slicing_of(query.plan, slices, time_unit)
+    return _in_whole_streams(road) if slicing is None else _in_slices(road, slicing)
 
 
 def _refuse_streaming(df: DataFrame) -> None:
@@ -154,13 +153,46 @@ def check_settings(settings: Settings) -> None:
         raise UnsupportedError([Diagnostic(fault) for fault in faults])
 
 
-def planned_narrowly(pattern: Pattern, events: pa.Schema, options: Options, settings: Settings) -> tuple[AnyPlan, pa.Schema]:
-    """The plan over the columns that the query reads, and these."""
-    query = plan_of_events(make_plan(pattern, events, options, settings)).query
-    read = columns_read(query, settings)
-    order = tuple(events.names[number] for number in tie_breakers(query, read))
-    narrow = pa.schema([events.field(number) for number in read])
-    return make_plan(pattern, narrow, replace(options, order_by=order), narrowed(settings, narrow.names)), narrow
+@dataclass(frozen=True, slots=True)
+class _Road:
+    """The events that are asked, the session's time zone, and what a worker may take."""
+
+    df: DataFrame
+    query: NarrowQuery
+    zone: str
+    memory: int | None
+
+    def matched(self, sent: DataFrame, planned: AnyPlan, events: pa.Schema, codes: Codes, result: pa.Schema, *, sliced: bool) -> DataFrame:
+        """What workers find among the rows that are `sent` to them, as `result` says."""
+        returned = spark_schema(result)
+        warn_of_types(sent, events.names, returned)
+        keys, text = _kept_together(plan_of_events(planned)), pattern_text(self.query.pattern)
+        work = Work(planned, text, events, codes, keys, batch_schema(returned, self.zone), self.memory, sliced)
+        return _shuffled(sent, keys).mapInArrow(shipped(work), returned)
+
+
+def _in_whole_streams(road: _Road) -> DataFrame:
+    """The matches of streams that are whole in one partition."""
+    df, query = road.df, road.query
+    planned, events, output = plan_of_events(query.plan), query.events, query.settings.output
+    result = answer_schema(query.plan, events)
+    codes = coded_columns(planned, df.schema)
+    sent = _narrowed(df, planned, events, codes)
+    found = road.matched(sent, query.plan, events, codes, without_rows(result) if output == "compressed" else result, sliced=False)
+    in_parts = output == "count" and (planned.derived or not planned.query.partition_by)
+    return total_counts(found, found.columns[:-1]) if in_parts else found
+
+
+def _in_slices(road: _Road, slicing: Slicing) -> DataFrame:
+    """The matches of streams that are cut into slices, brought together again."""
+    df, query = road.df, road.query
+    sliced, whole = SlicedQuery.of(query), plan_of_events(query.plan)
+    planned = plan_of_events(sliced.plan)
+    codes = coded_columns(planned, df.schema)
+    keys, time = [f"c{key}" for key in whole.query.partition_by], F.col(f"c{whole.query.timestamp}")
+    cut = in_slices(_narrowed(df, whole, query.events, codes), keys, time, time_kind(whole), slicing)
+    found = road.matched(cut, sliced.plan, sliced.sent, codes, answer_schema(sliced.plan, sliced.schema), sliced=True)
+    return assembled(found, planned, query.settings.output, answer_schema(query.plan, query.events).names)
 
 
 def _narrowed(df: DataFrame, planned: Plan, events: pa.Schema, codes: Codes) -> DataFrame:
@@ -179,7 +211,7 @@ def _kept_together(planned: Plan) -> tuple[int, ...]:
     """The columns whose values keep a stream together."""
     # match_id counts the matches of a partition_by stream, and skip_past_last compares them, wherever derived keys would send them
     settings = planned.settings
-    together = settings.output == "events" or settings.after_match == "skip_past_last"
+    together = settings.output == "events" or settings.after_match == "skip_past_last" or planned.ends
     return planned.query.partition_by if together else planned.stream_keys
 
 
@@ -193,12 +225,3 @@ def pattern_text(pattern: Pattern) -> str:
     text = pattern if isinstance(pattern, str) else format_query(as_query(pattern))
     return shorten(text, LONGEST_TEXT)
 
-
-def total_counts(counts: DataFrame, planned: Plan) -> DataFrame:
-    """One count per `partition_by` stream: derived keys may have spread its parts over several partitions."""
-    if planned.query.partition_by and not planned.derived:
-        return counts
-    *keys, name = counts.columns
-    parts = column(name)
-    total = F.when(F.count(parts) == 0, F.lit(0)).otherwise(F.coalesce(F.try_sum(parts), F.raise_error(F.lit(OVERFLOW))))
-    return counts.groupBy(*map(column, keys)).agg(total.cast("long").alias(name))

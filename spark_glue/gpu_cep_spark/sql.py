@@ -20,7 +20,8 @@ from gpu_cep.errors import CepError, Diagnostic, PatternError, UnsupportedError,
 from gpu_cep.keywords import Functions, make_options, make_settings
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import Settings
-from gpu_cep_spark.matching import check_settings, gpu_match, pattern_text, planned_narrowly
+from gpu_cep_spark.matching import check_settings, gpu_match, pattern_text
+from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.worker import Work, match_partition
 
@@ -139,7 +140,8 @@ def _call(registration: Registration, rows: Any, text: str, options: Options, se
     check_settings(settings)
     if settings.output == "compressed":
         raise UnsupportedError("output='compressed' is not supported in SQL; supported: matches, events, count")
-    planned, events = planned_narrowly(text, arrow_schema(rows, registration.zone), options, settings)
+    query = NarrowQuery.of(text, arrow_schema(rows, registration.zone), options, settings)
+    planned, events = query.plan, query.events
     numbers = _kept_together(plan_of_events(planned))
     keys = [_quoted(events.names[number]) for number in numbers]
     schema = spark_schema(answer_schema(planned, events))

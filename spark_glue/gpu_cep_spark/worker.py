@@ -13,9 +13,11 @@ from pyspark import TaskContext
 from gpu_cep.engine.answers import AnyPlan, answer, plan_of_events
 from gpu_cep.engine.budget import Spent
 from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.slices import WHOLE, Own
 from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
 from gpu_cep_spark.codes import Codes, decoded
 from gpu_cep_spark.devices import use_device_of_task
+from gpu_cep_spark.own_rows import with_own_rows
 from gpu_cep_spark.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
 from gpu_cep_spark.worker_memory import bytes_of_events, tasks_at_once
 
@@ -27,7 +29,7 @@ MOST_BYTES = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is asked of each Spark partition, which holds whole streams.
+    """What is asked of each Spark partition, which holds whole streams, or whole slices of some.
 
     Parameters
     ----------
@@ -45,6 +47,8 @@ class Work:
         What Spark was told to expect.
     memory
         Bytes that a worker may take; None: a share of what there is.
+    sliced
+        Whether streams are slices; the last column then marks their own events.
     """
 
     plan: AnyPlan
@@ -54,6 +58,7 @@ class Work:
     keys: tuple[int, ...]
     result: pa.Schema
     memory: int | None = None
+    sliced: bool = False
 
 
 def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -89,12 +94,19 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[pa.Table])
     cores, concurrent, spent = 1 if context is None else context.cpus(), tasks_at_once(context), Spent()
     partition = 0 if context is None else context.partitionId()
     for number, part in enumerate(parts):
-        matches = answer(work.plan, _as_events(work, part), threads=cores, concurrent=concurrent, spent=spent)
-        del part
+        events, own = _own_events(work, part)
+        matches = answer(work.plan, events, own=own, threads=cores, concurrent=concurrent, spent=spent)
+        del part, events
         if work.plan.settings.output == "compressed":
             matches = _as_part(matches, partition + (number << 32))
         for rows in in_batches(matches):
             yield _as_promised(rows, work.result)
+
+
+def _own_events(work: Work, part: pa.Table) -> tuple[pa.Table, Own]:
+    """The events of a part, and among which of them matches may start."""
+    events = _as_events(work, part)
+    return with_own_rows(work.plan, events) if work.sliced else (events, WHOLE)
 
 
 def _as_events(work: Work, batches: pa.Table) -> pa.Table:

@@ -11,7 +11,7 @@ from gpu_cep.engine.batches import Batch, window_length
 from gpu_cep.engine.device.streams import streams_of_range
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.slices import WHOLE, TimeSlice
+from gpu_cep.engine.slices import Own
 from gpu_cep.engine.streams import Indices
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.device import Array, Device, to_device
@@ -28,16 +28,16 @@ class DevicePattern:
     plan: Plan
     tables: MatcherTables
     pattern: PatternTable
-    own: TimeSlice
+    own: Own
 
     @property
     def variables(self) -> int:
         return len(self.tables.pattern.order)
 
 
-def pattern_on_device(plan: Plan, tables: MatcherTables, own: TimeSlice, device: Device) -> DevicePattern:
+def pattern_on_device(plan: Plan, tables: MatcherTables, own: Own, device: Device) -> DevicePattern:
     """The pattern where kernels read it."""
-    return DevicePattern(plan, tables, to_device(device, tables.pattern), own)
+    return DevicePattern(plan, tables, to_device(device, tables.pattern), own.on(device))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ class DeviceCandidates:
 
 
 def windows_on_device(
-    query: DevicePattern, batch: Batch, times: Array, labels: Array, offsets: Indices, device: Device, profile: Profile
+    query: DevicePattern, batch: Batch, times: Array, labels: Array, rows: Array | None, offsets: Indices, device: Device, profile: Profile
 ) -> DeviceWindows:
     """The windows of a batch (thesis Def. 4.3) and the starts that can begin a match at all (Condition 5.2).
 
-    `times` and `labels` are those of the batch's events, `offsets` of all streams.
+    `times`, `labels` and `rows` (None: all events are own) are those of the batch's events, `offsets` of all streams.
     """
     xp, plan = device.xp, query.plan
     size, owned = batch.high - batch.low, batch.own - batch.low
@@ -87,8 +87,8 @@ def windows_on_device(
         occurrence = next_occurrences(xp, labels, query.variables)
     with profile.stage("starts"):
         starts = xp.flatnonzero(marked_events(labels[:, :owned], query.tables.minimal))
-        if query.own != WHOLE:
-            starts = starts[query.own.holds(times[starts])]
+        if rows is not None:
+            starts = starts[query.own.holds(times[starts], rows[starts])]
     profile.add("windows", int(starts.size))
     return DeviceWindows(device, labels, clock, window_length(plan, times.dtype), stream_end, after, occurrence, starts)
 

@@ -35,6 +35,9 @@ class EventSource(Protocol):
     def part(self, low: int, high: int) -> tuple[Array, Array]:
         """Times and labels of the events [low, high), on the device."""
 
+    def rows(self, low: int, high: int) -> Array:
+        """The input rows of these events, on the device."""
+
     def reach(self, last: int, stream_end: int) -> int:
         """Where the window of event `last` ends, or an event behind that."""
 
@@ -70,6 +73,10 @@ class ResidentEvents:
     def part(self, low: int, high: int) -> tuple[Array, Array]:
         """Views."""
         return self.events.times[low:high], self.events.labels[:, low:high]
+
+    def rows(self, low: int, high: int) -> Array:
+        """A view."""
+        return self.events.rows[low:high]
 
     def reach(self, last: int, stream_end: int) -> int:
         """Found by the kernel, for one window."""
@@ -124,6 +131,10 @@ class SpilledEvents:
         """Copies."""
         times, *words = self.device.upload_slices([self.events.times, *self.events.labels], low, high)
         return times, self.device.xp.stack(words)
+
+    def rows(self, low: int, high: int) -> Array:
+        """A copy."""
+        return self.device.upload_slices([self.events.rows], low, high)[0]
 
     def reach(self, last: int, stream_end: int) -> int:
         """Found on the host."""

@@ -38,6 +38,7 @@ from gpu_cep.engine.matches import Matches, concatenated
 from gpu_cep.engine.naming import window_name
 from gpu_cep.engine.phase_one import PhaseOne, Run
 from gpu_cep.engine.profile import Profile
+from gpu_cep.engine.slices import WHOLE
 from gpu_cep.engine.streams import Indices, OrderedEvents, load_times, order_events, refuse_missing
 from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.plan.plan import Plan
@@ -192,7 +193,8 @@ def _is_direct(run: DeviceRun, source: EventSource) -> bool:
 
 def _windows(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> DeviceWindows:
     times, labels = source.part(batch.low, batch.high)
-    return windows_on_device(query, batch, times, labels, source.offsets, run.device, run.profile)
+    rows = None if run.own == WHOLE else source.rows(batch.low, batch.high)
+    return windows_on_device(query, batch, times, labels, rows, source.offsets, run.device, run.profile)
 
 
 # Each of the following works off a batch in a function of its own: what it holds on the device is let go before the next.

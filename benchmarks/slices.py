@@ -1,0 +1,210 @@
+"""One stream that Spark cuts into slices of time: what a second core gains, beside Spark's bare shuffle; and what a hot key costs.
+
+``python benchmarks/slices.py [--events N] [--repeats N]`` checks that Spark counts the matches that a local run counts, prints the page
+and writes it with its record to ``results/``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pages
+import pyarrow as pa
+import pyarrow.parquet as pq
+from floors import best_seconds
+from machine import commit, package_version, processor_name, slug
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import gpu_cep
+
+RESULTS = Path(__file__).parent / "results"
+EVENTS, REPEATS, KEYS, HOT = 20_000_000, 3, 1_000, 0.9
+PARTITIONS, WINDOW = 8, 100
+QUERY = f"PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN {WINDOW}"
+PACKAGES = ("pyspark", "pyarrow", "numpy")
+KEYLESS, BARE = "one stream, gpu_match", "one stream, bare shuffle + mapInArrow"
+WHOLE = "one stream, gpu_match, slices=None"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The best warm seconds of one way on so many cores, what it counted, and the most memory that one of the Python workers took by then."""
+
+    way: str
+    cores: int
+    seconds: float
+    answer: int
+    worker_bytes: int
+
+
+def events(number: int) -> pa.Table:
+    """Events in the order of time, half of them of a type that is asked for, with a key of many alike and one that has nine tenths."""
+    random = np.random.default_rng(7)
+    even = random.integers(0, KEYS, number)
+    return pa.table(
+        {
+            "ts": np.arange(number),
+            "type": pa.array(np.array(list("ABCDEF"))[random.integers(0, 6, number)]),
+            "x": random.random(number),
+            "even": even,
+            "hot": np.where(random.random(number) < HOT, 0, even),
+        }
+    )
+
+
+def session(cores: int) -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {
+        "spark.driver.memory": "4g",
+        "spark.sql.shuffle.partitions": str(PARTITIONS),
+        "spark.sql.files.maxPartitionBytes": "16m",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("gpu_cep benchmarks")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    found = builder.getOrCreate()
+    found.sparkContext.setLogLevel("ERROR")
+    return found
+
+
+def bare_road(frame: DataFrame) -> DataFrame:
+    """What Spark takes to filter and shuffle the same columns by time, and to hand them to Python."""
+
+    def row_counts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # local, so that it travels by value
+        yield pa.record_batch({"rows": [sum(batch.num_rows for batch in batches)]})
+
+    relevant = frame.where("type IN ('A', 'B', 'C')").select("ts", "type", "x")
+    return relevant.repartition(F.floor(F.col("ts") / (16 * WINDOW))).mapInArrow(row_counts, "rows long")
+
+
+def total(counts: DataFrame) -> int:
+    """The sum of the last column."""
+    row = counts.groupBy().sum(counts.columns[-1]).first()
+    return int(row[0]) if row is not None and row[0] is not None else 0
+
+
+def counts_of(frame: DataFrame, key: str | None = None, slices: str | None = "auto") -> int:
+    return total(gpu_cep.gpu_match(frame, QUERY, partition_by=key, output="count", slices=slices))
+
+
+def ways(frame: DataFrame, cores: int) -> dict[str, Callable[[], int]]:
+    keyed = {f"{key} keys, gpu_match": lambda key=key: counts_of(frame, key) for key in ("even", "hot")}
+    whole = {f"{key} keys, gpu_match, slices=None": lambda key=key: counts_of(frame, key, None) for key in ("even", "hot")}
+    one = {BARE: lambda: total(bare_road(frame)), KEYLESS: lambda: counts_of(frame)}
+    return one if cores == 1 else {**one, **keyed, **whole, WHOLE: lambda: counts_of(frame, None, None)}
+
+
+def measured(path: Path, cores: int, repeats: int) -> Iterator[Timing]:
+    """All ways on so many cores, each in a session of its own, so that its workers' memory is its own."""
+    for name in ways_named(cores):
+        spark = session(cores)
+        try:
+            count = ways(spark.read.parquet(str(path)), cores)[name]
+            answer = count()
+            timing = Timing(name, cores, best_seconds(count, repeats), answer, worker_bytes())
+        finally:
+            spark.stop()
+        print(timing, file=sys.stderr)
+        yield timing
+
+
+def ways_named(cores: int) -> list[str]:
+    both = [BARE, KEYLESS]
+    keyed = [f"{key} keys, gpu_match{whole}" for whole in ("", ", slices=None") for key in ("even", "hot")]
+    return both if cores == 1 else [*both, *keyed, WHOLE]
+
+
+def worker_bytes() -> int:
+    """The highest peak of memory among the Python processes below this one."""
+    return max((_peak(process) for process in _descendants(os.getpid()) if "python" in _command(process)), default=0)
+
+
+def _descendants(parent: int) -> Iterator[int]:
+    for listed in Path(f"/proc/{parent}/task").glob("*/children"):
+        for child in map(int, listed.read_text().split()):
+            yield child
+            yield from _descendants(child)
+
+
+def _command(process: int) -> str:
+    return Path(f"/proc/{process}/comm").read_text()
+
+
+def _peak(process: int) -> int:
+    return int(Path(f"/proc/{process}/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
+
+
+def check(timings: list[Timing], table: pa.Table) -> None:
+    """Raise AssertionError unless each way counts what a local run counts."""
+    local = {key: sum(gpu_cep.match(table, QUERY, partition_by=key, output="count")["count"].to_pylist()) for key in (None, "even", "hot")}
+    for timing in timings:
+        expected = local[next((key for key in ("even", "hot") if timing.way.startswith(key)), None)]
+        assert timing.way == BARE or timing.answer == expected, f"{timing.way} counts {timing.answer}, not {expected}"
+
+
+def ratios(timings: list[Timing]) -> dict[str, float]:
+    """What slices must hold: at least 0.9, and at most 1.5; and what they take where there are keys enough."""
+    seconds = {(timing.way, timing.cores): timing.seconds for timing in timings}
+    gains = {way: seconds[way, 1] / seconds[way, 2] for way in (KEYLESS, BARE)}
+    even, hot = (seconds[f"{key} keys, gpu_match", 2] for key in ("even", "hot"))
+    return {
+        "gain of a second core, gpu_match": gains[KEYLESS],
+        "gain of a second core, bare shuffle": gains[BARE],
+        "the one over the other": gains[KEYLESS] / gains[BARE],
+        "hot key over even keys": hot / even,
+        "even keys, cut over whole": even / seconds["even keys, gpu_match, slices=None", 2],
+    }
+
+
+def markdown(timings: list[Timing], found: dict[str, float], where: dict[str, str], number: int) -> str:
+    rows = [["way", "cores", "seconds", "M events/s", "peak of one worker"]]
+    for each in timings:
+        rate, peak = number / each.seconds / 1e6, f"{each.worker_bytes / 2**20:,.0f} MiB"
+        rows.append([each.way, str(each.cores), f"{each.seconds:.2f}", f"{rate:.2f}", peak])
+    versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
+    sections = [
+        f"# Slices of time under Spark, on {where['machine']}, {where['day']}",
+        f"Commit {where['commit']}; {versions}; load average {where['load']} before the first run, so that others were at work if it is above 0. "
+        f"{number:,} events in Parquet, half of them asked for; {KEYS:,} keys, of which the hot one has {HOT:.0%} of the rows; "
+        f"{PARTITIONS} shuffle partitions; each way in a session of its own, the best of some warm runs. `{QUERY}`, counted; counts are those "
+        "of a local run. Written by `python benchmarks/slices.py`.",
+        pages.table([["ratio", "is"], *([name, f"{value:.2f}"] for name, value in found.items())], figures=1),
+        pages.table(rows, figures=4),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="Measure streams in slices of time under Spark.")
+    parser.add_argument("--events", type=int, default=EVENTS)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    options = parser.parse_args(argv)
+    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
+    where |= {package: package_version(package) for package in PACKAGES}
+    with tempfile.TemporaryDirectory() as folder:
+        path, table = Path(folder) / "events.parquet", events(options.events)
+        pq.write_table(table, path)
+        timings = [timing for cores in (1, 2) for timing in measured(path, cores, options.repeats)]
+    check(timings, table)
+    found = ratios(timings)
+    page = markdown(timings, found, where, options.events)
+    record = {"environment": where, "events": options.events, "ratios": found, "timings": [asdict(each) for each in timings]}
+    print(page)
+    print(*pages.write(RESULTS, f"slices-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,89 @@
+"""What slices report, brought together: counts added up, matches numbered through, those that overlap an earlier one dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from gpu_cep.analysis.bound import BoundQuery
+from gpu_cep.analysis.types import Schema
+from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.keys import encode_keys
+from gpu_cep.engine.matches import Indices
+from gpu_cep.engine.places import disjoint
+from gpu_cep.plan.plan import Plan
+from gpu_cep_spark.pushdown import column
+
+OVERFLOW = "a stream has more than 2**63 - 1 matches"
+ENDS = 4  # time and place of a match's first event, and of its last
+
+
+def total_counts(counts: DataFrame, keys: Iterable[str]) -> DataFrame:
+    """One count per stream, of which `counts`, its last column, has parts."""
+    name = counts.columns[-1]
+    parts = column(name)
+    total = F.when(F.count(parts) == 0, F.lit(0)).otherwise(F.coalesce(F.try_sum(parts), F.raise_error(F.lit(OVERFLOW))))
+    return counts.groupBy(*map(column, keys)).agg(total.cast("long").alias(name))
+
+
+def assembled(found: DataFrame, planned: Plan, output: str, names: list[str]) -> DataFrame:
+    """What the slices have `found` as the result of whole streams, whose columns are called `names`.
+
+    `planned` is the plan of the slices: the last of its `partition_by` columns is the slice's number.
+    """
+    given = found.columns
+    # by number: names may differ in case alone
+    places = {name: f"r{place}" for place, name in enumerate(given)}
+    *keys, number = (places[planned.query.column_name(key)] for key in planned.query.partition_by)
+    numbered = found.toDF(*places.values())
+    if planned.ends:
+        numbered = _disjoint(numbered, planned, [given.index(planned.query.column_name(key)) for key in planned.query.partition_by[:-1]])
+    if output == "count":
+        counts = numbered.select(*keys, places["count"])
+        return total_counts(counts, keys).toDF(*names)
+    shown = {name: F.col(places[name]) for name in names}
+    if output == "events":
+        order = Window.partitionBy(*keys).orderBy(number, places["match_id"])
+        shown["match_id"] = (F.dense_rank().over(order) - 1).cast("long")
+    return numbered.select(*(each.alias(name) for name, each in shown.items()))
+
+
+def _disjoint(found: DataFrame, planned: Plan, keys: list[int]) -> DataFrame:
+    """The matches that ``skip_past_last`` takes; all of a stream meet in one partition."""
+    together: list[Column] = [F.col(found.columns[key]) for key in keys]
+    streams = found.repartition(*together) if together else found.repartition(1)
+    return streams.mapInArrow(partial(taken_matches, planned.query, tuple(keys)), found.schema)
+
+
+def taken_matches(query: BoundQuery, keys: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of the matches of whole streams that are taken in order of completion, each behind the last one taken.
+
+    Parameters
+    ----------
+    query
+        Its `partition_by` columns, but for the last, are the streams' keys.
+    keys
+        Where these are in `batches`, whose last columns are the ends of matches.
+    """
+    gathered = list(batches)
+    if not gathered:
+        return
+    table = pa.Table.from_batches(gathered)
+    streams = _stream_numbers(query, table.select(keys))
+    first_time, first_place, last_time, last_place = (values.to_numpy() for values in table.columns[-ENDS:])
+    taken = disjoint(streams, (first_time, first_place), (last_time, last_place))
+    yield from table.filter(pa.array(taken)).to_batches()
+
+
+def _stream_numbers(query: BoundQuery, keys: pa.Table) -> Indices:
+    """A number for the stream of each row."""
+    attributes = tuple(query.schema.attributes[key] for key in query.partition_by[:-1])
+    columns = EventColumns(keys, replace(query, schema=Schema(attributes), computed=()))
+    codes = encode_keys(columns, tuple(range(len(attributes)))).codes
+    return np.zeros(keys.num_rows, np.int64) if codes is None else codes.astype(np.int64)

@@ -1,0 +1,111 @@
+"""A query over the columns that it reads, and the same over slices of its streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from gpu_cep.analysis.bound import Constant, ReturnColumn
+from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.types import INTEGER, Kind
+from gpu_cep.api import make_plan
+from gpu_cep.engine.answers import AnyPlan, answer_schema, plan_of_events
+from gpu_cep.plan.columns_read import columns_read, narrowed
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.returns import plan_return
+from gpu_cep.plan.settings import Settings
+from gpu_cep_spark.ties import tie_breakers
+
+if TYPE_CHECKING:
+    from gpu_cep.api import Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class NarrowQuery:
+    """A query planned over the columns that it reads, `events`, by which ties have one order."""
+
+    pattern: Pattern
+    events: pa.Schema
+    options: Options
+    settings: Settings
+    plan: AnyPlan
+
+    @classmethod
+    def of(cls, pattern: Pattern, events: pa.Schema, options: Options, settings: Settings) -> NarrowQuery:
+        """The query over events of that schema; all its faults are raised."""
+        query = plan_of_events(make_plan(pattern, events, options, settings)).query
+        read = columns_read(query, settings)
+        order = tuple(events.names[number] for number in tie_breakers(query, read))
+        narrow = pa.schema([events.field(number) for number in read])
+        ordered, shown = replace(options, order_by=order), narrowed(settings, narrow.names)
+        return cls(pattern, narrow, ordered, shown, make_plan(pattern, narrow, ordered, shown))
+
+
+@dataclass(frozen=True, slots=True)
+class SlicedQuery:
+    """A query over slices of its streams, which are streams to `plan`, made for events of `schema`; what is `sent` marks own events."""
+
+    plan: AnyPlan
+    schema: pa.Schema
+    sent: pa.Schema
+
+    @classmethod
+    def of(cls, query: NarrowQuery) -> SlicedQuery:
+        """The same query; where matches are to be taken in order of completion, its results say where they begin and end."""
+        whole, taken = plan_of_events(query.plan), query.settings.after_match == "skip_past_last"
+        number, time, place, own = _unused((*query.events.names, *answer_schema(query.plan, query.events).names))
+        numbered = query.events.append(pa.field(number, pa.int64()))
+        ticks = pa.float64() if time_kind(whole) is Kind.FLOAT else pa.int64()
+        schema = pa.schema([*numbered, *([pa.field(time, ticks), pa.field(place, pa.int64())] if taken else [])])
+        keys = tuple(query.events.names[key] for key in whole.query.partition_by)
+        asked = _settings(query.settings, keys, tuple(query.events.names), number)
+        planned = _plan(make_plan(query.pattern, schema, query.options, asked), len(query.events), taken=taken)
+        return cls(planned, schema, numbered.append(pa.field(own, pa.bool_())))
+
+
+def time_kind(planned: Plan) -> Kind:
+    """Of what kind the timestamps are."""
+    return planned.query.schema.attributes[planned.query.timestamp].type.kind
+
+
+def _unused(taken: tuple[str, ...]) -> tuple[str, ...]:
+    """Names for the columns that slices add, which are none of those taken, whatever their case."""
+    lower, suffix = {name.lower() for name in taken}, ""
+    while any(name.startswith(f"slice{suffix}") for name in lower):
+        suffix += "_"
+    return tuple(f"slice{suffix}{name}" for name in ("", " time", " place", " own"))
+
+
+def _settings(settings: Settings, keys: tuple[str, ...], names: tuple[str, ...], number: str) -> Settings:
+    """What is asked of slices where `settings` are asked of streams with `keys`, whose columns are called `names`."""
+    columns = names if settings.columns is None else settings.columns
+    if settings.output == "events":
+        columns = tuple(dict.fromkeys((*columns, *keys, number)))
+    # of the matches that start at an event, only the first to complete can be taken
+    after_match = "skip_to_next" if settings.after_match == "skip_past_last" else settings.after_match
+    return replace(settings, columns=columns, after_match=after_match)
+
+
+def _plan(planned: AnyPlan, number: int, *, taken: bool) -> AnyPlan:
+    """`planned`, in which slices, numbered in column `number`, are streams.
+
+    If matches are to be `taken` in order, the next two columns, by which
+    events are ordered in their stream, stand in the result at either end of a
+    match, and matches are counted one by one.
+    """
+    keys = (*planned.query.partition_by, number)
+    if isinstance(planned, IntervalPlan):
+        events = replace(planned.events, query=replace(planned.events.query, partition_by=keys), stream_keys=keys)
+        return replace(planned, query=replace(planned.query, partition_by=keys), events=events)
+    cut = replace(planned, query=replace(planned.query, partition_by=keys), stream_keys=(*keys, *planned.derived))
+    if not taken:
+        return cut
+    cut = replace(cut, ends=(number + 1, number + 2))
+    if planned.settings.output != "count":
+        return cut
+    one = ReturnColumn("count", Constant(1, INTEGER))
+    query, settings = replace(cut.query, returns=(one,)), replace(cut.settings, output="matches")
+    return replace(cut, query=query, settings=settings, returns=(plan_return(one.expression),))

@@ -1,0 +1,132 @@
+"""Streams cut into slices that lie in one table, each with copies from its neighbours, have the matches of the whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from operator import itemgetter
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
+
+from gpu_cep.analysis.bound import TimeWindow
+from gpu_cep.api import make_plan
+from gpu_cep.engine import run, slices
+from gpu_cep.engine.batches import cut_batches
+from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.intervals import execute_intervals
+from gpu_cep.engine.keys import encode_keys
+from gpu_cep.engine.run import execute
+from gpu_cep.engine.slices import OwnRows
+from gpu_cep.engine.streams import load_times
+from gpu_cep.errors import UnsupportedError
+from gpu_cep.keywords import make_options
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.settings import Settings
+from gpu_cep.testing.drawn_situations import situation_cases
+from gpu_cep.testing.results import matches_of
+from gpu_cep.testing.strategies import trend_cases, whole_language
+from tests.conformance.expectation import expected
+
+
+def sliced(plan: Plan, table: pa.Table, length: int) -> tuple[pa.Table, np.ndarray, np.ndarray]:
+    """Each event in its slice of time and copied into those beside it; the rows that these are, and which are own."""
+    times = load_times(EventColumns(table, plan.query), plan.query.timestamp)
+    homes = [int(time) // length for time in times.view(np.int64 if times.dtype.kind == "u" else times.dtype).tolist()]
+    held = [(slice_, row) for (row, home), step in product(enumerate(homes), (-1, 0, 1)) for slice_ in (home + step,)]
+    numbers, rows = (np.array(each, np.int64) for each in zip(*held, strict=True)) if held else (np.empty(0, np.int64),) * 2
+    own = numbers == np.array(homes, np.int64)[rows]
+    return table.take(pa.array(rows)).append_column("slice", pa.array(numbers)), rows, own
+
+
+@given(st.one_of(whole_language(max_size=14, after_match=("all", "skip_to_next")), trend_cases()), st.integers(0, 9), st.data())
+def test_slices_in_one_table_have_the_matches_of_the_whole(case, longer, data):
+    expected(case)  # not too many
+    given = case.options.get
+    options = make_options("ts", given("partition_by"), given("order_by"), "type", given("strategy"), given("ties"), given("time_unit"))
+    settings = Settings(output="indices", after_match=given("after_match", "all"))
+    try:
+        whole = make_plan(case.text, case.events.schema, options, settings)
+        plan = make_plan(case.text, case.events.schema.append(pa.field("slice", pa.int64())), options, settings)
+    except UnsupportedError:
+        reject()
+    if not isinstance(plan.query.window, TimeWindow):
+        reject()
+    table, rows, own = sliced(plan, case.events, int(plan.query.window.length) + 1 + longer)
+    number = len(case.events.schema)
+    keys = (*plan.query.partition_by, number)
+    plan = replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=(*keys, *plan.derived))
+    wanted = sorted(map(repr, matches_of(execute(whole, case.events))))
+    together, size = data.draw(st.sampled_from([(0, 3), (0, 1 << 17), (1 << 12, 5)]))
+    with patch.object(slices, "TOGETHER", together), patch.object(run, "cut_batches", partial(cut_batches, size=size)):
+        assert_same(plan, table, rows, OwnRows(own), wanted)
+
+
+def assert_same(plan, table, rows, own, wanted):
+    """The plan finds the matches that are wanted, and counts as many, by every algorithm that it may take."""
+    for algorithm in plan.contenders:
+        by_one = replace(plan, contenders=(algorithm,))
+        found = matches_of(execute(by_one, table, own=own))
+        placed = [{name: tuple(int(rows[row]) for row in bound) for name, bound in match.items()} for match in found]
+        assert sorted(map(repr, placed)) == wanted
+        counted = execute(replace(by_one, settings=replace(plan.settings, output="count")), table, own=own)
+        assert sum(counted["count"].to_pylist()) == len(wanted)
+
+
+@pytest.mark.parametrize("algorithm", ["ses_automaton", "nfab", "lazy_chain", "join_tree"])
+@pytest.mark.parametrize("output", ["matches", "count"])
+def test_every_algorithm_leaves_out_what_starts_in_copies(algorithm, output):
+    table = pa.table({"ts": [1, 2, 3, 4, 5, 6], "type": list("ABABAB"), "n": range(6)})
+    options = make_options("ts", None, None, "type", "skip_till_any_match", "strict", None)
+    query = "PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.n AS a, b.n AS b"
+    plan = make_plan(query, table.schema, options, Settings(output=output, algorithm=algorithm))
+    found = execute(plan, table, own=OwnRows(np.array([False, False, True, True, False, True])))
+    assert found.to_pylist()[-1] == ({"count": 2} if output == "count" else {"match_start": 3, "match_end": 6, "a": 2, "b": 5})
+
+
+def situations_sliced(plan: IntervalPlan, table: pa.Table, length: int, earlier: int) -> tuple[pa.Table, np.ndarray, np.ndarray]:
+    """Each event in its slice of time and in the one before; and in the first slice behind it if no event lies between them, or few do."""
+    columns = EventColumns(table, plan.events.query)
+    times = load_times(columns, plan.query.timestamp).tolist()
+    codes = encode_keys(columns, plan.query.partition_by).codes
+    streams = [0] * len(times) if codes is None else codes.tolist()
+    homes = [int(time) // length for time in times]
+    held = {(stream, home + step, row) for row, (stream, home) in enumerate(zip(streams, homes, strict=True)) for step in (-1, 0)}
+    for stream, home in set(zip(streams, homes, strict=True)):
+        before = [row for row in range(len(times)) if (streams[row], homes[row]) < (stream, home) and streams[row] == stream]
+        latest = max((times[row] for row in before), default=0) - earlier
+        held |= {(stream, home, row) for row in before if times[row] >= latest}
+    numbers, rows = (np.array([each[place] for each in sorted(held, key=itemgetter(2))], np.int64) for place in (1, 2))
+    own = numbers == np.array(homes, np.int64)[rows]
+    return table.take(pa.array(rows)).append_column("slice", pa.array(numbers)), rows, own
+
+
+@given(situation_cases(returns=(False,)), st.integers(0, 9), st.sampled_from([0, 0, 4]))
+def test_slices_have_the_matches_over_situations_of_the_whole(case, longer, earlier):
+    text = case.text if "WITHIN" in case.text else f"{case.text} WITHIN 9"
+    # what ends by a gap may wait for an event far behind
+    given = {name: each for name, each in case.options.items() if name != "gap"}
+    named = {"timestamp": "ts", "type_column": "type", "strategy": None, "ties": "strict", "time_unit": None}
+    options = make_options(**named | {"partition_by": None, "order_by": None} | given)
+    whole = make_plan(text, case.events.schema, options, Settings(output="indices"))
+    plan = make_plan(text, case.events.schema.append(pa.field("slice", pa.int64())), options, Settings(output="indices"))
+    if not np.isfinite(load_times(EventColumns(case.events, whole.events.query), whole.query.timestamp)).all():
+        reject()
+    number, window = len(case.events.schema), whole.query.window.length
+    table, rows, own = situations_sliced(whole, case.events, int(window) + 1 + longer, earlier)
+    keys = (*plan.query.partition_by, number)
+    events = replace(plan.events, query=replace(plan.events.query, partition_by=keys), stream_keys=keys)
+    plan = replace(plan, query=replace(plan.query, partition_by=keys), events=events)
+    wanted = sorted(map(repr, matches_of(execute_intervals(whole, case.events))))
+    found = matches_of(execute_intervals(plan, table, own=OwnRows(own)))
+    placed = [{name: tuple(int(rows[row]) for row in bound) for name, bound in match.items()} for match in found]
+    assert sorted(map(repr, placed)) == wanted
+    counting = replace(plan.events, settings=Settings(output="count"))
+    counted = execute_intervals(replace(plan, settings=Settings(output="count"), events=counting), table, own=OwnRows(own))
+    assert sum(counted["count"].to_pylist()) == len(wanted)

@@ -1,0 +1,43 @@
+"""Positions in streams of which a table holds parts, and the matches that are taken by them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep.analysis.options import Options
+from gpu_cep.api import make_plan
+from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.places import disjoint, positions_of_events
+from gpu_cep.plan.settings import Settings
+
+small = st.integers(0, 3)
+
+
+@given(st.lists(st.tuples(small, small, small), max_size=12))
+def test_positions_ascend_with_the_order_of_events(events):
+    keys, times, ranks = zip(*events, strict=True) if events else ((), (), ())
+    table = pa.table({"key": pa.array(keys, pa.int64()), "ts": pa.array(times, pa.float64()), "n": pa.array(ranks, pa.int64())})
+    options = Options(partition_by=("key",), order_by=("n",))
+    plan = make_plan("PATTERN SEQ(a, b)", table.schema, options, Settings())
+    found = list(zip(keys, *(each.tolist() for each in positions_of_events(plan, EventColumns(table, plan.query))), strict=True))
+    in_order = [found[e] for e in sorted(range(len(events)), key=lambda e: (*events[e], e))]
+    expected = [(key, float(time)) for key, time, _ in sorted(events)]
+    assert [position[:2] for position in in_order] == expected
+    for before, after in zip(in_order, in_order[1:], strict=False):
+        assert after[2] == (before[2] + 1 if after[:2] == before[:2] else 0)
+
+
+@given(st.dictionaries(st.tuples(small, small, small), st.tuples(small, small), max_size=10), st.integers(1, 3))
+def test_matches_are_taken_behind_one_another(matches, times):
+    rows = [(key, (t, p), max((t, p), last)) for (key, t, p), last in matches.items() for _ in range(times)]
+    taken, reached = set(), {}
+    for key, last, first in sorted({(key, last, first) for key, first, last in rows}):
+        if first > reached.get(key, (-1, -1)):
+            taken.add((key, first))
+            reached[key] = last
+    streams = np.array([key for key, _, _ in rows], np.int64)
+    first, last = (tuple(np.array([row[end][part] for row in rows], np.int64) for part in range(2)) for end in (1, 2))
+    assert disjoint(streams, first, last).tolist() == [(key, begin) in taken for key, begin, _ in rows]
