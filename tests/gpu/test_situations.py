@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import gpu_cep
 from gpu_cep.engine import intervals
+from gpu_cep.engine.budget import Budget
 from gpu_cep.engine.device import road, situations
 from gpu_cep.engine.device.memory import DeviceMemory
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
@@ -241,6 +242,20 @@ def test_allocations_that_never_succeed_are_an_error():
 def test_limits_that_are_exceeded_are_named_with_their_window(detect, output, limit):
     with pytest.raises(MatchLimitExceeded, match=rf"more than {limit}=5 .*, in the window that starts at ts=\d+ .*k"):
         on_gpu(detect=detect, output=output, **{limit: 5})
+
+
+def test_what_is_counted_is_that_of_the_cpu():
+    """What an attempt on the device counts is part of the run's."""
+    budgets = []
+
+    def noted(*arguments):
+        budgets.append(Budget(*arguments))
+        return budgets[-1]
+
+    with patch.object(intervals, "Budget", noted):
+        found = on_cpu(), on_gpu()
+    assert [budget.matches for budget in budgets] == [len(found[0])] * 2
+    assert budgets[0].bytes == budgets[1].bytes > 0
 
 
 def test_the_size_of_the_result_is_accounted_for():
