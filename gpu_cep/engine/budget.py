@@ -53,6 +53,11 @@ class Budget:
     closed: bool = False
     _lock: Lock = field(default_factory=Lock, repr=False)
 
+    def take_over(self, other: Budget) -> None:
+        """Go on from what another budget of the same run has counted."""
+        with self._lock:
+            self.matches, self.bytes, self.steps = other.matches, other.bytes, other.steps
+
     def close(self) -> None:
         """End the run: threads that are still at work stop the next time they account for it."""
         self.closed = True

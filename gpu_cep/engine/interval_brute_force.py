@@ -15,12 +15,13 @@ from gpu_cep.engine.brute_force import scalars
 from gpu_cep.engine.columns import Array, EventColumns
 from gpu_cep.engine.computed import event_columns
 from gpu_cep.engine.device.resident import ResidentTable
+from gpu_cep.engine.event_sequence import NO_POSITION, EventSequence
 from gpu_cep.engine.interval_matches import AsSeen, IntervalMatches, in_result_order, matched_situations
 from gpu_cep.engine.interval_results import interval_table
 from gpu_cep.engine.intervals import interval_counts
 from gpu_cep.engine.keys import encode_keys
 from gpu_cep.engine.matches import Indices
-from gpu_cep.engine.situations import NO_POSITION, EventSequence, Runs
+from gpu_cep.engine.situations import Runs
 from gpu_cep.engine.streams import load_times, tie_ranks
 from gpu_cep.engine.tables import on_host
 from gpu_cep.errors import MatchLimitExceeded
@@ -76,11 +77,7 @@ def _sequence(plan: IntervalPlan, columns: EventColumns) -> tuple[EventSequence,
     place = np.empty(len(rows), np.int64)
     place[rows] = np.arange(len(rows))
     offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=keys.count))]).astype(np.int64)
-    return EventSequence(times[rows], codes[rows], keys.count, rows.astype(np.int32), offsets, _no_labels), place
-
-
-def _no_labels(low: int, high: int, labels: Array) -> None:
-    raise TypeError("the oracle judges conditions by itself")
+    return EventSequence(times[rows], codes[rows], keys.count, rows.astype(np.int32), offsets), place
 
 
 def _as_found(plan: IntervalPlan, events: EventSequence, place: Indices, found: Sequence[IntervalMatch]) -> tuple[Runs, IntervalMatches]:

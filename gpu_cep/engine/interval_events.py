@@ -12,9 +12,9 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import Endpoint
 from gpu_cep.engine.arrow import arrow_array
 from gpu_cep.engine.columns import Array, EventColumns
+from gpu_cep.engine.event_sequence import EventSequence
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.returns import BoundEvents
-from gpu_cep.engine.situations import EventSequence
 from gpu_cep.errors import EventError
 from gpu_cep.plan.programs import Leaf
 from gpu_cep_kernels.groups import grouped

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from gpu_cep.plan.interval_algorithms import interval_algorithm
 from gpu_cep.plan.interval_order import OrderChoice
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels import interval_join as kernels
+from gpu_cep_kernels.device import HOST, Place, to_device
 from gpu_cep_kernels.interval_join import (
     ZONE_COUNT,
     ZONES,
@@ -37,8 +38,10 @@ from gpu_cep_kernels.interval_join import (
 )
 from gpu_cep_kernels.launch import spread
 
-# Candidates that one call looks at.
-_CANDIDATES = 1 << 18
+# On the CPU: situations of a part, all names together, and candidates that one call looks at.
+_PART, _CANDIDATES = 1 << 13, 1 << 18
+
+Found = TypeVar("Found")
 
 # Relations that are decided when the later situation starts, whatever the alternatives, and groups that are if all are alternatives.
 _APART = frozenset({"before", "meets", "met-by", "after"})
@@ -114,53 +117,76 @@ def leaf_rows(derived: Derived, own: Indices, stream: int = 0) -> Configurations
     )  # fmt: skip
 
 
-def _at(start: int, _: int) -> int:
-    """The event at which work begins, whichever match is asked for."""
-    return start
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """Where situations are joined: how many make a part, at how many candidates one call looks, and how many parts are joined at a time."""
+
+    place: Place
+    part: int
+    candidates: int
+    threads: int
+
+
+def cpu_workplace(threads: int) -> Workplace:
+    """The CPU, with parts that its caches hold."""
+    return Workplace(HOST, _PART, _CANDIDATES, threads)
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The situations that fit some rows, from row `begin` on: of row i of the chunk ``number[i]`` of them, ``kept[place[i]:]``."""
+    """The situations that fit some rows, from row `begin` on: of row i of the chunk ``number[i]`` of them, ``kept[place[i]:]``.
 
+    All lies at `where`; together there are `size`.
+    """
+
+    where: Place
     begin: int
     rows: Configurations
     level: Level
-    place: Indices
+    place: Array
     kept: Array
-    number: Indices
+    number: Array
+    size: int
 
     def __len__(self) -> int:
         """How many rows it gives."""
-        return int(self.number.sum())
+        return self.size
 
     def start_of(self, runs: Runs, match: int) -> int:
         """The position of the first event of the first member of one of the rows that it gives."""
-        row = min(int(np.searchsorted(np.cumsum(self.number), match, side="right")), len(self.number) - 1)
-        return int(runs.first[self.rows.members[0, self.begin + row]])
+        number = self.where.download(self.number)
+        row = min(int(np.searchsorted(np.cumsum(number), match, side="right")), len(number) - 1)
+        return int(runs.first[int(self.rows.members[0, self.begin + row])])
+
+    def streams(self) -> tuple[Array, Array]:
+        """The stream of each row, and how many situations fit it, on the host."""
+        rows = self.rows.stream[self.begin : self.begin + len(self.number)]
+        return self.where.download(rows), self.where.download(self.number)
 
     def starting(self, derived: Derived, own: Own) -> Chunk:
         """The same of the rows that it gives whose first event is `own`."""
-        runs, ends = derived.runs, np.cumsum(self.number)
-        row = np.repeat(np.arange(len(self.number)), self.number)
-        kept = self.kept[np.arange(len(row)) + (self.place - ends + self.number)[row]]
-        bound = runs.first[self.rows.members[:, self.begin + row]]
+        runs, place, number, kept = derived.runs, *map(self.where.download, (self.place, self.number, self.kept))
+        row = np.repeat(np.arange(len(number)), number)
+        kept = kept[np.arange(len(row)) + (place - np.cumsum(number) + number)[row]]
+        bound = runs.first[self.where.download(self.rows.members)[:, self.begin + row]]
         first = np.minimum(bound.min(axis=0), runs.first[kept])
         held = np.flatnonzero(own.holds(derived.events.times[first], derived.events.input_rows(first)))
-        number = np.bincount(row[held], minlength=len(self.number)).astype(np.int64)
-        return replace(self, place=np.cumsum(number) - number, kept=kept[held], number=number)
+        number = np.bincount(row[held], minlength=len(number)).astype(np.int64)
+        upload = self.where.upload
+        return replace(self, size=len(held), place=upload(np.cumsum(number) - number), kept=upload(kept[held]), number=upload(number))
 
     def joined(self, situations: Situations) -> Configurations:
         """The rows with one situation more."""
-        size, places = len(self), len(self.rows.members)
+        xp, places = self.where.xp, len(self.rows.members)
         points, clocks = self.rows.low.dtype, self.rows.low_clock.dtype
         table = Configurations(
-            np.empty((places + 1, size), np.int32), np.empty(size, np.int32),
-            np.empty(size, points), np.empty(size, points), np.empty(size, clocks), np.empty(size, clocks),
+            xp.empty((places + 1, self.size), np.int32), xp.empty(self.size, np.int32),
+            xp.empty(self.size, points), xp.empty(self.size, points), xp.empty(self.size, clocks), xp.empty(self.size, clocks),
         )  # fmt: skip
-        target = np.cumsum(self.number) - self.number
-        join_situations(
-            0, len(self.number), self.begin, self.rows, self.level, situations, self.place, self.kept, self.number, target, table
+        target = xp.cumsum(self.number) - self.number
+        self.where.launch(
+            join_situations, len(self.number), self.begin, self.rows, self.level, situations, self.place, self.kept, self.number,
+            target, table,
         )  # fmt: skip
         return table
 
@@ -183,9 +209,18 @@ class _Task:
         borders = [low + (high - low) * piece // self.pieces for piece in (self.piece, self.piece + 1)]
         return np.arange(*borders)
 
-    def situations(self, derived: Derived) -> Situations:
-        """All situations, of which the part's are known by where they begin."""
-        return derived.situations._replace(offsets=self.part.offsets)
+
+@dataclass(frozen=True, slots=True)
+class _Joins:
+    """The joins of a part: what each adds, all situations, of which the part's are known by where they begin, and what comes too late.
+
+    They lie where the join is at work. `rows` counts the configurations after each step.
+    """
+
+    levels: tuple[Level, ...]
+    situations: Situations
+    limit: Any
+    rows: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,56 +235,63 @@ class SituationJoin:
     choice: OrderChoice
     account: Account
     profile: Profile
+    workplace: Workplace
     own: Own = WHOLE
 
-    def configurations(self, threads: int) -> tuple[Array, Array]:
+    def configurations(self) -> tuple[Array, Array]:
         """All matches: the situation of each name, [name, match], and the endpoint at which each is decided."""
-        parts = spread(self._matched, self._tasks(threads), threads)
+        parts = self._spread(self._matched)
         members = [np.empty((len(self.plan.query.situations), 0), np.int32), *(found for part in parts for found, _ in part)]
         decided = [self.derived.situations.start[:0], *(at for part in parts for _, at in part)]
         return np.concatenate(members, axis=1), np.concatenate(decided)
 
-    def counts(self, threads: int) -> Indices:
+    def counts(self) -> Indices:
         """The number of matches of each stream that has situations."""
         totals = np.zeros(self.derived.streams, np.int64)
-        for part in spread(self._counted, self._tasks(threads), threads):
+        for part in self._spread(self._counted):
             for streams, numbers in part:
                 np.add.at(totals, streams, numbers)
         return totals
 
-    def _tasks(self, threads: int) -> list[_Task]:
+    def _spread(self, found_in: Callable[[_Task, Situations], list[Found]]) -> list[list[Found]]:
+        """What is found in each task."""
+        situations = to_device(self.workplace.place, self.derived.situations)
+        return spread(lambda task: found_in(task, situations), self._tasks(), self.workplace.threads)
+
+    def _tasks(self) -> list[_Task]:
         """The parts; where there are fewer than threads, pieces of them."""
-        parts = parts_of(self.derived, self.plan.query.window)
+        threads = self.workplace.threads
+        parts = parts_of(self.derived, self.plan.query.window, self.workplace.part)
         if len(parts) >= threads:
             return [_Task(part) for part in parts]
         orders = [(part, self.choice.order(part.buffers)) for part in parts]
         return [_Task(part, order, piece, threads) for part, order in orders for piece in range(threads)]
 
-    def _matched(self, task: _Task) -> list[tuple[Array, Array]]:
+    def _matched(self, task: _Task, situations: Situations) -> list[tuple[Array, Array]]:
         """The matches of a part."""
         found = []
-        for order, chunk in self._last_chunks(task):
-            table = chunk.joined(task.situations(self.derived))
-            members = np.empty_like(table.members)
-            members[list(order)] = table.members
-            found.append((members, table.high))
+        for order, chunk in self._last_chunks(task, situations):
+            table = chunk.joined(situations)
+            members = np.empty((len(order), len(chunk)), np.int32)
+            members[list(order)] = self.workplace.place.download(table.members)
+            found.append((members, self.workplace.place.download(table.high)))
         return found
 
-    def _counted(self, task: _Task) -> list[tuple[Array, Indices]]:
+    def _counted(self, task: _Task, situations: Situations) -> list[tuple[Array, Array]]:
         """Streams, and how many matches of a part are counted in each."""
-        chunks = (chunk for _, chunk in self._last_chunks(task))
-        return [
-            (chunk.rows.stream[chunk.begin : chunk.begin + len(chunk.number)] + task.part.stream, chunk.number) for chunk in chunks
-        ]  # fmt: skip
+        counted = (chunk.streams() for _, chunk in self._last_chunks(task, situations))
+        return [(streams + task.part.stream, numbers) for streams, numbers in counted]
 
-    def _last_chunks(self, task: _Task) -> Iterator[tuple[tuple[int, ...], Chunk]]:
+    def _last_chunks(self, task: _Task, situations: Situations) -> Iterator[tuple[tuple[int, ...], Chunk]]:
         """What the last step of the join of a part gives, and the order of names; what is found on the way is accounted for."""
-        query, part = self.plan.query, task.part
+        query, part, place = self.plan.query, task.part, self.workplace.place
         order = task.order or self.choice.order(part.buffers)
-        steps = levels(order, query.constraints, self.plan.algorithm, windowed=query.window is not None)
+        steps = to_device(place, tuple(levels(order, query.constraints, self.plan.algorithm, windowed=query.window is not None)))
         leaf = leaf_rows(self.derived, task.leaf(order[0]), part.stream)
         rows = [len(leaf.stream), *(0 for _ in steps)]
-        for found in self._joined(leaf, steps, rows, task):
+        limit = self.derived.never if part.limit is None else part.limit
+        joins = _Joins(steps, situations._replace(offsets=place.upload(part.offsets)), limit, rows)
+        for found in self._joined(to_device(place, leaf), joins, 0):
             chunk = found if self.own == WHOLE else found.starting(self.derived, self.own)
             if len(chunk):
                 self.account.spend(len(chunk), 0, 0, partial(chunk.start_of, self.derived.runs))
@@ -258,36 +300,42 @@ class SituationJoin:
         self.profile.joined(order, rows)
         self.choice.observe(order, part.buffers, rows)
 
-    def _joined(self, rows: Configurations, steps: Sequence[Level], counts: list[int], task: _Task) -> Iterator[Chunk]:
-        """The chunks of the last of some steps, depth first; raises the count of rows after each step."""
-        step, *others = steps
-        limit = self.derived.never if others or task.part.limit is None else task.part.limit
-        for chunk in self._fitting(rows, step, task.situations(self.derived), limit):
-            counts[-len(steps)] += len(chunk)
-            if not others:
+    def _joined(self, rows: Configurations, joins: _Joins, step: int) -> Iterator[Chunk]:
+        """The chunks of the last join, depth first, from a step on; raises the count of rows after each."""
+        is_last = step == len(joins.levels) - 1
+        for chunk in self._fitting(rows, joins, step, joins.limit if is_last else self.derived.never):
+            joins.rows[step + 1] += len(chunk)
+            if is_last:
                 yield chunk
             elif len(chunk):
-                yield from self._joined(chunk.joined(task.situations(self.derived)), others, counts, task)
+                yield from self._joined(chunk.joined(joins.situations), joins, step + 1)
 
-    def _fitting(self, rows: Configurations, level: Level, situations: Situations, limit: Any) -> Iterator[Chunk]:
+    def _fitting(self, rows: Configurations, joins: _Joins, step: int, limit: Any) -> Iterator[Chunk]:
         """The situations that fit the rows, so many candidates at a time; those that then start before `limit`."""
-        size = len(rows.stream)
+        place, xp, size = self.workplace.place, self.workplace.place.xp, len(rows.stream)
+        if not size:
+            return
+        level, situations = joins.levels[step], joins.situations
         length = window_length(self.plan.events, self.derived.events.times.dtype)
-        found = Candidates(*(np.empty((len(level.runs), size), np.int64) for _ in range(2)))
-        find_candidates(0, size, rows, level, situations, length, found)
+        found = Candidates(*(xp.empty((len(level.runs), size), np.int64) for _ in range(2)))
+        place.launch(find_candidates, size, rows, level, situations, length, found)
         number = found.size.sum(axis=0)
-        ends = np.cumsum(number)
-        begin, done = 0, 0
-        while begin < size and done < ends[-1]:
-            end = max(begin + 1, int(np.searchsorted(ends, done + _CANDIDATES, side="right")))
+        ends = xp.cumsum(number)
+        begin, done, total = 0, 0, int(ends[-1])
+        while begin < size and done < total:
+            end = max(begin + 1, int(xp.searchsorted(ends, done + self.workplace.candidates, side="right")))
             candidates = int(ends[end - 1]) - done
-            place, fitting = ends[begin:end] - number[begin:end] - done, np.empty(end - begin, np.int64)
-            kept = np.empty(candidates, np.int32)
             self.profile.add("pairs", candidates)
-            start = int(self.derived.runs.first[rows.members[0, begin]])
-            self.account.spend(0, 0, candidates, partial(_at, start))
-            keep_fitting(
-                0, end - begin, begin, rows, level, situations, self.derived.latest, limit, length, found, place, kept, fitting
+            self.account.spend(0, 0, candidates, partial(self._start_of, rows, begin))
+            places, fitting = ends[begin:end] - number[begin:end] - done, xp.empty(end - begin, np.int64)
+            kept = xp.empty(candidates, np.int32)
+            place.launch(
+                keep_fitting, end - begin, begin, rows, level, situations, self.derived.latest, limit, length, found, places, kept,
+                fitting,
             )  # fmt: skip
-            yield Chunk(begin, rows, level, place, kept, fitting)
+            yield Chunk(place, begin, rows, level, places, kept, fitting, int(fitting.sum()))
             begin, done = end, done + candidates
+
+    def _start_of(self, rows: Configurations, row: int, _: int) -> int:
+        """The position of the first event of the first member of a row, whichever match is asked for."""
+        return int(self.derived.runs.first[int(rows.members[0, row])])

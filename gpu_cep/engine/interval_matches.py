@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.columns import Array, EventColumns
+from gpu_cep.engine.event_sequence import NO_POSITION, EventSequence
 from gpu_cep.engine.interval_events import MatchedSituations, SituationEvents
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.order import key_ranks
-from gpu_cep.engine.situations import NO_POSITION, Derived, EventSequence, Runs
+from gpu_cep.engine.situations import Derived, Runs
 from gpu_cep.plan.interval_plan import IntervalPlan
 
 
@@ -56,16 +57,16 @@ class IntervalMatches:
 
 def seen_at_detection(derived: Derived, members: Array, decided: Array) -> IntervalMatches:
     """The matches with these situations, each as it is seen at the endpoint that decides it."""
-    runs, moments = derived.runs, derived.moments
+    events, runs, moments = derived.events, derived.runs, derived.moments
     first = _extreme(np.minimum, runs.first, members)
     if moments is None:
         # nothing is decided before the last situation has ended
         return IntervalMatches(members, first, decided, None)
     is_open = derived.situations.end[members] > decided
     # an open situation holds all events of the time of detection
-    now = np.searchsorted(moments, decided, side="right") - 1
+    now = events.brought(lambda places: events.place.xp.searchsorted(moments, places, side="right") - 1, decided)
     last = np.where(is_open, now, runs.last[members]).astype(np.int32)
-    return IntervalMatches(members, first, derived.events.times[decided], AsSeen(last, is_open))
+    return IntervalMatches(members, first, events.held(events.times, decided), AsSeen(last, is_open))
 
 
 def _extreme(better: np.ufunc, positions: Array, members: Array) -> Array:

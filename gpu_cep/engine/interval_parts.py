@@ -12,11 +12,12 @@ import numpy as np
 
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine.columns import Array
+from gpu_cep.engine.event_sequence import elapsed
 from gpu_cep.engine.matches import Indices
-from gpu_cep.engine.situations import Derived, elapsed
+from gpu_cep.engine.situations import Derived
 
-# Situations of a part, all names together; a slice of time is at least so many windows long.
-PART, WINDOWS = 1 << 13, 4
+# A slice of time is at least so many windows long.
+WINDOWS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +40,17 @@ class Part:
         return tuple(self.reach * float(count) / streams for count in self.offsets[:, -1] - self.offsets[:, 0])
 
 
-def parts_of(derived: Derived, window: TimeWindow | None) -> list[Part]:
-    """All parts in which every name has a situation, in order of streams and time."""
+def parts_of(derived: Derived, window: TimeWindow | None, size: int) -> list[Part]:
+    """All parts in which every name has a situation, of about `size` situations, in order of streams and time."""
     offsets = derived.situations.offsets
     before = (offsets - offsets[:, :1]).sum(axis=0)
     share = reach(derived.runs.start, window)
     parts: list[Part] = []
     low, streams = 0, len(before) - 1
     while low < streams:
-        high = max(low + 1, int(np.searchsorted(before, before[low] + PART, side="right")) - 1)
+        high = max(low + 1, int(np.searchsorted(before, before[low] + size, side="right")) - 1)
         part = Part(low, offsets[:, low : high + 1], None, share)
-        parts += [part] if window is None or before[high] - before[low] <= PART else _slices(derived, part, window)
+        parts += [part] if window is None or before[high] - before[low] <= size else _slices(derived, part, window, size)
         low = high
     return [part for part in parts if (part.offsets[:, -1] > part.offsets[:, 0]).all()]
 
@@ -62,13 +63,13 @@ def reach(starts: Array, window: TimeWindow | None) -> float:
     return min(1.0, 2.0 * float(window.length) / span) if span else 1.0
 
 
-def _slices(derived: Derived, part: Part, window: TimeWindow) -> Iterator[Part]:
+def _slices(derived: Derived, part: Part, window: TimeWindow, most: int) -> Iterator[Part]:
     """The one stream of a part in slices that begin with situations of the name that has most; each holds what its windows reach."""
     firsts, lasts = part.offsets.T
-    most = int(np.argmax(lasts - firsts))
-    size = int(lasts[most] - firsts[most])
-    step = max(PART // len(firsts), ceil(WINDOWS * size * part.reach / 2))
-    borders = [int(firsts[most]), *range(int(firsts[most]) + step, int(lasts[most]), step)]
+    longest = int(np.argmax(lasts - firsts))
+    size = int(lasts[longest] - firsts[longest])
+    step = max(most // len(firsts), ceil(WINDOWS * size * part.reach / 2))
+    borders = [int(firsts[longest]), *range(int(firsts[longest]) + step, int(lasts[longest]), step)]
     begins = [firsts, *(_begins(derived, part, border) for border in borders[1:])]
     reached = [*(_reached(derived, part, border, window) for border in borders[1:]), lasts]
     limits = [*(derived.situations.start[border] for border in borders[1:]), None]

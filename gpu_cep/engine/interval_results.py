@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bind_intervals import DETECTED_AT
 from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.event_sequence import EventSequence
 from gpu_cep.engine.interval_events import MatchedSituations, times_of
 from gpu_cep.engine.interval_matches import IntervalMatches
 from gpu_cep.engine.matches import Indices
@@ -25,7 +26,6 @@ from gpu_cep.engine.results import (
     match_fields,
 )
 from gpu_cep.engine.returns import return_array
-from gpu_cep.engine.situations import EventSequence
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import spread

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -11,25 +13,33 @@ import pyarrow as pa
 from gpu_cep.engine.budget import Budget, BudgetExceeded, Spent, memory_for_results
 from gpu_cep.engine.columns import Array, EventColumns
 from gpu_cep.engine.computed import event_columns
+from gpu_cep.engine.device.memory import DeviceMemory
 from gpu_cep.engine.device.resident import ResidentTable
+from gpu_cep.engine.device.road import DeviceRun
+from gpu_cep.engine.device.situations import derive_on_device, device_workplace
+from gpu_cep.engine.event_sequence import EventSequence
 from gpu_cep.engine.footprint import result_footprint
 from gpu_cep.engine.interval_events import MatchedSituations
-from gpu_cep.engine.interval_join import SituationJoin
+from gpu_cep.engine.interval_join import SituationJoin, Workplace, cpu_workplace
 from gpu_cep.engine.interval_matches import IntervalMatches, in_result_order, matched_situations, seen_at_detection
 from gpu_cep.engine.interval_results import interval_table
 from gpu_cep.engine.interval_statistics import order_choice
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.naming import window_name
 from gpu_cep.engine.order import key_ranks
+from gpu_cep.engine.phase_one import Run
+from gpu_cep.engine.phase_one_run import on_device
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.results import count_table
-from gpu_cep.engine.situations import Derived, EventSequence, derive
+from gpu_cep.engine.situations import Derived, derive
 from gpu_cep.engine.slices import WHOLE, Own
 from gpu_cep.engine.tables import on_host
 from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.plan.interval_order import OrderChoice
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.launch import available_threads
+
+OrderChooser = Callable[[IntervalPlan, Derived], OrderChoice]
 
 
 def execute_intervals(
@@ -41,7 +51,7 @@ def execute_intervals(
     profile: Profile | None = None,
     concurrent: int = 1,
     spent: Spent | None = None,
-    choose: Callable[[IntervalPlan, Derived], OrderChoice] = order_choice,
+    choose: OrderChooser = order_choice,
 ) -> pa.Table:
     """Run `plan` over the events of `table`; `choose` says in which order names are joined.
 
@@ -57,14 +67,17 @@ def execute_intervals(
         More matches or steps than the settings, or matches than memory, allow.
     """
     profile, threads, settings = profile or Profile(), threads or available_threads(), plan.settings
-    columns = event_columns(plan.events, table if plan.settings.engine == "gpu" else on_host(table))
+    columns = event_columns(plan.events, table if settings.engine == "gpu" else on_host(table))
     profile.add("events", len(columns))
     spent = spent or Spent()
     budget = spent.budget(settings, result_footprint(plan.events, columns), memory_for_results(concurrent))
+    run = Run(plan.events, columns, (), own, budget, threads, profile)
     try:
-        derived = derive(plan, columns, budget, threads, profile)
-        join = SituationJoin(plan, derived, choose(plan, derived), budget, profile, own)
-        return _joined(join, columns, budget, threads)
+        if settings.engine == "gpu":
+            found = on_device(run, partial(_found_on_device, plan, choose))
+        else:
+            found = _joined(plan, run, choose, derive(plan, run), cpu_workplace(threads))
+        return _result(plan, run, found)
     except MemoryError:
         raise MatchLimitExceeded("out of memory while matching; use output='count' or a narrower pattern") from None
     finally:
@@ -72,33 +85,51 @@ def execute_intervals(
         spent.add(budget)
 
 
-def _joined(join: SituationJoin, columns: EventColumns, budget: Budget, threads: int) -> pa.Table:
-    """What is asked of the join's matches."""
-    plan, derived, profile = join.plan, join.derived, join.profile
-    try:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The situations, and what was asked for: their matches, or how many each stream has that has situations."""
+
+    derived: Derived
+    matches: IntervalMatches | None = None
+    counts: Indices | None = None
+
+
+def _found_on_device(plan: IntervalPlan, choose: OrderChooser, run: DeviceRun, memory: DeviceMemory) -> _Found:
+    derived = derive_on_device(plan, run, memory)
+    return _joined(plan, run, choose, derived, device_workplace(run, derived, memory))
+
+
+def _joined(plan: IntervalPlan, run: Run, choose: OrderChooser, derived: Derived, workplace: Workplace) -> _Found:
+    join = SituationJoin(plan, derived, choose(plan, derived), run.budget, run.profile, workplace, run.own)
+    with run.profile.stage("matching"), _limits_named(plan, run, derived):
         if plan.settings.output == "count":
-            with profile.stage("matching"):
-                counts = join.counts(threads)
-            return interval_counts(plan, columns, derived.events, derived.numbers, derived.runs.first, counts)
-        with profile.stage("matching"):
-            found = seen_at_detection(derived, *join.configurations(threads))
-        with profile.stage("results"):
-            return _result(plan, columns, derived, found, budget, threads)
+            return _Found(derived, counts=join.counts())
+        return _Found(derived, seen_at_detection(derived, *join.configurations()))
+
+
+@contextmanager
+def _limits_named(plan: IntervalPlan, run: Run, derived: Derived) -> Iterator[None]:
+    """Tells of limits that are exceeded, and in which window."""
+    try:
+        yield
     except BudgetExceeded as exceeded:
-        window = window_name(plan.events, columns, int(derived.events.input_rows(np.array([exceeded.start]))[0]))
-        raise MatchLimitExceeded(f"{exceeded.reason}, in {window}") from None
+        row = int(derived.events.input_rows(np.array([exceeded.start]))[0])
+        raise MatchLimitExceeded(f"{exceeded.reason}, in {window_name(plan.events, run.columns, row)}") from None
 
 
-def _result(
-    plan: IntervalPlan, columns: EventColumns, derived: Derived, found: IntervalMatches, budget: Budget, threads: int
-) -> pa.Table:  # fmt: skip
-    """The matches as a table, in the order of results."""
+def _result(plan: IntervalPlan, run: Run, found: _Found) -> pa.Table:
+    """What was asked for as a table, in the order of results."""
+    columns, derived = run.columns, found.derived
     events, runs = derived.events, derived.runs
-    matches = in_result_order(plan, columns, events, runs, found)
-    situations = matched_situations(columns, events, runs, matches, threads)
-    if not plan.query.returns or plan.settings.output != "matches":
-        _account_for_events(situations, matches, budget)
-    return interval_table(plan, columns, events, matches, situations, threads)
+    if found.counts is not None:
+        return interval_counts(plan, columns, events, derived.numbers, runs.first, found.counts)
+    assert found.matches is not None
+    with run.profile.stage("results"), _limits_named(plan, run, derived):
+        matches = in_result_order(plan, columns, events, runs, found.matches)
+        situations = matched_situations(columns, events, runs, matches, run.threads)
+        if not plan.query.returns or plan.settings.output != "matches":
+            _account_for_events(situations, matches, run.budget)
+        return interval_table(plan, columns, events, matches, situations, run.threads)
 
 
 def _account_for_events(situations: MatchedSituations, matches: IntervalMatches, budget: Budget) -> None:

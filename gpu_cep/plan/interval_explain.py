@@ -76,8 +76,8 @@ def _plan_lines(plan: IntervalPlan) -> Iterator[str]:
     keys = ", ".join(plan.events.query.column_name(column) for column in query.partition_by)
     window = "none" if query.window is None else f"{query.window.length:,} ticks of {query.schema.attributes[query.timestamp].name}"
     yield f"streams    {keys or 'one'}"
-    bulk = "labels and order of events on the gpu" if plan.settings.engine == "gpu" else "cpu"
-    yield f"situations (phase 1, in bulk, {bulk}): the longest runs of events of a stream that satisfy"
+    engine = "gpu" if plan.settings.engine == "gpu" else "cpu"
+    yield f"situations (phase 1, in bulk, {engine}): the longest runs of events of a stream that satisfy"
     yield from (f"  {situation.name}: {situation.text}{_lasting(situation)}" for situation in query.situations)
     if query.gap is not None:
         yield f"gap        a situation ends {query.gap:,} ticks after its last event, where the next of its stream comes later"
@@ -86,7 +86,7 @@ def _plan_lines(plan: IntervalPlan) -> Iterator[str]:
     for constraint in query.constraints:
         yield f"  {constraint.text} (expected of {selectivity(constraint):.2%} of all pairs, table 3)"
     yield f"detected   {_DETECTED[query.early]}"
-    yield f"algorithm  {plan.algorithm} ({interval_algorithm(plan.algorithm).does}), phase 2, cpu"
+    yield f"algorithm  {plan.algorithm} ({interval_algorithm(plan.algorithm).does}), phase 2, {engine}"
     order = evaluation_order(assumed(query.constraints, [_ALIKE] * len(names)), query.constraints)
     chosen = "if there are equally many of each; chosen by their numbers, and anew between chunks"
     yield f"order      {' → '.join(names[v] for v in order)}, {chosen}"

@@ -105,6 +105,27 @@ def covered_events(xp: Any, starts: Array, ends: Array, size: int) -> Array:
     return xp.arange(size, dtype=ends.dtype) < reach[begun]
 
 
+def latest_marks(xp: Any, marks: Array) -> Array:
+    """int64: the last event up to each that has a mark (bool); the first has one."""
+    marked = xp.flatnonzero(marks)
+    return marked if marked.size == marks.size else marked[xp.cumsum(marks, dtype=xp.int64) - 1]
+
+
+def paired_borders(xp: Any, streams: Array, opened: Array, closed: Array, names: int) -> tuple[Array, Array, list[int]]:
+    """As :func:`gpu_cep_kernels.situations.pair_borders` by stream: `opening`, `closing`, and how many runs each name has."""
+    if not streams.size:
+        return xp.empty(0, xp.int64), xp.empty(0, xp.int64), [0] * names
+    order = stable_order(xp, [streams])
+    opening = [order[_bearing(xp, opened[order], v)] for v in range(names)]
+    closing = [order[_bearing(xp, closed[order], v)] for v in range(names)]
+    return xp.concatenate(opening), xp.concatenate(closing), [int(own.size) for own in opening]
+
+
+def _bearing(xp: Any, labels: Array, variable: int) -> Array:
+    """The labels, of a single word each, that have the variable's bit."""
+    return xp.flatnonzero(label_flags(labels[None], variable))
+
+
 def stable_order(xp: Any, keys: Sequence[Array]) -> Array:
     """The order by the first key, among equals by the second and so on, then by place."""
     order = xp.argsort(keys[-1], kind="stable")

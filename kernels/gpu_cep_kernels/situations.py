@@ -8,6 +8,9 @@ of each stream in a slice is a border in any case, and what it opens and
 closes is settled by what the slices before say. Where a run is broken by a
 gap, too, the event behind the gap closes all that the one before it had, and
 opens all that it has.
+
+Where streams lie one after the other, an event and the one before it say all:
+then each event can be judged on its own.
 """
 
 from __future__ import annotations
@@ -114,6 +117,37 @@ def find_borders_and_gaps(
                 seen.label[stream] = label
             seen.position[stream] = begin + e
     return found
+
+
+@rule
+def _crossing_of_neighbours(event: int, labels: Any, begins: Any, clock: Any, gap: Any) -> tuple[np.uint16, np.uint16]:
+    """What an event opens and closes, behind the one before it unless it begins a stream."""
+    label = np.uint16(labels[event])
+    before = np.uint16(0) if begins[event] else np.uint16(labels[event - 1])
+    is_broken = clock.size > 0 and _is_broken(event, event - 1, before, clock, gap)
+    return _crossing(label, before, is_broken)
+
+
+@kernel
+def mark_borders(low: int, high: int, labels: Any, begins: Any, clock: Any, gap: Any, marks: Any) -> None:
+    """``marks[e]``: whether event e is a border, where streams lie one after the other, as ``begins[e]`` says.
+
+    `clock` is empty where no gap breaks a run.
+    """
+    for e in range(low, high):
+        opened, closed = _crossing_of_neighbours(e, labels, begins, clock, gap)
+        marks[e] = (opened | closed) != 0
+
+
+@kernel
+def cross_borders(
+    low: int, high: int, events: Any, labels: Any, begins: Any, clock: Any, gap: Any, opened: Labels, closed: Labels
+) -> None:  # fmt: skip
+    """What the borders at some events open and close, where streams lie one after the other."""
+    for b in range(low, high):
+        own_opened, own_closed = _crossing_of_neighbours(events[b], labels, begins, clock, gap)
+        opened[b] = own_opened
+        closed[b] = own_closed
 
 
 @sequential

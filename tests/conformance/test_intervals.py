@@ -142,10 +142,10 @@ def with_seams(seams: tuple[int, int, int, int, int], case: Case, **options: Any
     events, block, part, windows, candidates = seams
     parts = -(-case.events.num_rows // events)
     with ExitStack() as patches:
-        for module in ("situations", "interval_events"):
+        for module in ("situations", "borders", "interval_events"):
             patches.enter_context(patch(f"gpu_cep.engine.{module}.slices", lambda length, _: launch.slices(length, parts)))
-        patches.enter_context(patch("gpu_cep.engine.situations.BLOCK", block))
-        patches.enter_context(patch("gpu_cep.engine.interval_parts.PART", part))
+        patches.enter_context(patch("gpu_cep.engine.borders.BLOCK", block))
+        patches.enter_context(patch("gpu_cep.engine.interval_join._PART", part))
         patches.enter_context(patch("gpu_cep.engine.interval_parts.WINDOWS", windows))
         patches.enter_context(patch("gpu_cep.engine.interval_statistics._TESTED", candidates))
         patches.enter_context(patch("gpu_cep.engine.interval_join._CANDIDATES", candidates))

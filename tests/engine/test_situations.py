@@ -13,9 +13,12 @@ import pytest
 from gpu_cep.api import make_plan
 from gpu_cep.engine.budget import Budget, memory_for_results
 from gpu_cep.engine.computed import event_columns
+from gpu_cep.engine.event_sequence import NO_POSITION
 from gpu_cep.engine.footprint import result_footprint
+from gpu_cep.engine.phase_one import Run
 from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.situations import NO_POSITION, Derived, derive
+from gpu_cep.engine.situations import Derived, derive
+from gpu_cep.engine.slices import WHOLE
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
@@ -33,7 +36,7 @@ def derived(events: pa.Table, define: str = "A AS a", threads: int = 1, **option
     assert isinstance(plan, IntervalPlan)
     columns = event_columns(plan.events, events)
     budget = Budget(None, None, result_footprint(plan.events, columns), memory_for_results(1))
-    return derive(plan, columns, budget, threads, Profile())
+    return derive(plan, Run(plan.events, columns, (), WHOLE, budget, threads, Profile()))
 
 
 def rows(found: Derived, name: int = 0) -> list[Found]:
@@ -91,7 +94,7 @@ def test_open_runs_are_situations_of_early_detection(lane, ts, found):
 def test_seams_fall_anywhere_in_a_run(threads, block):
     for marks in product("#.", repeat=6):
         lane = "".join(marks)
-        with patch("gpu_cep.engine.situations.BLOCK", block):
+        with patch("gpu_cep.engine.borders.BLOCK", block):
             assert rows(derived(lanes(lane), threads=threads)) == by_definition(lane)
             assert rows(derived(lanes(lane), threads=threads, detect="early")) == by_definition(lane, early=True)
 
@@ -205,7 +208,7 @@ def lasting(found: Derived) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_a_longer_gap_ends_a_situation_so_long_after_its_last_event(lane, ts, lasts, threads):
     for block in (1, 100):
-        with patch("gpu_cep.engine.situations.BLOCK", block):
+        with patch("gpu_cep.engine.borders.BLOCK", block):
             assert lasting(derived(lanes(lane, ts=ts), gap=3, threads=threads)) == lasts
 
 

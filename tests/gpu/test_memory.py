@@ -68,7 +68,26 @@ CASES = {
     "matches of many events": Case("PATTERN SEQ(A a, B b+, C c) WITHIN 100", {}, {"types": "A" + "B" * 18 + "C"}),
     "many matches": Case("PATTERN SEQ(A a, B b) WITHIN 400", {}, {"types": "A" * 19 + "B"}),
 }
+PAIR = "DEFINE A AS x > 50, B AS y > 3 PATTERN A overlaps B; A during B; A contains B WITHIN 30"
+SITUATIONS = {
+    "situations": Case(PAIR),
+    "situations of streams": Case(PAIR, {"partition_by": "k", "order_by": "x"}),
+    "situations, early": Case(PAIR, {"partition_by": "s", "detect": "early"}, {"ties": 3}),
+    "situations with gaps": Case(PAIR, {"partition_by": "k", "gap": 1}, {"streams": 40}),
+    "situations of an event": Case(
+        "DEFINE A AS type = 'A', B AS type = 'B', C AS type = 'C' PATTERN A meets B AND B meets C", {"output": "count"}
+    ),
+    "many candidates": Case("DEFINE A AS type = 'A', B AS type = 'B' AT LEAST 1 PATTERN A before B WITHIN 100"),
+    "situations of many names": Case(
+        f"DEFINE {', '.join(f'N{n} AS x % {n + 2} = 0 AT LEAST 2' for n in range(9))} PATTERN "
+        + " AND ".join(f"N{n} before N{n + 1}; N{n} meets N{n + 1}" for n in range(8))
+        + " WITHIN 25",
+        {"output": "count"},
+    ),
+    "tiny streams": Case(PAIR, {"partition_by": "k"}, {"streams": 700}),
+}
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=[*CASES])
+each_case_and_situations = pytest.mark.parametrize("case", (CASES | SITUATIONS).values(), ids=[*CASES, *SITUATIONS])
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +101,8 @@ def counted(device):
 
 
 def run(case, table, **options):
-    return gpu_cep.match(table, case.text, **{"output": "indices", **case.options, **options})
+    # in one thread, since others may still hold what they last worked on
+    return gpu_cep.match(table, case.text, **{"output": "indices", "threads": 1, **case.options, **options})
 
 
 def peak(device: StrictDevice, case, table, budget):
@@ -105,7 +125,7 @@ def refused(case, table, budget):
     return int(re.search(r"the query takes ([\d,]+) bytes at least", str(raised.value))[1].replace(",", ""))
 
 
-@each_case
+@each_case_and_situations
 @pytest.mark.parametrize("size", [1, 3, 300, SIZE])
 def test_the_least_budget_is_named_and_kept(counted, case, size):
     table = events(size, **case.events)
@@ -114,8 +134,8 @@ def test_the_least_budget_is_named_and_kept(counted, case, size):
     assert 0 < peak(counted, case, table, least) <= least
 
 
-@each_case
-@pytest.mark.parametrize("factor", [1.5, 3])
+@each_case_and_situations
+@pytest.mark.parametrize("factor", [1.5, 3, 10])
 def test_budgets_are_kept(counted, case, factor):
     table = events(SIZE, **case.events)
     budget = int(factor * refused(case, table, 1))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels import primitives, summary, windows
+from gpu_cep_kernels import primitives, situations, summary, windows
 from tests.kernels.streams import problems
 
 WIDTHS = pytest.mark.parametrize("word", [np.uint8, np.uint16, np.uint32, np.uint64])
@@ -72,6 +72,34 @@ def test_covered_events(problem, data):
     starts = np.array([e for e in range(size) if data.draw(st.booleans())], np.int64)
     inside = {e for start in starts for e in stream.window(start)}
     assert primitives.covered_events(np, starts, arrays.ends[starts], size).tolist() == [e in inside for e in range(size)]
+
+
+@given(st.lists(st.booleans(), max_size=12))
+def test_latest_marks(marks):
+    marks = [True, *marks]
+    expected = [max(e for e in range(last + 1) if marks[e]) for last in range(len(marks))]
+    found = primitives.latest_marks(np, np.array(marks))
+    assert found.dtype == np.int64
+    assert found.tolist() == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 7)), max_size=12))
+def test_paired_borders(changes):
+    """Each border turns some names of its stream on or off; what is left on at the end stays without an end."""
+    streams, flipped = (np.array([change[part] for change in changes], np.uint16) for part in (0, 1))
+    before = [np.bitwise_xor.reduce(flipped[:b][streams[:b] == streams[b]], initial=0) for b in range(len(changes))]
+    opened, closed = flipped & ~np.array(before, np.uint16), flipped & np.array(before, np.uint16)
+    counts = np.zeros(3, np.int64)
+    situations.count_runs(opened, counts)
+    begins = np.cumsum(counts) - counts
+    expected = [np.full(counts.sum(), -1, np.int64) for _ in range(2)]
+    order = np.argsort(streams, kind="stable")
+    ends = np.array([np.count_nonzero(closed >> v & 1) for v in range(3)])
+    situations.pair_borders(order, opened, closed, begins.copy(), np.cumsum(ends) - ends, *expected)
+    opening, closing, sizes = primitives.paired_borders(np, streams, opened, closed, 3)
+    assert opening.tolist() == expected[0].tolist()
+    assert closing.tolist() == expected[1][: ends.sum()].tolist()
+    assert sizes == counts.tolist()
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=12))

@@ -11,6 +11,7 @@ from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.engine.batches import reach, window_length
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.device.streams import DeviceEvents
+from gpu_cep.engine.event_sequence import EventSequence, host_sequence, signed
 from gpu_cep.engine.labels import overlapping
 from gpu_cep.engine.programs import load_bank
 from gpu_cep.engine.streams import Indices, OrderedEvents
@@ -46,6 +47,12 @@ class EventSource(Protocol):
 
     def tied(self) -> bool:
         """Whether two neighbours have the same time."""
+
+    def sequence(self) -> EventSequence:
+        """All events, but for their labels, where they lie."""
+
+    def fetched(self) -> EventSequence:
+        """The same on the host."""
 
     def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
         """Some of the events, in the order given, on the host; `starts` are those of them that begin a candidate window."""
@@ -95,6 +102,17 @@ class ResidentEvents:
     def tied(self) -> bool:
         """One pass on the device."""
         return primitives.any_set(self.events.times[1:] == self.events.times[:-1])
+
+    def sequence(self) -> EventSequence:
+        """On the device."""
+        events = self.events
+        return EventSequence(
+            signed(events.times), None, len(events.offsets) - 1, events.rows, events.offsets, self.device, self.picked_at_once
+        )  # fmt: skip
+
+    def fetched(self) -> EventSequence:
+        """Copies."""
+        return host_sequence(self.picked(np.arange(self.resident), None))
 
     def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
         """Only what is picked is copied to the host."""
@@ -147,6 +165,14 @@ class SpilledEvents:
     def tied(self) -> bool:
         """One pass on the host."""
         return bool((self.events.times[1:] == self.events.times[:-1]).any())
+
+    def sequence(self) -> EventSequence:
+        """On the host."""
+        return host_sequence(self.events)
+
+    def fetched(self) -> EventSequence:
+        """They are there."""
+        return self.sequence()
 
     def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
         """Copies of what is picked."""

@@ -4,7 +4,9 @@ An eighth of the memory is for tables. While rows are labelled, their chunks
 take a half, and the events that are kept what is left; to order these takes
 three quarters. After that an eighth is for events on their way to the host,
 and three quarters are for the ordered events and for the batch of them whose
-windows are judged. The bytes per event are the most that live at a time, what
+windows are judged. Where situations are derived, these are for the ordered
+events and, half and half, for the part of them in which borders are sought
+and for the borders found; then for the events and the join. The bytes per event are the most that live at a time, what
 CuPy's functions take beside their results included.
 """
 
@@ -37,6 +39,20 @@ _WINDOWS = 8 + 4 + 4 + 4 + 8 + 8 + 6 * 8 + 2 * 8
 _PER_VARIABLE = 4 * 4
 # Bytes per event that a match binds: its place in the batch, and its place among those that come back.
 _BOUND = 2 * 8
+# Bytes per border: its columns.
+_COLUMNS = 8 + 3 * 4 + 2 * 2
+# Bytes per event among which borders are sought: its time, its stream's beginning, flags; and as a border its place, its stream, with
+# scratch, and its columns, twice while the last ones of streams are added.
+_SEEKING = 8 + 8 + 2 * 1 + 2 * 8 + 3 * 8 + 2 * _COLUMNS
+# Bytes per border, twice while parts are joined; its place by stream, sorted in scratch, and both labels in that order.
+_BORDER = 2 * _COLUMNS + 8 + 24 + 2 * 2
+# Bytes per run, before and after those that do not last are left out: both borders, twice, times, ends, lengths, and all that comes back.
+_RUN = 4 * 8 + 3 * 8 + 4 + 3 * 1 + 8 + 2 * 8 + 4 * 4 + 2 * 8
+# Bytes per event and situation that stay while situations are joined: time, row and moment; endpoints and clocks.
+_SEQUENCE, _SITUATION = 8 + 4 + 8, 6 * 8
+# The same as a row to be joined, and as a candidate of a step, which may become a row of the next: members come on top.
+_ROW = 4 + 4 * 8 + 3 * 2 * 8 + 5 * 8
+_CANDIDATE = 4 + _ROW
 _LARGEST = 1 << 62
 
 
@@ -106,8 +122,26 @@ class DeviceMemory:
 
     def batch_events(self, resident: int) -> int:
         """Events of a batch, those that its last windows reach included, while so many ordered events lie on the device."""
-        left = self.bytes * 3 // 4 - resident * (_KEPT + self.label)
-        return max(0, left) // (_WINDOWS + 3 * self.label + _PER_VARIABLE * self.variables)
+        return self._beside(resident * (_KEPT + self.label)) // (_WINDOWS + 3 * self.label + _PER_VARIABLE * self.variables)
+
+    def _beside(self, held: int) -> int:
+        """Bytes that are left for work while so many are held."""
+        return max(0, self.bytes * 3 // 4 - held)
+
+    def sought_events(self, resident: int) -> int:
+        """Events among which borders are sought at a time, while so many ordered events lie on the device."""
+        return max(1, self._beside(resident * (_KEPT + self.label)) // 2 // (_SEEKING + self.label))
+
+    def paired_borders(self, resident: int) -> int:
+        """Borders that can be paired to runs, of which each has two, while so many ordered events lie on the device."""
+        runs = -(-self.variables // 2)
+        return self._beside(resident * (_KEPT + self.label)) // 2 // (_BORDER + _RUN * runs)
+
+    def joined_candidates(self, resident: int, situations: int) -> int:
+        """Candidates of a call that joins so many situations, beside so many events; 0 if that does not fit."""
+        member = 4 * self.variables
+        held = resident * _SEQUENCE + situations * (_SITUATION + 16 * self.variables + _ROW + member)
+        return self._beside(held) // max(1, self.variables - 1) // (_CANDIDATE + member)
 
     def _batch_of(self, total: int) -> int:
         """Events of a batch of so many, as many of which as can be kept lie on the device."""

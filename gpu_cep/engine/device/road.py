@@ -6,10 +6,11 @@ of matches, come back: the matchers on the CPU go on from there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 
@@ -45,6 +46,8 @@ from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.device import Array, Device
 from gpu_cep_kernels.launch import blocks
 
+Result = TypeVar("Result")
+
 # Below this, less memory will not help.
 _LEAST_MEMORY = 1 << 20
 
@@ -57,7 +60,7 @@ class DeviceRun(Run):
 
 
 def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
-    """Phase 1 of a run, in pieces that the device's memory holds; with smaller pieces if an allocation fails nevertheless.
+    """Phase 1 of a run.
 
     Raises
     ------
@@ -68,6 +71,17 @@ def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
     TooLittleMemory
         The device's memory holds no chunks or batches of the smallest size, or not the events that the windows of one stream reach over.
     """
+    return attempted(run, device, _phase_one)
+
+
+def attempted(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Result:
+    """What `work` gives, in pieces that the device's memory holds; with smaller pieces if an allocation fails nevertheless.
+
+    Raises
+    ------
+    TooLittleMemory
+        With the smallest pieces they still fail.
+    """
     memory = memory_of(device, run.plan)
     # columns on the device may still be computed in the caller's lane
     device.synchronize()
@@ -76,8 +90,9 @@ def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
         attempt = DeviceRun(run.plan, run.columns, run.tables, run.own, replace(run.budget), run.threads, Profile(), device)
         try:
             with device.lane(None):
-                result = _phase_one(attempt, memory)
+                result = work(attempt, memory)
             run.profile.merge(attempt.profile)
+            run.budget.take_over(attempt.budget)
             return result
         except MemoryError as fault:
             memory = memory.halved()
@@ -86,7 +101,7 @@ def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
 
 
 def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
-    source = _ordered_events(run, memory)
+    source = ordered_events(run, memory)
     run.profile.add("filtered", int(source.offsets[-1]))
     if not {"summary", "chain"} & set(run.plan.steps) or not run.plan.windows_suffice:
         return PhaseOne(source.picked(np.arange(source.offsets[-1]), None))
@@ -100,7 +115,7 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     return _found(run, query, source, batches, memory)
 
 
-def _ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
+def ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
     """The labelled events in order: on the device if all that are kept fit, else (or if there are none) on the host."""
     plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
     device_columns = DeviceColumns(columns, device)

@@ -95,6 +95,38 @@ def _found(size: int, random: Random, **given: Any) -> tuple[_Events, Borders]:
     return events, Borders(*columns)
 
 
+@dataclass(frozen=True, slots=True)
+class _Apart:
+    """Labelled events of streams that lie one after the other, some of which are empty."""
+
+    labels: Array
+    begins: Array
+    clock: Array
+    gap: Any
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        return self.labels, self.begins, self.clock, self.gap
+
+
+def _apart(size: int, random: Random, time: Any = np.int64, label: Any = np.uint8, gaps: bool = False) -> _Apart:
+    offsets = stream_offsets(size, random)
+    begins = np.zeros(size, np.bool_)
+    begins[offsets[:-1][np.diff(offsets) > 0]] = True
+    clock, gap = _gap(event_times(offsets, random, time))
+    return _Apart(label_words(size, random, _NAMES, label), begins, clock if gaps else clock[:0], gap)
+
+
+def _marking(size: int, random: Random, slots: int, **given: Any) -> Call:
+    return Call(size, (*_apart(size, random, **given).arguments, np.zeros(size, np.bool_)))
+
+
+def _crossing(size: int, random: Random, slots: int, **given: Any) -> Call:
+    events = _apart(size, random, **given)
+    chosen = np.flatnonzero(flags(size, random))
+    return Call(len(chosen), (chosen, *events.arguments, *(np.zeros(len(chosen), np.uint16) for _ in range(2))))
+
+
 def _settling(size: int, random: Random, slots: int, gaps: bool = False, **given: Any) -> Call:
     events, borders = _found(size, random, **given)
     clock, gap = _gap(events.times)
@@ -164,11 +196,20 @@ _LABELLED: Variants = {
     "one-stream-float64": {"single": True, "time": np.float64},
 }
 
+_NEIGHBOURS: Variants = {
+    "": {},
+    "uint16": {"label": np.uint16},
+    "gaps": {"gaps": True},
+    "gaps-float64": {"gaps": True, "time": np.float64},
+}
+
 SITUATION_CASES: tuple[KernelCase, ...] = (
     *cases(ordering.order_faults, _order, {**_TIMES, **_DISORDERED}, ()),
     *cases(ordering.order_faults_of_streams, _order_of_streams, {**_TIMES, **_DISORDERED}, ("last",)),
     *cases(situations.find_borders, _finding, _LABELLED, ("borders", "seen")),
     *cases(situations.find_borders_and_gaps, _finding_gaps, _LABELLED, ("borders", "seen")),
+    *cases(situations.mark_borders, _marking, _NEIGHBOURS, ("marks",), ("labels", "begins", "clock")),
+    *cases(situations.cross_borders, _crossing, _NEIGHBOURS, ("opened", "closed")),
     *cases(
         situations.settle_borders,
         _settling,
