@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         var,
     )
     from gpu_cep.plotting import Timeline, plot
-    from gpu_cep_spark import gpu_match, rapids_conf, register
+    from gpu_cep_spark import RunReport, gpu_match, rapids_conf, register
 
 __version__ = "0.1.0"
 
@@ -51,6 +51,7 @@ __all__ = [
     "PatternError",
     "PatternSyntaxError",
     "Profile",
+    "RunReport",
     "Timeline",
     "UnsupportedError",
     "all_of",
@@ -91,7 +92,7 @@ def __getattr__(name: str) -> Any:
         from gpu_cep import plotting
 
         return getattr(plotting, name)
-    if name in ("gpu_match", "rapids_conf", "register"):
+    if name in ("RunReport", "gpu_match", "rapids_conf", "register"):
         import gpu_cep_spark
 
         return getattr(gpu_cep_spark, name)

@@ -76,6 +76,7 @@ def execute_intervals(
         if settings.engine == "gpu":
             found = on_device(run, partial(_found_on_device, plan, choose))
         else:
+            profile.ran_on("cpu")
             found = _joined(plan, run, choose, derive(plan, run), cpu_workplace(threads))
         return _result(plan, run, found)
     except MemoryError:

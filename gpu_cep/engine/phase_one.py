@@ -52,6 +52,7 @@ def order_on_cpu(run: Run) -> PhaseOne:
         The events are at fault.
     """
     plan, columns, threads, profile = run.plan, run.columns, run.threads, run.profile
+    profile.ran_on("cpu")
     with profile.stage("timestamps"):
         times = load_times(columns, plan.query.timestamp)
     with profile.stage("labels"):

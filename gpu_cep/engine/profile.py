@@ -22,13 +22,14 @@ class Profile:
     conditions), where the lazy chain ran ``pivots`` (events of the rarest
     variable; on the CPU in place of windows), where joins ran ``pairs`` (of
     rows, whose relation was tested), ``matches``, ``steps`` (those that
-    ``max_steps`` bounds). `seconds` are summed over threads; `answers` say by
-    which algorithm each batch was answered, and why; `joins` in which orders
-    situations were joined.
+    ``max_steps`` bounds). `seconds` are summed over threads; `engines` says how many runs
+    there were on ``cpu`` and on ``gpu``, `answers` by which algorithm each
+    batch was answered, and why, `joins` in which orders situations were joined.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    engines: dict[str, int] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list, repr=False)
     joins: dict[tuple[int, ...], Joined] = field(default_factory=dict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
@@ -37,6 +38,11 @@ class Profile:
         """Raise a count."""
         with self._lock:
             self.counts[name] = self.counts.get(name, 0) + count
+
+    def ran_on(self, engine: str) -> None:
+        """Count a run on an engine."""
+        with self._lock:
+            self.engines[engine] = self.engines.get(engine, 0) + 1
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -68,6 +74,8 @@ class Profile:
                 self.counts[name] = self.counts.get(name, 0) + count
             for name, seconds in other.seconds.items():
                 self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+            for engine, runs in other.engines.items():
+                self.engines[engine] = self.engines.get(engine, 0) + runs
 
     def __str__(self) -> str:
         counts = " → ".join(f"{name} {count:,}" for name, count in self.counts.items())

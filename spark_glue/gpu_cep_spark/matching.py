@@ -24,6 +24,7 @@ from gpu_cep_spark.handshake import shipped
 from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.pushdown import column, event_filter
 from gpu_cep_spark.rapids import warn_of_types
+from gpu_cep_spark.run_report import RunReport, with_figures
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.slices import AUTO, Slicing, in_slices, slicing_of
 from gpu_cep_spark.worker import Work, without_rows
@@ -61,6 +62,7 @@ def gpu_match(
     functions: Functions = None,
     worker_memory: int | str | None = None,
     slices: float | str | None = AUTO,
+    report: RunReport | None = None,
 ) -> DataFrame:
     """The matches of `pattern` among the events of a Spark DataFrame.
 
@@ -104,6 +106,8 @@ def gpu_match(
         How long slices of time are: a number of ticks of the timestamp, or
         text such as ``30 minutes``, at least the window; ``auto`` chooses, and
         leaves streams whole that cannot be cut; None leaves all streams whole.
+    report
+        Receives what the workers did, once the result has been computed.
 
     Returns
     -------
@@ -124,7 +128,7 @@ def gpu_match(
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     query = NarrowQuery.of(pattern, arrow_schema(df.schema, zone), options, settings)
-    road = _Road(df, query, zone, memory_bytes(worker_memory, "worker_memory"))
+    road = _Road(df, query, zone, memory_bytes(worker_memory, "worker_memory"), report)
     slicing = slicing_of(query.plan, slices, time_unit)
     return _in_whole_streams(road) if slicing is None else _in_slices(road, slicing)
 
@@ -155,12 +159,13 @@ def check_settings(settings: Settings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Road:
-    """The events that are asked, the session's time zone, and what a worker may take."""
+    """The events that are asked, the session's time zone, what a worker may take, and what it reports to."""
 
     df: DataFrame
     query: NarrowQuery
     zone: str
     memory: int | None
+    report: RunReport | None
 
     def matched(self, sent: DataFrame, planned: AnyPlan, events: pa.Schema, codes: Codes, result: pa.Schema, *, sliced: bool) -> DataFrame:
         """What workers find among the rows that are `sent` to them, as `result` says."""
@@ -168,7 +173,12 @@ class _Road:
         warn_of_types(sent, events.names, returned)
         keys, text = _kept_together(plan_of_events(planned)), pattern_text(self.query.pattern)
         work = Work(planned, text, events, codes, keys, batch_schema(returned, self.zone), self.memory, sliced)
-        return _shuffled(sent, keys).mapInArrow(shipped(work), returned)
+        shuffled = _shuffled(sent, keys)
+        if self.report is None:
+            return shuffled.mapInArrow(shipped(work), returned)
+        reported, figures = with_figures(returned)
+        work = replace(work, result=batch_schema(reported, self.zone), reports=True)
+        return self.report.observed(shuffled.mapInArrow(shipped(work), reported), figures)
 
 
 def _in_whole_streams(road: _Road) -> DataFrame:

@@ -13,11 +13,13 @@ from pyspark import TaskContext
 from gpu_cep.engine.answers import AnyPlan, answer, plan_of_events
 from gpu_cep.engine.budget import Spent
 from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.slices import WHOLE, Own
+from gpu_cep.engine.profile import Profile
+from gpu_cep.engine.slices import WHOLE, Own, OwnRows
 from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
 from gpu_cep_spark.codes import Codes, decoded
 from gpu_cep_spark.devices import use_device_of_task
 from gpu_cep_spark.own_rows import with_own_rows
+from gpu_cep_spark.run_report import figures_added
 from gpu_cep_spark.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
 from gpu_cep_spark.worker_memory import bytes_of_events, tasks_at_once
 
@@ -49,6 +51,8 @@ class Work:
         Bytes that a worker may take; None: a share of what there is.
     sliced
         Whether streams are slices; the last column then marks their own events.
+    reports
+        Whether a last row, in a last column, says what was done.
     """
 
     plan: AnyPlan
@@ -59,6 +63,7 @@ class Work:
     result: pa.Schema
     memory: int | None = None
     sliced: bool = False
+    reports: bool = False
 
 
 def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -71,9 +76,13 @@ def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     """
     context = TaskContext.get()
     use_device_of_task(context, os.environ)
+    profile = Profile()
+    profile.add("tasks", 1)
+    plain = pa.schema(list(work.result)[:-1]) if work.reports else work.result
     try:
         with closing(whole_streams(batches, _room(work, context))) as parts:
-            yield from _matches(work, context, parts)
+            matches = (_as_promised(rows, plain) for rows in _matches(work, context, _timed(parts, profile), profile))
+            yield from figures_added(matches, profile, work.result) if work.reports else matches
     except CepError as fault:
         # the frames between here and the fault tell a user nothing
         raise type(fault)(f"{fault}; the pattern is {work.pattern}") from None
@@ -89,18 +98,31 @@ def _room(work: Work, context: TaskContext | None) -> Room:
     return Room(limit, folder, hashes if work.keys else None)
 
 
-def _matches(work: Work, context: TaskContext | None, parts: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+def _timed(parts: Iterator[pa.Table], profile: Profile) -> Iterator[pa.Table]:
+    """The parts; how long they were waited for goes into the profile."""
+    while True:
+        with profile.stage("reading"):
+            part = next(parts, None)
+        if part is None:
+            return
+        profile.add("parts", 1)
+        yield part
+        del part
+
+
+def _matches(work: Work, context: TaskContext | None, parts: Iterable[pa.Table], profile: Profile) -> Iterator[pa.Table]:
     """The matches of part after part; bounds are for all of them together."""
     cores, concurrent, spent = 1 if context is None else context.cpus(), tasks_at_once(context), Spent()
     partition = 0 if context is None else context.partitionId()
     for number, part in enumerate(parts):
         events, own = _own_events(work, part)
-        matches = answer(work.plan, events, own=own, threads=cores, concurrent=concurrent, spent=spent)
+        if isinstance(own, OwnRows):
+            profile.add("copies", len(own.marks) - int(own.marks.sum()))
+        matches = answer(work.plan, events, own=own, threads=cores, profile=profile, concurrent=concurrent, spent=spent)
         del part, events
         if work.plan.settings.output == "compressed":
             matches = _as_part(matches, partition + (number << 32))
-        for rows in in_batches(matches):
-            yield _as_promised(rows, work.result)
+        yield from in_batches(matches)
 
 
 def _own_events(work: Work, part: pa.Table) -> tuple[pa.Table, Own]:

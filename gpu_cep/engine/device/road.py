@@ -91,6 +91,7 @@ def attempted(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMemory]
         try:
             with device.lane(None):
                 result = work(attempt, memory)
+            attempt.profile.ran_on("gpu")
             run.profile.merge(attempt.profile)
             run.budget.take_over(attempt.budget)
             return result

@@ -1,0 +1,73 @@
+"""What workers did comes back beside the matches, and is the same as what the engine says of one local run."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+import gpu_cep as cep
+from gpu_cep.errors import PatternError
+from tests.spark import test_intervals
+from tests.spark.samples import QUERIES, as_set, streams
+from tests.spark.test_matching import spread
+
+EVENTS = streams(300, seed=1)
+
+
+def test_what_was_done_is_known_after_an_action(spark: SparkSession) -> None:
+    report, profile = cep.RunReport(), cep.Profile()
+    found = cep.gpu_match(spread(spark, EVENTS, 3), QUERIES["partition by"], report=report, slices=None)
+    expected = cep.match(EVENTS, QUERIES["partition by"], profile=profile)
+    assert as_set(found.toArrow()) == as_set(expected)
+    assert report.counts["matches"] == profile.counts["matches"] == expected.num_rows
+    assert report.counts["filtered"] == profile.counts["filtered"] == report.counts["events"]
+    assert report.counts["tasks"] >= report.counts["parts"] == report.engines["cpu"] >= 1
+    assert {"reading", "labels", "matching"} <= report.seconds.keys()
+    assert f"matches {expected.num_rows}" in str(report)
+    assert "parts on cpu" in str(report)
+
+
+def test_slices_tell_of_their_copies(spark: SparkSession) -> None:
+    report = cep.RunReport()
+    found = cep.gpu_match(spread(spark, EVENTS, 3), QUERIES["no key"], report=report, slices=8)
+    assert as_set(found.toArrow()) == as_set(cep.match(EVENTS, QUERIES["no key"]))
+    bindable = sum(kind in "AC" for kind in EVENTS["type"].to_pylist())
+    assert report.counts["events"] - report.counts["copies"] == bindable
+    assert report.counts["copies"] > 0
+
+
+@pytest.mark.parametrize("output", ["events", "count", "compressed"])
+def test_every_output_can_be_reported(spark: SparkSession, output: str) -> None:
+    report = cep.RunReport()
+    found = cep.gpu_match(spread(spark, EVENTS, 2), QUERIES["both"], output=output, report=report).toArrow()
+    plain = cep.gpu_match(spread(spark, EVENTS, 2), QUERIES["both"], output=output).toArrow()
+    assert found.column_names == plain.column_names
+    assert found.num_rows == plain.num_rows
+    assert report.counts["events"] > 0
+
+
+def test_situations_and_their_durations(spark: SparkSession) -> None:
+    report, query = cep.RunReport(), test_intervals.QUERIES["returned"]
+    events = test_intervals.streams(200, seed=1)
+    found = cep.gpu_match(spread(spark, events, 2), query, partition_by="key", report=report)
+    assert as_set(found.toArrow()) == as_set(cep.match(events, query, partition_by="key"))
+    assert report.counts["situations"] > 0
+    assert report.engines == {"cpu": report.counts["parts"]}
+
+
+def test_no_events(spark: SparkSession) -> None:
+    report = cep.RunReport()
+    found = cep.gpu_match(spark.createDataFrame(EVENTS).filter("n > 1000"), QUERIES["both"], report=report)
+    assert found.count() == 0
+    assert "events" not in report.counts
+    assert report.engines == {}
+
+
+def test_a_report_is_for_one_call(spark: SparkSession) -> None:
+    report = cep.RunReport()
+    with pytest.raises(PatternError, match="given to no gpu_match"):
+        print(report)
+    frame = spark.createDataFrame(EVENTS)
+    cep.gpu_match(frame, QUERIES["both"], report=report)
+    with pytest.raises(PatternError, match="another gpu_match"):
+        cep.gpu_match(frame, QUERIES["both"], report=report)
