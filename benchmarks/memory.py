@@ -49,7 +49,7 @@ def measure_memory(case: Case, output: str) -> MemoryUse:
     return MemoryUse(case.workload.name, output, events.nbytes, peaks["loaded"], peaks["peak"])
 
 
-def _peak_bytes() -> int:
+def peak_bytes() -> int:
     """This process's own peak; getrusage's would include its parent's at the time of the fork."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
@@ -61,9 +61,9 @@ def main(arguments: list[str]) -> int:
         events = reader.read_all()
     case = Case(WORKLOADS[name], events.num_rows, int(streams))
     run_match(case, events.slice(0, WARM_UP_EVENTS), output, 1)
-    loaded = _peak_bytes()
+    loaded = peak_bytes()
     run_match(case, events, output, 1)
-    print(json.dumps({"loaded": loaded, "peak": _peak_bytes()}))
+    print(json.dumps({"loaded": loaded, "peak": peak_bytes()}))
     return 0
 
 

@@ -27,8 +27,9 @@ Hashes = npt.NDArray[np.uint64]
 # Events are split into so many files at a time, by as many bits of the hash.
 BITS = 5
 _LEVELS = 64 // BITS
-# Bytes of the events that are sorted by file at a time; they are copied for it.
-PORTION = 1 << 28
+# Of the events that there is room for, so many parts are sorted by file at a time, but no more bytes than these: sorting takes several
+# times as much.
+PORTIONS, PORTION = 8, 1 << 26
 # What stands for NULL, and what tells a column's hash from that of its neighbour.
 _NULL, _COLUMN = 0x6A09E667F3BCC909, 0x9E3779B97F4A7C15
 
@@ -62,7 +63,7 @@ def whole_streams(batches: Iterable[pa.RecordBatch], room: Room, level: int = 0)
             yield pa.Table.from_batches(gathered)
         return
     with ExitStack() as files:
-        for bucket in _split(_portions(gathered, rest, min(room.limit, PORTION)), room, level, files):
+        for bucket in _split(_portions(gathered, rest, min(room.limit // PORTIONS, PORTION)), room, level, files):
             yield from whole_streams(bucket.read(), replace(room, hashes=None) if bucket.holds_one_stream else room, level + 1)
 
 
