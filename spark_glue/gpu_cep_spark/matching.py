@@ -22,6 +22,7 @@ from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.pushdown import column, event_filter
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.slices import AUTO, Slicing, in_slices, slicing_of
+from gpu_cep_spark.statistics import time_span
 from gpu_cep_spark.worker import match_partition, without_rows
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def gpu_match(
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     query = NarrowQuery.of(pattern, arrow_schema(df.schema, zone), options, settings)
-    slicing = slicing_of(query.plan, slices, time_unit)
+    slicing = slicing_of(query.plan, slices, time_unit, partial(_span, df, query), _shuffle_partitions(df))
     return _in_whole_streams(df, query, zone) if slicing is None else _in_slices(df, query, slicing, zone)
 
 
@@ -135,6 +136,16 @@ def check_settings(settings: Settings) -> None:
         faults.append(f"algorithm='brute_force' is not supported under Spark; supported: {supported}")
     if faults:
         raise UnsupportedError([Diagnostic(fault) for fault in faults])
+
+
+def _span(df: DataFrame, query: NarrowQuery) -> int | float | None:
+    """How far apart times are, if that is known without a job."""
+    time = query.events.field(plan_of_events(query.plan).query.timestamp)
+    return time_span(df, time.name, time.type)
+
+
+def _shuffle_partitions(df: DataFrame) -> int:
+    return int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
 
 
 def _in_whole_streams(df: DataFrame, query: NarrowQuery, zone: str) -> DataFrame:

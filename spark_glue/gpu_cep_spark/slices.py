@@ -10,7 +10,7 @@ however far back that is (:mod:`gpu_cep_spark.numbers_of_events`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
@@ -26,8 +26,11 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_spark.numbers_of_events import CELLS, PLACES, by_number
 
 AUTO = "auto"
-# Without a length given slices are so many windows long: one event in so many is copied.
-WINDOWS = 16
+# Where nothing is known of the times slices are so many windows long: one event in so many is copied. In no case are they chosen shorter
+# than so few.
+WINDOWS, FEWEST_WINDOWS = 16, 4
+# Where it is known how far times are apart, there are so many slices for each partition of a shuffle: chance then spreads them evenly.
+SLICES_PER_PARTITION = 32
 # Numbers of slices, and times in units of them, are whole numbers up to here.
 _MOST = 2**62
 
@@ -47,8 +50,23 @@ class Slicing:
     before: int = 0
 
 
-def slicing_of(planned: AnyPlan, wanted: float | str | None, time_unit: str | None) -> Slicing | None:
+def slicing_of(
+    planned: AnyPlan, wanted: float | str | None, time_unit: str | None, span: Callable[[], int | float | None], partitions: int
+) -> Slicing | None:
     """How `planned` is answered slice by slice, of the length that is `wanted`; None where its streams stay whole.
+
+    Parameters
+    ----------
+    planned
+        The plan over whole streams.
+    wanted
+        A length of time, ``auto`` or None.
+    time_unit
+        The ticks of a timestamp that is a number.
+    span
+        Says how far apart the earliest and the latest time are, if that is known.
+    partitions
+        How many partitions a shuffle makes.
 
     Raises
     ------
@@ -67,14 +85,16 @@ def slicing_of(planned: AnyPlan, wanted: float | str | None, time_unit: str | No
     query = plan_of_events(planned).query
     match query.window:
         case TimeWindow(length=window):
-            length = _default_length(window) if wanted == AUTO else _given_length(query, window, wanted, time_unit)
             situations = isinstance(planned, IntervalPlan)
             # to look for the events before costs a pass over all events, which a key may spare
-            spared = situations and wanted == AUTO and query.partition_by
-            return None if spared else Slicing(length, window, _looks_back(planned), before=int(situations))
-        case CountWindow(events=events) if wanted != AUTO:
+            if situations and wanted == AUTO and query.partition_by:
+                return None
+            length = _default_length(window, span(), partitions) if wanted == AUTO else _given_length(query, window, wanted, time_unit)
+            return Slicing(length, window, _looks_back(planned), before=int(situations))
+        case CountWindow(events=events):
             before = events - 1 if _looks_back(planned) else 0
-            return Slicing(_given_length(query, 0, wanted, time_unit), 0, looks_back=False, behind=events - 1, before=before)
+            share = _length_of_share(query, span(), partitions) if wanted == AUTO else _given_length(query, 0, wanted, time_unit)
+            return None if share is None else Slicing(share, 0, looks_back=False, behind=events - 1, before=before)
     return None
 
 
@@ -96,8 +116,20 @@ def _looks_back(planned: AnyPlan) -> bool:
     return any(not negation.after for branch in plan_of_events(planned).branches for negation in branch.negations)
 
 
-def _default_length(window: int | float) -> int | float:
-    return WINDOWS * window or type(window)(WINDOWS)
+def _default_length(window: int | float, span: int | float | None, partitions: int) -> int | float:
+    """So many windows; where the `span` of times is known, its share, but not too few windows."""
+    if span is None:
+        return WINDOWS * window or type(window)(WINDOWS)
+    share = type(window)(span / (SLICES_PER_PARTITION * partitions))
+    return min(max(share, FEWEST_WINDOWS * window), type(window)(_MOST)) or type(window)(WINDOWS)
+
+
+def _length_of_share(query: BoundQuery, span: int | float | None, partitions: int) -> int | float | None:
+    """A slice's share of the `span` of times; None where that is not known, or keys may spare the pass by which events are counted."""
+    if not span or query.partition_by:
+        return None
+    share = span / (SLICES_PER_PARTITION * partitions)
+    return share if isinstance(span, float) else max(1, int(share))
 
 
 def _given_length(query: BoundQuery, window: int | float, wanted: float | str, time_unit: str | None) -> int | float:
