@@ -91,10 +91,10 @@ def slicing_of(
                 return None
             length = _default_length(window, span(), partitions) if wanted == AUTO else _given_length(query, window, wanted, time_unit)
             return Slicing(length, window, _looks_back(planned), before=int(situations))
-        case CountWindow(events=events):
+        # slices of a stream with bursts may need many copies of these: none is cut unasked
+        case CountWindow(events=events) if wanted != AUTO:
             before = events - 1 if _looks_back(planned) else 0
-            share = _length_of_share(query, span(), partitions) if wanted == AUTO else _given_length(query, 0, wanted, time_unit)
-            return None if share is None else Slicing(share, 0, looks_back=False, behind=events - 1, before=before)
+            return Slicing(_given_length(query, 0, wanted, time_unit), 0, looks_back=False, behind=events - 1, before=before)
     return None
 
 
@@ -124,14 +124,6 @@ def _default_length(window: int | float, span: int | float | None, partitions: i
     return min(max(share, FEWEST_WINDOWS * window), type(window)(_MOST)) or type(window)(WINDOWS)
 
 
-def _length_of_share(query: BoundQuery, span: int | float | None, partitions: int) -> int | float | None:
-    """A slice's share of the `span` of times; None where that is not known, or keys may spare the pass by which events are counted."""
-    if not span or query.partition_by:
-        return None
-    share = span / (SLICES_PER_PARTITION * partitions)
-    return share if isinstance(span, float) else max(1, int(share))
-
-
 def _given_length(query: BoundQuery, window: int | float, wanted: float | str, time_unit: str | None) -> int | float:
     given, faults = length_of(wanted), Faults()
     if given is None:
@@ -153,7 +145,7 @@ def in_slices(df: DataFrame, keys: Sequence[str], time: Column, kind: Kind, slic
     """
     number, own = (f"c{len(df.columns) + place}" for place in range(2))
     if slicing.before or slicing.behind:
-        slicing = divided(slicing)
+        slicing = _divided(slicing)
         cell, *_ = _places(time, kind, replace(slicing, length=slicing.length / CELLS if kind is Kind.FLOAT else slicing.length // CELLS))
         placed = by_number(df, keys, cell, _places(time, kind, slicing), slicing.before, slicing.behind)
     else:
@@ -168,7 +160,7 @@ def _places(time: Column, kind: Kind, slicing: Slicing) -> tuple[Column, Column,
     return _of_floats(time, slicing) if kind is Kind.FLOAT else _of_ticks(_ticks(time, kind), slicing)
 
 
-def divided(slicing: Slicing) -> Slicing:
+def _divided(slicing: Slicing) -> Slicing:
     """The same in slices that are not shorter, and so many cells long."""
     length = slicing.length
     return replace(slicing, length=length if isinstance(length, float) else -(-length // CELLS) * CELLS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
@@ -227,11 +229,22 @@ def test_slices_are_shares_of_what_files_hold() -> None:
     lengths = {span: slicing_of(planned, "auto", None, lambda span=span: span, 2) for span in (None, 0, 64_000)}
     assert {span: slicing.length for span, slicing in lengths.items()} == {None: 96, 0: 24, 64_000: 1000}
     counted = make_plan("PATTERN SEQ(A a, B b) WITHIN 6 EVENTS", streams(1, seed=0).schema, Options(), Settings())
-    assert slicing_of(counted, "auto", None, lambda: None, 2) is None
-    assert slicing_of(counted, "auto", None, lambda: 64_000, 2) == Slicing(1000, 0, looks_back=False, behind=5)
+    assert slicing_of(counted, "auto", None, lambda: 64_000, 2) is None
+    assert slicing_of(counted, 1000, None, lambda: None, 2) == Slicing(1000, 0, looks_back=False, behind=5)
 
 
-@pytest.mark.parametrize("query", [COUNTED["both"], QUERIES["both"], SITUATIONS["overlapping"]])
+def test_events_that_differ_when_they_are_read_again_are_an_error(spark: SparkSession) -> None:
+    def drawn(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # local, so that it travels by value
+        for batch in batches:
+            yield batch.set_column(0, "ts", pa.array(np.random.default_rng().integers(0, 2**40, batch.num_rows)))
+
+    source = spark.createDataFrame(streams(60, seed=14))
+    frame = source.mapInArrow(drawn, source.schema)
+    with pytest.raises(PySparkException, match="read twice"):
+        cep.gpu_match(frame, COUNTED["next"], slices=100).collect()
+
+
+@pytest.mark.parametrize("query", [QUERIES["both"], SITUATIONS["overlapping"]])
 def test_slices_of_files(spark: SparkSession, tmp_path: Path, query: str) -> None:
     pq.write_table(streams(200, seed=13), tmp_path / "events.parquet")
     frame = spark.read.parquet(str(tmp_path / "events.parquet"))
