@@ -10,9 +10,10 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,17 +28,19 @@ from pyspark.sql import functions as F  # noqa: N812
 import gpu_cep
 
 RESULTS = Path(__file__).parent / "results"
-EVENTS, REPEATS, KEYS, HOT = 20_000_000, 3, 1_000, 0.9
-PARTITIONS, WINDOW = 8, 100
+EVENTS, REPEATS, KEYS, HOT = 20_000_000, 3, 100, 0.9
+PARTITIONS, WINDOW = 8, 1_000
 QUERY = f"PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN {WINDOW}"
 PACKAGES = ("pyspark", "pyarrow", "numpy")
-KEYLESS, BARE = "one stream, gpu_match", "one stream, bare shuffle + mapInArrow"
-WHOLE = "one stream, gpu_match, slices=None"
+BARE = "one stream, bare shuffle + mapInArrow"
+KEYLESS, EVEN, HOT_KEY = "one stream, gpu_match", "even keys, gpu_match", "a hot key, gpu_match"
+WHOLE = ", slices=None"
+KEY_OF = {KEYLESS: None, EVEN: "even", HOT_KEY: "hot"}
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The best warm seconds of one way on so many cores, what it counted, and the most memory that one of the Python workers took by then."""
+    """The best warm seconds of one way on so many cores, what it counted, and the most memory that a Python worker took by then."""
 
     way: str
     cores: int
@@ -99,31 +102,22 @@ def counts_of(frame: DataFrame, key: str | None = None, slices: str | None = "au
     return total(gpu_cep.gpu_match(frame, QUERY, partition_by=key, output="count", slices=slices))
 
 
-def ways(frame: DataFrame, cores: int) -> dict[str, Callable[[], int]]:
-    keyed = {f"{key} keys, gpu_match": lambda key=key: counts_of(frame, key) for key in ("even", "hot")}
-    whole = {f"{key} keys, gpu_match, slices=None": lambda key=key: counts_of(frame, key, None) for key in ("even", "hot")}
-    one = {BARE: lambda: total(bare_road(frame)), KEYLESS: lambda: counts_of(frame)}
-    return one if cores == 1 else {**one, **keyed, **whole, WHOLE: lambda: counts_of(frame, None, None)}
+def answer_of(way: str, frame: DataFrame) -> int:
+    """What one way counts."""
+    if way == BARE:
+        return total(bare_road(frame))
+    return counts_of(frame, KEY_OF[way.removesuffix(WHOLE)], None if way.endswith(WHOLE) else "auto")
 
 
-def measured(path: Path, cores: int, repeats: int) -> Iterator[Timing]:
-    """All ways on so many cores, each in a session of its own, so that its workers' memory is its own."""
-    for name in ways_named(cores):
-        spark = session(cores)
-        try:
-            count = ways(spark.read.parquet(str(path)), cores)[name]
-            answer = count()
-            timing = Timing(name, cores, best_seconds(count, repeats), answer, worker_bytes())
-        finally:
-            spark.stop()
-        print(timing, file=sys.stderr)
-        yield timing
-
-
-def ways_named(cores: int) -> list[str]:
-    both = [BARE, KEYLESS]
-    keyed = [f"{key} keys, gpu_match{whole}" for whole in ("", ", slices=None") for key in ("even", "hot")]
-    return both if cores == 1 else [*both, *keyed, WHOLE]
+def measured(path: Path, way: str, cores: int, repeats: int) -> Timing:
+    """One way in a session of its own, so that its workers' memory is its own."""
+    spark = session(cores)
+    try:
+        count = partial(answer_of, way, spark.read.parquet(str(path)))
+        answer = count()
+        return Timing(way, cores, best_seconds(count, repeats), answer, worker_bytes())
+    finally:
+        spark.stop()
 
 
 def worker_bytes() -> int:
@@ -148,23 +142,22 @@ def _peak(process: int) -> int:
 
 def check(timings: list[Timing], table: pa.Table) -> None:
     """Raise AssertionError unless each way counts what a local run counts."""
-    local = {key: sum(gpu_cep.match(table, QUERY, partition_by=key, output="count")["count"].to_pylist()) for key in (None, "even", "hot")}
+    counted = {way: gpu_cep.match(table, QUERY, partition_by=key, output="count")["count"] for way, key in KEY_OF.items()}
     for timing in timings:
-        expected = local[next((key for key in ("even", "hot") if timing.way.startswith(key)), None)]
-        assert timing.way == BARE or timing.answer == expected, f"{timing.way} counts {timing.answer}, not {expected}"
+        expected = None if timing.way == BARE else sum(counted[timing.way.removesuffix(WHOLE)].to_pylist())
+        assert expected in (None, timing.answer), f"{timing.way} counts {timing.answer}, not {expected}"
 
 
 def ratios(timings: list[Timing]) -> dict[str, float]:
     """What slices must hold: at least 0.9, and at most 1.5; and what they take where there are keys enough."""
     seconds = {(timing.way, timing.cores): timing.seconds for timing in timings}
     gains = {way: seconds[way, 1] / seconds[way, 2] for way in (KEYLESS, BARE)}
-    even, hot = (seconds[f"{key} keys, gpu_match", 2] for key in ("even", "hot"))
     return {
         "gain of a second core, gpu_match": gains[KEYLESS],
         "gain of a second core, bare shuffle": gains[BARE],
         "the one over the other": gains[KEYLESS] / gains[BARE],
-        "hot key over even keys": hot / even,
-        "even keys, cut over whole": even / seconds["even keys, gpu_match, slices=None", 2],
+        "a hot key over even keys": seconds[HOT_KEY, 2] / seconds[EVEN, 2],
+        "even keys, in slices over whole": seconds[EVEN, 2] / seconds[EVEN + WHOLE, 2],
     }
 
 
@@ -176,10 +169,10 @@ def markdown(timings: list[Timing], found: dict[str, float], where: dict[str, st
     versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     sections = [
         f"# Slices of time under Spark, on {where['machine']}, {where['day']}",
-        f"Commit {where['commit']}; {versions}; load average {where['load']} before the first run, so that others were at work if it is above 0. "
+        f"Commit {where['commit']}; {versions}; load average {where['load']} before the first run, above 0 where others were at work. "
         f"{number:,} events in Parquet, half of them asked for; {KEYS:,} keys, of which the hot one has {HOT:.0%} of the rows; "
-        f"{PARTITIONS} shuffle partitions; each way in a session of its own, the best of some warm runs. `{QUERY}`, counted; counts are those "
-        "of a local run. Written by `python benchmarks/slices.py`.",
+        f"{PARTITIONS} shuffle partitions; each way in a session of its own, the best of some warm runs. "
+        f"`{QUERY}`, counted; counts are those of a local run. Written by `python benchmarks/slices.py`.",
         pages.table([["ratio", "is"], *([name, f"{value:.2f}"] for name, value in found.items())], figures=1),
         pages.table(rows, figures=4),
     ]
@@ -196,7 +189,9 @@ def main(argv: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path, table = Path(folder) / "events.parquet", events(options.events)
         pq.write_table(table, path)
-        timings = [timing for cores in (1, 2) for timing in measured(path, cores, options.repeats)]
+        ways = [(way, cores) for way in (BARE, KEYLESS) for cores in (1, 2)]
+        ways += [(way + whole, 2) for way in (EVEN, HOT_KEY) for whole in ("", WHOLE)] + [(KEYLESS + WHOLE, 2)]
+        timings = [measured(path, way, cores, options.repeats) for way, cores in ways]
     check(timings, table)
     found = ratios(timings)
     page = markdown(timings, found, where, options.events)

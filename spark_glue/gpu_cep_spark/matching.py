@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.run_report import RunReport, with_figures
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.slices import AUTO, Slicing, in_slices, slicing_of
+from gpu_cep_spark.statistics import time_span
 from gpu_cep_spark.worker import Work, without_rows
 
 if TYPE_CHECKING:
@@ -129,7 +131,7 @@ def gpu_match(
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     query = NarrowQuery.of(pattern, arrow_schema(df.schema, zone), options, settings)
     road = _Road(df, query, zone, memory_bytes(worker_memory, "worker_memory"), report)
-    slicing = slicing_of(query.plan, slices, time_unit)
+    slicing = slicing_of(query.plan, slices, time_unit, partial(_span, df, query), _shuffle_partitions(df))
     return _in_whole_streams(road) if slicing is None else _in_slices(road, slicing)
 
 
@@ -155,6 +157,16 @@ def check_settings(settings: Settings) -> None:
         faults.append(f"algorithm='brute_force' is not supported under Spark; supported: {supported}")
     if faults:
         raise UnsupportedError([Diagnostic(fault) for fault in faults])
+
+
+def _span(df: DataFrame, query: NarrowQuery) -> int | float | None:
+    """How far apart times are, if that is known without a job."""
+    time = query.events.field(plan_of_events(query.plan).query.timestamp)
+    return time_span(df, time.name, time.type)
+
+
+def _shuffle_partitions(df: DataFrame) -> int:
+    return int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
 
 
 @dataclass(frozen=True, slots=True)

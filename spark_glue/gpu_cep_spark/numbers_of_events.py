@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 # A slice is so many cells long, two to this power.
 _POWER = 3
 CELLS = 1 << _POWER
+OTHER_EVENTS = "the events are read twice, and were others the second time; persist them, or use slices=None"
 # The columns that say which slice a row belongs to, and the first and the last that hold it.
 PLACES = ("home", "first", "last")
 
@@ -31,9 +32,9 @@ def by_number(
     known = _known_cells(located, keys, before, behind)
     # all of it goes to every task; the rows stay where they are
     streams = [F.col(key).eqNullSafe(F.col(name)) for key, name in zip(keys, _names(keys), strict=True)]
-    joined = located.join(F.broadcast(known), reduce(and_, streams, F.col("cell") == F.col("number")))
+    joined = located.join(F.broadcast(known), reduce(and_, streams, F.col("cell") == F.col("number")), "left")
     found = (
-        F.col("home"),
+        F.coalesce(F.col("home"), F.raise_error(F.lit(OTHER_EVENTS)).cast("long")),
         F.least(F.col("first"), F.col("home") - F.col("earlier")),
         F.greatest(F.col("last"), F.col("home") + F.col("later")),
     )

@@ -10,7 +10,7 @@ however far back that is (:mod:`gpu_cep_spark.numbers_of_events`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
@@ -26,8 +26,11 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_spark.numbers_of_events import CELLS, PLACES, by_number
 
 AUTO = "auto"
-# Without a length given slices are so many windows long: one event in so many is copied.
-WINDOWS = 16
+# Where nothing is known of the times slices are so many windows long: one event in so many is copied. In no case are they chosen shorter
+# than so few.
+WINDOWS, FEWEST_WINDOWS = 16, 4
+# Where it is known how far times are apart, there are so many slices for each partition of a shuffle: chance then spreads them evenly.
+SLICES_PER_PARTITION = 32
 # Numbers of slices, and times in units of them, are whole numbers up to here.
 _MOST = 2**62
 
@@ -47,8 +50,23 @@ class Slicing:
     before: int = 0
 
 
-def slicing_of(planned: AnyPlan, wanted: float | str | None, time_unit: str | None) -> Slicing | None:
+def slicing_of(
+    planned: AnyPlan, wanted: float | str | None, time_unit: str | None, span: Callable[[], int | float | None], partitions: int
+) -> Slicing | None:
     """How `planned` is answered slice by slice, of the length that is `wanted`; None where its streams stay whole.
+
+    Parameters
+    ----------
+    planned
+        The plan over whole streams.
+    wanted
+        A length of time, ``auto`` or None.
+    time_unit
+        The ticks of a timestamp that is a number.
+    span
+        Says how far apart the earliest and the latest time are, if that is known.
+    partitions
+        How many partitions a shuffle makes.
 
     Raises
     ------
@@ -67,11 +85,13 @@ def slicing_of(planned: AnyPlan, wanted: float | str | None, time_unit: str | No
     query = plan_of_events(planned).query
     match query.window:
         case TimeWindow(length=window):
-            length = _default_length(window) if wanted == AUTO else _given_length(query, window, wanted, time_unit)
             situations = isinstance(planned, IntervalPlan)
             # to look for the events before costs a pass over all events, which a key may spare
-            spared = situations and wanted == AUTO and query.partition_by
-            return None if spared else Slicing(length, window, _looks_back(planned), before=int(situations))
+            if situations and wanted == AUTO and query.partition_by:
+                return None
+            length = _default_length(window, span(), partitions) if wanted == AUTO else _given_length(query, window, wanted, time_unit)
+            return Slicing(length, window, _looks_back(planned), before=int(situations))
+        # slices of a stream with bursts may need many copies of these: none is cut unasked
         case CountWindow(events=events) if wanted != AUTO:
             before = events - 1 if _looks_back(planned) else 0
             return Slicing(_given_length(query, 0, wanted, time_unit), 0, looks_back=False, behind=events - 1, before=before)
@@ -96,8 +116,12 @@ def _looks_back(planned: AnyPlan) -> bool:
     return any(not negation.after for branch in plan_of_events(planned).branches for negation in branch.negations)
 
 
-def _default_length(window: int | float) -> int | float:
-    return WINDOWS * window or type(window)(WINDOWS)
+def _default_length(window: int | float, span: int | float | None, partitions: int) -> int | float:
+    """So many windows; where the `span` of times is known, its share, but not too few windows."""
+    if span is None:
+        return WINDOWS * window or type(window)(WINDOWS)
+    share = type(window)(span / (SLICES_PER_PARTITION * partitions))
+    return min(max(share, FEWEST_WINDOWS * window), type(window)(_MOST)) or type(window)(WINDOWS)
 
 
 def _given_length(query: BoundQuery, window: int | float, wanted: float | str, time_unit: str | None) -> int | float:
@@ -121,7 +145,7 @@ def in_slices(df: DataFrame, keys: Sequence[str], time: Column, kind: Kind, slic
     """
     number, own = (f"c{len(df.columns) + place}" for place in range(2))
     if slicing.before or slicing.behind:
-        slicing = divided(slicing)
+        slicing = _divided(slicing)
         cell, *_ = _places(time, kind, replace(slicing, length=slicing.length / CELLS if kind is Kind.FLOAT else slicing.length // CELLS))
         placed = by_number(df, keys, cell, _places(time, kind, slicing), slicing.before, slicing.behind)
     else:
@@ -136,7 +160,7 @@ def _places(time: Column, kind: Kind, slicing: Slicing) -> tuple[Column, Column,
     return _of_floats(time, slicing) if kind is Kind.FLOAT else _of_ticks(_ticks(time, kind), slicing)
 
 
-def divided(slicing: Slicing) -> Slicing:
+def _divided(slicing: Slicing) -> Slicing:
     """The same in slices that are not shorter, and so many cells long."""
     length = slicing.length
     return replace(slicing, length=length if isinstance(length, float) else -(-length // CELLS) * CELLS)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +14,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.api import make_plan
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.places import disjoint, positions_of_events
+from gpu_cep.engine.run import execute
 from gpu_cep.plan.settings import Settings
 
 small = st.integers(0, 3)
@@ -41,3 +45,19 @@ def test_matches_are_taken_behind_one_another(matches, times):
     streams = np.array([key for key, _, _ in rows], np.int64)
     first, last = (tuple(np.array([row[end][part] for row in rows], np.int64) for part in range(2)) for end in (1, 2))
     assert disjoint(streams, first, last).tolist() == [(key, begin) in taken for key, begin, _ in rows]
+
+
+@pytest.mark.parametrize("output", ["matches", "events"])
+def test_results_end_with_what_the_ends_of_matches_hold(output):
+    table = pa.table({"ts": [1, 2, 3, 4], "type": list("ABAB"), "n": [5, 6, 7, 8]})
+    plan = make_plan("PATTERN SEQ(A a, B b)", table.schema, Options(), Settings(output=output))
+    found = execute(replace(plan, ends=(2, 1)), table)
+    plain = execute(plan, table)
+    assert found.column_names == [*plain.column_names, "n_first", "type_first", "n_last", "type_last"]
+    assert found.select(plain.column_names).equals(plain)
+    rows = 2 if output == "events" else 1
+    ends = (
+        {"n_first": 5, "type_first": "A", "n_last": 6, "type_last": "B"},
+        {"n_first": 7, "type_first": "A", "n_last": 8, "type_last": "B"},
+    )
+    assert found.select(list(ends[0])).to_pylist() == [end for end in ends for _ in range(rows)]

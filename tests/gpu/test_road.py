@@ -6,14 +6,20 @@ import logging
 import re
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import gpu_cep
+from gpu_cep.analysis.options import Options
+from gpu_cep.api import make_plan
 from gpu_cep.engine import choice
 from gpu_cep.engine.device import road
 from gpu_cep.engine.device.memory import DeviceMemory
+from gpu_cep.engine.run import execute
+from gpu_cep.engine.slices import OwnRows
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
+from gpu_cep.plan.settings import Settings
 
 SIZE = 600
 EVENTS = pa.table(
@@ -73,6 +79,19 @@ def test_events_that_do_not_fit_are_ordered_on_the_host(text):
         found = on_gpu(text, partition_by="k")
     assert on_host.call_count == 1
     assert found.equals(on_cpu(text, partition_by="k"))
+
+
+@BOTH
+@pytest.mark.parametrize("found", [DeviceMemory(1 << 26), Cramped(1 << 20)], ids=["on the device", "on the host"])
+@pytest.mark.parametrize("output", ["matches", "count"])
+def test_matches_that_start_in_own_rows_are_those_of_the_cpu(text, found, output):
+    own, results = OwnRows(np.arange(SIZE) % 7 < 4), []
+    for engine in ("cpu", "gpu"):
+        plan = make_plan(text, EVENTS.schema, Options(), Settings(engine=engine, output=output))
+        with memory(found):
+            results.append(execute(plan, EVENTS, own=own))
+    assert results[0].num_rows > 1 or results[0]["count"][0].as_py() > 1
+    assert results[0].equals(results[1])
 
 
 @BOTH

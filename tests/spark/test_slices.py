@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
+from gpu_cep.analysis.options import Options
+from gpu_cep.api import make_plan
 from gpu_cep.errors import PatternError, UnsupportedError
+from gpu_cep.plan.settings import Settings
+from gpu_cep_spark.slices import Slicing, slicing_of
+from gpu_cep_spark.statistics import time_span
 from tests.spark.samples import as_set
 from tests.spark.test_contract import physical_plan
 from tests.spark.test_matching import spread
@@ -202,3 +211,41 @@ def test_a_stream_without_a_key_is_more_than_one_partition(spark: SparkSession) 
     frame = spread(spark, streams(4, seed=9), 2)
     assert "SinglePartition" not in physical_plan(cep.gpu_match(frame, QUERIES["next"]))
     assert "SinglePartition" in physical_plan(cep.gpu_match(frame, QUERIES["next"], slices=None))
+
+
+@pytest.mark.parametrize("kind", [pa.int32(), pa.float64(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")])
+def test_how_far_times_are_apart_is_known_of_files(spark: SparkSession, tmp_path: Path, kind: pa.DataType) -> None:
+    times = pa.array(np.arange(5, 95, dtype=np.int32)).cast(pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
+    pq.write_table(pa.table({"ts": times, "n": pa.nulls(90, pa.int64())}), tmp_path / "a file.parquet", row_group_size=40)
+    frame = spark.read.parquet(str(tmp_path))
+    assert time_span(frame, "ts", kind) == 89
+    assert time_span(frame.withColumnRenamed("ts", "when"), "when", kind) is None
+    assert time_span(frame, "n", pa.int64()) is None
+    assert time_span(spark.range(3), "id", pa.int64()) is None
+
+
+def test_slices_are_shares_of_what_files_hold() -> None:
+    planned = make_plan("PATTERN SEQ(A a, B b) WITHIN 6", streams(1, seed=0).schema, Options(), Settings())
+    lengths = {span: slicing_of(planned, "auto", None, lambda span=span: span, 2) for span in (None, 0, 64_000)}
+    assert {span: slicing.length for span, slicing in lengths.items()} == {None: 96, 0: 24, 64_000: 1000}
+    counted = make_plan("PATTERN SEQ(A a, B b) WITHIN 6 EVENTS", streams(1, seed=0).schema, Options(), Settings())
+    assert slicing_of(counted, "auto", None, lambda: 64_000, 2) is None
+    assert slicing_of(counted, 1000, None, lambda: None, 2) == Slicing(1000, 0, looks_back=False, behind=5)
+
+
+def test_events_that_differ_when_they_are_read_again_are_an_error(spark: SparkSession) -> None:
+    def drawn(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # local, so that it travels by value
+        for batch in batches:
+            yield batch.set_column(0, "ts", pa.array(np.random.default_rng().integers(0, 2**40, batch.num_rows)))
+
+    source = spark.createDataFrame(streams(60, seed=14))
+    frame = source.mapInArrow(drawn, source.schema)
+    with pytest.raises(PySparkException, match="read twice"):
+        cep.gpu_match(frame, COUNTED["next"], slices=100).collect()
+
+
+@pytest.mark.parametrize("query", [QUERIES["both"], SITUATIONS["overlapping"]])
+def test_slices_of_files(spark: SparkSession, tmp_path: Path, query: str) -> None:
+    pq.write_table(streams(200, seed=13), tmp_path / "events.parquet")
+    frame = spark.read.parquet(str(tmp_path / "events.parquet"))
+    assert assert_same_of(frame, query, slices="auto").num_rows
