@@ -9,7 +9,8 @@ from itertools import product
 
 import numpy as np
 import pyarrow as pa
-from gpu_findings import Check, Finding, fault, in_time, row
+from gpu_findings import Check, Deadline, Finding, fault, in_time, row
+from gpu_large_situations import compared, large_situations
 from gpu_phase_one import on_device, plan_of
 from measure import OUTPUTS, Case, events_of, match_count, run_match
 from workloads import WORKLOADS, Workload
@@ -22,6 +23,8 @@ SIZES, QUICK_SIZES = (1_000_000, 10_000_000), (1_200,)
 # What every workload takes at least: less is refused, so that few events are never cut.
 LEAST_MEMORY = 1 << 20
 EVENTS_PER_STREAM = 100
+# Of the time, for interval patterns.
+SITUATIONS_SHARE = 0.25
 SEED = 2026
 
 
@@ -76,9 +79,11 @@ class LargeAgreement:
 
 
 def run(check: Check) -> Iterator[Finding]:
-    """Every workload in every variation, the smallest size first."""
+    """Every interval pattern and every workload in every variation, the smallest size first."""
     sizes = QUICK_SIZES if check.quick else SIZES
     cases = [LargeCase(workload, variation, size) for size, variation, workload in product(sizes, VARIATIONS, WORKLOADS.values())]
+    situations = large_situations(sizes)
+    yield from in_time(Deadline.after(SITUATIONS_SHARE * check.deadline.left), {case.name: case for case in situations}, compared)
     yield from in_time(check.deadline, {case.name: case for case in cases}, partial(_compared, check.device))
 
 

@@ -47,6 +47,7 @@ def test_all_parts_run_on_the_simulator(tmp_path: Path) -> None:
         "Facts",
         "Corners",
         "Random cases",
+        "Same situations",
         "Same tables",
         "Kernels with the CPU's outputs, bit for bit",
         "Primitives against their floors",

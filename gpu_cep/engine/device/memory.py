@@ -6,8 +6,9 @@ three quarters. After that an eighth is for events on their way to the host,
 and three quarters are for the ordered events and for the batch of them whose
 windows are judged. Where situations are derived, these are for the ordered
 events and, half and half, for the part of them in which borders are sought
-and for the borders found; then for the events and the join. The bytes per event are the most that live at a time, what
-CuPy's functions take beside their results included.
+and for the borders found; then for the events and the join. The bytes per
+event are the most that live at a time, what CuPy's functions take beside
+their results included.
 """
 
 from __future__ import annotations

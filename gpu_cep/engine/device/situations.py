@@ -11,7 +11,7 @@ from gpu_cep.engine.device.road import DeviceRun, ordered_events
 from gpu_cep.engine.event_sequence import EventSequence, signed
 from gpu_cep.engine.interval_join import Workplace, cpu_workplace
 from gpu_cep.engine.matches import Indices
-from gpu_cep.engine.situations import Derived, derived_from, lasting_runs
+from gpu_cep.engine.situations import Derived, Runs, derived_from, lasting_runs
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.device import HOST, Array, Device
 from gpu_cep_kernels.launch import blocks
@@ -31,8 +31,7 @@ def derive_on_device(plan: IntervalPlan, run: DeviceRun, memory: DeviceMemory) -
     """
     source = ordered_events(run, memory)
     with run.profile.stage("situations"):
-        events, borders = _all_borders(plan, run.device, source, memory)
-        derived = derived_from(plan, events, lasting_runs(plan, events, borders))
+        derived = derived_from(plan, *_all_runs(plan, run.device, source, memory))
     run.profile.add("situations", len(derived.runs.stream))
     return derived
 
@@ -44,8 +43,8 @@ def device_workplace(run: DeviceRun, derived: Derived, memory: DeviceMemory) -> 
     return Workplace(run.device, _PART, min(_CANDIDATES, candidates), 1) if candidates else cpu_workplace(run.threads)
 
 
-def _all_borders(plan: IntervalPlan, device: Device, source: EventSource, memory: DeviceMemory) -> tuple[EventSequence, Borders]:
-    """The events, and the borders of all streams in order: both on the device if there is room for both, else on the host."""
+def _all_runs(plan: IntervalPlan, device: Device, source: EventSource, memory: DeviceMemory) -> tuple[EventSequence, Runs]:
+    """The events, and their runs: by borders that are paired on the device if there is room for both, else on the host."""
     room, on_host = memory.paired_borders(source.resident), not source.resident
     kept: list[Borders] = []
     spilled: list[Borders] = []
@@ -55,9 +54,8 @@ def _all_borders(plan: IntervalPlan, device: Device, source: EventSource, memory
         if on_host:
             spilled += [Borders(*(device.download(column) for column in borders)) for borders in kept]
             kept.clear()
-    if on_host:
-        return source.fetched(), arranged(np, spilled)
-    return source.sequence(), arranged(device.xp, kept)
+    events, borders = (source.fetched(), arranged(np, spilled)) if on_host else (source.sequence(), arranged(device.xp, kept))
+    return events, lasting_runs(plan, events, borders)
 
 
 def _borders_of(plan: IntervalPlan, device: Device, source: EventSource, low: int, high: int) -> Borders:
