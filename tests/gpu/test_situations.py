@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_cep
-from gpu_cep.engine import intervals
+from gpu_cep.engine import budget, intervals
 from gpu_cep.engine.budget import Budget
 from gpu_cep.engine.device import road, situations
 from gpu_cep.engine.device.memory import DeviceMemory
@@ -248,13 +248,13 @@ def test_what_is_counted_is_that_of_the_cpu():
     """What an attempt on the device counts is part of the run's."""
     budgets = []
 
-    def noted(*arguments):
-        budgets.append(Budget(*arguments))
+    def noted(*arguments, **spent):
+        budgets.append(Budget(*arguments, **spent))
         return budgets[-1]
 
-    with patch.object(intervals, "Budget", noted):
+    with patch.object(budget, "Budget", noted):
         found = on_cpu(), on_gpu()
-    assert [budget.matches for budget in budgets] == [len(found[0])] * 2
+    assert [each.matches for each in budgets] == [len(found[0])] * 2
     assert budgets[0].bytes == budgets[1].bytes > 0
 
 
