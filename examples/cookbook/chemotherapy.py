@@ -39,6 +39,8 @@ for cycle in cep.match(events, CYCLES).to_pylist():
     print(f"patient {cycle['patient']}, from {cycle['match_start']}, {days} days: P {cycle['doses']}, then B {cycle['blood_count']:,.0f}")
 
 # %% [markdown]
+# ![The events with a colour for each patient, and the three matches](../pictures/matches.svg)
+#
 # Patient 1 was given 111.5 and then 116.5 of Prednisone. The second patient has two answers, one from each event that can begin a
 # cycle: one with both growing doses, and one that begins a day later with D. The third dose of 88 is not above 98 and is passed over.
 #

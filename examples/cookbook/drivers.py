@@ -56,4 +56,5 @@ for driver in cep.match(reports, AGGRESSIVE, detect="early").to_pylist():
     print(f"{driver['detected_at']:%H:%M:%S}  {driver['car']}, which still brakes: the match has no end, {driver['match_end']}")
 
 # %% [markdown]
-# `cep.plot(reports, AGGRESSIVE)` draws the situations over speed and acceleration; the page on pictures shows one.
+# `cep.plot(reports, AGGRESSIVE)` draws the situations over speed and acceleration, as in [Pictures of matches](../timelines.md). All
+# relations are in [Interval patterns](../intervals.md).

@@ -45,8 +45,8 @@ for chain in chains.sort_by([("worst", "descending"), ("aircraft", "ascending")]
     print(f"{chain['match_start']:%d %b %H:%M}  {chain['aircraft']}: {flights} min")
 
 # %% [markdown]
-# A result is a table of events. The next question is asked of the chains themselves: at which carriers do they come in bunches, another
-# aircraft's chain beginning while one still runs?
+# A result is a table of events ([Composition](../composition.md)). The next question is asked of the chains themselves: at which carriers
+# do they come in bunches, another aircraft's chain beginning while one still runs?
 
 # %%
 BUNCHES = """

@@ -27,8 +27,8 @@ events = pa.Table.from_pylist([alert, *rows], schema=pa.schema(
 # `Shipment+ s[]` is a chain of shipments (Kleene closure), in the papers' spelling; `Shipment s+` is the same. `s[1]` is its first, and the
 # condition with `s[i-1]` holds from the second on.
 #
-# The strategy matters here. `skip_till_any_match` passes over any event, also over one that could be bound, and so finds every
-# chain: the food may go on with this shipment or with a later one.
+# The [strategy](../strategies.md) matters here. `skip_till_any_match` passes over any event, also over one that could be bound, and so
+# finds every chain: the food may go on with this shipment or with a later one.
 
 # %%
 CHAINS = """
@@ -50,8 +50,8 @@ for chain in cep.match(events, CHAINS.replace("skip_till_any_match", "skip_till_
     print(f"{chain['match_end']:%H:%M}  farm → {' → '.join(chain['sites'])}")
 
 # %% [markdown]
-# Chains can be many: they double with each site that is reached on two ways. Where only their number is asked for, `output="count"` lists
-# none of them. The sites that may be affected are the ends of the chains:
+# Chains can be many: they double with each site that is reached on two ways. Where only their number is asked for,
+# [`output="count"`](../compressed.md) lists none of them. The sites that may be affected are the ends of the chains:
 
 # %%
 print("chains:", cep.match(events, CHAINS, output="count")["count"].to_pylist())

@@ -21,8 +21,9 @@ opening = dt.datetime(2026, 3, 2, 9)
 readings = pa.table({"ts": [opening + dt.timedelta(minutes=minute) for minute in minutes], "type": readers, "tag": tags})
 
 # %% [markdown]
-# What did *not* happen is said by `NOT`. It binds nothing: it forbids a reading of the same item at a register between the two
-# events around it. `[tag]` relates all three, the forbidden one too; without it any other customer's payment would clear a thief.
+# What did *not* happen is said by [`NOT`](../language.md#not-none-of-these). It binds nothing: it forbids a reading of the same item at a
+# register between the two events around it. `[tag]` relates all three, the forbidden one too; without it any other customer's payment would
+# clear a thief.
 
 # %%
 STOLEN = """

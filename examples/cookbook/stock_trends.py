@@ -63,4 +63,5 @@ for strategy in ("skip_till_next_match", "robust_skip_till_next_match"):
 
 # %% [markdown]
 # The robust strategy passes over a trade that leads to no match, as if it were noise, and takes the first one that leads to one: from 60 it
-# ignores the dip to 52 and goes on with 58. `skip_till_any_match` would list every fall.
+# ignores the dip to 52 and goes on with 58. `skip_till_any_match` would list every fall. [Strategies](../strategies.md) shows
+# all five on one stream.

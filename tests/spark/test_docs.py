@@ -1,4 +1,4 @@
-"""The README and the first steps, Spark's included: their code prints what they show."""
+"""What the docs show of Spark runs: the README and the first steps print what they show, and the SQL is SQL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.docs.blocks import printed_and_shown
+import gpu_cep as cep
+from gpu_cep.testing.chemo import chemo
+from tests.docs.blocks import BLOCK, printed_and_shown
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,3 +20,11 @@ def test_a_page_prints_what_it_shows(spark: SparkSession, page: str) -> None:
     assert any(shown for _, shown in found)
     for printed, shown in found:
         assert printed == shown
+
+
+def test_the_sql_runs(spark: SparkSession) -> None:
+    (query,) = (code for language, code in BLOCK.findall((ROOT / "docs" / "sql.md").read_text(encoding="utf-8")) if language == "sql")
+    cep.register(spark)
+    events = chemo().rename_columns(["pid", "type", "v", "unit", "ts"])
+    spark.createDataFrame(events).selectExpr("*", "7 AS ward").createOrReplaceTempView("events")
+    assert {tuple(row) for row in spark.sql(query).collect()} == {(1, 3400.0), (2, 4000.0)}
