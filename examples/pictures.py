@@ -3,7 +3,8 @@
 A picture of matches has the stream in its first row, a colour for each key, and
 under it a row for each match: the events that it binds with their variables,
 and a dot for each event of its key that it passes over. A picture of a plan
-is the automaton that :func:`gpu_cep.explain` draws.
+is the automaton that :func:`gpu_cep.explain` draws. The picture of Allen's
+relations shows the situations that a query for each finds.
 """
 
 from __future__ import annotations
@@ -25,12 +26,23 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 COLOURS = ("#2a9d8f", "#e76f51", "#5b6abf", "#b5892b")
 STEP, ROW, MARGIN, RADIUS = 46, 34, 16, 15
 COLUMN, STATE = 150, 24
+TICK, BAR, BLOCK = 34, 15, 54
 
 CYCLES = """
     PATTERN SEQ(AND(C c, P p+, D d), B b)
     WHERE skip_till_next_match { [pid] AND prev(p.v) < p.v }
     WITHIN 15 days
 """
+# Each relation with the start and the end of an A and of a B that are related so.
+RELATIONS = {
+    "before": ((1, 4), (6, 10)),
+    "meets": ((1, 5), (5, 10)),
+    "overlaps": ((1, 6), (4, 10)),
+    "starts": ((2, 6), (2, 10)),
+    "during": ((4, 7), (2, 10)),
+    "finishes": ((2, 9), (5, 9)),
+    "equals": ((2, 9), (2, 9)),
+}
 TRADES = """
     PATTERN SEQ(A a, B b, C c)
     WHERE [k] AND b.v < c.v
@@ -87,9 +99,17 @@ def plan_picture(stream: Stream, query: str) -> str:
     return _svg(2 * MARGIN + max(x for x, _ in places) + 2 * STATE, height, elements)
 
 
+def relations_picture() -> str:
+    """A pair of situations for each relation, as the query finds them."""
+    rows = [_relation_row(relation, *situations, row) for row, (relation, situations) in enumerate(RELATIONS.items())]
+    width, height = 2 * MARGIN + 130 + 10 * TICK, 2 * MARGIN + BLOCK * len(rows)
+    return _svg(width, height, (element for row in rows for element in row))
+
+
 def pictures() -> dict[str, str]:
     """Every picture, by the name of its file."""
-    drawn = {f"{strategy}.svg": matches_picture(trades(), TRADES, strategy=strategy) for strategy in STRATEGIES}
+    drawn = {"relations.svg": relations_picture()}
+    drawn |= {f"{strategy}.svg": matches_picture(trades(), TRADES, strategy=strategy) for strategy in STRATEGIES}
     return drawn | {"plan.svg": plan_picture(cycles(), CYCLES), "matches.svg": matches_picture(cycles(), CYCLES)}
 
 
@@ -141,6 +161,19 @@ def _match_row(stream: Stream, match: dict[str, Any], row: int) -> Iterator[str]
             yield _text(_x(event), y + 4, bound[event], colour)
         elif stream.keys[event] == stream.keys[first]:
             yield _circle(_x(event), y, 3, colour)
+
+
+def _relation_row(relation: str, a: tuple[int, int], b: tuple[int, int], row: int) -> Iterator[str]:
+    times = range(12)
+    events = pa.table({"ts": times, "a": [a[0] <= t < a[1] for t in times], "b": [b[0] <= t < b[1] for t in times]})
+    ends = "start(A) AS a_start, end(A) AS a_end, start(B) AS b_start, end(B) AS b_end"
+    (found,) = cep.match(events, f"DEFINE A AS a, B AS b PATTERN A {relation} B RETURN {ends}").to_pylist()
+    left, top = MARGIN + 110, MARGIN + BLOCK * row
+    yield _text(MARGIN, top + 24, f"A {relation} B", anchor="start")
+    for name, y, colour in (("a", top, COLOURS[0]), ("b", top + BAR + 6, COLOURS[1])):
+        start, end = found[f"{name}_start"], found[f"{name}_end"]
+        yield f'<rect x="{left + TICK * start}" y="{y}" width="{TICK * (end - start)}" height="{BAR}" rx="3" fill="{colour}"/>'
+        yield _text(left + TICK * (start + end) / 2, y + 12, name.upper(), "#ffffff")
 
 
 def _plain(label: str) -> str:

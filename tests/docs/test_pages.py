@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import gpu_cep
 from tests.docs.blocks import BLOCK
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +30,12 @@ def test_what_a_page_names_is_there(page: Path) -> None:
     assert not missing
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert set(COMMAND.findall(text)) <= targets
+
+
+def test_the_api_page_has_every_public_name() -> None:
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    described = {*re.findall(r"^::: gpu_cep\.(\w+)$", text, re.MULTILINE), *re.findall(r"`cep\.(\w+)`", text)}
+    assert set(gpu_cep.__all__) <= described
 
 
 def test_the_kernel_that_is_shown_is_in_the_sources() -> None:
