@@ -10,13 +10,13 @@ BENCH_ARGS ?=
 GPU_CHECK_ARGS ?=
 FUZZ_EXAMPLES ?= 50000
 
-.PHONY: venv test lint demo bench gpu-check fuzz wheel clean
+.PHONY: venv test lint demo docs pages bench gpu-check fuzz wheel clean
 
 venv: $(STAMP)
 
 $(STAMP): pyproject.toml .ci/java
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install -qq --disable-pip-version-check --editable '.[dev,spark]'
+	$(VENV)/bin/python -m pip install -qq --disable-pip-version-check --editable '.[dev,docs,spark]'
 	.ci/java $(VENV)
 	touch $@
 
@@ -30,6 +30,15 @@ lint: $(STAMP)
 
 demo: $(STAMP)
 	$(IN_VENV) examples/demo.py
+
+# The site, in site/; the switch silences an advertisement for mkdocs-material's successor.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
+
+# What the docs show of recipes and matches, made anew from the code.
+pages: $(STAMP)
+	$(IN_VENV) examples/recipe_pages.py
+	$(IN_VENV) examples/pictures.py
 
 bench: $(STAMP)
 	$(IN_VENV) benchmarks/run.py $(BENCH_ARGS)
@@ -49,4 +58,4 @@ wheel: $(STAMP)
 	$(VENV)/bin/python -m build --wheel --outdir dist .
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) build dist site *.egg-info

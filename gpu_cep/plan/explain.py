@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from gpu_cep.analysis.bound import BoundQuery, Branch, CountWindow, Negation, TimeWindow
+from gpu_cep.analysis.operators import COMPARISONS
 from gpu_cep.errors import PatternError
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.format import format_query
@@ -31,7 +32,7 @@ _GROWN_TREE = "one variable after the other from the rarest on, at the least cos
 _BY_RUNS = "from the runs of nfab, where paths through them are the matches, else from the matches, one by one"
 _BY_MATCHES = "from the matches, one by one"
 
-
+_WRITTEN = {name: operator for operator, name in COMPARISONS.items()}
 _WINDOW_STEPS = ("summary", "chain")
 
 
@@ -190,6 +191,6 @@ def _property(query: BoundQuery, planned: CodeProperty | ComparisonProperty | Pr
         case CodeProperty(column=column, predicates=predicates):
             return f"{_variables(query, planned.bits)}: {len(predicates)} test(s) of {query.column_name(column)}, once per distinct value"
         case ComparisonProperty(column=column, comparison=comparison, constant=constant, bits=bits):
-            return f"{_variables(query, bits)}: {query.column_name(column)} {comparison} {constant}"
+            return f"{_variables(query, bits)}: {query.column_name(column)} {_WRITTEN[comparison]} {constant}"
         case ProgramProperty(text=text, bits=bits):
             return f"{_variables(query, bits)}: {text}, by a program"

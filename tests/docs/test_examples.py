@@ -14,7 +14,7 @@ from gpu_cep.analysis.functions import ALIASES, HOST_FUNCTIONS, KERNEL_FUNCTIONS
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [
     *("algorithms.md", "builder.md", "composition.md", "compressed.md", "intervals.md", "joins.md", "language.md", "mapping.md"),
-    "timelines.md",
+    *("strategies.md", "timelines.md"),
 ]
 MODULES = [f"gpu_cep.lang.builder.{name}" for name in ("expressions", "functions", "patterns")]
 

@@ -207,7 +207,7 @@ def test_an_explanation_names_all_that_will_happen():
     text = str(cep.explain(pattern, EVENTS, partition_by="s"))
     for part in (
         "PATTERN SEQ(A a, B b+)", "a first; b after {a}", "skip_till_next_match", "5 ticks of ts", "s, derived keys k",
-        "b: y gt 0.5", "a.x + a.k > 1", "a.x < b.x", "implied by the derived keys: a.k = b.k", "filter", "partition", "ses_automaton",
+        "b: y > 0.5", "a.x + a.k > 1", "a.x < b.x", "implied by the derived keys: a.k = b.k", "filter", "partition", "ses_automaton",
     ):  # fmt: skip
         assert part in text
 

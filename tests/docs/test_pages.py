@@ -1,0 +1,45 @@
+"""What the docs show and name is there: pictures as queries find them, code as it stands, files and commands."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import gpu_cep
+from tests.docs.blocks import BLOCK
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NAMED = re.compile(r"(?:benchmarks|examples|gpu_cep|kernels|spark_glue|tests|docs)/[\w./-]*\w")
+COMMAND = re.compile(r"`make ([a-z-]+)")
+
+
+def test_pictures_are_what_queries_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    drawn = import_module("pictures").pictures()
+    assert {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "pictures").iterdir()} == drawn
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_what_a_page_names_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    missing = {name for name in NAMED.findall(text) if not (ROOT / name).exists() and not any(ROOT.glob(f"{name}*"))}
+    assert not missing
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(COMMAND.findall(text)) <= targets
+
+
+def test_the_api_page_has_every_public_name() -> None:
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    described = {*re.findall(r"^::: gpu_cep\.(\w+)$", text, re.MULTILINE), *re.findall(r"`cep\.(\w+)`", text)}
+    assert set(gpu_cep.__all__) <= described
+
+
+def test_the_kernel_that_is_shown_is_in_the_sources() -> None:
+    (kernel,) = (
+        code for language, code in BLOCK.findall((ROOT / "docs" / "extending.md").read_text(encoding="utf-8")) if language == "python"
+    )
+    assert kernel in (ROOT / "kernels" / "gpu_cep_kernels" / "masks.py").read_text(encoding="utf-8")
