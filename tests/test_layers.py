@@ -31,7 +31,8 @@ BELOW = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)} | {
     "gpu_cep.plotting": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.keywords": {*ROAD[:5]},
     "gpu_cep.api": {*ROAD[:5], "gpu_cep.keywords"},
-    "gpu_cep.cli": {*ROAD, "gpu_cep.plotting"},
+    "gpu_cep.reporting": {*ROAD, "gpu_cep.keywords", "gpu_cep.plotting"},
+    "gpu_cep.cli": {*ROAD, "gpu_cep.keywords", "gpu_cep.plotting", "gpu_cep.reporting"},
     "gpu_cep": {*ROAD},
     "gpu_cep_kernels": set(),
     "gpu_cep_spark": {*ROAD, "gpu_cep.keywords"},
@@ -51,10 +52,13 @@ HOMES = {
     "hypothesis": {"gpu_cep.testing"},
     "matplotlib": {"gpu_cep.plotting"},
     "pyspark": {"gpu_cep_spark"},
+    "rich": {"gpu_cep.cli"},
+    "typer": {"gpu_cep.cli"},
     "pyarrow": {
         "gpu_cep.api",
         "gpu_cep.cli",
         "gpu_cep.plotting",
+        "gpu_cep.reporting",
         "gpu_cep.testing",
         "gpu_cep_spark",
         # where tables come in …

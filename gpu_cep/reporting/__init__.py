@@ -1,0 +1,1 @@
+"""A run as one page: what was asked, how it was answered, what each stage let through, and what was found."""
