@@ -37,7 +37,8 @@ if TYPE_CHECKING:
         sum,
         var,
     )
-    from gpu_cep.plotting import Timeline, plot
+    from gpu_cep.plotting import Picture, Timeline, plot, waterfall
+    from gpu_cep.reporting import Report, report
     from gpu_cep_spark import gpu_match, register
 
 __all__ = [
@@ -48,7 +49,9 @@ __all__ = [
     "MatchLimitExceeded",
     "PatternError",
     "PatternSyntaxError",
+    "Picture",
     "Profile",
+    "Report",
     "Timeline",
     "UnsupportedError",
     "all_of",
@@ -71,10 +74,12 @@ __all__ = [
     "plot",
     "prev",
     "register",
+    "report",
     "same",
     "seq",
     "sum",
     "var",
+    "waterfall",
 ]
 
 
@@ -84,10 +89,14 @@ def __getattr__(name: str) -> Any:
         from gpu_cep.engine.compressed import Compressed
 
         return Compressed
-    if name in ("Timeline", "plot"):
+    if name in ("Picture", "Timeline", "plot", "waterfall"):
         from gpu_cep import plotting
 
         return getattr(plotting, name)
+    if name in ("Report", "report"):
+        from gpu_cep import reporting
+
+        return getattr(reporting, name)
     if name in ("gpu_match", "register"):
         import gpu_cep_spark
 

@@ -39,7 +39,7 @@ BELOW = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)} | {
 }
 # The ways up, allowed inside a function or for type checkers only.
 LAZY = {
-    "gpu_cep": {"gpu_cep.plotting", "gpu_cep_spark"},
+    "gpu_cep": {"gpu_cep.plotting", "gpu_cep.reporting", "gpu_cep_spark"},
 }
 # Where a third-party package may be imported; numpy may be everywhere.
 HOMES = {

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from gpu_cep import api
 from gpu_cep.cli.files import PIPE, WRITERS, checked_target, events_named, print_json_lines, table_writer
-from gpu_cep.cli.options import BOUNDS, OUTPUT, QUERY, AsJson, EventsArgument, takes
+from gpu_cep.cli.options import BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, takes
 from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, faults_reported, say
 from gpu_cep.cli.progress import counted, watched
 from gpu_cep.cli.rates import Rates, measure
@@ -29,6 +29,7 @@ SHOWN = 20  # rows that are printed
 WIDEST = 26  # characters of a printed cell
 
 Target = Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where to write.")]
+Margin = Annotated[float, typer.Option(metavar="SHARE", help="What is drawn on either side, as a share of the match.")]
 
 app = typer.Typer(
     help="Complex event processing over columnar files.",
@@ -39,7 +40,7 @@ app = typer.Typer(
 
 
 @app.command()
-@takes(QUERY | OUTPUT | BOUNDS)
+@takes(QUERY | OUTPUT | COLUMNS | BOUNDS)
 def match(
     text: str,
     events: EventsArgument,
@@ -70,10 +71,14 @@ def explain(
     asked: Mapping[str, Any],
     events: Annotated[str | None, typer.Argument(metavar="EVENTS", help="Events whose columns the pattern is bound to.")] = None,
     run: Annotated[bool, typer.Option("--run", help="Run it, and say what was expected and what came.")] = False,
+    out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Draw the plan there: .svg, or .mmd for Mermaid.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print how a pattern will be answered."""
+    """Print how a pattern will be answered, or draw it."""
+    drawn_as = None if out is None else Path(checked_target(out, (".svg", ".mmd"))).suffix.lower()
     explanation = api.explain(text, None if events is None else events_named(events), run=run, **asked)
+    if out is not None:
+        Path(out).write_text(explanation.svg() if drawn_as == ".svg" else explanation.mermaid(), encoding="utf-8")
     counts = None if explanation.counts is None else dict(explanation.counts)
     say(str(explanation), {"text": str(explanation), "counts": counts}, as_json=as_json)
 
@@ -105,7 +110,7 @@ def plot(
     out: Target,
     asked: Mapping[str, Any],
     match: Annotated[int, typer.Option(metavar="N", help="Which match, in the order of results.")] = 0,
-    margin: Annotated[float, typer.Option(metavar="SHARE", help="What is drawn on either side, as a share of the match.")] = 0.25,
+    margin: Margin = 0.25,
     as_json: AsJson = False,
 ) -> None:
     """Draw a match as a timeline: .png, .svg or .pdf (needs the extra 'plot')."""
@@ -118,7 +123,29 @@ def plot(
 
 
 @app.command()
-@takes(QUERY | BOUNDS)
+@takes(QUERY | BOUNDS | COLUMNS)
+def report(
+    text: str,
+    events: EventsArgument,
+    out: Target,
+    asked: Mapping[str, Any],
+    rows: Annotated[int, typer.Option(min=0, metavar="N", help="How many matches the page holds at most.")] = 1_000,
+    timelines: Annotated[int, typer.Option(min=0, metavar="N", help="Of how many it holds the timelines (needs the extra 'plot').")] = 20,
+    margin: Margin = 0.25,
+    as_json: AsJson = False,
+) -> None:
+    """Run a pattern, and tell of the run on one page of HTML: query, plan, pruning, and the matches with their timelines."""
+    from gpu_cep.reporting import report
+
+    checked_target(out, (".html",))
+    with watched("reporting") as profile:
+        told = report(events_named(events), text, rows=rows, timelines=timelines, margin=margin, profile=profile, **asked)
+    told.save(out)
+    say(f"{out}: {len(told.html):,} characters", {"out": out, "counts": profile.counts}, as_json=as_json)
+
+
+@app.command()
+@takes(QUERY)
 def bench(
     text: str,
     events: EventsArgument,

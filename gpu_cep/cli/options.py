@@ -63,6 +63,8 @@ BOUNDS: dict[str, Any] = {
 }
 OUTPUT: dict[str, Any] = {
     "output": _choice(OUTPUTS, "What the result holds (default: matches)."),
+}
+COLUMNS: dict[str, Any] = {
     "columns": _names("An input column that whole events carry in the result"),
 }
 

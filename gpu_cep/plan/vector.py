@@ -22,11 +22,19 @@ _PLACE = 0.4
 # How high an arrow that skips layers rises for each, and a loop above its node.
 _RISE, _LOOP = 34, 26
 
-_STYLE = (
-    f"text{{font:12px system-ui,sans-serif;fill:{INK};text-anchor:middle;paint-order:stroke;stroke:{PAPER};stroke-width:4px}}"
-    f".node{{fill:{PAPER};stroke:{ACCENT};stroke-width:1.5}}.node+text,.complete+text{{stroke:none;font-weight:600}}"
-    f".complete{{fill:none;stroke:{ACCENT}}}.arrow{{fill:none;stroke:{GREY}}}.aside{{text-anchor:start;fill:{GREY}}}"
+# For this picture alone: a page that holds it has one set of styles.
+_STYLE = "".join(
+    f".plan {rule}"
+    for rule in (
+        f"text{{font:12px system-ui,sans-serif;fill:{INK};text-anchor:middle;paint-order:stroke;stroke:{PAPER};stroke-width:4px}}",
+        f".node{{fill:{PAPER};stroke:{ACCENT};stroke-width:1.5}}",
+        ".name{stroke:none;font-weight:600}",
+        f".complete{{fill:none;stroke:{ACCENT}}}",
+        f".arrow{{fill:none;stroke:{GREY}}}",
+        f".aside{{text-anchor:start;fill:{GREY}}}",
+    )
 )
+
 _HEAD = (
     f'<marker id="head" markerWidth="8" markerHeight="8" refX="7" refY="4" orient="auto"><path d="M0,0L8,4L0,8z" fill="{GREY}"/></marker>'
 )
@@ -97,7 +105,7 @@ class _Layout:
             yield _box("node", x, y, half, _NODE / 2)
             if node.complete:
                 yield _box("complete", x, y, half - 3, _NODE / 2 - 3)
-            yield f'<text x="{x:.1f}" y="{y + 4:.1f}">{escape(_short(node.text))}</text>'
+            yield f'<text class="name" x="{x:.1f}" y="{y + 4:.1f}">{escape(_short(node.text))}</text>'
 
     def _loops(self) -> dict[int, str]:
         """What repeats at each node, all of a node's loops in one."""

@@ -196,7 +196,7 @@ def test_bench_measures_against_reading_and_copying(events, capsys):
 def test_help_names_commands_and_exit_codes(capsys):
     assert main(["--help"]) == 0
     told = capsys.readouterr().out
-    assert all(name in told for name in ("match", "explain", "validate", "plot", "bench", "gen", "Exit codes"))
+    assert all(name in told for name in ("match", "explain", "validate", "plot", "report", "bench", "gen", "Exit codes"))
 
 
 def test_a_shell_completes_commands_and_choices():
@@ -232,3 +232,25 @@ def test_no_progress_is_written_into_a_file(capsys):
         profile.add("events", 1)
     assert list(progress.counted("xy", "making", 2)) == ["x", "y"]
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_report_is_written(tmp_path, events, capsys):
+    target = tmp_path / "report.html"
+    assert main(["report", QUERY, events, "-o", str(target), "--rows", "1", "--timelines", "0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["matches"] == 2
+    assert "the first 1 of 2 matches, and no timelines" in target.read_text(encoding="utf-8")
+    assert main(["report", QUERY, events, "-o", str(tmp_path / "report.pdf")]) == 2
+    assert main(["report", QUERY, events, "-o", str(tmp_path / "none" / "report.html"), "--timelines", "0"]) == 4
+
+
+@pytest.mark.parametrize(("suffix", "start"), [(".svg", "<svg"), (".mmd", "flowchart LR")])
+def test_a_plan_is_drawn_by_suffix(tmp_path, events, suffix, start):
+    target = tmp_path / f"plan{suffix}"
+    assert main(["explain", QUERY, events, "-o", str(target)]) == 0
+    assert target.read_text(encoding="utf-8").startswith(start)
+
+
+def test_what_a_plan_cannot_be_drawn_as(tmp_path, events, capsys):
+    assert main(["explain", QUERY, events, "-o", str(tmp_path / "plan.png")]) == 2
+    assert main(["explain", QUERY, "-o", str(tmp_path / "plan.svg")]) == 1
+    assert "needs the types of the events" in capsys.readouterr().err
