@@ -34,7 +34,7 @@ AnyPlan = Plan | IntervalPlan
 
 __all__ = ["Profile", "as_query", "explain", "explanation_of", "make_plan", "match", "parse", "run_plan"]
 
-RESULTS = ("arrow", "cudf")
+RESULTS = ("arrow", "pandas", "polars", "duckdb", "cudf")
 
 
 def match(
@@ -144,7 +144,8 @@ def match(
         :class:`~gpu_cep.Compressed`, all matches as a graph that enumerates
         and counts them.
     result
-        ``arrow`` for a pyarrow.Table, ``cudf`` for a cudf.DataFrame.
+        ``arrow`` for a pyarrow.Table, ``pandas`` (with Arrow's types), ``polars``
+        or ``cudf`` for a DataFrame, ``duckdb`` for a relation.
     columns
         The input columns that whole events carry in the output (default: all).
     max_matches, max_steps
@@ -165,7 +166,7 @@ def match(
 
     Returns
     -------
-    pyarrow.Table, cudf.DataFrame or Compressed
+    pyarrow.Table, what `result` asks for, or Compressed
         A table is ordered by stream key, first event, last event and bindings.
 
     Raises
@@ -175,8 +176,8 @@ def match(
     EventError
         The events are at fault.
     EngineUnavailable
-        `engine` cannot run here, or there is no cuDF for `result`; the message
-        says why.
+        `engine` cannot run here, or what `result` asks for is not installed;
+        the message says why.
     MatchLimitExceeded
         A bound was reached; nothing is truncated.
     """
@@ -352,6 +353,10 @@ def _result_form(result: object, output: str) -> Callable[[pa.Table], Any]:
         return _compressed(result)
     if result == "arrow":
         return lambda table: table
+    if result != "cudf":
+        from gpu_cep.engine.frames import frame_maker
+
+        return frame_maker(str(result))
     from gpu_cep.engine.device.cudf import require_cudf, to_cudf
 
     require_cudf()
