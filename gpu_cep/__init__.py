@@ -37,7 +37,8 @@ if TYPE_CHECKING:
         sum,
         var,
     )
-    from gpu_cep.plotting import Timeline, plot
+    from gpu_cep.plotting import Picture, Timeline, plot, waterfall
+    from gpu_cep.reporting import Report, report
     from gpu_cep_spark import RunReport, gpu_match, rapids_conf, register
 
 __version__ = "0.1.0"
@@ -50,7 +51,9 @@ __all__ = [
     "MatchLimitExceeded",
     "PatternError",
     "PatternSyntaxError",
+    "Picture",
     "Profile",
+    "Report",
     "RunReport",
     "Timeline",
     "UnsupportedError",
@@ -75,10 +78,12 @@ __all__ = [
     "prev",
     "rapids_conf",
     "register",
+    "report",
     "same",
     "seq",
     "sum",
     "var",
+    "waterfall",
 ]
 
 
@@ -88,10 +93,14 @@ def __getattr__(name: str) -> Any:
         from gpu_cep.engine.compressed import Compressed
 
         return Compressed
-    if name in ("Timeline", "plot"):
+    if name in ("Picture", "Timeline", "plot", "waterfall"):
         from gpu_cep import plotting
 
         return getattr(plotting, name)
+    if name in ("Report", "report"):
+        from gpu_cep import reporting
+
+        return getattr(reporting, name)
     if name in ("RunReport", "gpu_match", "rapids_conf", "register"):
         import gpu_cep_spark
 

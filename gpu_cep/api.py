@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 AnyQuery = Query | IntervalQuery
 AnyPlan = Plan | IntervalPlan
 
-__all__ = ["Profile", "as_query", "explain", "make_plan", "match", "parse", "run_plan"]
+__all__ = ["Profile", "as_query", "explain", "explanation_of", "make_plan", "match", "parse", "run_plan"]
 
-RESULTS = ("arrow", "cudf")
+RESULTS = ("arrow", "pandas", "polars", "duckdb", "cudf")
 
 
 def match(
@@ -144,7 +144,8 @@ def match(
         :class:`~gpu_cep.Compressed`, all matches as a graph that enumerates
         and counts them.
     result
-        ``arrow`` for a pyarrow.Table, ``cudf`` for a cudf.DataFrame.
+        ``arrow`` for a pyarrow.Table, ``pandas`` (with Arrow's types), ``polars``
+        or ``cudf`` for a DataFrame, ``duckdb`` for a relation.
     columns
         The input columns that whole events carry in the output (default: all).
     max_matches, max_steps
@@ -165,7 +166,7 @@ def match(
 
     Returns
     -------
-    pyarrow.Table, cudf.DataFrame or Compressed
+    pyarrow.Table, what `result` asks for, or Compressed
         A table is ordered by stream key, first event, last event and bindings.
 
     Raises
@@ -175,8 +176,8 @@ def match(
     EventError
         The events are at fault.
     EngineUnavailable
-        `engine` cannot run here, or there is no cuDF for `result`; the message
-        says why.
+        `engine` cannot run here, or what `result` asks for is not installed;
+        the message says why.
     MatchLimitExceeded
         A bound was reached; nothing is truncated.
     """
@@ -308,39 +309,30 @@ def explain(
     planned, table = _planned_events(events, pattern, options, settings)
     if run and planned.algorithm == "brute_force":
         raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
-    if isinstance(planned, IntervalPlan):
-        assert isinstance(query, IntervalQuery), "a plan is of its query's kind"
-        return _explained_intervals(query, planned, table, threads, run=run)
-    assert isinstance(query, Query), "a plan is of its query's kind"
-    return _explained(query, planned, table, threads, run=run)
-
-
-def _explained_intervals(query: IntervalQuery, planned: IntervalPlan, table: Any, threads: int | None, *, run: bool) -> IntervalExplanation:
-    from gpu_cep.engine.intervals import execute_intervals
-
     if not run:
-        return IntervalExplanation(query, planned)
+        return explanation_of(query, planned, table, threads)
+    from gpu_cep.engine.answers import answer
+
     profile = Profile()
-    execute_intervals(planned, table, threads=threads, profile=profile)
-    return IntervalExplanation(query, planned, dict(profile.counts), tuple(profile.joins.values()))
+    answer(planned, table, threads=threads, profile=profile)
+    return explanation_of(query, planned, table, threads, profile)
 
 
-def _explained(query: Query, planned: Plan, table: Any, threads: int | None, *, run: bool) -> Explanation:
+def explanation_of(
+    query: AnyQuery, planned: AnyPlan, table: Any, threads: int | None, profile: Profile | None = None
+) -> Explanation | IntervalExplanation:  # fmt: skip
+    """How a plan of `query` answers it over the events of `table`, and what the `profile` of a run says that it did."""
     from gpu_cep.engine.choice import bytes_per_event, choose_engine
     from gpu_cep.engine.tables import is_resident
 
+    counts = None if profile is None else dict(profile.counts)
+    if isinstance(planned, IntervalPlan):
+        assert isinstance(query, IntervalQuery), "a plan is of its query's kind"
+        return IntervalExplanation(query, planned, counts, () if profile is None else tuple(profile.joins.values()))
+    assert isinstance(query, Query), "a plan is of its query's kind"
     choice = choose_engine(planned, table.num_rows, bytes_per_event(planned), threads, resident=is_resident(table))
-    explanation = Explanation(query, planned, None if choice.device is None else choice.device.name, choice.reason)
-    return replace(explanation, **_run_of(planned, table, threads)) if run else explanation
-
-
-def _run_of(planned: Plan, table: pa.Table, threads: int | None) -> dict[str, Any]:
-    """What a run tells of itself, as an explanation has it."""
-    from gpu_cep.engine.run import execute
-
-    profile = Profile()
-    execute(planned, table, threads=threads, profile=profile)
-    return {"counts": dict(profile.counts), "answers": tuple(profile.answers)}
+    device = None if choice.device is None else choice.device.name
+    return Explanation(query, planned, device, choice.reason, counts, () if profile is None else tuple(profile.answers))
 
 
 def _check_engine(settings: Settings) -> None:
@@ -361,6 +353,10 @@ def _result_form(result: object, output: str) -> Callable[[pa.Table], Any]:
         return _compressed(result)
     if result == "arrow":
         return lambda table: table
+    if result != "cudf":
+        from gpu_cep.engine.frames import frame_maker
+
+        return frame_maker(str(result))
     from gpu_cep.engine.device.cudf import require_cudf, to_cudf
 
     require_cudf()

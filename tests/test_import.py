@@ -16,7 +16,10 @@ import gpu_cep
 seconds = time.process_time() - before
 print(json.dumps({"seconds": seconds, "modules": sorted(sys.modules)}))
 """
-HEAVY = {"gpu_cep.lang.builder", "numba", "llvmlite", "pyspark", "pandas", "cupy", "cudf", "hypothesis", "matplotlib"}
+HEAVY = {
+    *("gpu_cep.lang.builder", "numba", "llvmlite", "pyspark", "cupy", "cudf", "hypothesis"),
+    *("pandas", "polars", "duckdb", "matplotlib", "rich", "typer"),
+}
 LIMIT = 0.5  # seconds of processor time, so that a busy machine does not count
 
 

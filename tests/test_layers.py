@@ -31,14 +31,15 @@ BELOW = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)} | {
     "gpu_cep.plotting": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.keywords": {*ROAD[:5]},
     "gpu_cep.api": {*ROAD[:5], "gpu_cep.keywords"},
-    "gpu_cep.cli": {*ROAD, "gpu_cep.plotting"},
+    "gpu_cep.reporting": {*ROAD, "gpu_cep.keywords", "gpu_cep.plotting"},
+    "gpu_cep.cli": {*ROAD, "gpu_cep.keywords", "gpu_cep.plotting", "gpu_cep.reporting"},
     "gpu_cep": {*ROAD},
     "gpu_cep_kernels": set(),
     "gpu_cep_spark": {*ROAD, "gpu_cep.keywords", "gpu_cep.__version__"},
 }
 # The ways up, allowed inside a function or for type checkers only.
 LAZY = {
-    "gpu_cep": {"gpu_cep.plotting", "gpu_cep_spark"},
+    "gpu_cep": {"gpu_cep.plotting", "gpu_cep.reporting", "gpu_cep_spark"},
 }
 # Where a third-party package may be imported; numpy may be everywhere.
 HOMES = {
@@ -50,11 +51,17 @@ HOMES = {
     "lark": {"gpu_cep.lang"},
     "hypothesis": {"gpu_cep.testing"},
     "matplotlib": {"gpu_cep.plotting"},
+    "duckdb": {"gpu_cep.engine.frames"},
+    "pandas": {"gpu_cep.engine.frames"},
+    "polars": {"gpu_cep.engine.frames"},
     "pyspark": {"gpu_cep_spark"},
+    "rich": {"gpu_cep.cli"},
+    "typer": {"gpu_cep.cli"},
     "pyarrow": {
         "gpu_cep.api",
         "gpu_cep.cli",
         "gpu_cep.plotting",
+        "gpu_cep.reporting",
         "gpu_cep.testing",
         "gpu_cep_spark",
         # where tables come in …
@@ -77,6 +84,7 @@ HOMES = {
         "gpu_cep.engine.arrow",
         "gpu_cep.engine.brute_force",
         "gpu_cep.engine.compressed",
+        "gpu_cep.engine.frames",
         "gpu_cep.engine.interval_brute_force",
         "gpu_cep.engine.interval_events",
         "gpu_cep.engine.interval_results",

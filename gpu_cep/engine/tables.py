@@ -152,8 +152,19 @@ def _read_ipc(path: Path) -> pa.Table:
         return pa.ipc.open_file(source).read_all()
 
 
+def _read_ipc_stream(path: Path) -> pa.Table:
+    with pa.memory_map(str(path)) as source:
+        return pa.ipc.open_stream(source).read_all()
+
+
 _PARQUET = (".parquet", ".pq")
-_READERS = {**dict.fromkeys(_PARQUET, _read_parquet), ".csv": _read_csv, ".arrow": _read_ipc, ".feather": _read_ipc}
+_READERS = {
+    **dict.fromkeys(_PARQUET, _read_parquet),
+    ".csv": _read_csv,
+    ".arrow": _read_ipc,
+    ".feather": _read_ipc,
+    ".arrows": _read_ipc_stream,
+}
 
 
 def _read_file(path: Path) -> pa.Table:

@@ -1,39 +1,99 @@
-"""A plan as a drawing: the automaton of each branch (thesis Def. 4.1), or its order where that has too many states, as Mermaid text."""
+"""A plan as nodes and arrows: the automaton of each branch (thesis Def. 4.1), or its order where that has too many states.
+
+Of a query over situations these are the situations, in the order in which
+they are expected to be joined, and the constraints between them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
 
 from gpu_cep.analysis.bound import EventVariable
+from gpu_cep.plan.interval_order import assumed, evaluation_order
+from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.plan import Plan, PlannedBranch
 
 # Automata of more states than this are not drawn, but the order of their variables.
 MOST_STATES = 32
 
+# Situations of each name that an order is explained by before any are counted.
+ALIKE = 1_000.0
 
-def mermaid(plan: Plan) -> str:
-    """A flowchart: a subgraph for each branch of the pattern.
+
+class Shows(Enum):
+    """What the nodes of a drawing are."""
+
+    STATES = "states"
+    VARIABLES = "variables"
+    SITUATIONS = "situations"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A state, a variable or a situation; `layer` is how many steps it is from the beginning."""
+
+    text: str
+    layer: int
+    complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """From one node, by its number, to another or itself; `text` may have several lines."""
+
+    source: int
+    target: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """One branch of a plan; `notes` say what no node does."""
+
+    title: str
+    shows: Shows
+    nodes: tuple[Node, ...]
+    arrows: tuple[Arrow, ...]
+    notes: tuple[str, ...] = ()
+
+
+def drawings(plan: Plan | IntervalPlan) -> tuple[Drawing, ...]:
+    """A drawing for each branch of the pattern.
 
     A state is the set of variables that are bound; an arrow binds an event to
-    its variable, and names the conditions that are decided then. The complete
-    state has a double border.
+    its variable, and names the conditions that are decided then.
     """
-    lines = ["flowchart LR"]
-    for number, branch in enumerate(plan.branches):
-        title = "pattern" if len(plan.branches) == 1 else f"branch {number + 1} of {len(plan.branches)}"
-        lines.append(f"  subgraph b{number}[{_text(title)}]")
-        lines += [f"    {line}" for line in _branch(plan, branch, f"b{number}")]
-        lines.append("  end")
-    return "\n".join(lines) + "\n"
+    if isinstance(plan, IntervalPlan):
+        return (_situations(plan),)
+    count = len(plan.branches)
+    titles = ["pattern"] if count == 1 else [f"branch {number + 1} of {count}" for number in range(count)]
+    return tuple(_branch(plan, branch, title) for branch, title in zip(plan.branches, titles, strict=True))
 
 
-def _branch(plan: Plan, branch: PlannedBranch, name: str) -> Iterator[str]:
+def _situations(plan: IntervalPlan) -> Drawing:
+    query = plan.query
+    order = evaluation_order(assumed(query.constraints, [ALIKE] * len(query.situations)), query.constraints)
+    place = {situation: layer for layer, situation in enumerate(order)}
+    nodes = tuple(Node(query.situations[situation].name, layer) for situation, layer in place.items())
+    pairs = [(place[each.left], place[each.right], each.text) for each in query.constraints]
+    arrows = tuple(Arrow(min(one, other), max(one, other), text) for one, other, text in pairs)
+    return Drawing("situations and constraints", Shows.SITUATIONS, nodes, arrows)
+
+
+def _branch(plan: Plan, branch: PlannedBranch, title: str) -> Drawing:
     variables = [plan.query.variables[v] for v in branch.variables]
-    states = _states(branch)
-    yield from _order(branch, variables, name) if states is None else _automaton(branch, variables, states, name)
-    for number, negation in enumerate(branch.negations):
+    notes = []
+    for negation in branch.negations:
         after, before = ("{" + ", ".join(variables[v].name for v in side) + "}" for side in (negation.after, negation.before))
-        yield f"{name}n{number}>{_text(f'no {variables[negation.variable].name} between {after} and {before}')}]"
+        notes.append(f"no {variables[negation.variable].name} between {after} and {before}")
+    states = _states(branch)
+    if states is None:
+        return Drawing(title, Shows.VARIABLES, tuple(_ordered(branch, variables)), tuple(_successions(branch)), tuple(notes))
+    complete = (1 << len(branch.before)) - 1
+    nodes = tuple(Node(_bound(branch, variables, state), state.bit_count(), state == complete) for state in states)
+    return Drawing(title, Shows.STATES, nodes, tuple(_transitions(branch, variables, states)), tuple(notes))
 
 
 def _states(branch: PlannedBranch) -> list[int] | None:
@@ -51,17 +111,16 @@ def _following(branch: PlannedBranch, state: int) -> list[int]:
     return [v for v, mask in enumerate(branch.before) if not state >> v & 1 and mask & ~state == 0]
 
 
-def _automaton(branch: PlannedBranch, variables: list[EventVariable], states: list[int], name: str) -> Iterator[str]:
-    complete = (1 << len(branch.before)) - 1
-    for number, state in enumerate(states):
-        left, right = ("(((", ")))") if state == complete else ("(", ")")
-        bound = " ".join(variables[v].name for v in range(len(branch.before)) if state >> v & 1)
-        yield f"{name}s{number}{left}{_text(bound or '∅')}{right}"
+def _bound(branch: PlannedBranch, variables: list[EventVariable], state: int) -> str:
+    return " ".join(variables[v].name for v in range(len(branch.before)) if state >> v & 1) or "∅"
+
+
+def _transitions(branch: PlannedBranch, variables: list[EventVariable], states: list[int]) -> Iterator[Arrow]:
     for number, state in enumerate(states):
         for v in _following(branch, state):
-            yield f"{name}s{number} -->|{_text(_binding(branch, variables, state, v))}| {name}s{states.index(state | 1 << v)}"
+            yield Arrow(number, states.index(state | 1 << v), _binding(branch, variables, state, v))
         for v in _repeating(branch, variables, state):
-            yield f"{name}s{number} -->|{_text(_binding(branch, variables, state, v))}| {name}s{number}"
+            yield Arrow(number, number, _binding(branch, variables, state, v))
 
 
 def _repeating(branch: PlannedBranch, variables: list[EventVariable], state: int) -> list[int]:
@@ -76,27 +135,38 @@ def _binding(branch: PlannedBranch, variables: list[EventVariable], state: int, 
     """What an arrow says: the variable, how many events it binds in all, and the conditions that its event decides."""
     known = state | 1 << v
     decided = [c.text for c in branch.conditions if v in c.variables and all(known >> u & 1 for u in c.variables)]
-    return "\n".join([variables[v].name + _quantifier(variables[v]), *decided])
+    return "\n".join([_quantified(variables[v]), *decided])
 
 
-def _quantifier(variable: EventVariable) -> str:
+def _quantified(variable: EventVariable) -> str:
     if variable.minimum == variable.maximum == 1:
-        return ""
+        return variable.name
     if variable.maximum is None:
-        return "+" if variable.minimum == 1 else f"{{{variable.minimum},}}"
-    return f"{{{variable.minimum}}}" if variable.minimum == variable.maximum else f"{{{variable.minimum},{variable.maximum}}}"
+        return variable.name + ("+" if variable.minimum == 1 else f"{{{variable.minimum},}}")
+    return variable.name + (
+        f"{{{variable.minimum}}}" if variable.minimum == variable.maximum else f"{{{variable.minimum},{variable.maximum}}}"
+    )
 
 
-def _order(branch: PlannedBranch, variables: list[EventVariable], name: str) -> Iterator[str]:
-    """The variables, and an arrow between each two that follow one another immediately."""
+def _ordered(branch: PlannedBranch, variables: list[EventVariable]) -> Iterator[Node]:
+    """The variables; how many may have to be bound before one is its layer."""
+    layers: dict[int, int] = {}
+
+    def layer(v: int) -> int:
+        if v not in layers:
+            layers[v] = max((layer(u) + 1 for u in _members(branch.before[v])), default=0)
+        return layers[v]
+
     for v in range(len(branch.before)):
-        yield f"{name}v{v}({_text(variables[v].name + _quantifier(variables[v]))})"
+        yield Node(_quantified(variables[v]), layer(v))
+
+
+def _successions(branch: PlannedBranch) -> Iterator[Arrow]:
+    """An arrow between each two variables that follow one another immediately."""
     for v, mask in enumerate(branch.before):
-        earlier = [u for u in range(len(branch.before)) if mask >> u & 1]
-        yield from (f"{name}v{u} --> {name}v{v}" for u in earlier if not any(branch.before[w] >> u & 1 for w in earlier))
+        earlier = _members(mask)
+        yield from (Arrow(u, v) for u in earlier if not any(branch.before[w] >> u & 1 for w in earlier))
 
 
-def _text(text: str) -> str:
-    """Text in quotes, in which what Mermaid may take for its own syntax stands as character codes."""
-    escaped = "".join(c if c.isalnum() or c in " ∅{},.+-*/_=" else "<br>" if c == "\n" else f"#{ord(c)};" for c in text)
-    return f'"{escaped}"'
+def _members(mask: int) -> list[int]:
+    return [v for v in range(mask.bit_length()) if mask >> v & 1]

@@ -14,10 +14,11 @@ from gpu_cep.lang.format import format_query
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.answers import answer_lines
 from gpu_cep.plan.costs import Answer
-from gpu_cep.plan.drawing import mermaid
 from gpu_cep.plan.join_trees import MOST_COMPARED, demands_equality
+from gpu_cep.plan.mermaid import mermaid
 from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, PlannedBranch, ProgramProperty
 from gpu_cep.plan.states import decided_by_states
+from gpu_cep.plan.vector import vector
 
 _STEPS = {
     "filter": "drop events that satisfy no variable's properties",
@@ -71,12 +72,19 @@ class Explanation:
         PatternError
             There was no schema to bind to.
         """
+        return mermaid(self._drawn_plan())
+
+    def svg(self) -> str:
+        """The same drawing as a picture that needs no Mermaid: the text of an SVG file; raises as :meth:`mermaid`."""
+        return vector(self._drawn_plan())
+
+    def _drawn_plan(self) -> Plan:
         if self.plan is None:
             raise PatternError("a drawing needs the types of the events; give explain() a table, or one without rows")
-        return mermaid(self.plan)
+        return self.plan
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        return f"{'' if self.plan is None else self.svg()}<pre>{escape(str(self))}</pre>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """What a notebook may choose from: those that know Mermaid draw it."""

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from html import escape
 
 from gpu_cep.analysis.bound_intervals import BoundSituation
-from gpu_cep.errors import UnsupportedError
+from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang.ast import IntervalQuery
 from gpu_cep.lang.format import format_query
+from gpu_cep.plan.drawing import ALIKE
 from gpu_cep.plan.interval_algorithms import interval_algorithm
 from gpu_cep.plan.interval_order import assumed, evaluation_order, selectivity
 from gpu_cep.plan.interval_plan import IntervalPlan
-
-# Situations of each name that an order is explained by before any are counted.
-_ALIKE = 1_000.0
+from gpu_cep.plan.vector import vector
 
 _DETECTED = {
     False: "when the last of its situations has ended",
@@ -66,8 +65,20 @@ class IntervalExplanation:
         """
         raise UnsupportedError("a query over situations has no automaton to draw; supported: event patterns, and plot() for matches")
 
+    def svg(self) -> str:
+        """The situations and the constraints between them, in the order expected, as the text of an SVG file.
+
+        Raises
+        ------
+        PatternError
+            There was no schema to bind to.
+        """
+        if self.plan is None:
+            raise PatternError("a drawing needs the types of the events; give explain() a table, or one without rows")
+        return vector(self.plan)
+
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        return f"{'' if self.plan is None else self.svg()}<pre>{escape(str(self))}</pre>"
 
 
 def _plan_lines(plan: IntervalPlan) -> Iterator[str]:
@@ -87,7 +98,7 @@ def _plan_lines(plan: IntervalPlan) -> Iterator[str]:
         yield f"  {constraint.text} (expected of {selectivity(constraint):.2%} of all pairs, table 3)"
     yield f"detected   {_DETECTED[query.early]}"
     yield f"algorithm  {plan.algorithm} ({interval_algorithm(plan.algorithm).does}), phase 2, {engine}"
-    order = evaluation_order(assumed(query.constraints, [_ALIKE] * len(names)), query.constraints)
+    order = evaluation_order(assumed(query.constraints, [ALIKE] * len(names)), query.constraints)
     chosen = "if there are equally many of each; chosen by their numbers, and anew between chunks"
     yield f"order      {' → '.join(names[v] for v in order)}, {chosen}"
 

@@ -1,5 +1,7 @@
-"""Pictures of matches: what was found, over the series that it was found in."""
+"""Pictures: of matches, over the series that they were found in, and of what each stage of a run let through."""
 
+from gpu_cep.plotting.picture import Picture
 from gpu_cep.plotting.timeline import Timeline, plot
+from gpu_cep.plotting.waterfall import waterfall
 
-__all__ = ["Timeline", "plot"]
+__all__ = ["Picture", "Timeline", "plot", "waterfall"]

@@ -1,4 +1,4 @@
-"""One match among those of a query, by the rows of the input that it is made of."""
+"""The matches of a query, by the rows of the input that they are made of."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.api import AnyQuery, make_plan, run_plan
 from gpu_cep.engine.columns import machine_values
 from gpu_cep.errors import CepError
-from gpu_cep.lang.ast import Aggregate, Call, IntervalQuery, Query, Reference, ReturnItem
+from gpu_cep.lang.ast import Aggregate, Call, IntervalQuery, Reference, ReturnItem
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plotting.time_axis import Tick
 
@@ -57,46 +57,54 @@ class FoundEvents:
         return np.concatenate(self.rows)
 
 
-def find_match(
-    number: int, query: AnyQuery, table: pa.Table, options: Options, settings: Settings, threads: int | None
-) -> FoundSituations | FoundEvents:
-    """Match `number` of `query`, in the order of results.
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All matches of `query`, in the order of results, by the rows and the ends of what they are made of."""
 
-    Raises
-    ------
-    CepError
-        There are fewer matches; and whatever :func:`gpu_cep.match` raises.
-    """
+    query: AnyQuery
+    matches: pa.Table
+
+    def match(self, number: int) -> FoundSituations | FoundEvents:
+        """One match.
+
+        Raises
+        ------
+        CepError
+            There are fewer.
+        """
+        match, count = _numbered(self.matches, number), self.matches.num_rows
+        if isinstance(self.query, IntervalQuery):
+            return _found_situations(number, count, match, len(self.query.situations))
+        return FoundEvents(number, count, tuple(map(_rows, match.columns)))
+
+
+def find_matches(query: AnyQuery, table: pa.Table, options: Options, settings: Settings, threads: int | None) -> Findings:
+    """All matches of `query`; raises as :func:`gpu_cep.match`."""
     if isinstance(query, IntervalQuery):
-        return _find_situations(number, query, table, options, settings, threads)
-    return _find_events(number, query, table, options, replace(settings, output="indices"), threads)
+        return Findings(query, _find_situations(query, table, options, settings, threads))
+    planned = make_plan(query, table.schema, options, replace(settings, output="indices"))
+    return Findings(query, run_plan(planned, query, options, table, threads=threads))
 
 
-def _find_situations(
-    number: int, query: IntervalQuery, table: pa.Table, options: Options, settings: Settings, threads: int | None
-) -> FoundSituations:
+def _find_situations(query: IntervalQuery, table: pa.Table, options: Options, settings: Settings, threads: int | None) -> pa.Table:
     row = "_" * (1 + max(map(len, table.column_names)))  # longer than any other name
     asked = replace(query, returns=tuple(item for situation in query.situations for item in _bounds(situation.name, row)))
     table = table.append_column(row, pa.array(np.arange(table.num_rows)))
-    matches = run_plan(make_plan(asked, table.schema, options, settings), asked, options, table, threads=threads)
-    match = _numbered(matches, number)
-    returned = match.columns[-2 * len(query.situations) :]
+    return run_plan(make_plan(asked, table.schema, options, settings), asked, options, table, threads=threads)
+
+
+def _found_situations(number: int, count: int, match: pa.Table, names: int) -> FoundSituations:
+    returned = match.columns[-2 * names :]
     situations = tuple(FoundSituation(first[0].as_py(), _tick(end)) for first, end in zip(returned[::2], returned[1::2], strict=True))
     detected = _tick(match.column(DETECTED_AT))
     assert detected is not None, "a match is detected some time"
-    return FoundSituations(number, matches.num_rows, situations, detected)
+    return FoundSituations(number, count, situations, detected)
 
 
 def _bounds(name: str, row: str) -> tuple[ReturnItem, ReturnItem]:
     """The row of a situation's first event, and the situation's end."""
     first = Aggregate("first", name, row)
     return ReturnItem(first, f"{row}first {name}"), ReturnItem(Call("end", (Reference(name, None),)), f"{row}end {name}")
-
-
-def _find_events(number: int, query: Query, table: pa.Table, options: Options, settings: Settings, threads: int | None) -> FoundEvents:
-    matches = run_plan(make_plan(query, table.schema, options, settings), query, options, table, threads=threads)
-    match = _numbered(matches, number)
-    return FoundEvents(number, matches.num_rows, tuple(map(_rows, match.columns)))
 
 
 def _rows(column: pa.ChunkedArray) -> Rows:

@@ -14,12 +14,15 @@ from gpu_cep.errors import CepError, EngineUnavailable, PatternError
 from gpu_cep.keywords import Functions, Names, check_threads, make_options
 from gpu_cep.plan.settings import Settings, memory_bytes
 from gpu_cep.plotting.composition import compose
-from gpu_cep.plotting.found import find_match
+from gpu_cep.plotting.found import Findings, find_matches
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from matplotlib.figure import Figure
 
+    from gpu_cep.analysis.options import Options
     from gpu_cep.api import Pattern
+    from gpu_cep.plan.plan import Plan
 
 # What files are called, and what is written of them beside the picture: no date, so that the same match gives the same file.
 FORMATS: dict[str, dict[str, None]] = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
@@ -135,10 +138,9 @@ def plot(
     CepError
         There are fewer matches; and whatever :func:`gpu_cep.match` raises.
     """
-    _require_matplotlib()
-    from gpu_cep.plotting.drawing import draw
-
-    _check_numbers(match, margin)
+    require_matplotlib()
+    _check_match(match)
+    check_margin(margin)
     check_threads(threads)
     settings = Settings(engine=engine, gpu_memory=memory_bytes(gpu_memory), algorithm=algorithm, after_match=after_match)
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
@@ -146,20 +148,37 @@ def plot(
     table = on_host(read_events(events))
     planned = make_plan(pattern, table.schema, options, settings)
     query = as_query(pattern)
-    found = find_match(match, query, table, options, settings, threads)
-    scene = compose(found, query, plan_of_events(planned), table, options, margin)
-    return Timeline(draw(scene))
+    found = find_matches(query, table, options, settings, threads)
+    return draw_match(found, match, plan_of_events(planned), table, options, margin)
 
 
-def _require_matplotlib() -> None:
+def draw_match(found: Findings, number: int, plan: Plan, table: pa.Table, options: Options, margin: float) -> Timeline:
+    """One of the matches that were found in the events of `table`, which `plan` labels and orders; raises as :func:`plot`."""
+    from gpu_cep.plotting.drawing import draw
+
+    return Timeline(draw(compose(found.match(number), found.query, plan, table, options, margin)))
+
+
+def require_matplotlib() -> None:
+    """Refuse to draw where there is nothing to draw with.
+
+    Raises
+    ------
+    EngineUnavailable
+        There is no matplotlib.
+    """
     try:
         import matplotlib  # noqa: F401
     except ImportError as fault:
-        raise EngineUnavailable("plot() needs matplotlib, which is not installed: pip install 'gpu_cep[plot]'") from fault
+        raise EngineUnavailable("timelines need matplotlib, which is not installed: pip install 'gpu_cep[plot]'") from fault
 
 
-def _check_numbers(match: object, margin: object) -> None:
+def _check_match(match: object) -> None:
     if not isinstance(match, int) or isinstance(match, bool) or match < 0:
         raise PatternError(f"match must be a whole number of at least 0, not {match!r}")
+
+
+def check_margin(margin: object) -> None:
+    """Refuse a margin that is none."""
     if not isinstance(margin, int | float) or isinstance(margin, bool) or not 0 <= margin <= MOST_MARGIN:
         raise PatternError(f"margin must be a number from 0 to {MOST_MARGIN:,}, not {margin!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
@@ -80,3 +81,71 @@ def test_a_notebook_gets_text_html_and_the_drawing():
     assert sorted(bundle) == ["text/html", "text/plain", "text/vnd.mermaid"]
     assert "a.x &lt; b.x" in bundle["text/html"]
     assert sorted(cep.explain("PATTERN SEQ(a, b)")._repr_mimebundle_()) == ["text/html", "text/plain"]
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def picture(query, events=EVENTS):
+    return ElementTree.fromstring(cep.explain(query, events).svg())
+
+
+def lines(picture):
+    """What stands in a picture, line by line."""
+    return [
+        "".join(each.itertext()) for each in picture.iter() if each.tag in (f"{SVG}tspan", f"{SVG}text") and not each.findall(f"{SVG}tspan")
+    ]
+
+
+def of_class(picture, name):
+    return [each for each in picture.iter() if each.get("class") == name]
+
+
+def test_the_picture_has_the_automatons_states_and_arrows():
+    drawn = picture("PATTERN SEQ(AND(A c, A p+), A b) WHERE prev(p.x) < p.x")
+    assert len(of_class(drawn, "node")) == 5
+    assert len(of_class(drawn, "complete")) == 1
+    assert len(of_class(drawn, "arrow")) == 7
+    assert lines(drawn).count("prev(p.x) < p.x") == 4
+    assert {"pattern", "∅", "c p", "c p b"} <= set(lines(drawn))
+
+
+def test_nodes_lie_apart_and_within_the_picture():
+    drawn = picture("PATTERN SEQ(AND(a, b, c), d+)")
+    width, height = float(drawn.get("width")), float(drawn.get("height"))
+    boxes = [tuple(float(node.get(side)) for side in ("x", "y", "width", "height")) for node in of_class(drawn, "node")]
+    assert all(x >= 0 and x + w <= width and y >= 0 and y + h <= height for x, y, w, h in boxes)
+    for number, (x, y, w, h) in enumerate(boxes):
+        assert all(x + w <= u or u + v <= x or y + h <= r or r + s <= y for u, r, v, s in boxes[:number])
+
+
+def test_the_picture_has_each_branch_and_its_notes():
+    drawn = picture("PATTERN SEQ(a, NOT(A n), OR(b, c))")
+    assert [text for text in lines(drawn) if text.startswith(("branch", "no "))] == [
+        *("branch 1 of 2", "no n between {a} and {b}", "branch 2 of 2", "no n between {a} and {c}"),
+    ]
+
+
+def test_the_picture_of_many_states_is_their_order():
+    drawn = picture(f"PATTERN SEQ(z, AND({', '.join(f'v{k}' for k in range(6))}), y+)")
+    assert (len(of_class(drawn, "node")), len(of_class(drawn, "arrow")), len(of_class(drawn, "complete"))) == (8, 12, 0)
+
+
+def test_situations_are_drawn_with_their_constraints():
+    drawn = picture("DEFINE A AS x > 1, B AS x > 2, C AS x > 3 PATTERN A overlaps B; A during B AND B before C AND A before C")
+    assert len(of_class(drawn, "node")) == 3
+    assert {"A overlaps B; A during B", "B before C", "A before C"} <= set(lines(drawn))
+
+
+def test_the_picture_holds_any_name():
+    drawn = picture(f'PATTERN SEQ("a<b>&", "{"long" * 20}")')
+    assert "a<b>&" in lines(drawn)
+    assert f"{('long' * 20)[:39]}…" in lines(drawn)
+
+
+@pytest.mark.parametrize("query", ["PATTERN SEQ(a, b)", "DEFINE A AS x > 1, B AS x > 2 PATTERN A meets B"])
+def test_a_picture_needs_a_schema_and_notebooks_show_it(query):
+    with pytest.raises(cep.PatternError, match="give explain\\(\\) a table"):
+        cep.explain(query).svg()
+    assert cep.explain(query)._repr_html_().startswith("<pre>")
+    assert cep.explain(query, EVENTS)._repr_html_().startswith("<svg")

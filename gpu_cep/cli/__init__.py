@@ -1,0 +1,22 @@
+"""The command ``gpu-cep``: what the library does, over files and pipes.
+
+Exit codes are those of :mod:`gpu_cep.cli.outcome`: 0 done, 1 the query is at
+fault, 2 the command line is, 3 the events are, 4 anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with `argv` (default: the process's own arguments) and return its exit code."""
+    from gpu_cep.cli.commands import app
+
+    try:
+        app(None if argv is None else list(argv), prog_name="gpu-cep")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
+    return 0

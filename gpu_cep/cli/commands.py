@@ -1,0 +1,219 @@
+"""The commands: each reads its arguments, calls the library, and says what came of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gpu_cep import api
+from gpu_cep.cli.files import PIPE, WRITERS, checked_target, events_named, print_json_lines, table_writer
+from gpu_cep.cli.options import BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, takes
+from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, faults_reported, say
+from gpu_cep.cli.progress import counted, watched
+from gpu_cep.cli.rates import Rates, measure
+from gpu_cep.cli.samples import CHUNK, SAMPLES
+from gpu_cep.engine.tables import on_host, parquet_schema, read_events
+from gpu_cep.errors import DiagnosedError
+from gpu_cep.reporting.cells import cell_text, plain_rows
+
+SHOWN = 20  # rows that are printed
+WIDEST = 26  # characters of a printed cell
+
+Target = Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where to write.")]
+Margin = Annotated[float, typer.Option(metavar="SHARE", help="What is drawn on either side, as a share of the match.")]
+
+app = typer.Typer(
+    help="Complex event processing over columnar files.",
+    epilog="Exit codes: 0 done, 1 the query is at fault, 2 the command line is, 3 the events are, 4 anything else.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command()
+@takes(QUERY | OUTPUT | COLUMNS | BOUNDS)
+def match(
+    text: str,
+    events: EventsArgument,
+    asked: Mapping[str, Any],
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="FILE", help=f"Result: {', '.join(WRITERS)}, or - for an Arrow stream on stdout.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the matches of a pattern; without -o they are printed: the first ones as a table, or all of them as lines of JSON."""
+    write = None if out is None else table_writer(out)
+    with watched("matching") as profile:
+        found = api.match(events_named(events), text, profile=profile, **asked)
+    matches = found.table if asked.get("output") == "compressed" else found
+    if write is not None:
+        write(matches)
+        say(f"{out}: {matches.num_rows:,} rows", {"out": out, "rows": matches.num_rows}, as_json=as_json, aside=out == PIPE)
+    elif as_json:
+        print_json_lines(matches, sys.stdout)
+    else:
+        _print_rows(matches)
+
+
+@app.command()
+@takes(QUERY)
+def explain(
+    text: str,
+    asked: Mapping[str, Any],
+    events: Annotated[str | None, typer.Argument(metavar="EVENTS", help="Events whose columns the pattern is bound to.")] = None,
+    run: Annotated[bool, typer.Option("--run", help="Run it, and say what was expected and what came.")] = False,
+    out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Draw the plan there: .svg, or .mmd for Mermaid.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print how a pattern will be answered, or draw it."""
+    drawn_as = None if out is None else Path(checked_target(out, (".svg", ".mmd"))).suffix.lower()
+    explanation = api.explain(text, None if events is None else events_named(events), run=run, **asked)
+    if out is not None:
+        Path(out).write_text(explanation.svg() if drawn_as == ".svg" else explanation.mermaid(), encoding="utf-8")
+    counts = None if explanation.counts is None else dict(explanation.counts)
+    say(str(explanation), {"text": str(explanation), "counts": counts}, as_json=as_json)
+
+
+@app.command()
+@takes(QUERY)
+def validate(
+    text: str,
+    asked: Mapping[str, Any],
+    events: Annotated[str | None, typer.Argument(metavar="EVENTS", help="Events whose columns the pattern is to be bound to.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a pattern, and with events whether it means anything over their columns; nothing is run."""
+    try:
+        api.explain(text, None if events is None else _without_rows(events), **asked)
+    except DiagnosedError as error:
+        if not as_json:
+            raise
+        say("", {"valid": False, "faults": [_fault(each) for each in error.diagnostics]}, as_json=True)
+        raise typer.Exit(QUERY_FAULT) from None
+    say("the pattern is valid", {"valid": True, "faults": []}, as_json=as_json)
+
+
+@app.command()
+@takes(QUERY | BOUNDS)
+def plot(
+    text: str,
+    events: EventsArgument,
+    out: Target,
+    asked: Mapping[str, Any],
+    match: Annotated[int, typer.Option(metavar="N", help="Which match, in the order of results.")] = 0,
+    margin: Margin = 0.25,
+    as_json: AsJson = False,
+) -> None:
+    """Draw a match as a timeline: .png, .svg or .pdf (needs the extra 'plot')."""
+    from gpu_cep.plotting.timeline import FORMATS, plot
+
+    checked_target(out, tuple(FORMATS))
+    with watched("drawing"):
+        plot(events_named(events), text, match=match, margin=margin, **asked).save(out)
+    say(f"{out}: match {match:,}", {"out": out, "match": match}, as_json=as_json)
+
+
+@app.command()
+@takes(QUERY | BOUNDS | COLUMNS)
+def report(
+    text: str,
+    events: EventsArgument,
+    out: Target,
+    asked: Mapping[str, Any],
+    rows: Annotated[int, typer.Option(min=0, metavar="N", help="How many matches the page holds at most.")] = 1_000,
+    timelines: Annotated[int, typer.Option(min=0, metavar="N", help="Of how many it holds the timelines (needs the extra 'plot').")] = 20,
+    margin: Margin = 0.25,
+    as_json: AsJson = False,
+) -> None:
+    """Run a pattern, and tell of the run on one page of HTML: query, plan, pruning, and the matches with their timelines."""
+    from gpu_cep.reporting import report
+
+    checked_target(out, (".html",))
+    with watched("reporting") as profile:
+        told = report(events_named(events), text, rows=rows, timelines=timelines, margin=margin, profile=profile, **asked)
+    told.save(out)
+    say(f"{out}: {len(told.html):,} characters", {"out": out, "counts": profile.counts}, as_json=as_json)
+
+
+@app.command()
+@takes(QUERY)
+def bench(
+    text: str,
+    events: EventsArgument,
+    asked: Mapping[str, Any],
+    runs: Annotated[int, typer.Option(min=1, metavar="N", help="How often each is done; the shortest counts.")] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a pattern on your own events, beside reading and copying the columns that it reads."""
+    with watched("measuring"):
+        rates = measure(text, events_named(events), runs, asked)
+    if as_json:
+        say("", rates.facts(), as_json=True)
+    else:
+        _print_rates(rates)
+
+
+@app.command()
+def gen(
+    sample: Annotated[str, typer.Argument(metavar="SAMPLE", help=f"Which events: {', '.join(SAMPLES)}.")],
+    out: Target,
+    events: Annotated[int, typer.Option("--events", "-n", min=1, metavar="N", help="How many.")] = 100_000,
+    keys: Annotated[int | None, typer.Option(min=1, metavar="N", help="Over how many streams they are spread.")] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="The same seed gives the same events.")] = 2026,
+    pattern: Annotated[str | None, typer.Option(metavar="FILE", help="Where to write a query over them.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write events to try patterns on: the same ones every time."""
+    if sample not in SAMPLES:
+        fail(f"there is no sample {sample!r}; there are {', '.join(SAMPLES)}", USAGE_FAULT)
+    made = SAMPLES[sample]
+    with faults_reported():
+        write = table_writer(out)
+        chunks = made.chunks(events, keys or made.keys, seed)
+        write(pa.concat_tables(counted(chunks, sample, -(-events // CHUNK)), promote_options="default").unify_dictionaries())
+        if pattern is not None:
+            Path(pattern).write_text(made.query, encoding="utf-8")
+    facts = {"out": out, "events": events, "about": made.about, "query": made.query}
+    say(f"{out}: {events:,} events, {made.about}; to find in them:\n{made.query.rstrip()}", facts, as_json=as_json, aside=out == PIPE)
+
+
+def _without_rows(events: str) -> pa.Table:
+    """A table of the events' columns; of a Parquet file only the schema is read."""
+    schema = None if events == PIPE else parquet_schema(events)
+    if schema is None:
+        schema = on_host(read_events(events_named(events))).schema
+    return schema.empty_table()
+
+
+def _fault(diagnostic: Any) -> dict[str, Any]:
+    span = diagnostic.span
+    place = {} if span is None else {"line": span.line, "column": span.column, "end_line": span.end_line, "end_column": span.end_column}
+    return {"message": diagnostic.message, "hint": diagnostic.hint, **place}
+
+
+def _print_rows(table: pa.Table) -> None:
+    shown = Table()
+    for name in table.column_names:
+        shown.add_column(Text(name), no_wrap=True, overflow="ellipsis", max_width=WIDEST)
+    for row in plain_rows(table.slice(0, SHOWN)):
+        shown.add_row(*(Text(cell_text(value)) for value in row.values()))
+    Console().print(shown)
+    more = f", the first {SHOWN:,} of them shown" if table.num_rows > SHOWN else ""
+    print(f"{table.num_rows:,} rows{more}")
+
+
+def _print_rates(rates: Rates) -> None:
+    print(f"{rates.events:,} events, {rates.matches:,} matches, columns {', '.join(rates.columns)}, the best of {rates.runs} runs")
+    shown = Table("what", "seconds", "million events/s", "times a copy")
+    for rate in rates.rates:
+        shown.add_row(rate.what, f"{rate.seconds:.4f}", f"{rate.events_per_second / 1e6:.1f}", f"{rate.copies:.1f}")
+    Console().print(shown)

@@ -1,0 +1,105 @@
+"""Events from files and stdin, results into files and stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from io import TextIOBase
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+
+from gpu_cep.cli.outcome import USAGE_FAULT, fail
+from gpu_cep.errors import EventError
+from gpu_cep.reporting.cells import plain_rows
+
+PIPE = "-"
+_CONTINUATION = b"\xff\xff\xff\xff"  # how a message of an Arrow stream begins
+_ROWS_AT_ONCE = 10_000
+
+Writer = Callable[[pa.Table, BinaryIO], None]
+
+
+def events_named(name: str) -> Any:
+    """Events as the library takes them: a path, or the table that stdin holds (Arrow file or stream, Parquet or CSV)."""
+    return _read_pipe(sys.stdin.buffer) if name == PIPE else name
+
+
+def _read_pipe(source: BinaryIO) -> pa.Table:
+    try:
+        return _read(source.read())
+    except (pa.ArrowInvalid, OSError) as fault:
+        raise EventError(f"events: cannot read stdin: {fault}") from fault
+
+
+def _read(held: bytes) -> pa.Table:
+    """The table in some bytes, whose beginning tells their format."""
+    source = pa.BufferReader(held)
+    if held.startswith(b"ARROW1"):
+        return pa.ipc.open_file(source).read_all()
+    if held.startswith(_CONTINUATION):
+        return pa.ipc.open_stream(source).read_all()
+    return pa.parquet.read_table(source) if held.startswith(b"PAR1") else pa.csv.read_csv(source)
+
+
+def checked_target(name: str, suffixes: tuple[str, ...]) -> str:
+    """A file's name, if its suffix is one of `suffixes`; else the command ends, before anything is read."""
+    if Path(name).suffix.lower() not in suffixes:
+        fail(f"cannot tell the format of {name} from its suffix; expected one of {', '.join(suffixes)}", USAGE_FAULT)
+    return name
+
+
+def table_writer(name: str) -> Callable[[pa.Table], None]:
+    """What writes a table into the file `name` in the format of its suffix, or to stdout as an Arrow stream."""
+    if name == PIPE:
+        return lambda table: _write_stream(table, sys.stdout.buffer)
+    write = WRITERS[Path(checked_target(name, tuple(WRITERS))).suffix.lower()]
+
+    def write_file(table: pa.Table) -> None:
+        with Path(name).open("wb") as target:
+            write(table, target)
+
+    return write_file
+
+
+def print_json_lines(table: pa.Table, target: TextIOBase | Any) -> None:
+    """A JSON object a line for each row."""
+    for line in _json_lines(table):
+        target.write(line)
+
+
+def _json_lines(table: pa.Table) -> Iterator[str]:
+    for begin in range(0, table.num_rows, _ROWS_AT_ONCE):
+        for row in plain_rows(table.slice(begin, _ROWS_AT_ONCE)):
+            yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _write_file(table: pa.Table, target: BinaryIO) -> None:
+    with pa.ipc.new_file(target, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _write_stream(table: pa.Table, target: BinaryIO) -> None:
+    with pa.ipc.new_stream(target, table.schema) as writer:
+        writer.write_table(table)
+    target.flush()
+
+
+def _write_json(table: pa.Table, target: BinaryIO) -> None:
+    target.writelines(line.encode() for line in _json_lines(table))
+
+
+WRITERS: dict[str, Writer] = {
+    ".parquet": pa.parquet.write_table,
+    ".pq": pa.parquet.write_table,
+    ".csv": pa.csv.write_csv,
+    ".arrow": _write_file,
+    ".feather": _write_file,
+    ".arrows": _write_stream,
+    ".jsonl": _write_json,
+}

@@ -1,0 +1,112 @@
+"""The options that commands over a query share, as typer takes them: the keywords of :func:`gpu_cep.match`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from gpu_cep.analysis.bind_intervals import ALLEN, DETECT
+from gpu_cep.cli.outcome import USAGE_FAULT, fail, faults_reported
+from gpu_cep.lang.ast import STRATEGIES
+from gpu_cep.plan.settings import AFTER_MATCH, ALGORITHMS, ENGINES, OUTPUTS
+
+Command = Callable[..., None]
+PatternArgument = Annotated[str, typer.Argument(metavar="PATTERN", help="A file with the query's text, or the text itself.")]
+EventsArgument = Annotated[str, typer.Argument(metavar="EVENTS", help="Events: .parquet, .csv, .arrow, .arrows, .feather, or - for stdin.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
+
+_literal: Any = Literal
+
+
+def _text(metavar: str, help: str) -> Any:
+    return Annotated[str | None, typer.Option(metavar=metavar, help=help)]
+
+
+def _names(help: str) -> Any:
+    return Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=f"{help}; repeat for several.")]
+
+
+def _number(help: str) -> Any:
+    return Annotated[int | None, typer.Option(metavar="N", help=help)]
+
+
+def _choice(choices: Sequence[str], help: str) -> Any:
+    return Annotated[_literal[tuple(choices)] | None, typer.Option(help=help)]
+
+
+# What bears on the meaning of a query, and where and how it is answered.
+QUERY: dict[str, Any] = {
+    "timestamp": _text("COLUMN", "The timestamp (default: ts)."),
+    "partition_by": _names("A stream key"),
+    "order_by": _names("What breaks ties in time"),
+    "type_column": _text("COLUMN", "The event type (default: type)."),
+    "time_unit": _choice(("s", "ms", "us", "ns"), "The unit of a timestamp that is a bare number."),
+    "strategy": _choice(STRATEGIES, "The event selection strategy."),
+    "ties": _choice(("strict", "position"), "Whether events of equal time are ordered."),
+    "after_match": _choice(AFTER_MATCH, "Which of the matches are kept (default: all)."),
+    "detect": _choice(DETECT, "When matches of situations are reported (default: final)."),
+    "allen": _choice(ALLEN, "How 'finishes' is read: as TPStream prints it (default), or as Allen did in 1983."),
+    "gap": _text("LENGTH", "The longest time without events that ends no situation: ticks, or 30 seconds, …"),
+    "engine": _choice(ENGINES, "Where phase 1 runs (default: auto)."),
+    "gpu_memory": _text("SIZE", "How much of a GPU's memory to use: bytes, or 8GB, 512MiB, …"),
+    "algorithm": _choice(ALGORITHMS, "How matches are found (default: auto)."),
+    "threads": _number("How many threads to use (default: all cores)."),
+}
+BOUNDS: dict[str, Any] = {
+    "max_matches": _number("Fail rather than find more than N matches."),
+    "max_steps": _number("Fail rather than make more than N steps to find them."),
+}
+OUTPUT: dict[str, Any] = {
+    "output": _choice(OUTPUTS, "What the result holds (default: matches)."),
+}
+COLUMNS: dict[str, Any] = {
+    "columns": _names("An input column that whole events carry in the result"),
+}
+
+
+def takes(options: Mapping[str, Any]) -> Callable[[Command], Command]:
+    """Make a function a command over a query, with further `options`.
+
+    It receives the query's text as `text`, and as `asked` those of the
+    options that are written on the command line; the rest keep the API's
+    defaults. What goes wrong in it is reported, and ends it with an exit code.
+    """
+
+    def command_of(function: Command) -> Command:
+        @wraps(function)
+        def command(pattern: str, **values: Any) -> None:
+            given = {name: values.pop(name) for name in options}
+            text = query_text(pattern)
+            with faults_reported(text):
+                function(text, asked={name: value for name, value in given.items() if value not in (None, [])}, **values)
+
+        own = [each for each in signature(function, eval_str=True).parameters.values() if each.name not in ("text", "asked")]
+        first = Parameter("pattern", Parameter.POSITIONAL_OR_KEYWORD, annotation=PatternArgument)
+        added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in options.items()]
+        command.__signature__ = signature(function).replace(parameters=[first, *own, *added])  # type: ignore[attr-defined]
+        return command
+
+    return command_of
+
+
+def query_text(pattern: str) -> str:
+    """The text of the query that an argument names, or is: a name has no blanks in it, unless there is such a file."""
+    path = Path(pattern)
+    if len(pattern.split()) > 1 and not _is_file(path):
+        return pattern
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        fail(f"cannot read the pattern: {error}", USAGE_FAULT)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # too long for a name
+        return False

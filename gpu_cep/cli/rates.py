@@ -1,0 +1,82 @@
+"""How fast a query is on a user's own events, beside what reading and copying its columns takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_cep import api
+from gpu_cep.engine.answers import plan_of_events
+from gpu_cep.engine.tables import on_host, read_events
+from gpu_cep.plan.columns_read import columns_read
+
+_OUTPUTS = ("count", "indices")
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """The shortest of several runs, and how many times as long as copying the columns it took."""
+
+    what: str
+    seconds: float
+    events_per_second: float
+    copies: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What was measured: over how many events, in how many runs, and what each took."""
+
+    events: int
+    runs: int
+    columns: tuple[str, ...]
+    matches: int
+    rates: tuple[Rate, ...]
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, as JSON has it."""
+        return asdict(self)
+
+
+def measure(text: str, events: Any, runs: int, asked: Mapping[str, Any]) -> Rates:
+    """Count and list the matches of a query over `events` (a path or a table) several times, and read and copy its columns as often."""
+    table = on_host(read_events(events))
+    names = _columns_read(text, table, asked)
+    held = table.select(names).combine_chunks()
+    seconds = {"copy its columns": _shortest(partial(_copied, held), runs)}
+    if isinstance(events, str | Path):
+        seconds["read the file"] = _shortest(partial(read_events, events), runs)
+    for output in _OUTPUTS:
+        seconds[f"match, output={output}"] = _shortest(partial(api.match, held, text, output=output, **asked), runs)
+    matches = sum(api.match(held, text, output="count", **asked)["count"].to_pylist())
+    copying = seconds["copy its columns"]
+    rates = tuple(Rate(what, spent, table.num_rows / spent, spent / copying) for what, spent in seconds.items())
+    return Rates(table.num_rows, runs, tuple(names), matches, rates)
+
+
+def _columns_read(text: str, table: pa.Table, asked: Mapping[str, Any]) -> list[str]:
+    """The columns that are read to count a query's matches."""
+    planned = api.explain(text, table.slice(0, 0), output="count", **asked).plan
+    assert planned is not None, "there are columns to bind to"
+    return [table.column_names[column] for column in columns_read(plan_of_events(planned).query, planned.settings)]
+
+
+def _copied(table: pa.Table) -> list[Any]:
+    chunks = (chunk for column in table.columns for chunk in column.chunks)
+    return [np.frombuffer(buffer, np.uint8).copy() for chunk in chunks for buffer in chunk.buffers() if buffer]
+
+
+def _shortest(action: Callable[[], object], runs: int) -> float:
+    seconds = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        action()
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds)

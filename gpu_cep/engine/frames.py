@@ -1,0 +1,46 @@
+"""Results as other libraries' tables: exact types, and without a copy where the library can do without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_cep.errors import EngineUnavailable
+
+
+def frame_maker(library: str) -> Callable[[pa.Table], Any]:
+    """What makes a table of `library` (a key of :data:`FRAMES`) of an Arrow table.
+
+    Raises
+    ------
+    EngineUnavailable
+        The library is not installed.
+    """
+    try:
+        return FRAMES[library]()
+    except ImportError as fault:
+        raise EngineUnavailable(f"result={library!r} needs {library}, which is not installed: pip install {library}") from fault
+
+
+def _pandas() -> Callable[[pa.Table], Any]:
+    import pandas as pd
+
+    # columns stay Arrow's: numbers with NULLs would be floats otherwise
+    return lambda table: table.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def _polars() -> Callable[[pa.Table], Any]:
+    import polars as pl
+
+    return pl.DataFrame
+
+
+def _duckdb() -> Callable[[pa.Table], Any]:
+    import duckdb
+
+    return duckdb.from_arrow
+
+
+FRAMES: dict[str, Callable[[], Callable[[pa.Table], Any]]] = {"pandas": _pandas, "polars": _polars, "duckdb": _duckdb}

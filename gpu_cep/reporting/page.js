@@ -1,0 +1,131 @@
+"use strict";
+
+const PAGE = 25; // rows at a time
+const { columns, rows, timelines } = JSON.parse(document.getElementById("data").textContent);
+const element = (id) => document.getElementById(id);
+const state = { words: "", filters: columns.map(() => ""), sorted: null, descending: false, page: 0 };
+let found = rows.map((_, number) => number);
+let open = null; // the match that the dialog shows
+
+function make(tag, content, attributes = {}) {
+  const made = document.createElement(tag);
+  made.append(...[content].flat());
+  Object.entries(attributes).forEach(([name, value]) => made.setAttribute(name, value));
+  return made;
+}
+
+function text(value) {
+  return value === null ? "" : String(value);
+}
+
+// A column's filter: > 5, <= 3, = 7 for numbers, else a part of the text.
+function passes(value, filter) {
+  const comparison = /^\s*(<=|>=|<|>|=)\s*(\S.*)$/.exec(filter);
+  if (comparison && typeof value === "number" && !Number.isNaN(Number(comparison[2]))) {
+    const bound = Number(comparison[2]);
+    return { "<": value < bound, "<=": value <= bound, ">": value > bound, ">=": value >= bound, "=": value === bound }[comparison[1]];
+  }
+  return text(value).toLowerCase().includes(filter.trim().toLowerCase());
+}
+
+function keep(row) {
+  const line = row.map(text).join("\n").toLowerCase();
+  const words = state.words.toLowerCase().split(/\s+/);
+  return words.every((word) => line.includes(word)) && row.every((value, column) => passes(value, state.filters[column]));
+}
+
+// NULLs are last, numbers before text.
+function compare(one, other) {
+  if (one === null || other === null) return (one === null) - (other === null);
+  if (typeof one === "number" && typeof other === "number") return one - other;
+  return text(one) < text(other) ? -1 : text(one) > text(other) ? 1 : 0;
+}
+
+function select() {
+  found = rows.map((_, number) => number).filter((number) => keep(rows[number]));
+  const column = state.sorted;
+  if (column !== null) found.sort((a, b) => compare(rows[a][column], rows[b][column]) * (state.descending ? -1 : 1) || a - b);
+  state.page = 0;
+  show();
+}
+
+function show() {
+  const pages = Math.max(1, Math.ceil(found.length / PAGE));
+  state.page = Math.min(Math.max(state.page, 0), pages - 1);
+  element("position").textContent = `${found.length.toLocaleString("en")} matches, page ${state.page + 1} of ${pages}`;
+  element("back").disabled = state.page === 0;
+  element("forth").disabled = state.page === pages - 1;
+  const shown = found.slice(state.page * PAGE, (state.page + 1) * PAGE);
+  document.querySelector("#matches tbody").replaceChildren(...shown.map(row));
+}
+
+function row(number) {
+  const link = make("a", String(number), { href: `#match=${number}`, title: number < timelines ? "timeline" : "values" });
+  const cells = rows[number].map((value) => make("td", text(value), typeof value === "number" ? { class: "number" } : { title: text(value) }));
+  const made = make("tr", [make("td", link), ...cells], { "data-match": number });
+  made.addEventListener("click", (event) => {
+    event.preventDefault();
+    detail(number);
+  });
+  return made;
+}
+
+function detail(number) {
+  if (!(number in rows)) return;
+  open = number;
+  const picture = element(`timeline-${number}`);
+  element("detail-title").textContent = `match ${number}`;
+  element("timeline").replaceChildren(picture ? picture.content.cloneNode(true) : make("p", `This page holds ${timelines} timelines, none of this match.`));
+  element("values").replaceChildren(...columns.flatMap(({ name }, column) => [make("dt", name), make("dd", text(rows[number][column]))]));
+  if (!element("detail").open) element("detail").showModal();
+}
+
+// The match before or behind the open one, among those that pass the filters.
+function step(by) {
+  const next = found[found.indexOf(open) + by];
+  if (next !== undefined) detail(next);
+}
+
+function head() {
+  const names = columns.map(({ name, type }, column) => {
+    const button = make("button", name, { type: "button", title: "sort" });
+    button.addEventListener("click", () => {
+      state.descending = state.sorted === column && !state.descending;
+      state.sorted = column;
+      select();
+    });
+    return make("th", [button, make("small", type)], { scope: "col" });
+  });
+  const filters = columns.map(({ name }, column) => {
+    const input = make("input", [], { type: "search", "aria-label": `filter ${name}`, placeholder: "text, > 5" });
+    input.addEventListener("input", () => {
+      state.filters[column] = input.value;
+      select();
+    });
+    return make("th", input);
+  });
+  document.querySelector("#matches thead").replaceChildren(make("tr", [make("th", "#"), ...names]), make("tr", [make("th", []), ...filters]));
+}
+
+// What stands behind # in the address: match=3 opens that match, filter=words filters.
+function follow() {
+  const asked = new URLSearchParams(location.hash.slice(1));
+  if (asked.has("filter")) {
+    element("filter").value = state.words = asked.get("filter");
+    select();
+  }
+  if (asked.has("match")) detail(Number(asked.get("match")));
+}
+
+element("filter").addEventListener("input", (event) => {
+  state.words = event.target.value;
+  select();
+});
+element("back").addEventListener("click", () => { state.page -= 1; show(); });
+element("forth").addEventListener("click", () => { state.page += 1; show(); });
+element("earlier").addEventListener("click", () => step(-1));
+element("later").addEventListener("click", () => step(1));
+addEventListener("hashchange", follow);
+head();
+show();
+follow();

@@ -1,0 +1,256 @@
+"""The command line: pipes, JSON, what is printed, and the commands that make, check and measure."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from rich.console import Console
+
+import gpu_cep as cep
+from gpu_cep.cli import main, progress
+from gpu_cep.cli.samples import CHUNK, SAMPLES
+
+EVENTS = pa.table({"ts": [1, 2, 3, 4], "type": list("ABAB"), "v": [1.0, 2.0, 3.0, 4.5]})
+QUERY = "PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.v AS low, b.v AS high"
+FOUND = [
+    {"match_start": 1, "match_end": 2, "low": 1.0, "high": 2.0},
+    {"match_start": 3, "match_end": 4, "low": 3.0, "high": 4.5},
+]
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> str:
+    path = tmp_path / "events.parquet"
+    pa.parquet.write_table(EVENTS, path)
+    return str(path)
+
+
+def stream_of(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def file_of(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def parquet_of(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pa.parquet.write_table(table, sink)
+    return sink.getvalue()
+
+
+def csv_of(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pa.csv.write_csv(table, sink)
+    return sink.getvalue()
+
+
+def put_in(monkeypatch: pytest.MonkeyPatch, held: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(held)))
+
+
+@pytest.mark.parametrize("form", [stream_of, file_of, parquet_of, csv_of])
+def test_events_may_come_from_stdin_in_any_format(monkeypatch, capsys, form):
+    put_in(monkeypatch, form(EVENTS))
+    assert main(["match", QUERY, "-", "--json"]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == FOUND
+
+
+def test_what_stdin_holds_may_be_no_events(monkeypatch, capsys):
+    put_in(monkeypatch, b"ARROW1 and nothing more")
+    assert main(["match", QUERY, "-"]) == 3
+    assert "cannot read stdin" in capsys.readouterr().err
+
+
+def test_matches_may_go_to_stdout_as_a_stream(events, capsysbinary):
+    assert main(["match", QUERY, events, "-o", "-"]) == 0
+    out, err = capsysbinary.readouterr()
+    assert pa.ipc.open_stream(out).read_all().equals(cep.match(EVENTS, QUERY))
+    assert err == b"-: 2 rows\n"
+
+
+@pytest.mark.parametrize("suffix", [".arrows", ".jsonl"])
+def test_matches_may_be_streams_and_lines(tmp_path, events, capsys, suffix):
+    target = tmp_path / f"matches{suffix}"
+    assert main(["match", QUERY, events, "-o", str(target), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"out": str(target), "rows": 2}
+    if suffix == ".jsonl":
+        assert [json.loads(line) for line in target.read_text().splitlines()] == FOUND
+    else:
+        assert main(["match", "PATTERN x RETURN x.low AS low", str(target), "--timestamp", "match_start", "--json"]) == 0
+        assert [json.loads(line)["low"] for line in capsys.readouterr().out.splitlines()] == [1.0, 3.0]
+
+
+def test_matches_without_a_target_are_printed(events, capsys):
+    assert main(["match", QUERY, events]) == 0
+    printed = capsys.readouterr().out
+    assert "match_start" in printed
+    assert "4.5" in printed
+    assert printed.endswith("\n2 rows\n")
+
+
+def test_of_many_matches_the_first_are_printed(tmp_path, capsys):
+    path = tmp_path / "many.csv"
+    pa.csv.write_csv(pa.table({"ts": range(50)}), path)
+    assert main(["match", "PATTERN x RETURN x.ts AS at", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.endswith("50 rows, the first 20 of them shown\n")
+    assert "│ 19 " in printed
+    assert "│ 20 " not in printed
+
+
+def test_columns_and_bounds_are_passed_on(events, capsys):
+    assert main(["match", "PATTERN A a", events, "--columns", "v", "--threads", "1", "--json"]) == 0
+    assert [json.loads(line)["a"] for line in capsys.readouterr().out.splitlines()] == [{"v": 1.0}, {"v": 3.0}]
+    assert main(["match", QUERY, events, "--max-steps", "0", "--algorithm", "nfab"]) == 4
+    assert "max_steps" in capsys.readouterr().err
+
+
+def test_explain_as_json(events, capsys):
+    assert main(["explain", QUERY, events, "--run", "--json"]) == 0
+    explained = json.loads(capsys.readouterr().out)
+    assert explained["counts"]["matches"] == 2
+    assert "skip_till_next_match" in explained["text"]
+
+
+def test_a_pattern_is_checked_alone_and_against_columns(tmp_path, events, capsys):
+    asked = "PATTERN SEQ(A a, B b) WHERE a.w > 1"
+    assert main(["validate", asked]) == 0
+    assert capsys.readouterr().out == "the pattern is valid\n"
+    csv = tmp_path / "events.csv"
+    csv.write_bytes(csv_of(EVENTS))
+    for path in (events, str(csv)):
+        assert main(["validate", QUERY, path]) == 0
+        assert main(["validate", asked, path]) == 1
+        assert f"  {asked}\n{' ' * (2 + asked.index('a.w'))}^^^\n" in capsys.readouterr().err
+    assert main(["validate", "PATTERN SEQ(A a"]) == 1
+    assert main(["validate", QUERY, str(tmp_path / "none.parquet")]) == 3
+    assert main(["validate"]) == 2
+
+
+def test_faults_as_json_have_places(events, capsys):
+    assert main(["validate", "PATTERN SEQ(A a, B b)\nWHERE a.w > 1 AND b.z = 2", events, "--json"]) == 1
+    checked = json.loads(capsys.readouterr().out)
+    assert checked["valid"] is False
+    assert [(fault["line"], fault["column"]) for fault in checked["faults"]] == [(2, 7), (2, 19)]
+    assert main(["validate", QUERY, events, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"valid": True, "faults": []}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".arrow"])
+def test_samples_hold_matches_of_their_query(tmp_path, capsys, name, suffix):
+    target, pattern = tmp_path / f"events{suffix}", tmp_path / "pattern.cep"
+    assert main(["gen", name, "-n", "20000", "-o", str(target), "--pattern", str(pattern)]) == 0
+    assert pattern.read_text().rstrip() in capsys.readouterr().out
+    assert main(["match", str(pattern), str(target), "--output", "count", "--json"]) == 0
+    assert sum(json.loads(line)["count"] for line in capsys.readouterr().out.splitlines()) > 10
+
+
+def test_a_sample_is_the_same_every_time():
+    sample = SAMPLES["stocks"]
+    once, again, other = (pa.concat_tables(sample.chunks(1_000, 10, seed)) for seed in (1, 1, 2))
+    assert once.equals(again)
+    assert not once.equals(other)
+
+
+def test_chunks_of_a_sample_go_on_in_time():
+    first, second = SAMPLES["machines"].chunks(CHUNK + 5, 2, 0)
+    assert (first.num_rows, second.num_rows) == (CHUNK, 5)
+    assert first["ts"][-1].as_py() < second["ts"][0].as_py()
+
+
+def test_an_unknown_sample_is_told_with_the_known_ones(tmp_path, capsys):
+    assert main(["gen", "nothing", "-o", str(tmp_path / "x.csv")]) == 2
+    assert "hospital, stocks, machines" in capsys.readouterr().err
+
+
+def test_bench_measures_against_reading_and_copying(events, capsys):
+    assert main(["bench", QUERY, events, "--runs", "1", "--json"]) == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert (measured["events"], measured["matches"], measured["columns"]) == (4, 2, ["ts", "type", "v"])
+    assert [rate["what"] for rate in measured["rates"]] == [
+        *("copy its columns", "read the file", "match, output=count", "match, output=indices"),
+    ]
+    assert all(rate["seconds"] > 0 and rate["events_per_second"] > 0 for rate in measured["rates"])
+    assert main(["bench", QUERY, events, "--runs", "1"]) == 0
+    assert "times a copy" in capsys.readouterr().out
+
+
+def test_help_names_commands_and_exit_codes(capsys):
+    assert main(["--help"]) == 0
+    told = capsys.readouterr().out
+    assert all(name in told for name in ("match", "explain", "validate", "plot", "report", "bench", "gen", "Exit codes"))
+
+
+def test_a_shell_completes_commands_and_choices():
+    def completed(words: str, number: int) -> list[str]:
+        environment = os.environ | {"_GPU_CEP_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(number)}
+        run = subprocess.run([sys.executable, "-m", "gpu_cep.cli"], env=environment, capture_output=True, text=True, timeout=60)
+        return run.stdout.split()
+
+    assert completed("gpu-cep ma", 1) == ["match"]
+    assert completed("gpu-cep match --ties ", 3) == ["strict", "position"]
+
+
+def test_a_reader_that_goes_away_ends_the_command(events):
+    command = f"{sys.executable} -m gpu_cep.cli gen stocks -n 200000 -o - | head -c 10 >/dev/null; echo ${{PIPESTATUS[0]}}"
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
+    assert run.stdout == "4\n"
+    assert "Traceback" not in run.stderr
+
+
+def test_progress_is_shown_on_a_terminal_only(monkeypatch):
+    shown = io.StringIO()
+    monkeypatch.setattr(progress, "Console", lambda **_: Console(file=shown, force_terminal=True, width=100))
+    with progress.watched("matching") as profile:
+        profile.add("events", 1_000)
+        profile.add("filtered", 10)
+    assert list(progress.counted("xy", "making", 2)) == ["x", "y"]
+    assert "events 1,000 → filtered 10" in shown.getvalue()
+    assert "making" in shown.getvalue()
+
+
+def test_no_progress_is_written_into_a_file(capsys):
+    with progress.watched("matching") as profile:
+        profile.add("events", 1)
+    assert list(progress.counted("xy", "making", 2)) == ["x", "y"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_report_is_written(tmp_path, events, capsys):
+    target = tmp_path / "report.html"
+    assert main(["report", QUERY, events, "-o", str(target), "--rows", "1", "--timelines", "0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["matches"] == 2
+    assert "the first 1 of 2 matches, and no timelines" in target.read_text(encoding="utf-8")
+    assert main(["report", QUERY, events, "-o", str(tmp_path / "report.pdf")]) == 2
+    assert main(["report", QUERY, events, "-o", str(tmp_path / "none" / "report.html"), "--timelines", "0"]) == 4
+
+
+@pytest.mark.parametrize(("suffix", "start"), [(".svg", "<svg"), (".mmd", "flowchart LR")])
+def test_a_plan_is_drawn_by_suffix(tmp_path, events, suffix, start):
+    target = tmp_path / f"plan{suffix}"
+    assert main(["explain", QUERY, events, "-o", str(target)]) == 0
+    assert target.read_text(encoding="utf-8").startswith(start)
+
+
+def test_what_a_plan_cannot_be_drawn_as(tmp_path, events, capsys):
+    assert main(["explain", QUERY, events, "-o", str(tmp_path / "plan.png")]) == 2
+    assert main(["explain", QUERY, "-o", str(tmp_path / "plan.svg")]) == 1
+    assert "needs the types of the events" in capsys.readouterr().err

@@ -1,0 +1,170 @@
+"""Reports: what the page holds, what it says that it does not, and what asks for the impossible."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from inspect import signature
+
+import pyarrow as pa
+import pytest
+
+import gpu_cep as cep
+
+QUERY = "PATTERN SEQ(A a, B b)\nWHERE b.v > a.v AND a.note <> '</script><b>'\nWITHIN 3"
+EVENTS = pa.table({"ts": range(12), "type": list("ABX" * 4), "v": [float(v) for v in range(12)], "note": ["<i>&\u2028"] * 12})
+SITUATIONS = "DEFINE P AS v < 4, Q AS v > 3 PATTERN P meets Q"
+
+
+class Page(HTMLParser):
+    """A page's elements with their attributes, and the text of those that have an id."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, str] = {}
+        self._inside: str | None = None
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self._inside = dict(attrs).get("id") or self._inside
+
+    def handle_endtag(self, tag):
+        self._inside = None
+
+    def handle_data(self, data):
+        if self._inside:
+            self.texts[self._inside] = self.texts.get(self._inside, "") + data
+
+    def of(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    @property
+    def data(self):
+        return json.loads(self.texts["data"])
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return Page(cep.report(EVENTS, QUERY).html)
+
+
+def test_the_page_holds_the_query_as_written_the_plan_and_the_waterfall(page):
+    assert page.texts["query"].startswith(QUERY)
+    assert page.texts["summary"].startswith("12 events, 4 matches, ")
+    assert "skip_till_next_match" in page.texts["plan"]
+    assert "ran " in page.texts["plan"]
+    assert [each["class"] for each in page.of("svg") if "class" in each] == ["plan", "waterfall"]
+    assert next(each["data-stage"] for each in page.of("rect") if "data-stage" in each) == "events"
+
+
+def test_the_page_holds_all_matches_and_a_timeline_of_each(page):
+    found = cep.match(EVENTS, QUERY)
+    assert [column["name"] for column in page.data["columns"]] == found.column_names
+    assert [row[:2] for row in page.data["rows"]] == [[row["match_start"], row["match_end"]] for row in found.to_pylist()]
+    assert [each["id"] for each in page.of("template")] == [f"timeline-{n}" for n in range(4)]
+    assert page.data["timelines"] == 4
+    assert page.texts["bounds"].startswith("This page holds all matches, and a timeline of each.")
+
+
+def test_the_page_loads_nothing(page):
+    policy = next(each["content"] for each in page.of("meta") if each.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'")
+    assert not [each for tag in ("link", "img", "iframe", "object") for each in page.of(tag)]
+    assert not [each["src"] for each in page.of("script") if "src" in each]
+    assert all(
+        value.startswith(("#", "data:")) for _, attributes in page.elements for name, value in attributes.items() if name in ("href", "src")
+    )
+
+
+def test_ids_are_unique_outside_of_templates():
+    html = re.sub(r"<template.*?</template>", "", cep.report(EVENTS, QUERY).html, flags=re.DOTALL)
+    ids = [attributes["id"] for _, attributes in Page(html).elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(
+    ("rows", "timelines", "held"),
+    [
+        (2, 20, "the first 2 of 4 matches, and a timeline of each"),
+        (3, 1, "the first 3 of 4 matches, and timelines of the first 1"),
+        (9, 0, "all matches, and no timelines"),
+    ],
+)
+def test_bounds_are_kept_and_told(rows, timelines, held):
+    page = Page(cep.report(EVENTS, QUERY, rows=rows, timelines=timelines).html)
+    assert page.texts["bounds"].startswith(f"This page holds {held}.")
+    assert len(page.data["rows"]) == min(rows, 4)
+    assert len(page.of("template")) == min(rows, timelines, 4)
+
+
+def test_a_page_without_matches_says_so():
+    assert Page(cep.report(EVENTS.slice(0, 1), QUERY).html).texts["bounds"].startswith("There are no matches.")
+    assert Page(cep.report(EVENTS, QUERY, rows=0).html).texts["bounds"].startswith("This page holds none of the matches: rows=0.")
+
+
+def test_situations_have_a_page_too():
+    page = Page(cep.report(EVENTS, SITUATIONS, detect="early").html)
+    assert page.data["rows"][0][:1] == [0]
+    assert page.texts["query"].startswith(SITUATIONS)
+    assert len(page.of("template")) == 1
+
+
+def test_a_query_built_in_python_and_brute_force():
+    built = cep.seq(cep.var("a", "A"), cep.var("b", "B")).within(3)
+    page = Page(cep.report(EVENTS, built, algorithm="brute_force", timelines=0, columns="v").html)
+    assert page.texts["query"].startswith("PATTERN SEQ(A a, B b)")
+    assert "Nothing was counted" in cep.report(EVENTS, built, algorithm="brute_force", timelines=0).html
+    assert page.data["rows"][0][2:] == ['{"v": 0.0}', '{"v": 1.0}']
+
+
+def test_whole_numbers_that_scripts_would_round_are_text():
+    events = pa.table({"ts": [2**60 + 1, 2**60 + 2], "type": ["A", "B"]})
+    page = Page(cep.report(events, "PATTERN SEQ(A a, B b) RETURN 7 AS seven", timelines=0).html)
+    assert page.data["rows"] == [[str(2**60 + 1), str(2**60 + 2), 7]]
+
+
+def test_a_report_is_saved_and_shown_in_a_frame(tmp_path):
+    made = cep.report(EVENTS, QUERY, timelines=0)
+    made.save(tmp_path / "run.html")
+    assert (tmp_path / "run.html").read_text(encoding="utf-8") == made.html
+    (frame,) = Page(made._repr_html_()).of("iframe")
+    assert frame["srcdoc"] == made.html
+    with pytest.raises(cep.CepError, match=r"expected \.html"):
+        made.save(tmp_path / "run.htm")
+
+
+def test_profile_and_progress_are_told():
+    profile, counted = cep.Profile(), []
+
+    def progress(pictures, total):
+        for picture in pictures:
+            counted.append(total)
+            yield picture
+
+    cep.report(EVENTS, QUERY, timelines=3, profile=profile, progress=progress)
+    assert profile.counts["matches"] == 4
+    assert counted == [3, 3, 3]
+
+
+@pytest.mark.parametrize("bound", [{"rows": -1}, {"timelines": True}, {"rows": 1.5}, {"margin": -1}])
+def test_bounds_that_are_none(bound):
+    with pytest.raises(cep.PatternError, match=f"{next(iter(bound))} must be a"):
+        cep.report(EVENTS, QUERY, **bound)
+
+
+def test_without_matplotlib_there_are_no_timelines(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(cep.EngineUnavailable, match="timelines need matplotlib"):
+        cep.report(EVENTS, QUERY)
+    assert cep.report(EVENTS, QUERY, timelines=0).html
+
+
+def test_the_keywords_are_those_of_match():
+    asked, own = signature(cep.match).parameters, signature(cep.report).parameters
+    assert set(asked) - set(own) == {"output", "result"}
+    assert set(own) - set(asked) == {"rows", "timelines", "margin", "progress"}
+    assert all(own[name].default == asked[name].default for name in set(own) & set(asked))
