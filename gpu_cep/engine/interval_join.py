@@ -165,12 +165,13 @@ class Chunk:
 
     def starting(self, derived: Derived, own: Own) -> Chunk:
         """The same of the rows that it gives whose first event is `own`."""
-        runs, place, number, kept = derived.runs, *map(self.where.download, (self.place, self.number, self.kept))
+        members = self.rows.members[:, self.begin : self.begin + len(self.number)]
+        members, place, number, kept = map(self.where.download, (members, self.place, self.number, self.kept))
         row = np.repeat(np.arange(len(number)), number)
         kept = kept[np.arange(len(row)) + (place - np.cumsum(number) + number)[row]]
-        bound = runs.first[self.where.download(self.rows.members)[:, self.begin + row]]
-        first = np.minimum(bound.min(axis=0), runs.first[kept])
-        held = np.flatnonzero(own.holds(derived.events.times[first], derived.events.input_rows(first)))
+        events, runs = derived.events, derived.runs
+        first = np.minimum(runs.first[members[:, row]].min(axis=0), runs.first[kept])
+        held = np.flatnonzero(own.holds(events.held(events.times, first), events.input_rows(first)))
         number = np.bincount(row[held], minlength=len(number)).astype(np.int64)
         upload = self.where.upload
         return replace(self, size=len(held), place=upload(np.cumsum(number) - number), kept=upload(kept[held]), number=upload(number))

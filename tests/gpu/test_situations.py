@@ -13,11 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_cep
+from gpu_cep.api import make_plan
 from gpu_cep.engine import budget, intervals
 from gpu_cep.engine.budget import Budget
 from gpu_cep.engine.device import road, situations
 from gpu_cep.engine.device.memory import DeviceMemory
+from gpu_cep.engine.slices import OwnRows, TimeSlice
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
+from gpu_cep.keywords import make_options
+from gpu_cep.plan.settings import Settings
 from gpu_cep.testing.drawn_situations import Size, situation_cases
 from gpu_cep.testing.results import matches_of
 from gpu_cep.testing.strategies import Case
@@ -228,6 +232,18 @@ def test_a_failed_allocation_is_tried_again_with_less_memory():
     assert tried == [1 << 26, 1 << 25, 1 << 24]
     assert found.equals(wanted)
     assert profile.counts["matches"] == len(wanted)
+
+
+@BOTH
+@pytest.mark.parametrize("own", [OwnRows(np.arange(SIZE) % 3 != 1), TimeSlice(60, 200)], ids=["rows", "times"])
+def test_matches_that_start_elsewhere_are_left_out(strict, detect, own):
+    options = make_options("ts", "k", None, "type", None, "strict", None, detect=detect)
+    found = []
+    for engine in ("cpu", "gpu"):
+        plan = make_plan(LASTING, LANES.schema, options, Settings(engine=engine, output="indices"))
+        found.append(intervals.execute_intervals(plan, LANES, own=own))
+    assert found[1].equals(found[0])
+    assert 0 < len(found[0]) < len(on_cpu())
 
 
 def test_allocations_that_never_succeed_are_an_error():
