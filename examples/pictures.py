@@ -9,10 +9,9 @@ relations shows the situations that a query for each finds.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape, unescape
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ from gpu_cep.testing.chemo import chemo
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 COLOURS = ("#2a9d8f", "#e76f51", "#5b6abf", "#b5892b")
 STEP, ROW, MARGIN, RADIUS = 46, 34, 16, 15
-COLUMN, STATE = 150, 24
 TICK, BAR, BLOCK = 34, 15, 54
 
 CYCLES = """
@@ -81,24 +79,6 @@ def matches_picture(stream: Stream, query: str, **options: Any) -> str:
     return _svg(width, height, (element for row in rows for element in row))
 
 
-def plan_picture(stream: Stream, query: str) -> str:
-    """The automaton that answers `query`: a state says which variables are bound, an arrow binds one more."""
-    drawn = cep.explain(query, stream.events).mermaid()
-    names = re.findall(r'b0s\d+\(+"([^"]*)"', drawn)
-    arrows = [(int(a), _plain(text), int(b)) for a, text, b in re.findall(r'b0s(\d+) -->\|"([^"]*)"\| b0s(\d+)', drawn)]
-    places = _places(names)
-    loops = {(state, text) for state, text, target in arrows if state == target}
-    legend = sorted({text for _, text, _ in arrows if "\n" in text})
-    height = 2 * MARGIN + max(y for _, y in places) + STATE + 24 * len(legend)
-    elements = [
-        *(_arrow(places[a], places[b], text.split("\n")[0]) for a, text, b in arrows if a != b),
-        *(_loop(places[state], text.split("\n")[0]) for state, text in sorted(loops)),
-        *(_state(place, name, final=name == names[-1]) for place, name in zip(places, names, strict=True)),
-        *(_text(MARGIN, height - MARGIN - 18 * row, _legend(text), anchor="start") for row, text in enumerate(legend)),
-    ]
-    return _svg(2 * MARGIN + max(x for x, _ in places) + 2 * STATE, height, elements)
-
-
 def relations_picture() -> str:
     """A pair of situations for each relation, as the query finds them."""
     rows = [_relation_row(relation, *situations, row) for row, (relation, situations) in enumerate(RELATIONS.items())]
@@ -110,7 +90,7 @@ def pictures() -> dict[str, str]:
     """Every picture, by the name of its file."""
     drawn = {"relations.svg": relations_picture()}
     drawn |= {f"{strategy}.svg": matches_picture(trades(), TRADES, strategy=strategy) for strategy in STRATEGIES}
-    return drawn | {"plan.svg": plan_picture(cycles(), CYCLES), "matches.svg": matches_picture(cycles(), CYCLES)}
+    return drawn | {"plan.svg": cep.explain(CYCLES, cycles().events).svg(), "matches.svg": matches_picture(cycles(), CYCLES)}
 
 
 def _svg(width: float, height: float, elements: Iterable[str]) -> str:
@@ -174,54 +154,6 @@ def _relation_row(relation: str, a: tuple[int, int], b: tuple[int, int], row: in
         start, end = found[f"{name}_start"], found[f"{name}_end"]
         yield f'<rect x="{left + TICK * start}" y="{y}" width="{TICK * (end - start)}" height="{BAR}" rx="3" fill="{colour}"/>'
         yield _text(left + TICK * (start + end) / 2, y + 12, name.upper(), "#ffffff")
-
-
-def _plain(label: str) -> str:
-    """What Mermaid shows for `label`."""
-    return unescape(re.sub(r"#(\d+);", r"&#\1;", label).replace("<br>", "\n"))
-
-
-def _legend(label: str) -> str:
-    variable, *conditions = label.split("\n")
-    return f"{variable}: {' and '.join(conditions)}"
-
-
-def _places(names: Sequence[str]) -> list[tuple[float, float]]:
-    """Where states stand: a column for each number of bound variables, each in the middle."""
-    columns = [0 if name == "∅" else len(name.split()) for name in names]
-    most = max(columns.count(column) for column in columns)
-    seen = [columns[:number].count(column) for number, column in enumerate(columns)]
-    middle = MARGIN + 40 + (most - 1) * 45
-    rows = [middle + 90 * (row - (columns.count(column) - 1) / 2) for column, row in zip(columns, seen, strict=True)]
-    return [(MARGIN + STATE + 6 + COLUMN * column, row) for column, row in zip(columns, rows, strict=True)]
-
-
-def _state(place: tuple[float, float], name: str, *, final: bool) -> str:
-    rings = [_circle(*place, STATE + 4, "#ffffff", COLOURS[0])] if final else []
-    return "\n".join([*rings, _circle(*place, STATE, "#e3f3f1", COLOURS[0]), _text(place[0], place[1] + 4, name)])
-
-
-def _arrow(start: tuple[float, float], end: tuple[float, float], text: str) -> str:
-    """An arrow between two states; its text stands a third of the way along, where arrows that cross are apart."""
-    (x, y), (dx, dy) = start, (end[0] - start[0], end[1] - start[1])
-    length = (dx * dx + dy * dy) ** 0.5
-    ux, uy = dx / length, dy / length
-    tip = (end[0] - ux * (STATE + 5), end[1] - uy * (STATE + 5))
-    wings = [(tip[0] - 9 * ux + side * 4 * uy, tip[1] - 9 * uy - side * 4 * ux) for side in (1, -1)]
-    head = " ".join(f"{px:.1f},{py:.1f}" for px, py in (tip, *wings))
-    at = (x + 0.36 * dx, y + 0.36 * dy - 6)
-    return "\n".join([
-        f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{tip[0]:.1f}" y2="{tip[1]:.1f}" stroke="#888888" stroke-width="1.5"/>',
-        f'<polygon points="{head}" fill="#888888"/>',
-        _text(round(at[0], 1), round(at[1], 1), text, COLOURS[1]),
-    ])  # fmt: skip
-
-
-def _loop(place: tuple[float, float], text: str) -> str:
-    x, y = place
-    top = y - STATE
-    path = f"M {x - 9:g} {top + 3:g} C {x - 22:g} {top - 26:g}, {x + 22:g} {top - 26:g}, {x + 9:g} {top + 3:g}"
-    return "\n".join([f'<path d="{path}" fill="none" stroke="#888888" stroke-width="1.5"/>', _text(x + 26, top - 8, text, COLOURS[1])])
 
 
 def main() -> None:
