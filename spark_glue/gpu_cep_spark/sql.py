@@ -19,7 +19,7 @@ from gpu_cep.engine.answers import answer_schema, plan_of_events
 from gpu_cep.errors import CepError, Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.keywords import Functions, make_options, make_settings
 from gpu_cep.plan.plan import Plan
-from gpu_cep.plan.settings import Settings
+from gpu_cep.plan.settings import Settings, memory_bytes
 from gpu_cep_spark.matching import check_settings, gpu_match, pattern_text
 from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
@@ -29,7 +29,7 @@ from gpu_cep_spark.worker import Work, match_partition
 BUCKETS_PER_PARTITION = 4
 
 _BOUNDS = ("max_matches", "max_steps")
-_KEYWORDS = (*signature(make_options).parameters, *signature(make_settings).parameters, *_BOUNDS)
+_KEYWORDS = (*signature(make_options).parameters, *signature(make_settings).parameters, *_BOUNDS, "worker_memory")
 _IN_SQL = tuple(name for name in _KEYWORDS if name != "functions")
 _DEFAULTS = {name: parameter.default for name, parameter in signature(gpu_match).parameters.items() if name in _KEYWORDS}
 
@@ -133,10 +133,11 @@ def analyzed(
     text = _checked(registration, events, pattern, keywords)
     given = _DEFAULTS | {name: _value(argument) for name, argument in keywords.items()} | {"functions": registration.functions}
     settings = replace(make_settings(**_taken(make_settings, given)), **{name: given[name] for name in _BOUNDS})
-    return _call(registration, events.dataType, text, make_options(**_taken(make_options, given)), settings)
+    memory = memory_bytes(given["worker_memory"], "worker_memory")
+    return _call(registration, events.dataType, text, make_options(**_taken(make_options, given)), settings, memory)
 
 
-def _call(registration: Registration, rows: Any, text: str, options: Options, settings: Settings) -> Call:
+def _call(registration: Registration, rows: Any, text: str, options: Options, settings: Settings, memory: int | None) -> Call:
     check_settings(settings)
     if settings.output == "compressed":
         raise UnsupportedError("output='compressed' is not supported in SQL; supported: matches, events, count")
@@ -150,7 +151,7 @@ def _call(registration: Registration, rows: Any, text: str, options: Options, se
         withSinglePartition=not keys,
         partitionBy=[PartitioningColumn(f"pmod(hash({', '.join(keys)}), {registration.buckets})")] if keys else [],
         select=[SelectedColumn(_quoted(name), f"c{number}") for number, name in enumerate(events.names)],
-        work=Work(planned, pattern_text(text), events, {}, numbers, batch_schema(schema, registration.zone)),
+        work=Work(planned, pattern_text(text), events, {}, numbers, batch_schema(schema, registration.zone), memory),
     )
 
 

@@ -119,10 +119,12 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[pa.Table],
         if isinstance(own, OwnRows):
             profile.add("copies", len(own.marks) - int(own.marks.sum()))
         matches = answer(work.plan, events, own=own, threads=cores, profile=profile, concurrent=concurrent, spent=spent)
-        del part, events
+        # what is done with is not kept while the next part is gathered
+        del part, events, own
         if work.plan.settings.output == "compressed":
             matches = _as_part(matches, partition + (number << 32))
         yield from in_batches(matches)
+        del matches
 
 
 def _own_events(work: Work, part: pa.Table) -> tuple[pa.Table, Own]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from pyspark import TaskContext
 
@@ -14,8 +15,10 @@ from gpu_cep.engine.host_memory import container_memory, free_memory
 WORKING = 4
 # Of the memory that is free, workers leave so much to the JVM, whose heap may still grow, and to their matches.
 LEFT = 1 / 2
-# Set by Spark for each worker, in MiB: its part of spark.executor.pyspark.memory.
+# Set by Spark for each worker, in MiB: its part of spark.executor.pyspark.memory. It bounds the address space, not the memory in use.
 LIMIT = "PYSPARK_EXECUTOR_MEMORY_MB"
+# What a worker takes, however little it is left.
+LEAST = 1 << 24
 _EXECUTOR_CORES = "resource.executor.cores"
 
 
@@ -32,7 +35,7 @@ def bytes_of_events(memory: int | None, environment: Mapping[str, str], tasks: i
         Workers that share what is free.
     """
     if memory is None and LIMIT in environment:
-        memory = int(environment[LIMIT]) << 20
+        memory = max(LEAST, (int(environment[LIMIT]) << 20) - address_space())
     return (int(free_memory() * (1 - LEFT)) // tasks if memory is None else memory) // WORKING
 
 
@@ -41,3 +44,9 @@ def tasks_at_once(context: TaskContext | None) -> int:
     within = None if context is None or container_memory() is None else context.getLocalProperty(_EXECUTOR_CORES)
     cores = int(within) if within else os.cpu_count() or 1
     return max(1, cores // (1 if context is None else context.cpus()))
+
+
+def address_space() -> int:
+    """Bytes that this process has mapped, used or not; 0 where the system does not say."""
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0

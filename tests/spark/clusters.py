@@ -1,4 +1,4 @@
-"""A standalone cluster on loopback, whose workers have GPUs by the word of a script alone."""
+"""Clusters on loopback, whose workers have GPUs by the word of a script alone; what runs on them is CUDA's simulator."""
 
 from __future__ import annotations
 
@@ -6,31 +6,54 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 import pyspark
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+from gpu_cep_kernels import devices
+from gpu_cep_spark.devices import use_device_of_task
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 DEPLOY = "org.apache.spark.deploy"
+# Of an application: each executor has a GPU, and its tasks use it one at a time.
+GPU_CONF = {
+    "spark.executor.resource.gpu.amount": "1",
+    "spark.task.resource.gpu.amount": "1",
+    "spark.executorEnv.NUMBA_ENABLE_CUDASIM": "1",
+}
 
 
-def discovery_script(folder: Path, *addresses: str) -> Path:
-    """A script that finds GPUs of these addresses, as Spark wants to hear of them."""
+def worker_conf(folder: Path) -> dict[str, str]:
+    """The configuration of a worker with a GPU of address 1."""
     script = folder / "gpus"
-    listed = ", ".join(f'"{address}"' for address in addresses)
-    script.write_text(f"""#!/bin/sh\necho '{{"name": "gpu", "addresses": [{listed}]}}'\n""")
+    script.write_text("""#!/bin/sh\necho '{"name": "gpu", "addresses": ["1"]}'\n""")
     script.chmod(0o755)
-    return script
+    return {"spark.worker.resource.gpu.amount": "1", "spark.worker.resource.gpu.discoveryScript": str(script)}
+
+
+def devices_of_tasks(session: SparkSession) -> list[tuple[str, int]]:
+    """For each of some tasks the address of its GPU, and the number of the device that the engine would use of two."""
+    rows = session.range(4, numPartitions=4).mapInArrow(_device_of_task, "address string, number long").collect()
+    return [(row.address, row.number) for row in rows]
+
+
+def _device_of_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    context = TaskContext.get()
+    assert context is not None
+    use_device_of_task(context, os.environ)
+    yield pa.record_batch({"address": context.resources()["gpu"].addresses, "number": [devices._selections[0].number(2)]})
 
 
 @contextmanager
 def standalone(folder: Path, workers: int) -> Iterator[str]:
     """The address of a master and so many workers of one core and one GPU each; every worker has a host of its own, by name."""
     properties = folder / "worker.conf"
-    script = discovery_script(folder, "0")
-    properties.write_text(f"spark.worker.resource.gpu.amount 1\nspark.worker.resource.gpu.discoveryScript {script}\n")
+    properties.write_text("".join(f"{name} {value}\n" for name, value in worker_conf(folder).items()))
     size = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder), "--properties-file", str(properties)]
     with ExitStack() as processes:
         ports = ["--port", "0", "--webui-port", "0"]

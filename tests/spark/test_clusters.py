@@ -11,15 +11,20 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = {
     "connect": "SparkSession.builder.remote('local[2]')",
-    "local cluster": "SparkSession.builder.master('local-cluster[2,1,1024]').config('spark.ui.enabled', False)",
+    "local cluster": "SparkSession.builder.master('local-cluster[2,1,1024]').config('spark.ui.enabled', False).config(map=gpus)",
 }
 PROGRAM = """
+import sys
+from pathlib import Path
+
 from pyspark.sql import SparkSession
 
 import gpu_cep as cep
 from gpu_cep.testing.chemo import P1, chemo
+from tests.spark.clusters import GPU_CONF, devices_of_tasks, worker_conf
 from tests.spark.samples import QUERIES, as_set, streams
 
+gpus = GPU_CONF | worker_conf(Path(sys.argv[1]))
 session = {session}.config("spark.sql.shuffle.partitions", 3).getOrCreate()
 frame = session.createDataFrame(chemo())
 found = cep.gpu_match(frame, P1, timestamp="T")
@@ -32,14 +37,23 @@ cep.register(session)
 session.createDataFrame(events).createOrReplaceTempView("events")
 found = session.sql(f"SELECT * FROM gpu_match(TABLE(events), pattern => '{{QUERIES['both']}}')")
 assert as_set(found.toArrow()) == as_set(cep.match(events, QUERIES["both"]))
+{more}
 print("the same matches")
 session.stop()
+"""
+# Where executors have GPUs, tasks use their own.
+GPUS = """
+assert devices_of_tasks(session) == [("1", 1)] * 4
+events = streams(40, seed=3)
+found = cep.gpu_match(session.createDataFrame(events), QUERIES["both"], engine="gpu", gpu_memory="1GiB")
+assert as_set(found.toArrow()) == as_set(cep.match(events, QUERIES["both"], engine="cpu")) != []
 """
 
 
 @pytest.mark.parametrize("kind", SESSIONS)
 @pytest.mark.usefixtures("worker_environment")
-def test_the_same_matches(kind: str) -> None:
-    command = [sys.executable, "-c", PROGRAM.format(session=SESSIONS[kind])]
+def test_the_same_matches(kind: str, tmp_path: Path) -> None:
+    program = PROGRAM.format(session=SESSIONS[kind], more=GPUS if kind == "local cluster" else "")
+    command = [sys.executable, "-c", program, str(tmp_path)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert "the same matches" in run.stdout, run.stderr

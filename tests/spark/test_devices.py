@@ -1,17 +1,15 @@
-"""Which GPU a task uses: by rule, and on a cluster whose workers have GPUs, if only by the word of their discovery script."""
+"""Which GPU a task uses (test_clusters and test_faults ask executors whose GPUs a script has found)."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from gpu_cep.engine import choice
 from gpu_cep_kernels import devices
 from gpu_cep_spark.devices import device_index, use_device_of_task
-from tests.spark.clusters import discovery_script
 from tests.spark.conftest import ROOT
 
 
@@ -66,55 +64,3 @@ print("cupy" in sys.modules, "libcuda" in open("/proc/self/maps").read())
 def test_a_worker_uses_no_cuda_before_it_has_work() -> None:
     run = subprocess.run([sys.executable, "-c", NO_CUDA], cwd=ROOT, capture_output=True, text=True, timeout=100, check=True)
     assert run.stdout.split() == ["False", "False"]
-
-
-PROGRAM = """
-import sys
-
-from pyspark import TaskContext
-from pyspark.sql import SparkSession
-
-import gpu_cep as cep
-from tests.spark.samples import QUERIES, as_set, streams
-
-session = (
-    SparkSession.builder.master("local-cluster[1,2,1024]")
-    .config("spark.ui.enabled", False)
-    .config("spark.worker.resource.gpu.amount", 2)
-    .config("spark.worker.resource.gpu.discoveryScript", sys.argv[1])
-    .config("spark.executor.resource.gpu.amount", 2)
-    .config("spark.task.resource.gpu.amount", 1)
-    .config("spark.executorEnv.NUMBA_ENABLE_CUDASIM", 1)
-    .config("spark.sql.shuffle.partitions", 2)
-    .getOrCreate()
-)
-
-def chosen(batches):
-    import os
-
-    import pyarrow as pa
-
-    from gpu_cep_kernels import devices
-    from gpu_cep_spark.devices import use_device_of_task
-
-    context = TaskContext.get()
-    use_device_of_task(context, os.environ)
-    address = context.resources()["gpu"].addresses[0]
-    yield pa.record_batch({"address": [address], "number": [devices._selections[0].number(2)]})
-
-rows = session.range(4, numPartitions=4).mapInArrow(chosen, "address string, number long").collect()
-assert {int(row.address) for row in rows} <= {0, 1}, rows
-assert all(int(row.address) == row.number for row in rows), rows
-events = streams(40, seed=3)
-found = cep.gpu_match(session.createDataFrame(events), QUERIES["both"], engine="gpu", gpu_memory="1GiB")
-assert as_set(found.toArrow()) == as_set(cep.match(events, QUERIES["both"], engine="cpu")) != []
-print("on the devices that tasks were given")
-session.stop()
-"""
-
-
-@pytest.mark.usefixtures("worker_environment")
-def test_tasks_of_executors_with_several_gpus(tmp_path: Path) -> None:
-    script = discovery_script(tmp_path, "0", "1")
-    run = subprocess.run([sys.executable, "-c", PROGRAM, str(script)], cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
-    assert "on the devices that tasks were given" in run.stdout, run.stderr

@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 
 import gpu_cep as cep
 from gpu_cep_spark import matching
+from tests.spark.clusters import GPU_CONF, devices_of_tasks
 from tests.spark.samples import QUERIES, as_set, streams
 
 folder = Path(sys.argv[1])
@@ -38,9 +39,7 @@ session = (
     .config("spark.speculation.interval", "100ms")
     .config("spark.speculation.quantile", 0.5)
     .config("spark.speculation.minTaskRuntime", "2s")
-    .config("spark.executor.resource.gpu.amount", 1)
-    .config("spark.task.resource.gpu.amount", 1)
-    .config("spark.executorEnv.NUMBA_ENABLE_CUDASIM", 1)
+    .config(map=GPU_CONF)
     .getOrCreate()
 )
 shipped = matching.shipped
@@ -93,8 +92,9 @@ for harm in (worker_dies, task_fails, task_hangs, executor_dies):
     assert mark.exists(), harm
     print("unharmed:", harm.__name__, flush=True)
 matching.shipped = shipped
+assert devices_of_tasks(session) == [("1", 1)] * 4
 same(streams(40, seed=8), "partition by", engine="gpu", gpu_memory="1GiB")
-print("on a GPU, too")
+print("on the GPUs of tasks, too")
 session.stop()
 """
 
@@ -106,5 +106,5 @@ UNHARMED = [f"unharmed: {harm}" for harm in ("worker_dies", "task_fails", "task_
 def test_the_matches_stay_the_same(tmp_path: Path) -> None:
     with standalone(tmp_path, workers=2) as address:
         command = [sys.executable, "-c", PROGRAM, str(tmp_path), address]
-        run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
-    assert run.stdout.splitlines() == [*UNHARMED, "on a GPU, too"], run.stderr[-5_000:]
+        run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500, check=False)
+    assert run.stdout.splitlines() == [*UNHARMED, "on the GPUs of tasks, too"], run.stderr[-5_000:]

@@ -24,7 +24,7 @@ from gpu_cep_spark import matching, worker
 from gpu_cep_spark.handshake import shipped
 from gpu_cep_spark.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
 from gpu_cep_spark.worker import Work, in_batches, match_partition
-from gpu_cep_spark.worker_memory import LIMIT, WORKING, bytes_of_events
+from gpu_cep_spark.worker_memory import LEAST, LIMIT, WORKING, address_space, bytes_of_events
 from tests.spark.samples import QUERIES, as_set, streams
 
 ROWS = 3_000
@@ -134,9 +134,16 @@ def test_partitions_take_turns_among_folders(tmp_path: Path) -> None:
 
 def test_the_room_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpu_cep_spark.worker_memory.free_memory", lambda: 1 << 34)
+    monkeypatch.setattr("gpu_cep_spark.worker_memory.address_space", lambda: 60 << 20)
     assert bytes_of_events(4_000, {LIMIT: "100"}, 8) == 4_000 // WORKING
-    assert bytes_of_events(None, {LIMIT: "100"}, 8) == (100 << 20) // WORKING
+    assert bytes_of_events(None, {LIMIT: "100"}, 8) == (40 << 20) // WORKING
+    assert bytes_of_events(None, {LIMIT: "50"}, 8) == LEAST // WORKING
     assert bytes_of_events(None, {}, 8) == (1 << 33) // 8 // WORKING
+
+
+def test_the_address_space_of_a_process_holds_its_memory() -> None:
+    before, block = address_space(), bytearray(1 << 28)
+    assert address_space() - before >= len(block)
 
 
 @pytest.mark.parametrize("size", [0, "much", 1.5])
@@ -177,7 +184,7 @@ def test_parts_give_the_matches_of_all(work_of: Any, name: str, output: str, cap
     work, batches = work_of(events, QUERIES[name], output=output, worker_memory=4_000 * WORKING)
     with caplog.at_level("INFO", "gpu_cep"):
         found = pa.Table.from_batches(match_partition(work, batches), schema=work.result)
-    assert "bytes of events do not fit 4,000: they wait in" in caplog.text
+    assert ("bytes of events do not fit 4,000: they wait in" in caplog.text) == bool(work.keys)
     assert as_set(found) == as_set(cep.match(events, QUERIES[name], output=output)) != []
 
 

@@ -56,6 +56,7 @@ def test_after_match(sql: SparkSession, after_match: str) -> None:
 def test_keywords_as_sql_writes_them(sql: SparkSession) -> None:
     query = "PATTERN SEQ(A a, B b) WITHIN 10"
     keywords = {"partition_by": "array('key', 'user')", "order_by": "'n'", "columns": "array('n')", "max_matches": "1000", "prune": "false"}
+    keywords["worker_memory"] = "'20kB'"
     expected = cep.match(EVENTS, query, partition_by=["key", "user"], order_by="n", columns="n", prune=False)
     assert expected.num_rows
     assert as_set(sql.sql(call(query, **keywords)).toArrow()) == as_set(expected)
