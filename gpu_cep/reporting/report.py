@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ Progress = Callable[[Iterable[str], int], Iterable[str]]
 class Report:
     """A run as a page of HTML that needs no network, which notebooks show by themselves; `html` is the file's text."""
 
-    html: str
+    html: str = field(repr=False)
 
     def save(self, path: str | Path) -> None:
         """Write the page to a file.
@@ -169,7 +170,7 @@ def _content(run: _Run, profile: Profile, seconds: float, found: pa.Table, shown
     # brute force counts nothing
     counted = profile if profile.counts else None
     return Content(
-        query=run.pattern if isinstance(run.pattern, str) else format_query(run.query),
+        query=cleandoc(run.pattern) if isinstance(run.pattern, str) else format_query(run.query),
         events=run.table.num_rows,
         matches=found.num_rows,
         seconds=seconds,
