@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from html import escape
 from inspect import cleandoc
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from gpu_cep.analysis.options import Options
     from gpu_cep.api import AnyPlan, AnyQuery, Pattern
     from gpu_cep.plan.settings import Settings
-
-# Shows how far the timelines are: takes them as they come, and how many there will be, and gives them on.
-Progress = Callable[[Iterable[str], int], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,6 @@ def report(
     functions: Functions = None,
     threads: int | None = None,
     profile: Profile | None = None,
-    progress: Progress | None = None,
 ) -> Report:
     """Run a query, and tell of the run on one page: query, plan, pruning waterfall, and the matches with their timelines.
 
@@ -103,8 +99,6 @@ def report(
         As in :func:`gpu_cep.match`.
     engine, gpu_memory, algorithm, columns, max_matches, max_steps, prune, functions, threads, profile
         As in :func:`gpu_cep.match`.
-    progress
-        Is given the timelines as they are drawn, and how many there will be, and gives them on.
 
     Returns
     -------
@@ -135,10 +129,8 @@ def report(
     begin = time.perf_counter()
     found = run_plan(planned, run.query, options, table, threads=threads, profile=profile)
     seconds = time.perf_counter() - begin
-    count = min(timelines, rows, found.num_rows)
-    drawn = _timelines(run, replace(settings, columns=None), count, margin)
-    pictures = tuple(drawn if progress is None else progress(drawn, count))
-    return Report(page(_content(run, profile, seconds, found, found.slice(0, rows), pictures)))
+    drawn = _timelines(run, replace(settings, columns=None), min(timelines, rows, found.num_rows), margin)
+    return Report(page(_content(run, profile, seconds, found, found.slice(0, rows), tuple(drawn))))
 
 
 @dataclass(frozen=True, slots=True)
