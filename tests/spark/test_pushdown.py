@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+import gpu_cep as cep
 from gpu_cep.analysis import types
 from gpu_cep.analysis.bound import (
     Bound,
@@ -32,6 +33,7 @@ from gpu_cep.analysis.bound import (
 )
 from gpu_cep_spark.pushdown import event_filter, implied
 from gpu_cep_spark.schemas import arrow_schema
+from tests.spark.samples import streams
 
 NAN = math.nan
 DECIMAL = types.decimal(6, 2)
@@ -237,6 +239,25 @@ def test_filters_lose_nothing_in_parquet(spark: SparkSession, tmp_path: Path) ->
         rows = [{name: machine_value(cell) for name, cell in row.items()} for row in table.to_pylist()]
         wanted = sum(evaluate(expression, row) is True for row in rows)
         assert frame.filter(condition).count() >= wanted, expression
+
+
+@pytest.mark.parametrize(
+    ("query", "pushed"),
+    [
+        ("PATTERN SEQ(a, b) WHERE a.type IN ('A', 'B') AND b.type = 'C' WITHIN 5", "Or(In(type, [A,B]),EqualTo(type,C))"),
+        ("PATTERN SEQ(a, b) WHERE a.type LIKE 'A%' AND b.type LIKE 'A%' WITHIN 5", "StringStartsWith(type,A)"),
+        ("PATTERN a WHERE a.n BETWEEN 3 AND 4 AND a.n > 1", "And(And(GreaterThanOrEqual(n,3),LessThanOrEqual(n,4)),GreaterThan(n,1))"),
+        ("PATTERN SEQ(a, b) WHERE a.x > 3.5 AND b.x > 3.5 WITHIN 5", "GreaterThan(x,3.5)"),
+        ("PATTERN SEQ(a) WHERE NOT (a.n = 3) AND a.user IS NULL WITHIN 5", "And(Not(EqualTo(n,3)),IsNull(user))"),
+    ],
+)
+def test_properties_reach_the_filters_of_parquet(spark: SparkSession, tmp_path: Path, query: str, pushed: str) -> None:
+    path = tmp_path / "events.parquet"
+    pq.write_table(streams(20, seed=1), path)
+    found = cep.gpu_match(spark.read.parquet(str(path)), query, output="count")
+    plan = found._jdf.queryExecution().executedPlan().toString()
+    assert f"PushedFilters: [Or(IsNull(ts),{pushed})]" in plan
+    assert "unread" not in plan
 
 
 def schema_of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
