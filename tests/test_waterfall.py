@@ -46,7 +46,12 @@ def test_an_explanation_of_a_run_is_drawn_as_its_profile() -> None:
     for query in (QUERY, "DEFINE P AS type = 'A', Q AS type = 'B' PATTERN P before Q"):
         profile = cep.Profile()
         cep.match(EVENTS, query, profile=profile)
-        assert cep.waterfall(cep.explain(query, EVENTS, run=True)).svg == cep.waterfall(profile).svg
+        assert cep.waterfall(cep.explain(query, EVENTS, run=True)) == cep.waterfall(profile)
+
+
+def test_situations_are_a_stage() -> None:
+    explained = cep.explain("DEFINE P AS type = 'A', Q AS type = 'B' PATTERN P before Q", EVENTS, run=True)
+    assert list(bars(cep.waterfall(explained))) == ["events", "situations", "pairs", "matches"]
 
 
 def test_small_shares_are_told_from_none() -> None:

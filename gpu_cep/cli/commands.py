@@ -17,7 +17,7 @@ from rich.text import Text
 from gpu_cep import api
 from gpu_cep.cli.files import PIPE, WRITERS, checked_target, events_named, print_json_lines, table_writer
 from gpu_cep.cli.options import BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, takes
-from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, faults_reported, say
+from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, faults_reported, json_of, say
 from gpu_cep.cli.progress import counted, watched
 from gpu_cep.cli.rates import Rates, measure
 from gpu_cep.cli.samples import CHUNK, SAMPLES
@@ -97,7 +97,7 @@ def validate(
     except DiagnosedError as error:
         if not as_json:
             raise
-        say("", {"valid": False, "faults": [_fault(each) for each in error.diagnostics]}, as_json=True)
+        print(json_of({"valid": False, "faults": [_fault(each) for each in error.diagnostics]}))
         raise typer.Exit(QUERY_FAULT) from None
     say("the pattern is valid", {"valid": True, "faults": []}, as_json=as_json)
 
@@ -157,7 +157,7 @@ def bench(
     with watched("measuring"):
         rates = measure(text, events_named(events), runs, asked)
     if as_json:
-        say("", rates.facts(), as_json=True)
+        print(json_of(rates.facts()))
     else:
         _print_rates(rates)
 

@@ -49,4 +49,9 @@ def fail(message: str, code: int) -> NoReturn:
 
 def say(message: str, facts: Mapping[str, Any], *, as_json: bool, aside: bool = False) -> None:
     """Print the outcome: `message`, or `facts` as a JSON object; `aside` puts it on stderr, where stdout holds the result itself."""
-    print(json.dumps(facts, ensure_ascii=False) if as_json else message, file=sys.stderr if aside else sys.stdout)
+    print(json_of(facts) if as_json else message, file=sys.stderr if aside else sys.stdout)
+
+
+def json_of(facts: Mapping[str, Any]) -> str:
+    """Facts as a JSON object on one line."""
+    return json.dumps(facts, ensure_ascii=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpu_cep.errors import CepError
@@ -12,7 +12,7 @@ from gpu_cep.errors import CepError
 class Picture:
     """An SVG picture, which notebooks show by themselves; `svg` is the file's text."""
 
-    svg: str
+    svg: str = field(repr=False)
 
     def save(self, path: str | Path) -> None:
         """Write the picture to a file.

@@ -17,6 +17,7 @@ from gpu_cep.plotting.picture import Picture
 # What a run counts (see Profile), in the order of the road.
 STAGES = {
     "events": "events read",
+    "situations": "situations derived",
     "filtered": "events left after filtering",
     "windows": "windows: events a match can start with",
     "summarised": "windows with enough events for each variable",

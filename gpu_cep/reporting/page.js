@@ -34,17 +34,18 @@ function keep(row) {
   return words.every((word) => line.includes(word)) && row.every((value, column) => passes(value, state.filters[column]));
 }
 
-// NULLs are last, numbers before text.
-function compare(one, other) {
+// NULLs are last either way.
+function compare(one, other, sign) {
   if (one === null || other === null) return (one === null) - (other === null);
-  if (typeof one === "number" && typeof other === "number") return one - other;
-  return text(one) < text(other) ? -1 : text(one) > text(other) ? 1 : 0;
+  if (typeof one === "number" && typeof other === "number") return sign * (one - other);
+  return sign * (text(one) < text(other) ? -1 : text(one) > text(other) ? 1 : 0);
 }
 
 function select() {
   found = rows.map((_, number) => number).filter((number) => keep(rows[number]));
   const column = state.sorted;
-  if (column !== null) found.sort((a, b) => compare(rows[a][column], rows[b][column]) * (state.descending ? -1 : 1) || a - b);
+  const sign = state.descending ? -1 : 1;
+  if (column !== null) found.sort((a, b) => compare(rows[a][column], rows[b][column], sign) || a - b);
   state.page = 0;
   show();
 }

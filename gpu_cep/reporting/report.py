@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from html import escape
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,15 +29,12 @@ if TYPE_CHECKING:
     from gpu_cep.api import AnyPlan, AnyQuery, Pattern
     from gpu_cep.plan.settings import Settings
 
-# Shows how far the timelines are: takes them as they come, and how many there will be, and gives them on.
-Progress = Callable[[Iterable[str], int], Iterable[str]]
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """A run as a page of HTML that needs no network, which notebooks show by themselves; `html` is the file's text."""
 
-    html: str
+    html: str = field(repr=False)
 
     def save(self, path: str | Path) -> None:
         """Write the page to a file.
@@ -83,7 +81,6 @@ def report(
     functions: Functions = None,
     threads: int | None = None,
     profile: Profile | None = None,
-    progress: Progress | None = None,
 ) -> Report:
     """Run a query, and tell of the run on one page: query, plan, pruning waterfall, and the matches with their timelines.
 
@@ -102,8 +99,6 @@ def report(
         As in :func:`gpu_cep.match`.
     engine, gpu_memory, algorithm, columns, max_matches, max_steps, prune, functions, threads, profile
         As in :func:`gpu_cep.match`.
-    progress
-        Is given the timelines as they are drawn, and how many there will be, and gives them on.
 
     Returns
     -------
@@ -134,10 +129,8 @@ def report(
     begin = time.perf_counter()
     found = run_plan(planned, run.query, options, table, threads=threads, profile=profile)
     seconds = time.perf_counter() - begin
-    count = min(timelines, rows, found.num_rows)
-    drawn = _timelines(run, replace(settings, columns=None), count, margin)
-    pictures = tuple(drawn if progress is None else progress(drawn, count))
-    return Report(page(_content(run, profile, seconds, found, found.slice(0, rows), pictures)))
+    drawn = _timelines(run, replace(settings, columns=None), min(timelines, rows, found.num_rows), margin)
+    return Report(page(_content(run, profile, seconds, found, found.slice(0, rows), tuple(drawn))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +162,7 @@ def _content(run: _Run, profile: Profile, seconds: float, found: pa.Table, shown
     # brute force counts nothing
     counted = profile if profile.counts else None
     return Content(
-        query=run.pattern if isinstance(run.pattern, str) else format_query(run.query),
+        query=cleandoc(run.pattern) if isinstance(run.pattern, str) else format_query(run.query),
         events=run.table.num_rows,
         matches=found.num_rows,
         seconds=seconds,

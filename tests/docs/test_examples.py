@@ -14,13 +14,14 @@ from gpu_cep.analysis.functions import ALIASES, HOST_FUNCTIONS, KERNEL_FUNCTIONS
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [
     *("algorithms.md", "builder.md", "composition.md", "compressed.md", "intervals.md", "joins.md", "language.md", "mapping.md"),
-    *("strategies.md", "timelines.md"),
+    *("report.md", "strategies.md", "timelines.md"),
 ]
 MODULES = [f"gpu_cep.lang.builder.{name}" for name in ("expressions", "functions", "patterns")]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_pages(page: str) -> None:
+def test_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # pages write files
     result = doctest.testfile(str(DOCS / page), module_relative=False, encoding="utf-8")
     assert result.attempted
     assert not result.failed

@@ -103,6 +103,14 @@ def test_a_column_sorts_the_table(tmp_path, html):
     assert rendered(tmp_path, html, script=by_low * 2).rows == descending[:25]
 
 
+def test_nulls_are_sorted_last_either_way(tmp_path):
+    events = pa.table({"ts": range(3), "v": [2, None, 10]})
+    html = cep.report(events, "PATTERN x RETURN x.v AS v", timelines=0).html
+    by_v = clicked("#matches th:nth-child(4) button")
+    assert rendered(tmp_path, html, script=by_v).rows == [0, 2, 1]
+    assert rendered(tmp_path, html, script=by_v * 2).rows == [2, 0, 1]
+
+
 def test_a_row_opens_its_timeline(tmp_path, html):
     clicked_row = rendered(tmp_path, html, script=clicked("tr[data-match='1']"))
     assert clicked_row.open

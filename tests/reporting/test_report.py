@@ -137,17 +137,10 @@ def test_a_report_is_saved_and_shown_in_a_frame(tmp_path):
         made.save(tmp_path / "run.htm")
 
 
-def test_profile_and_progress_are_told():
-    profile, counted = cep.Profile(), []
-
-    def progress(pictures, total):
-        for picture in pictures:
-            counted.append(total)
-            yield picture
-
-    cep.report(EVENTS, QUERY, timelines=3, profile=profile, progress=progress)
+def test_a_profile_receives_what_was_done():
+    profile = cep.Profile()
+    cep.report(EVENTS, QUERY, timelines=0, profile=profile)
     assert profile.counts["matches"] == 4
-    assert counted == [3, 3, 3]
 
 
 @pytest.mark.parametrize("bound", [{"rows": -1}, {"timelines": True}, {"rows": 1.5}, {"margin": -1}])
@@ -166,5 +159,5 @@ def test_without_matplotlib_there_are_no_timelines(monkeypatch):
 def test_the_keywords_are_those_of_match():
     asked, own = signature(cep.match).parameters, signature(cep.report).parameters
     assert set(asked) - set(own) == {"output", "result"}
-    assert set(own) - set(asked) == {"rows", "timelines", "margin", "progress"}
+    assert set(own) - set(asked) == {"rows", "timelines", "margin"}
     assert all(own[name].default == asked[name].default for name in set(own) & set(asked))

@@ -1,0 +1,50 @@
+"""The commands that docs/cli.md shows print what it says that they do."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "cli.md"
+
+
+def shown() -> list[tuple[str, str]]:
+    """Each command of the page with the output that stands below it, and its exit code in brackets if it is not 0."""
+    blocks = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    parts = [part for block in blocks for part in block.split("$ ") if part]
+    return [(command, output) for command, _, output in (part.partition("\n") for part in parts)]
+
+
+def printed(command: str, folder: Path) -> str:
+    """What a command prints in a shell that knows gpu-cep, on a terminal that is wide enough."""
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "kernels", ROOT / "spark_glue")))
+    environment = os.environ | {"PYTHONPATH": path, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "COLUMNS": "200"}
+    shell = ["bash", "-c", f"set -o pipefail; {command}"]
+    run = subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    return run.stdout + run.stderr + (f"[{run.returncode}]\n" if run.returncode else "")
+
+
+def test_commands_print_what_the_page_shows(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "gpu-cep"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m gpu_cep.cli "$@"\n')
+    program.chmod(0o755)
+    checker = doctest.OutputChecker()
+    commands = shown()
+    assert len(commands) > 10
+    for command, expected in commands:
+        found = printed(command, tmp_path)
+        assert checker.check_output(expected, found, doctest.ELLIPSIS), f"$ {command}\n{found}"
+
+
+def test_every_command_has_its_row() -> None:
+    from gpu_cep.cli.commands import app
+
+    named = {each.name or each.callback.__name__ for each in app.registered_commands if each.callback}
+    rows = set(re.findall(r"^\| `(\w+) ", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    assert rows == named
