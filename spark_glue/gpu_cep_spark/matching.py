@@ -9,7 +9,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.api import as_query
@@ -27,7 +27,7 @@ from gpu_cep_spark.pushdown import column, event_filter
 from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.run_report import RunReport, with_figures
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
-from gpu_cep_spark.slices import AUTO, Slicing, in_slices, slicing_of
+from gpu_cep_spark.slices import AUTO, Slicing, in_slices, number_of, slicing_of
 from gpu_cep_spark.statistics import time_span
 from gpu_cep_spark.worker import Work, without_rows
 
@@ -179,13 +179,14 @@ class _Road:
     memory: int | None
     report: RunReport | None
 
-    def matched(self, sent: DataFrame, planned: AnyPlan, events: pa.Schema, codes: Codes, result: pa.Schema, *, sliced: bool) -> DataFrame:
-        """What workers find among the rows that are `sent` to them, as `result` says."""
+    def matched(
+        self, shuffled: DataFrame, planned: AnyPlan, events: pa.Schema, codes: Codes, result: pa.Schema, *, sliced: bool
+    ) -> DataFrame:  # fmt: skip
+        """What workers find among the rows that are sent to them, as `result` says."""
         returned = spark_schema(result)
-        warn_of_types(sent, events.names, returned)
-        keys, text = _kept_together(plan_of_events(planned)), pattern_text(self.query.pattern)
+        warn_of_types(shuffled, events.names, returned)
+        keys, text = _keys_of_shuffle(plan_of_events(planned)), pattern_text(self.query.pattern)
         work = Work(planned, text, events, codes, keys, batch_schema(returned, self.zone), self.memory, sliced)
-        shuffled = _shuffled(sent, keys)
         if self.report is None:
             return shuffled.mapInArrow(shipped(work), returned)
         reported, figures = with_figures(returned)
@@ -200,7 +201,8 @@ def _in_whole_streams(road: _Road) -> DataFrame:
     result = answer_schema(query.plan, events)
     codes = coded_columns(planned, df.schema)
     sent = _narrowed(df, planned, events, codes)
-    found = road.matched(sent, query.plan, events, codes, without_rows(result) if output == "compressed" else result, sliced=False)
+    shuffled = _shuffled(sent, [F.col(f"c{key}") for key in _keys_of_shuffle(planned)])
+    found = road.matched(shuffled, query.plan, events, codes, without_rows(result) if output == "compressed" else result, sliced=False)
     in_parts = output == "count" and (planned.derived or not planned.query.partition_by)
     return total_counts(found, found.columns[:-1]) if in_parts else found
 
@@ -213,7 +215,8 @@ def _in_slices(road: _Road, slicing: Slicing) -> DataFrame:
     codes = coded_columns(planned, df.schema)
     keys, time = [f"c{key}" for key in whole.query.partition_by], F.col(f"c{whole.query.timestamp}")
     cut = in_slices(_narrowed(df, whole, query.events, codes), keys, time, time_kind(whole), slicing)
-    found = road.matched(cut, sliced.plan, sliced.sent, codes, answer_schema(sliced.plan, sliced.schema), sliced=True)
+    shuffled = _shuffled(cut, [number_of(F.col(cut.columns[-1])), *(F.col(f"c{key}") for key in _keys_of_shuffle(whole))])
+    found = road.matched(shuffled, sliced.plan, sliced.sent, codes, answer_schema(sliced.plan, sliced.schema), sliced=True)
     return assembled(found, planned, query.settings.output, answer_schema(query.plan, query.events).names)
 
 
@@ -229,17 +232,17 @@ def _narrowed(df: DataFrame, planned: Plan, events: pa.Schema, codes: Codes) -> 
     return bindable.select(*(each.alias(f"c{number}") for number, each in enumerate(sent)))
 
 
-def _kept_together(planned: Plan) -> tuple[int, ...]:
-    """The columns whose values keep a stream together."""
+def _keys_of_shuffle(planned: Plan) -> tuple[int, ...]:
+    """The columns that tell apart what may be in several partitions."""
     # match_id counts the matches of a partition_by stream, and skip_past_last compares them, wherever derived keys would send them
     settings = planned.settings
     together = settings.output == "events" or settings.after_match == "skip_past_last" or planned.ends
     return planned.query.partition_by if together else planned.stream_keys
 
 
-def _shuffled(df: DataFrame, keys: tuple[int, ...]) -> DataFrame:
-    """Every stream whole in one partition."""
-    return df.repartition(*(F.col(f"c{number}") for number in keys)) if keys else df.repartition(1)
+def _shuffled(df: DataFrame, keys: list[Column]) -> DataFrame:
+    """What has the same keys in one partition."""
+    return df.repartition(*keys) if keys else df.repartition(1)
 
 
 def pattern_text(pattern: Pattern) -> str:

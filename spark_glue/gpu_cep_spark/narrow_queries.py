@@ -46,7 +46,7 @@ class NarrowQuery:
 
 @dataclass(frozen=True, slots=True)
 class SlicedQuery:
-    """A query over slices of its streams, which are streams to `plan`, made for events of `schema`; what is `sent` marks own events."""
+    """A query over slices, which are streams to `plan`, made for events of `schema`; the first columns of these are `sent`."""
 
     plan: AnyPlan
     schema: pa.Schema
@@ -56,14 +56,14 @@ class SlicedQuery:
     def of(cls, query: NarrowQuery) -> SlicedQuery:
         """The same query; where matches are to be taken in order of completion, its results say where they begin and end."""
         whole, taken = plan_of_events(query.plan), query.settings.after_match == "skip_past_last"
-        number, time, place, own = _unused((*query.events.names, *answer_schema(query.plan, query.events).names))
+        number, time, place = _unused((*query.events.names, *answer_schema(query.plan, query.events).names))
         numbered = query.events.append(pa.field(number, pa.int64()))
         ticks = pa.float64() if time_kind(whole) is Kind.FLOAT else pa.int64()
         schema = pa.schema([*numbered, *([pa.field(time, ticks), pa.field(place, pa.int64())] if taken else [])])
         keys = tuple(query.events.names[key] for key in whole.query.partition_by)
         asked = _settings(query.settings, keys, tuple(query.events.names), number)
         planned = _plan(make_plan(query.pattern, schema, query.options, asked), len(query.events), taken=taken)
-        return cls(planned, schema, numbered.append(pa.field(own, pa.bool_())))
+        return cls(planned, schema, numbered)
 
 
 def time_kind(planned: Plan) -> Kind:
@@ -76,7 +76,7 @@ def _unused(taken: tuple[str, ...]) -> tuple[str, ...]:
     lower, suffix = {name.lower() for name in taken}, ""
     while any(name.startswith(f"slice{suffix}") for name in lower):
         suffix += "_"
-    return tuple(f"slice{suffix}{name}" for name in ("", " time", " place", " own"))
+    return tuple(f"slice{suffix}{name}" for name in ("", " time", " place"))
 
 
 def _settings(settings: Settings, keys: tuple[str, ...], names: tuple[str, ...], number: str) -> Settings:

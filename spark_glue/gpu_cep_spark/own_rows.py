@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from gpu_cep.engine.answers import AnyPlan, plan_of_events
@@ -11,9 +12,13 @@ from gpu_cep.engine.slices import OwnRows
 
 
 def with_own_rows(plan: AnyPlan, table: pa.Table) -> tuple[pa.Table, OwnRows]:
-    """The events, of which the last column marks the slices' own, and these; if `plan` reports ends of matches, with their places."""
+    """The events with the numbers of their slices, and which are own; if `plan` reports ends of matches, with their places.
+
+    The last column of `table` has twice the numbers, and one more for own events.
+    """
     labelling, last = plan_of_events(plan), table.num_columns - 1
-    marks, events = table.column(last).to_numpy(), table.remove_column(last)
+    marked = table.column(last).to_numpy()
+    events, marks = table.set_column(last, table.field(last), pa.array(marked >> 1)), (marked & 1).astype(np.bool_)
     if labelling.ends:
         positions = positions_of_events(labelling, EventColumns(events, labelling.query, labelling.dictionaries))
         for column, values in zip(labelling.ends, positions, strict=True):

@@ -31,8 +31,8 @@ AUTO = "auto"
 WINDOWS, FEWEST_WINDOWS = 16, 4
 # Where it is known how far times are apart, there are so many slices for each partition of a shuffle: chance then spreads them evenly.
 SLICES_PER_PARTITION = 32
-# Numbers of slices, and times in units of them, are whole numbers up to here.
-_MOST = 2**62
+# Numbers of slices are whole numbers up to here, and so are their lengths, which are no shorter than so many ticks.
+_MOST, _SHORTEST = 2**61, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,16 +134,15 @@ def _given_length(query: BoundQuery, window: int | float, wanted: float | str, t
         faults.error(f"slices={wanted!r} must be at least as long as the window, and longer than nothing")
     faults.raise_any(None)
     assert length is not None, "no length is a fault"
-    return length
+    return length if isinstance(length, float) else max(length, _SHORTEST)
 
 
 def in_slices(df: DataFrame, keys: Sequence[str], time: Column, kind: Kind, slicing: Slicing) -> DataFrame:
     """Each row of `df`, whose time is in the column `time`, once for each slice of its stream that holds it; `keys` tell streams apart.
 
-    Two columns come behind the others: the slice's number, and whether the row
-    is the slice's own. A row without a time goes to any slice.
+    A column comes behind the others: twice the slice's number, and one more in
+    the slice's own rows. A row without a time goes to any slice.
     """
-    number, own = (f"c{len(df.columns) + place}" for place in range(2))
     if slicing.before or slicing.behind:
         slicing = _divided(slicing)
         cell, *_ = _places(time, kind, replace(slicing, length=slicing.length / CELLS if kind is Kind.FLOAT else slicing.length // CELLS))
@@ -151,8 +150,14 @@ def in_slices(df: DataFrame, keys: Sequence[str], time: Column, kind: Kind, slic
     else:
         placed = df.select("*", *(place.alias(name) for place, name in zip(_places(time, kind, slicing), PLACES, strict=True)))
     home, first, last = map(F.col, PLACES)
-    held = placed.select(*df.columns, home, F.explode(F.sequence(first, last)).alias(number))
-    return held.select(*df.columns, number, (home == F.col(number)).alias(own))
+    held = placed.select(*df.columns, home, F.explode(F.sequence(first, last)).alias("held_by"))
+    marked = 2 * F.col("held_by") + (home == F.col("held_by")).cast("long")
+    return held.select(*df.columns, marked.alias(f"c{len(df.columns)}"))
+
+
+def number_of(marked: Column) -> Column:
+    """The slice's number, of the column that :func:`in_slices` adds."""
+    return F.shiftright(marked, 1)
 
 
 def _places(time: Column, kind: Kind, slicing: Slicing) -> tuple[Column, Column, Column]:

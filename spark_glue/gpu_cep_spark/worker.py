@@ -93,7 +93,8 @@ def _room(work: Work, context: TaskContext | None) -> Room:
     limit = bytes_of_events(work.memory, os.environ, tasks_at_once(context))
 
     def hashes(batches: pa.Table) -> Hashes:
-        return stream_hashes(EventColumns(_as_events(work, batches), plan_of_events(work.plan).query), work.keys)
+        events, _ = _own_events(work, batches)
+        return stream_hashes(EventColumns(events, plan_of_events(work.plan).query), work.keys)
 
     return Room(limit, folder, hashes if work.keys else None)
 
