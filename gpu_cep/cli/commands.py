@@ -1,11 +1,14 @@
-"""The commands: each reads its arguments, calls the library, and says what came of it."""
+"""The commands: each reads its arguments, calls the library, and says what came of it.
+
+What takes a compiler is imported by the commands that need it: help and completion are quick.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -15,15 +18,16 @@ from rich.table import Table
 from rich.text import Text
 
 from gpu_cep import api
+from gpu_cep.cells import cell_text, plain_rows
 from gpu_cep.cli.files import PIPE, WRITERS, checked_target, events_named, print_json_lines, table_writer
 from gpu_cep.cli.options import BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, takes
 from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, faults_reported, json_of, say
 from gpu_cep.cli.progress import counted, watched
-from gpu_cep.cli.rates import Rates, measure
 from gpu_cep.cli.samples import CHUNK, SAMPLES
-from gpu_cep.engine.tables import on_host, parquet_schema, read_events
 from gpu_cep.errors import DiagnosedError
-from gpu_cep.reporting.cells import cell_text, plain_rows
+
+if TYPE_CHECKING:
+    from gpu_cep.cli.rates import Rates
 
 SHOWN = 20  # rows that are printed
 WIDEST = 26  # characters of a printed cell
@@ -154,6 +158,8 @@ def bench(
     as_json: AsJson = False,
 ) -> None:
     """Measure a pattern on your own events, beside reading and copying the columns that it reads."""
+    from gpu_cep.cli.rates import measure
+
     with watched("measuring"):
         rates = measure(text, events_named(events), runs, asked)
     if as_json:
@@ -188,6 +194,8 @@ def gen(
 
 def _without_rows(events: str) -> pa.Table:
     """A table of the events' columns; of a Parquet file only the schema is read."""
+    from gpu_cep.engine.tables import on_host, parquet_schema, read_events
+
     schema = None if events == PIPE else parquet_schema(events)
     if schema is None:
         schema = on_host(read_events(events_named(events))).schema

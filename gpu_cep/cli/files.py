@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from io import TextIOBase
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
+from gpu_cep.cells import plain_rows
 from gpu_cep.cli.outcome import USAGE_FAULT, fail
 from gpu_cep.errors import EventError
-from gpu_cep.reporting.cells import plain_rows
 
 PIPE = "-"
 _CONTINUATION = b"\xff\xff\xff\xff"  # how a message of an Arrow stream begins
@@ -67,7 +66,7 @@ def table_writer(name: str) -> Callable[[pa.Table], None]:
     return write_file
 
 
-def print_json_lines(table: pa.Table, target: TextIOBase | Any) -> None:
+def print_json_lines(table: pa.Table, target: TextIO) -> None:
     """A JSON object a line for each row."""
     for line in _json_lines(table):
         target.write(line)

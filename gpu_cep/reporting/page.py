@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_cep.reporting.cells import cell_text, plain_rows
+from gpu_cep.cells import cell_text, plain_rows
 
 
 @dataclass(frozen=True, slots=True)

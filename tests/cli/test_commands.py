@@ -199,6 +199,11 @@ def test_help_names_commands_and_exit_codes(capsys):
     assert all(name in told for name in ("match", "explain", "validate", "plot", "report", "bench", "gen", "Exit codes"))
 
 
+def test_help_waits_for_no_compiler():
+    probe = "import sys, gpu_cep.cli.commands; print(sorted({'numba', 'matplotlib', 'pandas'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60, check=True).stdout == "[]\n"
+
+
 def test_a_shell_completes_commands_and_choices():
     def completed(words: str, number: int) -> list[str]:
         environment = os.environ | {"_GPU_CEP_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(number)}

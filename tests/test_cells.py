@@ -9,7 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from gpu_cep.reporting.cells import cell_text, plain_rows
+from gpu_cep.cells import cell_text, plain_rows
 
 
 @pytest.mark.parametrize(
