@@ -162,7 +162,7 @@ def work_of(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Any:
         return shipped(work)
 
     def call(events: pa.Table, query: str, **options: Any) -> tuple[Work, list[pa.RecordBatch]]:
-        cep.gpu_match(spark.createDataFrame(events.slice(0, 1)), query, **options)
+        cep.gpu_match(spark.createDataFrame(events.slice(0, 1)), query, slices=None, **options)
         work = kept.pop()
         columns = [events[name] for name in work.events.names]
         for number, constants in work.codes.items():
