@@ -50,7 +50,7 @@ class Work:
     memory
         Bytes that a worker may take; None: a share of what there is.
     sliced
-        Whether streams are slices; the last column then marks their own events.
+        Whether streams are slices; the last column then has twice their numbers, and one more for their own events.
     reports
         Whether a last row, in a last column, says what was done.
     """
