@@ -21,14 +21,14 @@ import pyarrow.parquet as pq
 from floors import best_seconds
 from machine import commit, package_version, processor_name, slug
 from measure import Case, events_of
-from pyspark.sql import DataFrame, SparkSession
-from slices import total
+from pyspark.sql import DataFrame
+from slices import session, total
 from workloads import WORKLOADS, query_text
 
 import gpu_cep
 
 RESULTS = Path(__file__).parent / "results"
-EVENTS, REPEATS, PARTITIONS = 10_000_000, 3, 8
+EVENTS, REPEATS = 10_000_000, 3
 NODE_CORES, NODES, TASKS, LARGE = 16, (1, 4, 16, 64), 2_000, 10_000_000_000
 COLUMNS = ("patient", "ts", "type")
 # A row of the three columns in a shuffle: a word each, and one that says which are NULL.
@@ -60,24 +60,6 @@ class Check:
     cores: int
     measured: float
     modelled: float
-
-
-def session(cores: int) -> SparkSession:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = {
-        "spark.driver.memory": "4g",
-        "spark.sql.shuffle.partitions": str(PARTITIONS),
-        "spark.sql.files.maxPartitionBytes": "16m",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    builder = SparkSession.builder.master(f"local[{cores}]").appName("gpu_cep benchmarks")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    found = builder.getOrCreate()
-    found.sparkContext.setLogLevel("ERROR")
-    return found
 
 
 def stretches(frame: DataFrame, query: str) -> dict[str, Callable[[], object]]:
