@@ -22,6 +22,7 @@ $(STAMP): pyproject.toml .ci/java
 
 test: $(STAMP)
 	$(IN_VENV) -m pytest $(PYTEST_ARGS)
+	export CEP_SPARK_CONNECT=1 && $(IN_VENV) -m pytest $(PYTEST_ARGS) tests/spark
 	export NUMBA_ENABLE_CUDASIM=1 && $(IN_VENV) -m pytest $(PYTEST_ARGS) tests/gpu
 
 lint: $(STAMP)

@@ -28,7 +28,7 @@ from memory import peak_bytes
 from gpu_cep.engine.answers import answer_schema, plan_of_events
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep_spark.matching import planned_narrowly
+from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import batch_schema, spark_schema
 from gpu_cep_spark.worker import Work, match_partition
 
@@ -81,9 +81,9 @@ def batches(events: int) -> Iterator[pa.RecordBatch]:
 def work(allowed: int, output: str) -> Work:
     """What gpu_match would ask of the worker."""
     options = make_options("ts", None, None, "type", None, "strict", None)
-    planned, events = planned_narrowly(QUERY, next(batches(1)).schema, options, Settings(output=output, engine="cpu"))
-    returned = batch_schema(spark_schema(answer_schema(planned, events)), "UTC")
-    return Work(planned, QUERY, events, {}, plan_of_events(planned).stream_keys, returned, allowed)
+    query = NarrowQuery.of(QUERY, next(batches(1)).schema, options, Settings(output=output, engine="cpu"))
+    returned = batch_schema(spark_schema(answer_schema(query.plan, query.events)), "UTC")
+    return Work(query.plan, QUERY, query.events, {}, plan_of_events(query.plan).stream_keys, returned, allowed)
 
 
 def measured(events: int, allowed: int, output: str) -> Use:

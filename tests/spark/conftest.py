@@ -1,4 +1,4 @@
-"""One small local Spark session for all tests of the Spark road."""
+"""One small local Spark session for all tests of the Spark road, behind a Connect server if CEP_SPARK_CONNECT is set."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[2]
+CONNECT = bool(os.environ.get("CEP_SPARK_CONNECT"))
+# those that start clusters, and those that need a driver in this process
+collect_ignore = ["test_clusters.py", "test_faults.py", "test_handshake.py"] if CONNECT else []
 
 
 @pytest.fixture(scope="session")
@@ -23,9 +26,9 @@ def worker_environment() -> None:
 
 @pytest.fixture(scope="session")
 def spark(worker_environment: None) -> Iterator[SparkSession]:
+    builder = SparkSession.builder.remote("local[2]") if CONNECT else SparkSession.builder.master("local[2]")
     session = (
-        SparkSession.builder.master("local[2]")
-        .appName("gpu_cep tests")
+        builder.appName("gpu_cep tests")
         .config("spark.ui.enabled", False)
         .config("spark.driver.memory", "1g")
         .config("spark.sql.shuffle.partitions", 4)

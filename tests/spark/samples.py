@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stdout
+from io import StringIO
+
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 QUERIES = {
     "derived key": "PATTERN SEQ(AND(A a, B b+), C c) WHERE [key] AND prev(b.x) < b.x WITHIN 20",
@@ -41,6 +45,13 @@ def streams(rows: int, seed: int, distinct_times: bool = True) -> pa.Table:
             "n": pa.array(rng.integers(0, 9, rows), pa.int64()),
         }
     )
+
+
+def physical_plan(frame: DataFrame) -> str:
+    """What Spark will do for `frame`, in words."""
+    with redirect_stdout(StringIO()) as shown:
+        frame.explain()
+    return shown.getvalue()
 
 
 def as_set(table: pa.Table) -> list[str]:

@@ -33,7 +33,7 @@ from gpu_cep.analysis.bound import (
 )
 from gpu_cep_spark.pushdown import event_filter, implied
 from gpu_cep_spark.schemas import arrow_schema
-from tests.spark.samples import streams
+from tests.spark.samples import physical_plan, streams
 
 NAN = math.nan
 DECIMAL = types.decimal(6, 2)
@@ -255,7 +255,7 @@ def test_properties_reach_the_filters_of_parquet(spark: SparkSession, tmp_path: 
     path = tmp_path / "events.parquet"
     pq.write_table(streams(20, seed=1), path)
     found = cep.gpu_match(spark.read.parquet(str(path)), query, output="count")
-    plan = found._jdf.queryExecution().executedPlan().toString()
+    plan = physical_plan(found)
     assert f"PushedFilters: [Or(IsNull(ts),{pushed})]" in plan
     assert "unread" not in plan
 

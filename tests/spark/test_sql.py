@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import gpu_cep as cep
 from tests.spark import test_intervals
-from tests.spark.samples import QUERIES, as_set, streams
+from tests.spark.samples import QUERIES, as_set, physical_plan, streams
 
 EVENTS = streams(300, seed=1)
 
@@ -90,7 +90,7 @@ def test_functions_under_a_name_of_ones_own(sql: SparkSession) -> None:
 
 
 def test_only_the_columns_that_are_read_are_shuffled(sql: SparkSession) -> None:
-    plan = sql.sql(call("PATTERN SEQ(A a, B b) WHERE [key] WITHIN 5 RETURN a.n AS n"))._jdf.queryExecution().executedPlan().toString()
+    plan = physical_plan(sql.sql(call("PATTERN SEQ(A a, B b) WHERE [key] WITHIN 5 RETURN a.n AS n")))
     shuffled = next(line for line in plan.splitlines() if "named_struct" in line)
     assert "unread" not in shuffled
     assert "user" not in shuffled
