@@ -20,9 +20,10 @@ $(STAMP): pyproject.toml .ci/java
 	.ci/java $(VENV)
 	touch $@
 
+# One process behind the Connect server, which has one port.
 test: $(STAMP)
 	$(IN_VENV) -m pytest $(PYTEST_ARGS)
-	export CEP_SPARK_CONNECT=1 && $(IN_VENV) -m pytest $(PYTEST_ARGS) tests/spark
+	export CEP_SPARK_CONNECT=1 && $(IN_VENV) -m pytest tests/spark
 	export NUMBA_ENABLE_CUDASIM=1 && $(IN_VENV) -m pytest $(PYTEST_ARGS) tests/gpu
 
 lint: $(STAMP)
