@@ -103,8 +103,8 @@ def test_columns_chosen_for_the_output(spark: SparkSession) -> None:
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("name", ["derived key", "partition by", "no key", "count window"])
 def test_no_events(spark: SparkSession, name: str, output: str) -> None:
-    table = streams(10, seed=7).slice(0, 0)
-    assert_same(spark.createDataFrame(table), QUERIES[name], output=output)
+    frame = spark.createDataFrame(streams(10, seed=7)).limit(0)
+    assert_same(frame, QUERIES[name], output=output)
 
 
 def test_awkward_column_names(spark: SparkSession) -> None:

@@ -107,7 +107,7 @@ def test_the_first_match_of_each_event(spark: SparkSession) -> None:
     ("output", "keys", "after_match"), [("matches", "s", "skip_past_last"), ("events", None, "all"), ("count", None, "skip_past_last")]
 )
 def test_no_events(spark: SparkSession, output: str, keys: Any, after_match: str) -> None:
-    frame = spark.createDataFrame(streams(2, seed=4).slice(0, 0))
+    frame = spark.createDataFrame(streams(2, seed=4)).limit(0)
     assert_same_of(frame, QUERIES["next"], partition_by=keys, output=output, after_match=after_match)
 
 
