@@ -129,8 +129,8 @@ def markdown(costs: Costs, checks: list[Check], where: dict[str, str], query: st
         f"Commit {where['commit']}; {versions}; load average {where['load']} before the first run, above 0 where others were at work. "
         f"`{query}`, counted, from Parquet; {costs.share:.0%} of the rows pass Spark's filter. Written by `python benchmarks/scale.py`.",
         "## What a row costs\n\nBy the differences between roads that end after each stretch, on one core. `read` is of all rows, the "
-        "others of those that pass the filter. A stretch that is not shown costs nothing that can be seen beside the others: `gpu_match` "
-        "sends event types as a byte each, where the bare road sends text, and saves what it takes to match.",
+        "others of those that pass the filter. A stretch that is not shown costs nothing that can be seen beside the others: "
+        "`gpu_match` sends event types as a byte each, where the bare road sends text, and saves what it takes to match.",
         pages.table(stretch_rows, figures=2),
         "## The model\n\n`time = events × (read + share × (shuffle + hand over + match)) / cores`, all cores busy, no network: what a "
         f"network adds is its time for {moved / 1e9:,.0f} GB ({ROW_BYTES} bytes for a row of {', '.join(COLUMNS)}, before Spark compresses "
