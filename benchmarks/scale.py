@@ -121,8 +121,9 @@ def markdown(costs: Costs, checks: list[Check], where: dict[str, str], query: st
     moved = LARGE * costs.share * ROW_BYTES
     large_rows = [["nodes", "cores", "time", "shuffled by each node", f"events of a task, of {TASKS:,}"]]
     for nodes in NODES:
-        minutes, events = costs.seconds(LARGE, nodes * NODE_CORES) / 60, LARGE * costs.share / TASKS
-        large_rows.append([str(nodes), str(nodes * NODE_CORES), f"{60 * minutes:,.0f} s", f"{moved / nodes / 1e9:,.1f} GB", f"{events:,.0f}"])
+        cores, events = nodes * NODE_CORES, LARGE * costs.share / TASKS
+        time = f"{costs.seconds(LARGE, cores):,.0f} s"
+        large_rows.append([str(nodes), str(cores), time, f"{moved / nodes / 1e9:,.1f} GB", f"{events:,.0f}"])
     versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     sections = [
         f"# Ten billion events on a cluster, from what one core of {where['machine']} does, {where['day']}",
