@@ -185,7 +185,7 @@ class _Road:
         """What workers find among the rows that are sent to them, as `result` says."""
         returned = spark_schema(result)
         warn_of_types(shuffled, events.names, returned)
-        keys, text = _keys_of_shuffle(plan_of_events(planned)), pattern_text(self.query.pattern)
+        keys, text = keys_of_shuffle(plan_of_events(planned)), pattern_text(self.query.pattern)
         work = Work(planned, text, events, codes, keys, batch_schema(returned, self.zone), self.memory, sliced)
         if self.report is None:
             return shuffled.mapInArrow(shipped(work), returned)
@@ -201,7 +201,7 @@ def _in_whole_streams(road: _Road) -> DataFrame:
     result = answer_schema(query.plan, events)
     codes = coded_columns(planned, df.schema)
     sent = _narrowed(df, planned, events, codes)
-    shuffled = _shuffled(sent, [F.col(f"c{key}") for key in _keys_of_shuffle(planned)])
+    shuffled = _shuffled(sent, [F.col(f"c{key}") for key in keys_of_shuffle(planned)])
     found = road.matched(shuffled, query.plan, events, codes, without_rows(result) if output == "compressed" else result, sliced=False)
     in_parts = output == "count" and (planned.derived or not planned.query.partition_by)
     return total_counts(found, found.columns[:-1]) if in_parts else found
@@ -215,7 +215,7 @@ def _in_slices(road: _Road, slicing: Slicing) -> DataFrame:
     codes = coded_columns(planned, df.schema)
     keys, time = [f"c{key}" for key in whole.query.partition_by], F.col(f"c{whole.query.timestamp}")
     cut = in_slices(_narrowed(df, whole, query.events, codes), keys, time, time_kind(whole), slicing)
-    shuffled = _shuffled(cut, [number_of(F.col(cut.columns[-1])), *(F.col(f"c{key}") for key in _keys_of_shuffle(whole))])
+    shuffled = _shuffled(cut, [number_of(F.col(cut.columns[-1])), *(F.col(f"c{key}") for key in keys_of_shuffle(whole))])
     found = road.matched(shuffled, sliced.plan, sliced.sent, codes, answer_schema(sliced.plan, sliced.schema), sliced=True)
     return assembled(found, planned, query.settings.output, answer_schema(query.plan, query.events).names)
 
@@ -232,7 +232,7 @@ def _narrowed(df: DataFrame, planned: Plan, events: pa.Schema, codes: Codes) -> 
     return bindable.select(*(each.alias(f"c{number}") for number, each in enumerate(sent)))
 
 
-def _keys_of_shuffle(planned: Plan) -> tuple[int, ...]:
+def keys_of_shuffle(planned: Plan) -> tuple[int, ...]:
     """The columns that tell apart what may be in several partitions."""
     # match_id counts the matches of a partition_by stream, and skip_past_last compares them, wherever derived keys would send them
     settings = planned.settings

@@ -38,7 +38,12 @@ TRUE_ON_EQUALITY = {"eq", "le", "ge", "in"}
 
 def column(name: str) -> Column:
     """The column called exactly `name`, dots and backquotes included."""
-    return F.col(f"`{name.replace('`', '``')}`")
+    return F.col(quoted(name))
+
+
+def quoted(name: str) -> str:
+    """`name` as SQL writes a column's name, whatever is in it."""
+    return f"`{name.replace('`', '``')}`"
 
 
 def event_filter(query: BoundQuery, schema: StructType) -> Column | None:

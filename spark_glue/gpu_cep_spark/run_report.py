@@ -39,7 +39,7 @@ class RunReport:
     on the result; asking for them before it has finished waits for it. They
     are summed over tasks. A task that Spark tried again, or in two places at a time, counts
     once; a stage that ran again because its shuffle files were lost counts as
-    often as it ran.
+    often as it ran: so Spark treats what it observes (it is not tested here).
 
     Where Spark reads a file it applies the query's filters itself: how many
     rows it read, and passed over, is in its own metrics of the scan.

@@ -18,10 +18,10 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer_schema, plan_of_events
 from gpu_cep.errors import CepError, Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.keywords import Functions, make_options, make_settings
-from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import Settings, memory_bytes
-from gpu_cep_spark.matching import check_settings, gpu_match, pattern_text
+from gpu_cep_spark.matching import check_settings, gpu_match, keys_of_shuffle, pattern_text
 from gpu_cep_spark.narrow_queries import NarrowQuery
+from gpu_cep_spark.pushdown import quoted
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.worker import Work, match_partition
 
@@ -143,14 +143,16 @@ def _call(registration: Registration, rows: Any, text: str, options: Options, se
         raise UnsupportedError("output='compressed' is not supported in SQL; supported: matches, events, count")
     query = NarrowQuery.of(text, arrow_schema(rows, registration.zone), options, settings)
     planned, events = query.plan, query.events
-    numbers = _kept_together(plan_of_events(planned))
-    keys = [_quoted(events.names[number]) for number in numbers]
+    labelling = plan_of_events(planned)
+    # no call may follow that adds up the counts of a stream's parts
+    numbers = labelling.query.partition_by if settings.output == "count" else keys_of_shuffle(labelling)
+    keys = [quoted(events.names[number]) for number in numbers]
     schema = spark_schema(answer_schema(planned, events))
     return Call(
         schema=schema,
         withSinglePartition=not keys,
         partitionBy=[PartitioningColumn(f"pmod(hash({', '.join(keys)}), {registration.buckets})")] if keys else [],
-        select=[SelectedColumn(_quoted(name), f"c{number}") for number, name in enumerate(events.names)],
+        select=[SelectedColumn(quoted(name), f"c{number}") for number, name in enumerate(events.names)],
         work=Work(planned, pattern_text(text), events, {}, numbers, batch_schema(schema, registration.zone), memory),
     )
 
@@ -190,14 +192,3 @@ def _value(argument: AnalyzeArgument) -> Any:
 def _taken(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the keywords that `function` has."""
     return {name: given[name] for name in signature(function).parameters}
-
-
-def _kept_together(planned: Plan) -> tuple[int, ...]:
-    """The columns by whose values rows are distributed: no call may follow that adds up the counts of a stream's parts."""
-    settings = planned.settings
-    whole = settings.output in ("events", "count") or settings.after_match == "skip_past_last"
-    return planned.query.partition_by if whole else planned.stream_keys
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
