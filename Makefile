@@ -7,10 +7,12 @@ STAMP := $(VENV)/stamp
 IN_VENV := . $(VENV)/env && $(VENV)/bin/python
 PYTEST_ARGS ?= --numprocesses 2
 BENCH_ARGS ?=
+RIVALS_ARGS ?=
+COMPARE_ARGS ?=
 GPU_CHECK_ARGS ?=
 FUZZ_EXAMPLES ?= 50000
 
-.PHONY: venv test lint demo docs pages bench gpu-check fuzz wheel clean
+.PHONY: venv test lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel clean
 
 venv: $(STAMP)
 
@@ -42,8 +44,18 @@ pages: $(STAMP)
 	$(IN_VENV) examples/recipe_pages.py
 	$(IN_VENV) examples/pictures.py
 
+# Five minutes; fails if a stage is slower than its recorded ratio to the floor.
 bench: $(STAMP)
 	$(IN_VENV) benchmarks/run.py $(BENCH_ARGS)
+
+# All sizes and curves; the rivals run in environments of their own, which the first run makes.
+bench-full: $(STAMP)
+	$(IN_VENV) benchmarks/run.py --extent full $(BENCH_ARGS)
+	$(IN_VENV) benchmarks/rivals.py $(RIVALS_ARGS)
+
+# Two records of bench: make bench-compare BEFORE=benchmarks/results/….json AFTER=….json
+bench-compare: $(STAMP)
+	$(IN_VENV) benchmarks/compare.py $(BEFORE) $(AFTER) $(COMPARE_ARGS)
 
 # With the Python at hand, for machines without a network: it needs CuPy, numba-cuda, pyarrow, hypothesis and lark.
 # numba-cuda without the wheel of NVVM takes the toolkit's, if it is told where that is.

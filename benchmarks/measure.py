@@ -1,19 +1,25 @@
-"""Timings of one workload: the library on some threads, the C++ loop on one; and the check that both give the same matches."""
+"""Timings of one workload: the library on some threads, the C++ loop on one; and the check that all give the same matches."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 from floors import best_seconds
-from peers import peer_matches
-from workloads import Workload, generate, query_text
+from peers import has_compiler, peer_matches
+from workloads import DEFAULT_EVENTS, Workload, generate, query_text
 
 import gpu_cep
+from gpu_cep.engine.choice import require_device
+from gpu_cep.errors import EngineUnavailable
 
 OUTPUTS = {"count": "count", "rows": "indices"}  # what a benchmark asks for -> match()'s output=
+CORES = len(os.sched_getaffinity(0))
+THREADS = tuple(sorted({1, CORES}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +45,38 @@ class Timing:
     threads: int
     seconds: float
     matches: int
+    engine: str = "cpu"
+    algorithm: str = "auto"
 
     @property
     def events_per_second(self) -> float:
         return self.events / self.seconds
 
+    @property
+    def who(self) -> str:
+        """The contestant, and what it ran on."""
+        place = "GPU" if self.engine == "gpu" else f"{self.threads} thread{'s' * (self.threads > 1)}"
+        return f"{self.contestant}, {place}"
+
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What the engine did in one run: the events that each stage let through, and its seconds."""
+    """What the engine did on one thread: the events that each stage let through, its seconds, and those of the whole call."""
 
     workload: str
     output: str
     counts: dict[str, int]
     seconds: dict[str, float]
+    whole: float
 
 
 class Disagreement(Exception):
-    """The library and the C++ loop found different matches."""
+    """Two contestants found different matches."""
+
+
+def of_usual_length(workload: Workload, events: int) -> Case:
+    """So many events in streams as long as the workload's own."""
+    return Case(workload, events, max(1, workload.streams * events // DEFAULT_EVENTS))
 
 
 def events_of(case: Case) -> pa.Table:
@@ -69,16 +89,45 @@ def run_match(case: Case, events: pa.Table, output: str, threads: int, **options
     return gpu_cep.match(events, query, partition_by=case.workload.key, output=OUTPUTS[output], threads=threads, **options)
 
 
-def measure_match(case: Case, events: pa.Table, output: str, threads: int, repeats: int) -> Timing:
-    answer = run_match(case, events, output, threads)
-    seconds = best_seconds(partial(run_match, case, events, output, threads), repeats)
-    return _timing(case, output, "gpu_cep", threads, seconds, match_count(answer, output))
+def gpu_at_hand() -> bool:
+    """Whether there is a card; the simulator is none, for its times mean nothing."""
+    try:
+        return not require_device().simulated
+    except EngineUnavailable:
+        return False
 
 
-def measure_stages(case: Case, events: pa.Table, output: str) -> Stages:
-    profile = gpu_cep.Profile()
-    run_match(case, events, output, 1, profile=profile)
-    return Stages(case.workload.name, output, profile.counts, profile.seconds)
+def measure_contestants(case: Case, events: pa.Table, output: str, repeats: int) -> list[Timing]:
+    """The library on one thread, on all and on a card, and the C++ loop; those that are at hand."""
+    timings = [measure_match(case, events, output, threads, repeats) for threads in THREADS]
+    if gpu_at_hand():
+        timings.append(measure_match(case, events, output, CORES, repeats, engine="gpu"))
+    if has_compiler():
+        timings.append(measure_peer(case, events, output, repeats))
+    if len({timing.matches for timing in timings}) > 1:
+        raise Disagreement(f"{case.workload.name}, {output}: {({timing.who: timing.matches for timing in timings})}")
+    return timings
+
+
+def measure_match(case: Case, events: pa.Table, output: str, threads: int, repeats: int, engine: str = "cpu") -> Timing:
+    run = partial(run_match, case, events, output, threads, engine=engine)
+    matches = match_count(run(), output)
+    return _timing(case, output, "gpu_cep", threads, best_seconds(run, repeats), matches, engine)
+
+
+def measure_stages(case: Case, events: pa.Table, output: str, repeats: int) -> Stages:
+    """Each stage's shortest time in so many runs, and the shortest run."""
+    counts: dict[str, int] = {}
+    seconds: dict[str, float] = {}
+    whole = float("inf")
+    for _ in range(repeats):
+        profile = gpu_cep.Profile()
+        begin = time.perf_counter()
+        run_match(case, events, output, 1, profile=profile)
+        whole = min(whole, time.perf_counter() - begin)
+        counts = profile.counts
+        seconds = {stage: min(spent, seconds.get(stage, spent)) for stage, spent in profile.seconds.items()}
+    return Stages(case.workload.name, output, counts, seconds, whole)
 
 
 def measure_peer(case: Case, events: pa.Table, output: str, repeats: int) -> Timing:
@@ -112,5 +161,5 @@ def _ordered(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return rows
 
 
-def _timing(case: Case, output: str, contestant: str, threads: int, seconds: float, matches: int) -> Timing:
-    return Timing(case.workload.name, case.events, case.streams, case.window_factor, output, contestant, threads, seconds, matches)
+def _timing(case: Case, output: str, contestant: str, threads: int, seconds: float, matches: int, engine: str = "cpu") -> Timing:
+    return Timing(case.workload.name, case.events, case.streams, case.window_factor, output, contestant, threads, seconds, matches, engine)

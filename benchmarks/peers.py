@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -58,7 +59,14 @@ class PeerMatches:
     rows: pa.Table | None
 
 
+def has_compiler() -> bool:
+    """Whether there is a compiler for the loops; without one nothing is compared with them."""
+    return shutil.which("g++") is not None
+
+
 def compiler_version() -> str:
+    if not has_compiler():
+        return "no g++, so nothing is compared with C++"
     return subprocess.run(["g++", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
 

@@ -1,7 +1,7 @@
-"""The medical question on Spark: gpu_match, the best window-function formulations, and Spark's bare road to Python.
+"""The medical question on Spark: gpu_match, window functions, a loop in Python, and Spark's bare road to Python.
 
-All contestants count the matches in (or, for the bare road, the relevant rows
-of) the same Parquet file in one local[2] session, warm.
+All contestants count the matches in (or, for the bare road, the relevant rows of) the same Parquet file in one local
+session with two threads, warm. The loop gets fewer events, and gpu_match the same few once more beside it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 from floors import best_seconds
-from measure import Case, events_of
-from peers import peer_matches
+from measure import Case, Disagreement, events_of, match_count, of_usual_length, run_match
 from pyspark.sql import DataFrame, SparkSession
-from workloads import query_text, window_ticks
+from spark_loop import count_by_loop
+from workloads import Workload, query_text, window_ticks
 
 import gpu_cep
 
 PARTITIONS = 4
-BARE_ROAD = "repartition + mapInArrow(count)"
+OURS, BARE_ROAD = "gpu_match", "repartition + mapInArrow(count)"
 
 # Runs from the end of each stream backwards, so that every frame is a running one: `b` is the next B, and the smallest
 # `b` over the following C (P, D) events belongs to the next of them. A start matches if all three lie in the window.
@@ -60,6 +60,8 @@ firsts AS (
 SELECT count_if(kind <> 4 AND c < b AND p < b AND d < b) AS matches FROM firsts
 """
 
+Contestants = Callable[[SparkSession, Case, DataFrame], dict[str, Callable[[], int]]]
+
 
 @dataclass(frozen=True, slots=True)
 class SparkTiming:
@@ -76,20 +78,30 @@ class SparkTiming:
         return self.events / self.seconds
 
 
-def measure_spark(case: Case, folder: Path, repeats: int) -> list[SparkTiming]:
-    """All contestants on `case` (medical, without conditions on pairs), written to `folder` as Parquet; their counts are checked."""
-    path = folder / "events.parquet"
-    table = events_of(case)
-    pq.write_table(table, path)
-    expected = peer_matches(case.workload, table, case.streams, rows=False).count
+def measure_spark(workload: Workload, events: int, loop_events: int, folder: Path, repeats: int) -> list[SparkTiming]:
+    """All contestants on `workload` (medical, without conditions on pairs), written to `folder` as Parquet; their counts are checked."""
     session = _session()
     try:
-        timings = [_timing(case, name, count, repeats) for name, count in _contestants(session, case, path).items()]
+        timings = _measured(session, workload, events, _rivals, folder, repeats)
+        return timings + _measured(session, workload, loop_events, _loops, folder, repeats)
     finally:
         session.stop()
+
+
+def _measured(
+    session: SparkSession, workload: Workload, events: int, contestants: Contestants, folder: Path, repeats: int
+) -> list[SparkTiming]:
+    """Some contestants on so many events, in streams as long as the workload's own."""
+    case = of_usual_length(workload, events)
+    path = folder / f"{events}.parquet"
+    table = events_of(case)
+    pq.write_table(table, path)
+    expected = match_count(run_match(case, table, "count", 1), "count")
+    counts = contestants(session, case, session.read.parquet(str(path)))
+    timings = [_timing(case, name, count, repeats) for name, count in counts.items()]
     wrong = [timing for timing in timings if timing.contestant != BARE_ROAD and timing.answer != expected]
     if wrong:
-        raise ValueError(f"expected {expected} matches: {wrong}")
+        raise Disagreement(f"expected {expected} matches: {wrong}")
     return timings
 
 
@@ -110,17 +122,25 @@ def _session() -> SparkSession:
     return session
 
 
-def _contestants(session: SparkSession, case: Case, path: Path) -> dict[str, Callable[[], int]]:
-    events = session.read.parquet(str(path))
+def _rivals(session: SparkSession, case: Case, events: DataFrame) -> dict[str, Callable[[], int]]:
     events.createOrReplaceTempView("events")
-    window = window_ticks(case.workload, case.streams, case.window_factor)
-    query = query_text(case.workload, case.streams, case.window_factor)
+    window = window_ticks(case.workload, case.streams)
     return {
-        "gpu_match": lambda: _total(gpu_cep.gpu_match(events, query, partition_by="patient", output="count"), "count"),
+        OURS: lambda: _ours(case, events),
         "Spark SQL, running frames": lambda: _total(session.sql(RUNNING_FRAMES.format(window=window)), "matches"),
         "Spark SQL, sliding frames": lambda: _total(session.sql(SLIDING_FRAMES.format(window=window)), "matches"),
         BARE_ROAD: lambda: _total(_bare_road(events), "rows"),
     }
+
+
+def _loops(session: SparkSession, case: Case, events: DataFrame) -> dict[str, Callable[[], int]]:
+    window = window_ticks(case.workload, case.streams)
+    return {OURS: lambda: _ours(case, events), "applyInPandas, a loop": lambda: _total(count_by_loop(events, window), "matches")}
+
+
+def _ours(case: Case, events: DataFrame) -> int:
+    query = query_text(case.workload, case.streams)
+    return _total(gpu_cep.gpu_match(events, query, partition_by=case.workload.key, output="count"), "count")
 
 
 def _bare_road(events: DataFrame) -> DataFrame:

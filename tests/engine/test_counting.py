@@ -88,10 +88,10 @@ def test_the_length_of_windows_does_not_matter():
     size, reach = 100_000, 50_000
     events = events_of("A" * size)
     count(events.slice(0, 9), "SEQ(A a, A b, A c) WITHIN 3")
-    begin = time.perf_counter()
+    begin = time.process_time()
     found = count(events, f"SEQ(A a, A b, A c) WITHIN {reach}")
     assert found == sum(math.comb(min(reach, size - 1 - start), 2) for start in range(size))
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 @pytest.mark.parametrize(("left", "right"), [*pairwise([0, 1, 2**31, 2**32, 2**62, UNBOUNDED - 1, UNBOUNDED, 3, 0])])
