@@ -49,6 +49,7 @@ PARTS = {
     "large": Part("gpu_large", "Conformance on large input", 4),
     "kernels": Part("gpu_kernels", "Kernels and primitives against their floors", 5),
     "end_to_end": Part("gpu_end_to_end", "End to end", 6),
+    "crossover": Part("gpu_crossover", "From which size on the GPU wins", 6),
     "sanitizer": Part("gpu_sanitizer", "Memory safety", 2),
 }
 
@@ -143,7 +144,7 @@ def main(argv: Sequence[str]) -> int:
     folder = options.out or (None if simulated else RESULTS)
     print(markdown(report).split("\n## ")[0])
     if folder is not None:
-        print(*write(report, folder), sep="\n")
+        print(*write(report, folder, options.only or ()), sep="\n")
     return 1 if any(part.faults for part in parts) else 0
 
 

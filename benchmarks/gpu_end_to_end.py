@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import pyarrow as pa
 from floors import best_seconds
 from gpu_clock import upload_bandwidth
-from gpu_findings import Check, Finding, fault, in_time, note, row
+from gpu_findings import Check, Deadline, Finding, in_turn, note, row
 from gpu_phase_one import PhaseOneTime, on_device, plan_of, time_phase_one, transferred_bytes
-from measure import Case, events_of, match_count, run_match
+from measure import Case, Disagreement, events_of, match_count, run_match
 from workloads import WORKLOADS, Workload
 
 from gpu_cep.engine.budget import memory_for_results
@@ -47,58 +48,61 @@ class EndToEnd:
             "workload": self.workload,
             "events": f"{self.events:,}",
             "matches": f"{self.matches:,}",
-            f"CPU, {self.threads} threads": _rate(self.events, self.cpu),
-            "GPU, from Arrow": _rate(self.events, self.gpu),
+            f"CPU, {self.threads} threads": rate(self.events, self.cpu),
+            "GPU, from Arrow": rate(self.events, self.gpu),
             "of transfer speed": f"{self.transfer / self.gpu:.0%}",
             "GPU / CPU": f"{self.cpu / self.gpu:.1f} ×",
-            "GPU, events on the device": _rate(self.events, self.gpu_resident),
+            "GPU, events on the device": rate(self.events, self.gpu_resident),
             "on the device / CPU": f"{self.cpu / self.gpu_resident:.1f} ×",
         }
 
 
-def _rate(events: int, seconds: float) -> str:
+class Contestants(NamedTuple):
+    """A whole call on the CPU, on the GPU from Arrow, and on the GPU with the events there."""
+
+    cpu: Callable[[], pa.Table]
+    gpu: Callable[[], pa.Table]
+    gpu_resident: Callable[[], pa.Table]
+
+
+def rate(events: int, seconds: float) -> str:
+    """Millions of events per second."""
     return f"{events / seconds / 1e6:,.0f} M/s"
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A workload, and how many are to be measured from it on."""
-
-    workload: Workload
-    left: int
 
 
 def run(check: Check) -> Iterator[Finding]:
     """Each workload with as many events as memory and its share of the time allow."""
     speed = upload_bandwidth(check.device)
     yield note(f"The transfer's own speed, from pinned memory, measured beside these: {speed / 1e9:,.1f} GB/s.")
-    pending = {name: Pending(workload, len(WORKLOADS) - place) for place, (name, workload) in enumerate(WORKLOADS.items())}
-    yield from in_time(check.deadline, pending, partial(_measured, check, speed))
+    yield from in_turn(check.deadline, WORKLOADS, partial(_measured, check, speed))
 
 
-def _measured(check: Check, speed: float, pending: Pending) -> Iterator[Finding]:
-    measure = partial(_at_size, check.device, speed, pending.workload)
+def _measured(check: Check, speed: float, workload: Workload, deadline: Deadline) -> Iterator[Finding]:
+    measure = partial(_at_size, check.device, speed, workload)
     if check.quick:
         yield from measure(QUICK_EVENTS)
         return
-    seconds = check.deadline.left / pending.left
-    begin = time.monotonic()
     list(measure(COMPILED))
-    most = affordable(check, seconds - (time.monotonic() - begin), measure)
+    most = affordable(check, deadline.left, measure)
     if most < check.events:
-        yield note(f"{pending.workload.name}: {most:,} events instead of {check.events:,}, for want of time or memory.")
+        yield note(f"{workload.name}: {most:,} events instead of {check.events:,}, for want of time or memory.")
     yield from measure(most)
 
 
 def affordable(check: Check, seconds: float, measure: Callable[[int], Iterator[Finding]]) -> int:
     """As many events as were asked for, or fewer if the machine's memory, or a rehearsal's time, says so."""
-    fit = min(check.events, memory_for_results(1) // HOST_BYTES, check.device.free_memory() // DEVICE_BYTES)
+    fit = fitting(check)
     rehearsed = max(COMPILED, fit // REHEARSED_SHARE)
     begin = time.monotonic()
     list(measure(rehearsed))
     spent = time.monotonic() - begin
     in_time = int(rehearsed * max(0.0, seconds - spent) / spent)
     return max(rehearsed, min(fit, in_time))
+
+
+def fitting(check: Check) -> int:
+    """As many events as were asked for, or fewer if the host's or the device's memory says so."""
+    return min(check.events, memory_for_results(1) // HOST_BYTES, check.device.free_memory() // DEVICE_BYTES)
 
 
 def _at_size(device: Device, speed: float, workload: Workload, size: int) -> Iterator[Finding]:
@@ -108,23 +112,32 @@ def _at_size(device: Device, speed: float, workload: Workload, size: int) -> Ite
     plan = plan_of(case, events.schema, OUTPUT)
     resident = on_device(events, device)
     resident_plan = plan_of(case, resident.schema, OUTPUT)
-    contestants: dict[str, Callable[[], pa.Table]] = {
-        "CPU": lambda: run_match(case, events, OUTPUT, threads, engine="cpu"),
-        "GPU": lambda: run_match(case, events, OUTPUT, threads, engine="gpu"),
-        "GPU, events on the device": lambda: execute(resident_plan, resident, threads=threads),
-    }
-    counts = {name: match_count(answer(), OUTPUT) for name, answer in contestants.items()}
-    if len(set(counts.values())) > 1:
-        yield fault(f"{workload.name}, {size:,} events, matches: {counts}")
-        return
-    cpu, gpu, gpu_resident = (best_seconds(answer, REPEATS) for answer in contestants.values())
+    contestants = Contestants(
+        cpu=lambda: run_match(case, events, OUTPUT, threads, engine="cpu"),
+        gpu=lambda: run_match(case, events, OUTPUT, threads, engine="gpu"),
+        gpu_resident=lambda: execute(resident_plan, resident, threads=threads),
+    )
     transfer = transferred_bytes(plan, events) / speed
-    yield row("Whole calls, output='count'", EndToEnd(workload.name, size, counts["CPU"], threads, cpu, gpu, gpu_resident, transfer))
+    yield row("Whole calls, output='count'", whole_call(workload.name, size, threads, contestants, transfer))
     encoding = best_seconds(events["type"].dictionary_encode, REPEATS) if workload.plain_types else 0.0
     spent, stages = _best_phase_one(partial(time_phase_one, plan, events, device))
     yield row("Phase 1 alone", PhaseOneTime(workload.name, "host memory", size, spent, stages, transfer, encoding, device.simulated))
     spent, stages = _best_phase_one(partial(time_phase_one, resident_plan, resident, device))
     yield row("Phase 1 alone", PhaseOneTime(workload.name, "device memory", size, spent, stages, 0.0, 0.0, device.simulated))
+
+
+def whole_call(name: str, size: int, threads: int, contestants: Contestants, transfer: float) -> EndToEnd:
+    """The best times of each contestant, who must all count the same matches; `transfer` is the least that the events take to the device.
+
+    Raises
+    ------
+    Disagreement
+        They do not.
+    """
+    counts = [match_count(answer(), OUTPUT) for answer in contestants]
+    if len(set(counts)) > 1:
+        raise Disagreement(f"{name}, {size:,} events, matches: {dict(zip(Contestants._fields, counts, strict=True))}")
+    return EndToEnd(name, size, counts[0], threads, *(best_seconds(answer, REPEATS) for answer in contestants), transfer)
 
 
 def _best_phase_one(measure: Callable[[], tuple[float, dict[str, float]]]) -> tuple[float, dict[str, float]]:

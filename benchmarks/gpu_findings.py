@@ -100,3 +100,9 @@ def in_time(deadline: Deadline, items: Mapping[str, Item], measure: Callable[[It
             yield from measure(items[name])
         except Exception as error:
             yield fault(f"{name}: {type(error).__name__}: {error}")
+
+
+def in_turn(deadline: Deadline, items: Mapping[str, Item], measure: Callable[[Item, Deadline], Iterable[Finding]]) -> Iterator[Finding]:
+    """As :func:`in_time`; each item has an even share of the time that is left, until the deadline that `measure` is told."""
+    shared = {name: (item, len(items) - place) for place, (name, item) in enumerate(items.items())}
+    yield from in_time(deadline, shared, lambda own: measure(own[0], Deadline.after(deadline.left / own[1])))

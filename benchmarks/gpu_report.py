@@ -63,6 +63,6 @@ def _tables(findings: Sequence[Finding]) -> Iterator[str]:
         yield f"### {table}\n\n{pages.table(lines)}\n"
 
 
-def write(report: GpuReport, folder: Path) -> tuple[Path, Path]:
-    """Write `report` as ``<device>-<day>.json`` and ``.md`` into `folder`."""
-    return pages.write(folder, f"{slug(report.device)}-{report.day}", markdown(report), asdict(report))
+def write(report: GpuReport, folder: Path, only: Sequence[str] = ()) -> tuple[Path, Path]:
+    """Write `report` as ``<device>-<day>.json`` and ``.md`` into `folder`; if it has some parts `only`, with their names behind the day."""
+    return pages.write(folder, slug("-".join([report.device, report.day, *only])), markdown(report), asdict(report))

@@ -22,3 +22,8 @@ def write(folder: Path, name: str, page: str, record: dict[str, Any]) -> tuple[P
     paths[0].write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     paths[1].write_text(page, encoding="utf-8")
     return paths
+
+
+def read(path: Path) -> Any:
+    """The record that :func:`write` wrote to `path`."""
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -54,6 +54,8 @@ def test_all_parts_run_on_the_simulator(tmp_path: Path) -> None:
         "Kernels against their floors",
         "Whole calls, output='count'",
         "Phase 1 alone",
+        "Whole calls by size, output='count'",
+        "From which size on the GPU wins",
     }
     assert written.with_suffix(".md").read_text().startswith("# GPU check on CUDA simulator")
 
@@ -100,6 +102,12 @@ def test_time_that_is_up_leaves_a_note(module) -> None:
     findings = module("gpu_findings")
     (found,) = findings.in_time(findings.Deadline.after(-1), {"a": 1, "b": 2}, lambda item: [findings.fault("ran")])
     assert (found.kind, found.text) == ("note", "out of time before: a, b")
+
+
+def test_each_item_has_an_even_share_of_what_is_left(module) -> None:
+    findings = module("gpu_findings")
+    shares = findings.in_turn(findings.Deadline.after(100), {"a": 1, "b": 2}, lambda item, own: [findings.note(str(own.left))])
+    assert [float(share.text) for share in shares] == [pytest.approx(50, abs=5), pytest.approx(100, abs=5)]
 
 
 def test_engines_that_differ_are_told_apart(module, monkeypatch: pytest.MonkeyPatch) -> None:
