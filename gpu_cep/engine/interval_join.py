@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
-from gpu_cep.analysis.bound_intervals import BoundConstraint
 from gpu_cep.engine.batches import window_length
 from gpu_cep.engine.budget import Account
 from gpu_cep.engine.columns import Array
+from gpu_cep.engine.interval_levels import counts_by_zones, levels
 from gpu_cep.engine.interval_parts import Part, parts_of
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.profile import Profile
 from gpu_cep.engine.situations import Derived, Runs
 from gpu_cep.engine.slices import WHOLE, Own
-from gpu_cep.lang.ast import RELATIONS
-from gpu_cep.plan.interval_algorithms import interval_algorithm
 from gpu_cep.plan.interval_order import OrderChoice
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep_kernels import interval_join as kernels
 from gpu_cep_kernels.device import HOST, Place, to_device
 from gpu_cep_kernels.interval_join import (
-    ZONE_COUNT,
-    ZONES,
     Candidates,
     Configurations,
     Level,
     Situations,
+    count_candidates,
     find_candidates,
     join_situations,
     keep_fitting,
@@ -42,70 +37,6 @@ from gpu_cep_kernels.launch import spread
 _PART, _CANDIDATES = 1 << 13, 1 << 18
 
 Found = TypeVar("Found")
-
-# Relations that are decided when the later situation starts, whatever the alternatives, and groups that are if all are alternatives.
-_APART = frozenset({"before", "meets", "met-by", "after"})
-_PREFIX_GROUPS = (
-    frozenset({"starts", "equals", "started-by"}),
-    frozenset({"overlaps", "finishes", "contains"}),
-    frozenset({"overlapped-by", "finished-by", "during"}),
-)
-
-
-def mask_of(relations: frozenset[str]) -> int:
-    """A set of relations as the kernels have it."""
-    return sum(1 << kernels.RELATIONS.index(name) for name in relations)
-
-
-def decided_early(relations: frozenset[str]) -> frozenset[str]:
-    """Those of some alternatives that are decided when the later situation starts (Table 2, prefix groups included)."""
-    grouped = (group for group in _PREFIX_GROUPS if group <= relations)
-    return (relations & _APART).union(*grouped)
-
-
-def levels(order: Sequence[int], constraints: Sequence[BoundConstraint], algorithm: str, *, windowed: bool) -> list[Level]:
-    """The joins that an order of the names means, behind the first one."""
-    row = interval_algorithm(algorithm)
-    return [
-        _level(order[:place], order[place], constraints, zones=row.by_zones, windowed=windowed and row.by_window)
-        for place in range(1, len(order))
-    ]
-
-
-def _level(bound: Sequence[int], name: int, constraints: Sequence[BoundConstraint], *, zones: bool, windowed: bool) -> Level:
-    """The join that adds `name` to the names that are bound."""
-    related = [_seen_from_bound(constraint, name) for constraint in constraints if name in (constraint.left, constraint.right)]
-    applicable = [(bound.index(other), relations) for other, relations in related if other in bound]
-    runs = [_runs(relations) for _, relations in applicable] if zones else []
-    divided = max(range(len(runs)), key=lambda k: len(runs[k]), default=-1)
-    if divided >= 0 and len(runs[divided]) == 1:
-        divided = -1
-    return Level(
-        name=name,
-        place=np.array([place for place, _ in applicable], np.int64),
-        allowed=np.array([mask_of(relations) for _, relations in applicable], np.int64),
-        early=np.array([mask_of(decided_early(relations)) for _, relations in applicable], np.int64),
-        first_zone=np.array([own[0][0] for own in runs], np.int64),
-        last_zone=np.array([own[-1][1] for own in runs], np.int64),
-        divided=divided,
-        runs=np.array(runs[divided] if divided >= 0 else [(0, ZONE_COUNT - 1)], np.int64),
-        windowed=windowed,
-    )
-
-
-def _seen_from_bound(constraint: BoundConstraint, name: int) -> tuple[int, frozenset[str]]:
-    """The other name of a constraint, and how that is related to `name`."""
-    if constraint.right == name:
-        return constraint.left, constraint.relations
-    return constraint.right, frozenset(RELATIONS[relation] for relation in constraint.relations)
-
-
-def _runs(relations: frozenset[str]) -> list[tuple[int, int]]:
-    """The zones that alternatives allow, neighbours together: first and last of each run."""
-    zones = sorted({ZONES[kernels.RELATIONS.index(relation)] for relation in relations})
-    borders = [place for place, (zone, following) in enumerate(pairwise(zones), 1) if following > zone + 1]
-    parts = [zones[begin:end] for begin, end in pairwise([0, *borders, len(zones)])]
-    return [(part[0], part[-1]) for part in parts]
 
 
 def leaf_rows(derived: Derived, own: Indices, stream: int = 0) -> Configurations:
@@ -215,13 +146,15 @@ class _Task:
 class _Joins:
     """The joins of a part: what each adds, all situations, of which the part's are known by where they begin, and what comes too late.
 
-    They lie where the join is at work. `rows` counts the configurations after each step.
+    They lie where the join is at work. `rows` counts the configurations after each step. The last one
+    is counted `by_zones`, or candidates are tried.
     """
 
     levels: tuple[Level, ...]
     situations: Situations
     limit: Any
     rows: list[int]
+    by_zones: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +204,7 @@ class SituationJoin:
     def _matched(self, task: _Task, situations: Situations) -> list[tuple[Array, Array]]:
         """The matches of a part."""
         found = []
-        for order, chunk in self._last_chunks(task, situations):
+        for order, chunk in self._last_chunks(task, situations, counting=False):
             table = chunk.joined(situations)
             members = np.empty((len(order), len(chunk)), np.int32)
             members[list(order)] = self.workplace.place.download(table.members)
@@ -280,18 +213,22 @@ class SituationJoin:
 
     def _counted(self, task: _Task, situations: Situations) -> list[tuple[Array, Array]]:
         """Streams, and how many matches of a part are counted in each."""
-        counted = (chunk.streams() for _, chunk in self._last_chunks(task, situations))
+        counted = (chunk.streams() for _, chunk in self._last_chunks(task, situations, counting=True))
         return [(streams + task.part.stream, numbers) for streams, numbers in counted]
 
-    def _last_chunks(self, task: _Task, situations: Situations) -> Iterator[tuple[tuple[int, ...], Chunk]]:
-        """What the last step of the join of a part gives, and the order of names; what is found on the way is accounted for."""
+    def _last_chunks(self, task: _Task, situations: Situations, *, counting: bool) -> Iterator[tuple[tuple[int, ...], Chunk]]:
+        """What the last step of the join of a part gives, and the order of names; what is found on the way is accounted for.
+
+        Chunks that are only for counting may have nothing kept.
+        """
         query, part, place = self.plan.query, task.part, self.workplace.place
         order = task.order or self.choice.order(part.buffers)
         steps = to_device(place, tuple(levels(order, query.constraints, self.plan.algorithm, windowed=query.window is not None)))
         leaf = leaf_rows(self.derived, task.leaf(order[0]), part.stream)
         rows = [len(leaf.stream), *(0 for _ in steps)]
         limit = self.derived.never if part.limit is None else part.limit
-        joins = _Joins(steps, situations._replace(offsets=place.upload(part.offsets)), limit, rows)
+        by_zones = counting and self.own == WHOLE and counts_by_zones(order, self.plan)
+        joins = _Joins(steps, situations._replace(offsets=place.upload(part.offsets)), limit, rows, by_zones)
         for found in self._joined(to_device(place, leaf), joins, 0):
             chunk = found if self.own == WHOLE else found.starting(self.derived, self.own)
             if len(chunk):
@@ -304,22 +241,34 @@ class SituationJoin:
     def _joined(self, rows: Configurations, joins: _Joins, step: int) -> Iterator[Chunk]:
         """The chunks of the last join, depth first, from a step on; raises the count of rows after each."""
         is_last = step == len(joins.levels) - 1
-        for chunk in self._fitting(rows, joins, step, joins.limit if is_last else self.derived.never):
+        chunks = self._by_zones(rows, joins) if is_last and joins.by_zones else self._fitting(rows, joins, step, is_last)
+        for chunk in chunks:
             joins.rows[step + 1] += len(chunk)
             if is_last:
                 yield chunk
             elif len(chunk):
                 yield from self._joined(chunk.joined(joins.situations), joins, step + 1)
 
-    def _fitting(self, rows: Configurations, joins: _Joins, step: int, limit: Any) -> Iterator[Chunk]:
-        """The situations that fit the rows, so many candidates at a time; those that then start before `limit`."""
+    def _by_zones(self, rows: Configurations, joins: _Joins) -> Iterator[Chunk]:
+        """How many situations fit the rows of the last join, whose zones say it; none of them is kept."""
+        if not len(rows.stream):
+            return
+        place, level, length = self.workplace.place, joins.levels[-1], self._length
+        found, number = self._candidates(rows, joins, level), place.xp.empty(len(rows.stream), np.int64)
+        self.account.spend(0, 0, len(number), partial(self._start_of, rows, 0))
+        place.launch(
+            count_candidates, len(number), rows, joins.situations, self.derived.latest, joins.limit, length, found, number
+        )  # fmt: skip
+        nothing = place.xp.empty(0, np.int32)
+        yield Chunk(place, 0, rows, level, place.xp.cumsum(number) - number, nothing, number, int(number.sum()))
+
+    def _fitting(self, rows: Configurations, joins: _Joins, step: int, is_last: bool) -> Iterator[Chunk]:
+        """The situations that fit the rows, so many candidates at a time; those of the last join start before its limit."""
         place, xp, size = self.workplace.place, self.workplace.place.xp, len(rows.stream)
         if not size:
             return
-        level, situations = joins.levels[step], joins.situations
-        length = window_length(self.plan.events, self.derived.events.times.dtype)
-        found = Candidates(*(xp.empty((len(level.runs), size), np.int64) for _ in range(2)))
-        place.launch(find_candidates, size, rows, level, situations, length, found)
+        level, situations, limit = joins.levels[step], joins.situations, joins.limit if is_last else self.derived.never
+        found = self._candidates(rows, joins, level)
         number = found.size.sum(axis=0)
         ends = xp.cumsum(number)
         begin, done, total = 0, 0, int(ends[-1])
@@ -331,11 +280,22 @@ class SituationJoin:
             places, fitting = ends[begin:end] - number[begin:end] - done, xp.empty(end - begin, np.int64)
             kept = xp.empty(candidates, np.int32)
             place.launch(
-                keep_fitting, end - begin, begin, rows, level, situations, self.derived.latest, limit, length, found, places, kept,
-                fitting,
+                keep_fitting, end - begin, begin, rows, level, situations, self.derived.latest, limit, self._length, found, places,
+                kept, fitting,
             )  # fmt: skip
             yield Chunk(place, begin, rows, level, places, kept, fitting, int(fitting.sum()))
             begin, done = end, done + candidates
+
+    def _candidates(self, rows: Configurations, joins: _Joins, level: Level) -> Candidates:
+        """Where the candidates of each row lie."""
+        place = self.workplace.place
+        found = Candidates(*(place.xp.empty((len(level.runs), len(rows.stream)), np.int64) for _ in range(2)))
+        place.launch(find_candidates, len(rows.stream), rows, level, joins.situations, self._length, found)
+        return found
+
+    @property
+    def _length(self) -> Any:
+        return window_length(self.plan.events, self.derived.events.times.dtype)
 
     def _start_of(self, rows: Configurations, row: int, _: int) -> int:
         """The position of the first event of the first member of a row, whichever match is asked for."""

@@ -8,7 +8,8 @@ import numpy as np
 
 from gpu_cep.analysis.bound_intervals import BoundConstraint
 from gpu_cep.engine.batches import window_length
-from gpu_cep.engine.interval_join import leaf_rows, levels
+from gpu_cep.engine.interval_join import leaf_rows
+from gpu_cep.engine.interval_levels import levels
 from gpu_cep.engine.interval_parts import reach
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.situations import Derived

@@ -112,11 +112,11 @@ def relation(a_start: Any, a_end: Any, b_start: Any, b_end: Any) -> int:
 
 
 @rule
-def _first_start(low: int, high: int, point: Any, starts: Any) -> int:
-    """The first of the situations [low, high) that starts after a point."""
+def _first_after(low: int, high: int, point: Any, endpoints: Any) -> int:
+    """The first of the situations [low, high) whose endpoint comes after a point."""
     while low < high:
         middle = (low + high) // 2
-        if starts[middle] <= point:
+        if endpoints[middle] <= point:
             low = middle + 1
         else:
             high = middle
@@ -124,11 +124,11 @@ def _first_start(low: int, high: int, point: Any, starts: Any) -> int:
 
 
 @rule
-def _first_end(low: int, high: int, point: Any, ends: Any) -> int:
-    """The first of the situations [low, high) that ends at a point or after it."""
+def _first_from(low: int, high: int, point: Any, endpoints: Any) -> int:
+    """The first of the situations [low, high) whose endpoint comes at a point or after it."""
     while low < high:
         middle = (low + high) // 2
-        if ends[middle] < point:
+        if endpoints[middle] < point:
             low = middle + 1
         else:
             high = middle
@@ -141,13 +141,13 @@ def _zone_begin(zone: int, low: int, high: int, start: Any, end: Any, situations
     if zone <= 0:
         return low
     if zone == 1:
-        return _first_end(low, high, start, situations.end)
+        return _first_from(low, high, start, situations.end)
     if zone == 2:
-        return _first_start(low, high, start, situations.start)
+        return _first_after(low, high, start, situations.start)
     if zone == 3:
-        return _first_end(_first_start(low, high, start, situations.start), high, end, situations.end)
+        return _first_from(_first_after(low, high, start, situations.start), high, end, situations.end)
     if zone == 4:
-        return _first_start(low, high, end, situations.start)
+        return _first_after(low, high, end, situations.start)
     return high
 
 
@@ -200,6 +200,27 @@ def find_candidates(
                 last = _zone_begin(level.runs[g, 1] + 1, first, end, start, stop, situations)
             candidates.first[g, i] = first
             candidates.size[g, i] = last - first
+
+
+@kernel
+def count_candidates(
+    low: int, high: int, rows: Configurations, situations: Situations, latest: Any, limit: Any, length: Any, candidates: Candidates,
+    number: Ints,
+) -> None:  # fmt: skip
+    """How many candidates fit each row, where zones and window say all but what is decided too late, or starts beyond `limit`.
+
+    That is so where each zone allows the relations it has, and no candidate can be both the first and the last of a match.
+    """
+    for i in range(low, high):
+        size = 0
+        if rows.high[i] <= latest and within(rows.low_clock[i], rows.high_clock[i], length):
+            for g in range(candidates.first.shape[0]):
+                first = candidates.first[g, i]
+                end = _first_after(first, first + candidates.size[g, i], latest, situations.known)
+                if rows.low[i] >= limit:
+                    end = _first_from(first, end, limit, situations.start)
+                size += end - first
+        number[i] = size
 
 
 @rule

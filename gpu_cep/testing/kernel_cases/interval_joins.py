@@ -152,6 +152,13 @@ def _keeping(size: int, random: Random, slots: int, **given: Any) -> Call:
     return Call(len(number), (join.begin, *table, join.latest, join.limit, join.length, candidates, place, kept, number))
 
 
+def _counting(size: int, random: Random, slots: int, **given: Any) -> Call:
+    join = _Join(size, random, **given)
+    candidates, *_ = join.found()
+    number = np.zeros(len(join.rows.stream), np.int64)
+    return Call(len(number), (join.rows, join.situations, join.latest, join.limit, join.length, candidates, number))
+
+
 def _joining(size: int, random: Random, slots: int, **given: Any) -> Call:
     join = _Join(size, random, **given)
     candidates, place, kept, number = join.found()
@@ -180,6 +187,7 @@ _SHAPES: Variants = {
 
 INTERVAL_JOIN_CASES: tuple[KernelCase, ...] = (
     *cases(interval_join.find_candidates, _finding, {**_ENDPOINTS, **_SHAPES}, ("candidates",)),
+    *cases(interval_join.count_candidates, _counting, {**_ENDPOINTS, **_SHAPES}, ("number",)),
     *cases(interval_join.keep_fitting, _keeping, {**_ENDPOINTS, **_SHAPES}, ("kept", "number")),
     *cases(interval_join.join_situations, _joining, {**_ENDPOINTS, **_SHAPES}, ("joined",)),
 )
