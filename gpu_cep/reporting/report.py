@@ -16,9 +16,10 @@ from gpu_cep.engine.tables import on_host, read_events
 from gpu_cep.errors import CepError, PatternError
 from gpu_cep.keywords import Functions, Names, check_threads, make_options, make_settings
 from gpu_cep.lang.format import format_query
+from gpu_cep.pictures.files import require_matplotlib
 from gpu_cep.plan.vector import vector
 from gpu_cep.plotting.found import find_matches
-from gpu_cep.plotting.timeline import check_margin, draw_match, require_matplotlib
+from gpu_cep.plotting.timeline import check_margin, draw_match
 from gpu_cep.plotting.waterfall import stages, waterfall
 from gpu_cep.reporting.page import Content, page
 
@@ -118,7 +119,7 @@ def report(
     check_margin(margin)
     check_threads(threads)
     if timelines:
-        require_matplotlib()
+        require_matplotlib("timelines")
     settings = make_settings("matches", engine, gpu_memory, algorithm, after_match, columns, prune)
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
@@ -167,7 +168,7 @@ def _content(run: _Run, profile: Profile, seconds: float, found: pa.Table, shown
         matches=found.num_rows,
         seconds=seconds,
         plan=str(explanation_of(run.query, run.planned, run.table, run.threads, counted)),
-        drawing=vector(run.planned),
+        drawing=vector(run.planned).svg,
         waterfall=waterfall(profile).svg if stages(profile.counts) else None,
         stages=dict(profile.seconds),
         shown=shown,
