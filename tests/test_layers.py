@@ -58,7 +58,7 @@ HOMES = {
     "pandas": {"gpu_cep.engine.frames"},
     "polars": {"gpu_cep.engine.frames"},
     "pyspark": {"gpu_cep_spark"},
-    "rich": {"gpu_cep.cli"},
+    "rich": {"gpu_cep.cli", "gpu_cep_spark.progress"},
     "typer": {"gpu_cep.cli"},
     "pyarrow": {
         "gpu_cep.api",
