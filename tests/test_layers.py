@@ -33,7 +33,7 @@ BELOW = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)} | {
     "gpu_cep.plotting": {*ROAD, "gpu_cep.keywords", "gpu_cep.pictures"},
     "gpu_cep.keywords": {*ROAD[:5]},
     "gpu_cep.api": {*ROAD[:5], "gpu_cep.keywords"},
-    "gpu_cep.cells": set(),
+    "gpu_cep.cells": {"gpu_cep.errors"},
     "gpu_cep.reporting": {*ROAD, "gpu_cep.cells", "gpu_cep.keywords", "gpu_cep.pictures", "gpu_cep.plotting"},
     "gpu_cep.cli": {*ROAD, "gpu_cep.cells", "gpu_cep.keywords", "gpu_cep.pictures", "gpu_cep.plotting", "gpu_cep.reporting"},
     "gpu_cep": {*ROAD},

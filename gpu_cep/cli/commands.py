@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpu_cep import api
-from gpu_cep.cells import cell_text, plain_rows
+from gpu_cep.cells import cells
 from gpu_cep.cli.files import PIPE, WRITERS, checked_target, events_named, print_json_lines, table_writer
 from gpu_cep.cli.options import BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, takes
 from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, faults_reported, json_of, say
@@ -229,8 +229,8 @@ def _print_rows(table: pa.Table) -> None:
     shown = Table()
     for name in table.column_names:
         shown.add_column(Text(name), no_wrap=True, overflow="ellipsis", max_width=WIDEST)
-    for row in plain_rows(table.slice(0, SHOWN)):
-        shown.add_row(*(Text(cell_text(value)) for value in row.values()))
+    for row in zip(*map(cells, table.slice(0, SHOWN).columns), strict=True):
+        shown.add_row(*map(Text, row))
     Console().print(shown)
     more = f", the first {SHOWN:,} of them shown" if table.num_rows > SHOWN else ""
     print(f"{table.num_rows:,} rows{more}")
