@@ -129,7 +129,7 @@ def plot(
     table = on_host(read_events(events))
     planned = make_plan(pattern, table.schema, options, settings)
     query = as_query(pattern)
-    found = find_matches(query, table, options, settings, threads)
+    found = find_matches(planned, query, table, options, threads=threads, returned=False)
     return draw_match(found, match, plan_of_events(planned), table, options, margin)
 
 
