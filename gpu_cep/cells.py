@@ -1,54 +1,212 @@
-"""Arrow values → what JSON and pages can show, exactly: times and decimals as text, durations as ticks of their unit."""
+"""Arrow values → text, column by column: JSON, exactly, and cells to look at.
+
+Times and decimals are text in JSON, durations ticks of their unit, maps
+lists of pairs; bytes are hexadecimal digits as text, and what is no finite
+number is NaN, Infinity or -Infinity as text.
+"""
 
 from __future__ import annotations
 
 import json
-import math
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-_AS_TEXT = (pa.types.is_temporal, pa.types.is_decimal)
+from gpu_cep.errors import UnsupportedError
 
+_ROWS_AT_ONCE = 10_000
 
-def plain_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows as objects that JSON can hold: what is no finite number is NaN, Infinity or -Infinity as text."""
-    schema = pa.schema([pa.field(field.name, _plain_type(field.type)) for field in table.schema])
-    return [{name: _finite(value) for name, value in row.items()} for row in table.cast(schema).to_pylist()]
+# A script's numbers tell all whole ones below apart.
+_SCRIPTS_WHOLE = 2.0**53
 
-
-def cell_text(value: Any) -> str:
-    """A value of :func:`plain_rows` as one line of text; NULL is empty."""
-    match value:
-        case None:
-            return ""
-        case str():
-            return value
-    return json.dumps(value, ensure_ascii=False)
+_TEXT = pa.large_string()
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+_ESCAPES |= {chr(code): f"\\u{code:04x}" for code in range(32) if chr(code) not in _ESCAPES}
+_NOT_FINITE = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
+_HEXADECIMAL = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)
 
 
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_duration(kind):
-        return pa.int64()
-    if any(test(kind) for test in _AS_TEXT):
-        return pa.string()
-    if pa.types.is_dictionary(kind):
-        return _plain_type(kind.value_type)
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(field.name, _plain_type(field.type)) for field in kind])
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.large_list(_plain_type(kind.value_type))
-    return kind
+def json_lines(table: pa.Table) -> Iterator[bytes]:
+    """The rows as JSON objects, a line each, thousands of them at a time.
+
+    Raises
+    ------
+    UnsupportedError
+        A column has a type that JSON has no form for.
+    """
+    for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
+        yield _bytes(_joined(_object(batch.schema.names, batch.columns), "\n"))
 
 
-def _finite(value: Any) -> Any:
-    match value:
-        case float() if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        case dict():
-            return {name: _finite(each) for name, each in value.items()}
-        case list():
-            return [_finite(each) for each in value]
-        case bytes():
-            return value.hex()
-    return value
+def json_rows(table: pa.Table) -> str:
+    """The rows as arrays in an array of JSON for a script: what is nested is text, as are whole numbers beyond its own; raises as above."""
+    batches = (_joined(_array(map(_script_value, batch.columns)), ",\n") for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE))
+    rows = b"".join(map(_bytes, batches)).decode()
+    return "[" + rows.removesuffix(",\n") + "]"
+
+
+def cells(column: pa.ChunkedArray) -> list[str]:
+    """The values as lines of text, NULL as an empty one; raises as above."""
+    written = pc.fill_null(_json(column.combine_chunks()), "").to_pylist()
+    return [json.loads(text) if text.startswith('"') else text for text in written]
+
+
+def _json(values: pa.Array) -> pa.Array:
+    """The values as JSON; NULL stays NULL."""
+    stored = _stored(values)
+    for fits, written in _FORMS:
+        if fits(stored.type):
+            return written(stored)
+    raise UnsupportedError(f"a value of type {stored.type} cannot be written as JSON")
+
+
+def _stored(values: pa.Array) -> pa.Array:
+    """The values themselves, where an array holds them in some other way."""
+    match values:
+        case pa.DictionaryArray():
+            return _stored(values.dictionary_decode())
+        case pa.RunEndEncodedArray():
+            return _stored(pc.run_end_decode(values))
+        case pa.ExtensionArray():
+            return _stored(values.storage)
+    return values
+
+
+def _text(values: pa.Array) -> pa.Array:
+    return _quoted(values.cast(_TEXT))
+
+
+def _hexadecimal(values: pa.Array) -> pa.Array:
+    offsets, held = _content(values.cast(pa.large_binary()))
+    digits = pa.py_buffer(_HEXADECIMAL[np.frombuffer(held, np.uint8)])
+    return _joined('"', _strings(2 * offsets, digits, values.is_valid()), '"')
+
+
+def _whole(values: pa.Array) -> pa.Array:
+    return values.cast(pa.int64() if pa.types.is_duration(values.type) else values.type).cast(_TEXT)
+
+
+def _floating(values: pa.Array) -> pa.Array:
+    """Each value in as few digits as tell it from all others, and with a point or an exponent, so that it is read as one again."""
+    text = values.cast(pa.float64()).cast(_TEXT)
+    written = pc.if_else(pc.match_substring_regex(text, "[.e]"), text, _joined(text, ".0"))
+    if pc.all(pc.is_finite(values)).as_py() is False:
+        for name, told in _NOT_FINITE.items():
+            written = pc.if_else(pc.equal(text, name), told, written)
+    return written
+
+
+def _struct(values: pa.StructArray) -> pa.Array:
+    names = [field.name for field in values.type]
+    written = _object(names, values.flatten()) if names else pa.scalar("{}", _TEXT)
+    return pc.if_else(values.is_valid(), written, pa.scalar(None, _TEXT))
+
+
+def _list(values: pa.Array) -> pa.Array:
+    lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+    return _lists(_value(values.flatten()), np.append(0, np.cumsum(lengths, dtype=np.int64)), values.is_valid())
+
+
+def _map(values: pa.MapArray) -> pa.Array:
+    places = values.offsets.to_numpy().astype(np.int64)
+    begin, end = places[0], places[-1]
+    pairs = _array(_value(half.slice(begin, end - begin)) for half in (values.keys, values.items))
+    return _lists(pairs, places - begin, values.is_valid())
+
+
+def _lists(items: pa.Array, places: npt.NDArray[np.int64], valid: pa.Array) -> pa.Array:
+    """Lists of the items between their places, as they stand one behind the other: a comma is behind each but the last of its list."""
+    last = np.zeros(len(items), np.bool_)
+    last[places[1:][np.diff(places) > 0] - 1] = True
+    starts, held = _content(_joined(items, pc.if_else(last, pa.scalar("", _TEXT), pa.scalar(", ", _TEXT))))
+    return _joined("[", _strings(starts[places], held, valid), "]")
+
+
+def _value(values: pa.Array) -> pa.Array:
+    return pc.fill_null(_json(values), "null")
+
+
+def _script_value(values: pa.Array) -> pa.Array:
+    """As :func:`_value`, but what a script does not hold as it is stands as text."""
+    stored = _stored(values)
+    if pa.types.is_nested(stored.type):
+        return pc.fill_null(_quoted(_json(stored)), "null")
+    if pa.types.is_integer(stored.type) or pa.types.is_duration(stored.type):
+        written, numbers = _whole(stored), stored.cast(pa.int64() if pa.types.is_duration(stored.type) else stored.type)
+        beyond = pc.greater_equal(pc.abs(numbers.cast(pa.float64(), safe=False)), _SCRIPTS_WHOLE)
+        return pc.fill_null(pc.if_else(beyond, _joined('"', written, '"'), written), "null")
+    return _value(stored)
+
+
+def _object(names: Sequence[str], columns: Sequence[pa.Array]) -> pa.Array:
+    keys = [json.dumps(name, ensure_ascii=False) + ": " for name in names]
+    members = [part for key, column in zip(keys, columns, strict=True) for part in (", ", key, _value(column))]
+    return _joined("{", *members[1:], "}")
+
+
+def _array(columns: Iterable[pa.Array]) -> pa.Array:
+    members = [part for column in columns for part in (", ", column)]
+    return _joined("[", *members[1:], "]")
+
+
+def _quoted(text: pa.Array) -> pa.Array:
+    escaped = pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), '"', '\\"')
+    if pc.any(pc.match_substring_regex(escaped, r"[\x00-\x1f]")).as_py():
+        for character, written in _ESCAPES.items():
+            escaped = pc.replace_substring(escaped, character, written)
+    return _joined('"', escaped, '"')
+
+
+def _joined(*parts: pa.Array | str) -> pa.Array:
+    """The parts behind one another, row by row, a text in each row; NULL where one is."""
+    scalars = (pa.scalar(part, _TEXT) if isinstance(part, str) else part for part in parts)
+    return pc.binary_join_element_wise(*scalars, pa.scalar("", _TEXT))
+
+
+def _bytes(text: pa.Array) -> bytes:
+    """All of the rows, one behind the other."""
+    return bytes(_content(text)[1])
+
+
+def _content(values: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Buffer]:
+    """The bytes of large strings or binaries, and where each row's begin and the last one's end."""
+    if len(values) == 0:
+        return np.zeros(1, np.int64), pa.py_buffer(b"")
+    _, offsets, held = values.buffers()
+    places = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+    return places - places[0], (held or pa.py_buffer(b"")).slice(places[0], places[-1] - places[0])
+
+
+def _strings(offsets: npt.NDArray[np.int64], held: pa.Buffer, valid: pa.Array) -> pa.Array:
+    """What lies between the offsets, as text where it is valid."""
+    text = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(np.ascontiguousarray(offsets)), held)
+    return pc.if_else(valid, text, pa.scalar(None, _TEXT))
+
+
+# Durations are temporal, too.
+_FORMS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa.Array]], ...] = (
+    (pa.types.is_null, lambda values: pa.nulls(len(values), _TEXT)),
+    (pa.types.is_boolean, lambda values: values.cast(_TEXT)),
+    (pa.types.is_integer, _whole),
+    (pa.types.is_duration, _whole),
+    (pa.types.is_floating, _floating),
+    (pa.types.is_temporal, _text),
+    (pa.types.is_decimal, _text),
+    (pa.types.is_string, _text),
+    (pa.types.is_large_string, _text),
+    (pa.types.is_string_view, _text),
+    (pa.types.is_binary, _hexadecimal),
+    (pa.types.is_large_binary, _hexadecimal),
+    (pa.types.is_fixed_size_binary, _hexadecimal),
+    (pa.types.is_binary_view, _hexadecimal),
+    (pa.types.is_struct, _struct),
+    (pa.types.is_map, _map),
+    (pa.types.is_list, _list),
+    (pa.types.is_large_list, _list),
+    (pa.types.is_fixed_size_list, _list),
+    (pa.types.is_list_view, _list),
+    (pa.types.is_large_list_view, _list),
+)

@@ -18,13 +18,16 @@ from rich.table import Table
 from rich.text import Text
 
 from gpu_cep import api
-from gpu_cep.cells import cell_text, plain_rows
+from gpu_cep.cells import cells
 from gpu_cep.cli.files import PIPE, WRITERS, checked_target, events_named, print_json_lines, table_writer
 from gpu_cep.cli.options import BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, takes
 from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, faults_reported, json_of, say
 from gpu_cep.cli.progress import counted, watched
 from gpu_cep.cli.samples import CHUNK, SAMPLES
 from gpu_cep.errors import DiagnosedError
+from gpu_cep.pictures.files import FORMATS
+from gpu_cep.plan.explain import DRAWN, Explanation
+from gpu_cep.plan.interval_explain import IntervalExplanation
 
 if TYPE_CHECKING:
     from gpu_cep.cli.rates import Rates
@@ -75,14 +78,22 @@ def explain(
     asked: Mapping[str, Any],
     events: Annotated[str | None, typer.Argument(metavar="EVENTS", help="Events whose columns the pattern is bound to.")] = None,
     run: Annotated[bool, typer.Option("--run", help="Run it, and say what was expected and what came.")] = False,
-    out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Draw the plan there: .svg, or .mmd for Mermaid.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help=f"Draw the plan there: {', '.join(DRAWN)}.")] = None,
+    pruning: Annotated[
+        str | None, typer.Option("--waterfall", metavar="FILE", help=f"Run it, and draw what each stage let through: {', '.join(FORMATS)}.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print how a pattern will be answered, or draw it."""
-    drawn_as = None if out is None else Path(checked_target(out, (".svg", ".mmd"))).suffix.lower()
-    explanation = api.explain(text, None if events is None else events_named(events), run=run, **asked)
+    """Print how a pattern will be answered, or draw it; .png and .pdf need the extra 'plot'."""
     if out is not None:
-        Path(out).write_text(explanation.svg() if drawn_as == ".svg" else explanation.mermaid(), encoding="utf-8")
+        checked_target(out, DRAWN)
+    if pruning is not None:
+        checked_target(pruning, FORMATS)
+    explanation = api.explain(text, None if events is None else events_named(events), run=run or pruning is not None, **asked)
+    if out is not None:
+        explanation.save(out)
+    if pruning is not None:
+        _draw_pruning(explanation, pruning)
     counts = None if explanation.counts is None else dict(explanation.counts)
     say(str(explanation), {"text": str(explanation), "counts": counts}, as_json=as_json)
 
@@ -118,9 +129,9 @@ def plot(
     as_json: AsJson = False,
 ) -> None:
     """Draw a match as a timeline: .png, .svg or .pdf (needs the extra 'plot')."""
-    from gpu_cep.plotting.timeline import FORMATS, plot
+    from gpu_cep.plotting import plot
 
-    checked_target(out, tuple(FORMATS))
+    checked_target(out, FORMATS)
     with watched("drawing"):
         plot(events_named(events), text, match=match, margin=margin, **asked).save(out)
     say(f"{out}: match {match:,}", {"out": out, "match": match}, as_json=as_json)
@@ -202,6 +213,12 @@ def _without_rows(events: str) -> pa.Table:
     return schema.empty_table()
 
 
+def _draw_pruning(explanation: Explanation | IntervalExplanation, target: str) -> None:
+    from gpu_cep.plotting import waterfall
+
+    waterfall(explanation).save(target)
+
+
 def _fault(diagnostic: Any) -> dict[str, Any]:
     span = diagnostic.span
     place = {} if span is None else {"line": span.line, "column": span.column, "end_line": span.end_line, "end_column": span.end_column}
@@ -212,8 +229,8 @@ def _print_rows(table: pa.Table) -> None:
     shown = Table()
     for name in table.column_names:
         shown.add_column(Text(name), no_wrap=True, overflow="ellipsis", max_width=WIDEST)
-    for row in plain_rows(table.slice(0, SHOWN)):
-        shown.add_row(*(Text(cell_text(value)) for value in row.values()))
+    for row in zip(*map(cells, table.slice(0, SHOWN).columns), strict=True):
+        shown.add_row(*map(Text, row))
     Console().print(shown)
     more = f", the first {SHOWN:,} of them shown" if table.num_rows > SHOWN else ""
     print(f"{table.num_rows:,} rows{more}")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -13,13 +12,12 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from gpu_cep.cells import plain_rows
+from gpu_cep.cells import json_lines
 from gpu_cep.cli.outcome import USAGE_FAULT, fail
 from gpu_cep.errors import EventError
 
 PIPE = "-"
 _CONTINUATION = b"\xff\xff\xff\xff"  # how a message of an Arrow stream begins
-_ROWS_AT_ONCE = 10_000
 
 Writer = Callable[[pa.Table, BinaryIO], None]
 
@@ -68,14 +66,8 @@ def table_writer(name: str) -> Callable[[pa.Table], None]:
 
 def print_json_lines(table: pa.Table, target: TextIO) -> None:
     """A JSON object a line for each row."""
-    for line in _json_lines(table):
-        target.write(line)
-
-
-def _json_lines(table: pa.Table) -> Iterator[str]:
-    for begin in range(0, table.num_rows, _ROWS_AT_ONCE):
-        for row in plain_rows(table.slice(begin, _ROWS_AT_ONCE)):
-            yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+    for lines in json_lines(table):
+        target.write(lines.decode())
 
 
 def _write_file(table: pa.Table, target: BinaryIO) -> None:
@@ -90,7 +82,7 @@ def _write_stream(table: pa.Table, target: BinaryIO) -> None:
 
 
 def _write_json(table: pa.Table, target: BinaryIO) -> None:
-    target.writelines(line.encode() for line in _json_lines(table))
+    target.writelines(json_lines(table))
 
 
 WRITERS: dict[str, Writer] = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from gpu_cep.engine.answers import plan_of_events
 from gpu_cep.engine.tables import on_host, read_events
 from gpu_cep.plan.columns_read import columns_read
 
-_OUTPUTS = ("count", "indices")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,14 @@ def measure(text: str, events: Any, runs: int, asked: Mapping[str, Any]) -> Rate
     table = on_host(read_events(events))
     names = _columns_read(text, table, asked)
     held = table.select(names).combine_chunks()
-    seconds = {"copy its columns": _shortest(partial(_copied, held), runs)}
+    matched = partial(api.match, held, text, **asked)
+    copying = _shortest(partial(_copied, held), runs)[0]
+    seconds = {"copy its columns": copying}
     if isinstance(events, str | Path):
-        seconds["read the file"] = _shortest(partial(read_events, events), runs)
-    for output in _OUTPUTS:
-        seconds[f"match, output={output}"] = _shortest(partial(api.match, held, text, output=output, **asked), runs)
-    matches = sum(api.match(held, text, output="count", **asked)["count"].to_pylist())
-    copying = seconds["copy its columns"]
+        seconds["read the file"] = _shortest(partial(read_events, events), runs)[0]
+    seconds["match, output=count"], counts = _shortest(partial(matched, output="count"), runs)
+    seconds["match, output=indices"] = _shortest(partial(matched, output="indices"), runs)[0]
+    matches = sum(counts["count"].to_pylist())
     rates = tuple(Rate(what, spent, table.num_rows / spent, spent / copying) for what, spent in seconds.items())
     return Rates(table.num_rows, runs, tuple(names), matches, rates)
 
@@ -73,10 +74,17 @@ def _copied(table: pa.Table) -> list[Any]:
     return [np.frombuffer(buffer, np.uint8).copy() for chunk in chunks for buffer in chunk.buffers() if buffer]
 
 
-def _shortest(action: Callable[[], object], runs: int) -> float:
-    seconds = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        action()
-        seconds.append(time.perf_counter() - begin)
-    return min(seconds)
+def _shortest(action: Callable[[], Result], runs: int) -> tuple[float, Result]:
+    """The seconds of the shortest of several runs, and what the last one gave; no two results are held at a time."""
+    shortest, result = _timed(action)
+    for _ in range(runs - 1):
+        del result
+        seconds, result = _timed(action)
+        shortest = min(shortest, seconds)
+    return shortest, result
+
+
+def _timed(action: Callable[[], Result]) -> tuple[float, Result]:
+    begin = time.perf_counter()
+    result = action()
+    return time.perf_counter() - begin, result

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 from gpu_cep.analysis.bound import BoundQuery, Branch, CountWindow, Negation, TimeWindow
 from gpu_cep.analysis.operators import COMPARISONS
 from gpu_cep.errors import PatternError
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.format import format_query
+from gpu_cep.pictures.files import FORMATS, checked_suffix
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.answers import answer_lines
 from gpu_cep.plan.costs import Answer
 from gpu_cep.plan.join_trees import MOST_COMPARED, demands_equality
-from gpu_cep.plan.mermaid import mermaid
+from gpu_cep.plan.mermaid import SUFFIX, mermaid
 from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, PlannedBranch, ProgramProperty
 from gpu_cep.plan.states import decided_by_states
 from gpu_cep.plan.vector import vector
@@ -32,6 +34,9 @@ _TREES = "the cheapest of all trees"
 _GROWN_TREE = "one variable after the other from the rarest on, at the least cost each time"
 _BY_RUNS = "from the runs of nfab, where paths through them are the matches, else from the matches, one by one"
 _BY_MATCHES = "from the matches, one by one"
+
+# The files that a plan is drawn to.
+DRAWN = (*FORMATS, SUFFIX)
 
 _WRITTEN = {name: operator for operator, name in COMPARISONS.items()}
 _WINDOW_STEPS = ("summary", "chain")
@@ -76,7 +81,24 @@ class Explanation:
 
     def svg(self) -> str:
         """The same drawing as a picture that needs no Mermaid: the text of an SVG file; raises as :meth:`mermaid`."""
-        return vector(self._drawn_plan())
+        return vector(self._drawn_plan()).svg
+
+    def save(self, path: str | Path) -> None:
+        """Write the same drawing to a file, as its suffix says: ``.png``, ``.svg``, ``.pdf``, or ``.mmd`` for Mermaid.
+
+        Raises
+        ------
+        PatternError
+            There was no schema to bind to.
+        CepError
+            The suffix is none of these, or the drawing is larger than a ``.png`` can be.
+        EngineUnavailable
+            There is no matplotlib (the extra ``plot``), which draws ``.png`` and ``.pdf``.
+        """
+        if checked_suffix(path, DRAWN) == SUFFIX:
+            Path(path).write_text(self.mermaid(), encoding="utf-8")
+        else:
+            vector(self._drawn_plan()).save(path)
 
     def _drawn_plan(self) -> Plan:
         if self.plan is None:

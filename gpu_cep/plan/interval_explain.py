@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 from gpu_cep.analysis.bound_intervals import BoundSituation
 from gpu_cep.errors import PatternError, UnsupportedError
@@ -14,6 +15,7 @@ from gpu_cep.plan.drawing import ALIKE
 from gpu_cep.plan.interval_algorithms import interval_algorithm
 from gpu_cep.plan.interval_order import assumed, evaluation_order, selectivity
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.mermaid import SUFFIX
 from gpu_cep.plan.vector import vector
 
 _DETECTED = {
@@ -73,9 +75,18 @@ class IntervalExplanation:
         PatternError
             There was no schema to bind to.
         """
+        return vector(self._drawn_plan()).svg
+
+    def save(self, path: str | Path) -> None:
+        """Write the same drawing to a file, as its suffix says: ``.png``, ``.svg`` or ``.pdf``; raises as :meth:`Explanation.save`."""
+        if Path(path).suffix.lower() == SUFFIX:
+            self.mermaid()
+        vector(self._drawn_plan()).save(path)
+
+    def _drawn_plan(self) -> IntervalPlan:
         if self.plan is None:
             raise PatternError("a drawing needs the types of the events; give explain() a table, or one without rows")
-        return vector(self.plan)
+        return self.plan
 
     def _repr_html_(self) -> str:
         return f"{'' if self.plan is None else self.svg()}<pre>{escape(str(self))}</pre>"

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from gpu_cep.plan.drawing import Drawing, Shows, drawings
 from gpu_cep.plan.plan import Plan
 
+SUFFIX = ".mmd"
+
 _LETTERS = {Shows.STATES: "s", Shows.VARIABLES: "v"}
 
 

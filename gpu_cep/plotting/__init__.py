@@ -1,6 +1,6 @@
-"""Pictures: of matches, over the series that they were found in, and of what each stage of a run let through."""
+"""What is drawn of a run: its matches, over the series that they were found in, and what each stage let through."""
 
-from gpu_cep.plotting.picture import Picture
+from gpu_cep.pictures import Picture
 from gpu_cep.plotting.timeline import Timeline, plot
 from gpu_cep.plotting.waterfall import waterfall
 

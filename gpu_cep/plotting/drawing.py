@@ -1,12 +1,10 @@
-"""A scene as a figure of matplotlib (the extra ``plot``); the one module that imports it."""
+"""A scene as a figure of matplotlib (the extra ``plot``)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from textwrap import wrap
 
-import matplotlib.style
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
@@ -15,34 +13,32 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from gpu_cep.errors import UnsupportedError
+from gpu_cep.pictures.figure import style
+from gpu_cep.pictures.shapes import GREY, INK
 from gpu_cep.plotting.scene import Bar, Marks, Scene, Series, Times
 
 MOST_TRACKS = 100
 
 # Paul Tol's muted scheme, which the colour-blind tell apart.
 COLOURS = ("#332288", "#CC6677", "#117733", "#88CCEE", "#882255", "#999933", "#44AA99", "#AA4499", "#DDCC77", "#777777")
-_INK, _GREY, _GRID = "#222222", "#6B6B6B", "#E4E4E4"
+_GRID = "#E4E4E4"
 
-_STYLE = {
+STYLE = {
     "axes.axisbelow": True,
-    "axes.edgecolor": _GREY,
+    "axes.edgecolor": GREY,
     "axes.grid": True,
-    "axes.labelcolor": _INK,
+    "axes.labelcolor": INK,
     "axes.linewidth": 0.6,
     "axes.spines.right": False,
     "axes.spines.top": False,
     "font.size": 9,
     "grid.color": _GRID,
     "grid.linewidth": 0.6,
-    "savefig.dpi": 144,
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "gpu_cep",
-    "text.color": _INK,
-    "text.parse_math": False,  # a dollar in a name is one
-    "xtick.color": _GREY,
-    "xtick.labelcolor": _INK,
-    "ytick.color": _GREY,
-    "ytick.labelcolor": _INK,
+    "text.color": INK,
+    "xtick.color": GREY,
+    "xtick.labelcolor": INK,
+    "ytick.color": GREY,
+    "ytick.labelcolor": INK,
 }
 
 # Inches.
@@ -58,11 +54,6 @@ _BAR, _TEXT = 0.36, 0.29
 _TIP = 0.018
 
 
-def style() -> AbstractContextManager[None]:
-    """The settings under which figures are made and written, whatever the user's own are."""
-    return matplotlib.style.context(["default", _STYLE])
-
-
 def draw(scene: Scene) -> Figure:
     """The scene as a figure: a panel for each series, and under them a lane for each track.
 
@@ -73,7 +64,7 @@ def draw(scene: Scene) -> Figure:
     """
     if len(scene.tracks) > MOST_TRACKS:
         raise UnsupportedError(f"a match of {len(scene.tracks):,} variables cannot be drawn; supported: {MOST_TRACKS}")
-    with style():
+    with style(STYLE):
         subtitle = _lines(scene.subtitle, _LINE_LENGTH - _widest_label(scene))
         heights = [0.3 + _LINE * len(subtitle), *map(_height, scene.series), _TRACK * len(scene.tracks) + 0.1]
         figure = Figure(figsize=(_WIDTH, sum(heights) + _AXIS), layout="constrained")
@@ -122,7 +113,7 @@ def _write_header(axes: Axes, title: str, subtitle: Sequence[str]) -> None:
     axes.set_axis_off()
     axes.text(0, 1, title, transform=axes.transAxes, va="top", fontsize=11, fontweight="bold")
     place, below = axes.transAxes, (0, -18)
-    axes.annotate("\n".join(subtitle), (0, 1), below, place, textcoords="offset points", va="top", color=_GREY, fontsize=8.5)
+    axes.annotate("\n".join(subtitle), (0, 1), below, place, textcoords="offset points", va="top", color=GREY, fontsize=8.5)
 
 
 def _draw_series(axes: Axes, scene: Scene, series: Series) -> None:
@@ -130,7 +121,7 @@ def _draw_series(axes: Axes, scene: Scene, series: Series) -> None:
     times = _numbers(scene.times)
     of_events = any(isinstance(track, Marks) for track in scene.tracks)
     line, dot = ("none", "o") if of_events else ("-", "o" if len(times) <= _MOST_DOTS else "")
-    (drawn,) = axes.plot(times, series.values, marker=dot, linestyle=line, drawstyle="steps-post", color=_GREY, linewidth=1, markersize=2.5)
+    (drawn,) = axes.plot(times, series.values, marker=dot, linestyle=line, drawstyle="steps-post", color=GREY, linewidth=1, markersize=2.5)
     drawn.set_rasterized(of_events and len(times) > _MOST_VECTORS)
     for number, track in enumerate(scene.tracks):
         match track:
@@ -163,7 +154,7 @@ def _draw_lanes(axes: Axes, scene: Scene) -> None:
                 axes.plot(
                     times[track.places], np.full(len(track.places), top - _BAR / 2), "o", color=colour, markersize=6, gid=_short(track.name)
                 )
-        axes.text(0.005, top + _TEXT, _short(track.text), transform=axes.get_yaxis_transform(), va="center", color=_GREY, fontsize=8)
+        axes.text(0.005, top + _TEXT, _short(track.text), transform=axes.get_yaxis_transform(), va="center", color=GREY, fontsize=8)
     middles = [-number - _BAR / 2 for number in range(len(scene.tracks))]
     axes.set_yticks(middles, [_short(track.name, _LONGEST_NAME) for track in scene.tracks], fontweight="bold")
     axes.tick_params(axis="y", length=0)
@@ -180,7 +171,7 @@ def _draw_detection(axes: Axes, scene: Scene) -> None:
     if scene.detected is None:
         return
     (detected,) = _numbers(np.array([scene.detected]))
-    axes.axvline(detected, color=_INK, linewidth=1, linestyle=(0, (4, 3)), gid="detected")
+    axes.axvline(detected, color=INK, linewidth=1, linestyle=(0, (4, 3)), gid="detected")
 
 
 def _name_detection(axes: Axes, scene: Scene) -> None:

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bind_intervals import DETECTED_AT
 from gpu_cep.analysis.options import Options
-from gpu_cep.api import AnyQuery, make_plan, run_plan
+from gpu_cep.api import AnyPlan, AnyQuery, Profile, make_plan, run_plan
 from gpu_cep.engine.columns import machine_values
 from gpu_cep.errors import CepError
 from gpu_cep.lang.ast import Aggregate, Call, IntervalQuery, Reference, ReturnItem
-from gpu_cep.plan.settings import Settings
+from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plotting.time_axis import Tick
 
 Rows = npt.NDArray[np.int64]
@@ -59,10 +59,11 @@ class FoundEvents:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All matches of `query`, in the order of results, by the rows and the ends of what they are made of."""
+    """All matches of `query` in the order of results: what it returns of them, and the rows and the ends of what they are made of."""
 
     query: AnyQuery
-    matches: pa.Table
+    returned: pa.Table
+    bound: pa.Table
 
     def match(self, number: int) -> FoundSituations | FoundEvents:
         """One match.
@@ -72,33 +73,44 @@ class Findings:
         CepError
             There are fewer.
         """
-        match, count = _numbered(self.matches, number), self.matches.num_rows
+        bound, count = _numbered(self.bound, number), self.bound.num_rows
         if isinstance(self.query, IntervalQuery):
-            return _found_situations(number, count, match, len(self.query.situations))
-        return FoundEvents(number, count, tuple(map(_rows, match.columns)))
+            return _found_situations(number, count, bound, self.returned.slice(number, 1))
+        return FoundEvents(number, count, tuple(map(_rows, bound.columns)))
 
 
-def find_matches(query: AnyQuery, table: pa.Table, options: Options, settings: Settings, threads: int | None) -> Findings:
-    """All matches of `query`; raises as :func:`gpu_cep.match`."""
-    if isinstance(query, IntervalQuery):
-        return Findings(query, _find_situations(query, table, options, settings, threads))
-    planned = make_plan(query, table.schema, options, replace(settings, output="indices"))
-    return Findings(query, run_plan(planned, query, options, table, threads=threads))
+def find_matches(
+    planned: AnyPlan, query: AnyQuery, table: pa.Table, options: Options, *, threads: int | None, profile: Profile | None = None,
+    returned: bool = True,
+) -> Findings:  # fmt: skip
+    """All matches of `query`, of which `planned` is the plan, in one run; without what it returns of them, unless `returned`.
 
-
-def _find_situations(query: IntervalQuery, table: pa.Table, options: Options, settings: Settings, threads: int | None) -> pa.Table:
-    row = "_" * (1 + max(map(len, table.column_names)))  # longer than any other name
-    asked = replace(query, returns=tuple(item for situation in query.situations for item in _bounds(situation.name, row)))
+    Raises as :func:`gpu_cep.match`.
+    """
+    names = [each.name for each in (planned.query.situations if isinstance(planned, IntervalPlan) else planned.query.positives)]
+    row = "_" * (1 + max(len(name) for name in (*table.column_names, *names, *(item.name or "" for item in query.returns))))
+    bound = [item for name in names for item in (_bounds(name, row) if isinstance(planned, IntervalPlan) else (_row(name, row),))]
+    wanted = (query.returns or tuple(ReturnItem(Reference(name, None), name) for name in names)) if returned else ()
+    asked = replace(query, returns=(*wanted, *bound))
+    carried = tuple(table.column_names) if planned.settings.columns is None else planned.settings.columns
     table = table.append_column(row, pa.array(np.arange(table.num_rows)))
-    return run_plan(make_plan(asked, table.schema, options, settings), asked, options, table, threads=threads)
+    plan = make_plan(asked, table.schema, options, replace(planned.settings, columns=carried))
+    found = run_plan(plan, asked, options, table, threads=threads, profile=profile)
+    columns = found.num_columns
+    return Findings(query, found.select(range(columns - len(bound))), found.select(range(columns - len(bound), columns)))
 
 
-def _found_situations(number: int, count: int, match: pa.Table, names: int) -> FoundSituations:
-    returned = match.columns[-2 * names :]
-    situations = tuple(FoundSituation(first[0].as_py(), _tick(end)) for first, end in zip(returned[::2], returned[1::2], strict=True))
-    detected = _tick(match.column(DETECTED_AT))
+def _found_situations(number: int, count: int, bound: pa.Table, returned: pa.Table) -> FoundSituations:
+    pairs = zip(bound.columns[::2], bound.columns[1::2], strict=True)
+    situations = tuple(FoundSituation(first[0].as_py(), _tick(end)) for first, end in pairs)
+    detected = _tick(returned.column(DETECTED_AT))
     assert detected is not None, "a match is detected some time"
     return FoundSituations(number, count, situations, detected)
+
+
+def _row(name: str, row: str) -> ReturnItem:
+    """The rows of the events that a variable is bound to."""
+    return ReturnItem(Reference(name, row), f"{row}{name}")
 
 
 def _bounds(name: str, row: str) -> tuple[ReturnItem, ReturnItem]:

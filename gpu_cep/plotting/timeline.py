@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from gpu_cep.api import as_query, make_plan
 from gpu_cep.engine.answers import plan_of_events
 from gpu_cep.engine.tables import on_host, read_events
-from gpu_cep.errors import CepError, EngineUnavailable, PatternError
+from gpu_cep.errors import PatternError
 from gpu_cep.keywords import Functions, Names, check_threads, make_options
+from gpu_cep.pictures.files import checked_suffix, require_matplotlib
 from gpu_cep.plan.settings import Settings, memory_bytes
 from gpu_cep.plotting.composition import compose
 from gpu_cep.plotting.found import Findings, find_matches
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from gpu_cep.analysis.options import Options
     from gpu_cep.api import Pattern
     from gpu_cep.plan.plan import Plan
-
-# What files are called, and what is written of them beside the picture: no date, so that the same match gives the same file.
-FORMATS: dict[str, dict[str, None]] = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 # The widest margin, as a share of the match.
 MOST_MARGIN = 1_000
@@ -45,8 +42,7 @@ class Timeline:
         CepError
             The suffix is none of these.
         """
-        suffix = checked_suffix(path)
-        Path(path).write_bytes(self._rendered(suffix))
+        Path(path).write_bytes(self._rendered(checked_suffix(path)))
 
     def _repr_png_(self) -> bytes:
         return self._rendered(".png")
@@ -55,26 +51,11 @@ class Timeline:
         return self._rendered(".svg").decode()
 
     def _rendered(self, suffix: str) -> bytes:
-        from gpu_cep.plotting.drawing import style
+        from gpu_cep.pictures.figure import style, written
+        from gpu_cep.plotting.drawing import STYLE
 
-        target = io.BytesIO()
-        with style():
-            self.figure.savefig(target, format=suffix.removeprefix("."), metadata=FORMATS[suffix])
-        return target.getvalue()
-
-
-def checked_suffix(path: str | Path) -> str:
-    """The format that a file's name asks for.
-
-    Raises
-    ------
-    CepError
-        It asks for none that is known.
-    """
-    suffix = Path(path).suffix.lower()
-    if suffix not in FORMATS:
-        raise CepError(f"cannot tell the format of {path} from its suffix; expected one of {', '.join(FORMATS)}")
-    return suffix
+        with style(STYLE):
+            return written(self.figure, suffix)
 
 
 def plot(
@@ -138,7 +119,7 @@ def plot(
     CepError
         There are fewer matches; and whatever :func:`gpu_cep.match` raises.
     """
-    require_matplotlib()
+    require_matplotlib("timelines")
     _check_match(match)
     check_margin(margin)
     check_threads(threads)
@@ -148,7 +129,7 @@ def plot(
     table = on_host(read_events(events))
     planned = make_plan(pattern, table.schema, options, settings)
     query = as_query(pattern)
-    found = find_matches(query, table, options, settings, threads)
+    found = find_matches(planned, query, table, options, threads=threads, returned=False)
     return draw_match(found, match, plan_of_events(planned), table, options, margin)
 
 
@@ -157,20 +138,6 @@ def draw_match(found: Findings, number: int, plan: Plan, table: pa.Table, option
     from gpu_cep.plotting.drawing import draw
 
     return Timeline(draw(compose(found.match(number), found.query, plan, table, options, margin)))
-
-
-def require_matplotlib() -> None:
-    """Refuse to draw where there is nothing to draw with.
-
-    Raises
-    ------
-    EngineUnavailable
-        There is no matplotlib.
-    """
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as fault:
-        raise EngineUnavailable("timelines need matplotlib, which is not installed: pip install 'gpu_cep[plot]'") from fault
 
 
 def _check_match(match: object) -> None:

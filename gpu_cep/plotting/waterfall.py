@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from html import escape
 
 from gpu_cep.api import Profile
 from gpu_cep.errors import PatternError
+from gpu_cep.pictures import Picture
+from gpu_cep.pictures.shapes import ACCENT, GREY, Box, Letters, Look, Shape, Text
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
-from gpu_cep.plan.vector import ACCENT, GREY, INK
-from gpu_cep.plotting.picture import Picture
 
 # What a run counts (see Profile), in the order of the road.
 STAGES = {
@@ -28,11 +27,10 @@ STAGES = {
 }
 
 # Pixels.
-_LABEL, _BAR, _COUNT, _ROW, _MARGIN = 270, 360, 190, 26, 12
-_STYLE = (
-    f".waterfall text{{font:12px system-ui,sans-serif;fill:{INK}}}.waterfall .about{{text-anchor:end}}"
-    f".waterfall .share,.waterfall .scale{{fill:{GREY}}}.waterfall rect{{fill:{ACCENT}}}"
-)
+_LABEL, _BAR, _COUNT, _ROW, _MARGIN, _APART = 270, 360, 190, 26, 12, 8
+
+_SHAPE, _ABOUT, _NUMBER = Look("stage", ACCENT), Letters("about", at="end"), Letters("count")
+_SHARE, _SCALE = Letters("share", GREY, at="end"), Letters("scale", GREY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +68,9 @@ def waterfall(run: Profile | Explanation | IntervalExplanation) -> Picture:
         raise PatternError("a waterfall needs the counts of a run: give match() a profile, or explain() run=True")
     width, height = _LABEL + _BAR + _COUNT, _MARGIN * 2 + _ROW * len(counted) + 18
     longest = max(map(_length, (stage.count for stage in counted))) or 1.0
-    bars = "".join(_row(stage, _MARGIN + _ROW * number, longest) for number, stage in enumerate(counted))
-    scale = f'<text class="scale" x="{_LABEL}" y="{height - _MARGIN}">logarithmic scale</text>'
-    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    return Picture(f'<svg xmlns="http://www.w3.org/2000/svg" class="waterfall" {size}><style>{_STYLE}</style>{bars}{scale}</svg>')
+    shapes = [shape for number, stage in enumerate(counted) for shape in _row(stage, _MARGIN + _ROW * number, longest)]
+    shapes += _legend(width, height - _MARGIN)
+    return Picture("waterfall", width, height, tuple(shapes))
 
 
 def _length(count: int) -> float:
@@ -81,16 +78,19 @@ def _length(count: int) -> float:
     return math.log10(1 + count)
 
 
-def _row(stage: Stage, top: int, longest: float) -> str:
-    length, middle = _BAR * _length(stage.count) / longest, top + _ROW / 2 + 4
-    return "".join(_elements(stage, top, length, middle))
+def _row(stage: Stage, top: float, longest: float) -> Iterator[Shape]:
+    """A stage's name at the left of its bar, how many it let through at the bar's end, and their share at the picture's."""
+    length, foot = _BAR * _length(stage.count) / longest, top + _ROW / 2 + 4
+    yield Text(_ABOUT, _LABEL - _APART, foot, (STAGES[stage.name],))
+    yield Box(_SHAPE, _LABEL, top + 4, length, _ROW - 8, 2, stage.name)
+    yield Text(_NUMBER, _LABEL + length + _APART, foot, (f"{stage.count:,}",))
+    if stage.share is not None:
+        yield Text(_SHARE, _LABEL + _BAR + _COUNT - _MARGIN, foot, (_percentage(stage.share),))
 
 
-def _elements(stage: Stage, top: int, length: float, middle: float) -> Iterator[str]:
-    yield f'<text class="about" x="{_LABEL - 10}" y="{middle:.0f}">{escape(STAGES[stage.name])}</text>'
-    yield f'<rect data-stage="{stage.name}" x="{_LABEL}" y="{top + 4}" width="{length:.1f}" height="{_ROW - 8}" rx="2"/>'
-    share = "" if stage.share is None else f'<tspan class="share" dx="8">{_percentage(stage.share)}</tspan>'
-    yield f'<text x="{_LABEL + length + 8:.1f}" y="{middle:.0f}">{stage.count:,}{share}</text>'
+def _legend(width: float, foot: float) -> Iterator[Shape]:
+    yield Text(_SCALE, _LABEL, foot, ("logarithmic scale",))
+    yield Text(_SHARE, width - _MARGIN, foot, ("of the stage before",))
 
 
 def _percentage(share: float) -> str:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import Any
 
 import pyarrow as pa
 
-from gpu_cep.cells import cell_text, plain_rows
+from gpu_cep.cells import json_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ def page(content: Content) -> str:
         waterfall=content.waterfall or "<p>Nothing was counted: brute force does nothing by parts.</p>",
         stages=_stages(content.stages),
         bounds=_bounds(content),
-        data=_embedded(_data(content)),
+        data=_data(content),
         timelines="".join(f'<template id="timeline-{n}">{_element(svg)}</template>' for n, svg in enumerate(content.timelines)),
     )
 
@@ -76,26 +75,15 @@ def _bounds(content: Content) -> str:
     return f"This page holds {rows}, and {timelines}."
 
 
-def _data(content: Content) -> dict[str, Any]:
-    """The rows as the script reads them; what is nested is text."""
-    columns = [{"name": field.name, "type": _type_name(field.type)} for field in content.shown.schema]
-    rows = [[_cell(value) for value in row.values()] for row in plain_rows(content.shown)]
-    return {"columns": columns, "rows": rows, "timelines": len(content.timelines)}
+def _data(content: Content) -> str:
+    """What the script reads, as JSON in which nothing ends the script that holds it."""
+    columns = json.dumps([{"name": field.name, "type": _type_name(field.type)} for field in content.shown.schema], ensure_ascii=False)
+    data = f'{{"columns": {columns}, "rows": {json_rows(content.shown)}, "timelines": {len(content.timelines)}}}'
+    return data.replace("<", "\\u003c")
 
 
 def _type_name(kind: pa.DataType) -> str:
     return "struct" if pa.types.is_struct(kind) else "list" if pa.types.is_nested(kind) else str(kind)
-
-
-def _cell(value: Any) -> Any:
-    """A value that a script can hold as it is, or its text: whole numbers beyond 2⁵³ are text, too."""
-    exact = isinstance(value, float | bool | str | None) or (isinstance(value, int) and abs(value) < 1 << 53)
-    return value if exact else cell_text(value)
-
-
-def _embedded(data: dict[str, Any]) -> str:
-    """JSON in which nothing ends the script that holds it."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
 
 
 def _element(svg: str) -> str:

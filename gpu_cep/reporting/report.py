@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from html import escape
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpu_cep.api import Profile, as_query, explanation_of, make_plan, run_plan
+from gpu_cep.api import Profile, as_query, explanation_of, make_plan
 from gpu_cep.engine.answers import plan_of_events
 from gpu_cep.engine.tables import on_host, read_events
 from gpu_cep.errors import CepError, PatternError
 from gpu_cep.keywords import Functions, Names, check_threads, make_options, make_settings
 from gpu_cep.lang.format import format_query
+from gpu_cep.pictures.files import require_matplotlib
 from gpu_cep.plan.vector import vector
-from gpu_cep.plotting.found import find_matches
-from gpu_cep.plotting.timeline import check_margin, draw_match, require_matplotlib
+from gpu_cep.plotting.found import Findings, find_matches
+from gpu_cep.plotting.timeline import check_margin, draw_match
 from gpu_cep.plotting.waterfall import stages, waterfall
 from gpu_cep.reporting.page import Content, page
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from gpu_cep.analysis.options import Options
     from gpu_cep.api import AnyPlan, AnyQuery, Pattern
-    from gpu_cep.plan.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def report(
     check_margin(margin)
     check_threads(threads)
     if timelines:
-        require_matplotlib()
+        require_matplotlib("timelines")
     settings = make_settings("matches", engine, gpu_memory, algorithm, after_match, columns, prune)
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
@@ -127,10 +127,10 @@ def report(
     run = _Run(pattern, as_query(pattern), planned, options, table, threads)
     profile = Profile() if profile is None else profile
     begin = time.perf_counter()
-    found = run_plan(planned, run.query, options, table, threads=threads, profile=profile)
+    found = find_matches(planned, run.query, table, options, threads=threads, profile=profile)
     seconds = time.perf_counter() - begin
-    drawn = _timelines(run, replace(settings, columns=None), min(timelines, rows, found.num_rows), margin)
-    return Report(page(_content(run, profile, seconds, found, found.slice(0, rows), tuple(drawn))))
+    drawn = tuple(_timeline(run, found, number, margin) for number in range(min(timelines, rows, found.returned.num_rows)))
+    return Report(page(_content(run, profile, seconds, found.returned, found.returned.slice(0, rows), drawn)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +149,9 @@ def _check_bounds(**bounds: object) -> None:
             raise PatternError(f"{name} must be a whole number of at least 0, not {bound!r}")
 
 
-def _timelines(run: _Run, settings: Settings, count: int, margin: float) -> Iterator[str]:
-    """The first matches as SVG."""
-    if count == 0:
-        return
-    found = find_matches(run.query, run.table, run.options, settings, run.threads)
-    for number in range(count):
-        yield draw_match(found, number, plan_of_events(run.planned), run.table, run.options, margin)._repr_svg_()
+def _timeline(run: _Run, found: Findings, number: int, margin: float) -> str:
+    """One of the matches as SVG."""
+    return draw_match(found, number, plan_of_events(run.planned), run.table, run.options, margin)._repr_svg_()
 
 
 def _content(run: _Run, profile: Profile, seconds: float, found: pa.Table, shown: pa.Table, timelines: tuple[str, ...]) -> Content:
@@ -167,7 +163,7 @@ def _content(run: _Run, profile: Profile, seconds: float, found: pa.Table, shown
         matches=found.num_rows,
         seconds=seconds,
         plan=str(explanation_of(run.query, run.planned, run.table, run.threads, counted)),
-        drawing=vector(run.planned),
+        drawing=vector(run.planned).svg,
         waterfall=waterfall(profile).svg if stages(profile.counts) else None,
         stages=dict(profile.seconds),
         shown=shown,

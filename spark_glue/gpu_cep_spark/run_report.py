@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
@@ -31,6 +33,10 @@ _ARROW = pa.struct([*((name, pa.int64()) for name in _WHOLE), *((name, pa.float6
 _SPARK = StructType([*(StructField(name, LongType()) for name in _WHOLE), *(StructField(name, DoubleType()) for name in _SECONDS)])
 
 
+# Seconds in which what was observed reaches the driver behind the end of the action, at most and at a time.
+_PATIENCE, _GLANCE = 10.0, 0.05
+
+
 @dataclass
 class RunReport:
     """What the workers of one :func:`gpu_cep.gpu_match` did, known once an action on its result has finished.
@@ -46,6 +52,7 @@ class RunReport:
     """
 
     _observation: Any = field(default=None, repr=False)
+    _session: Any = field(default=None, repr=False)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -72,9 +79,46 @@ class RunReport:
         figures = self._figures()
         return {stage: figures[f"{stage} seconds"] for stage in STAGES if figures[f"{stage} seconds"]}
 
-    def _figures(self) -> Mapping[str, Any]:
+    @contextmanager
+    def progress(self) -> Iterator[None]:
+        """Show how many tasks are done of an action on the result that is taken inside, and print the report when it has finished.
+
+        On a terminal or in a notebook that is a bar, elsewhere a line every ten
+        seconds; all of it goes to stderr. The tasks are those of the stages that
+        have begun: Spark says of no stage to come how many it will have, and
+        of no task that runs how far it is, so the figures of the report
+        come at the end. Actions of other threads are not seen, except on
+        Spark Connect, whose server tells of all of the session's.
+
+        Raises
+        ------
+        PatternError
+            This report was given to no :func:`gpu_cep.gpu_match`.
+        """
+        from gpu_cep_spark.progress import progress_shown
+
+        self._require_call()
+        with progress_shown(self._session) as console:
+            yield
+        known = str(self) if self._is_known() else "no action on the result has finished"
+        console.print(known, soft_wrap=True, markup=False, highlight=False)
+
+    def _is_known(self) -> bool:
+        """Whether the figures are there, or come soon: asking for them would wait for ever where no action was taken."""
+        if not isinstance(self._session, SparkSession):
+            return bool(self._observation.get)
+        future = self._observation._jo.future()
+        end = time.monotonic() + _PATIENCE
+        while not future.isCompleted() and time.monotonic() < end:
+            time.sleep(_GLANCE)
+        return bool(future.isCompleted())
+
+    def _require_call(self) -> None:
         if self._observation is None:
             raise PatternError("this report was given to no gpu_match()")
+
+    def _figures(self) -> Mapping[str, Any]:
+        self._require_call()
         found = self._observation.get
         return {name: found.get(name) or 0 for name in (*_WHOLE, *_SECONDS)}
 
@@ -94,7 +138,7 @@ class RunReport:
         """
         if self._observation is not None:
             raise PatternError("this report was given to another gpu_match() already; make a new one")
-        self._observation = Observation()
+        self._observation, self._session = Observation(), found.sparkSession
         given = F.col(figures)
         sums: list[Column] = [F.sum(given.getField(name)).alias(name) for name in (*_WHOLE, *_SECONDS)]
         return found.observe(self._observation, *sums).filter(given.isNull()).drop(figures)

@@ -248,14 +248,30 @@ def test_a_report_is_written(tmp_path, events, capsys):
     assert main(["report", QUERY, events, "-o", str(tmp_path / "none" / "report.html"), "--timelines", "0"]) == 4
 
 
-@pytest.mark.parametrize(("suffix", "start"), [(".svg", "<svg"), (".mmd", "flowchart LR")])
+@pytest.mark.parametrize(("suffix", "start"), [(".svg", b"<svg"), (".mmd", b"flowchart LR"), (".png", b"\x89PNG"), (".pdf", b"%PDF-")])
 def test_a_plan_is_drawn_by_suffix(tmp_path, events, suffix, start):
     target = tmp_path / f"plan{suffix}"
     assert main(["explain", QUERY, events, "-o", str(target)]) == 0
-    assert target.read_text(encoding="utf-8").startswith(start)
+    assert target.read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize(("suffix", "start"), [(".svg", b"<svg"), (".png", b"\x89PNG")])
+def test_a_waterfall_is_of_a_run(tmp_path, events, capsys, suffix, start):
+    target = tmp_path / f"pruning{suffix}"
+    assert main(["explain", QUERY, events, "--waterfall", str(target), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["matches"] == 2
+    assert target.read_bytes().startswith(start)
+
+
+def test_what_a_waterfall_cannot_be_drawn_of(tmp_path, capsys):
+    assert main(["explain", QUERY, "missing.parquet", "--waterfall", str(tmp_path / "pruning.mmd")]) == 2
+    assert "pruning.mmd from its suffix; expected one of .png, .svg, .pdf" in capsys.readouterr().err
+    assert main(["explain", QUERY, "--waterfall", str(tmp_path / "pruning.svg")]) == 1
+    assert "a query runs over events" in capsys.readouterr().err
 
 
 def test_what_a_plan_cannot_be_drawn_as(tmp_path, events, capsys):
-    assert main(["explain", QUERY, events, "-o", str(tmp_path / "plan.png")]) == 2
+    assert main(["explain", QUERY, events, "-o", str(tmp_path / "plan.gif")]) == 2
+    assert "expected one of .png, .svg, .pdf, .mmd" in capsys.readouterr().err
     assert main(["explain", QUERY, "-o", str(tmp_path / "plan.svg")]) == 1
     assert "needs the types of the events" in capsys.readouterr().err

@@ -143,6 +143,36 @@ def test_the_picture_holds_any_name():
     assert f"{('long' * 20)[:39]}…" in lines(drawn)
 
 
+def test_arrows_have_heads_where_they_end():
+    drawn = picture("PATTERN SEQ(a, b+)")
+    ends = [re.findall(r"[\d.]+,[\d.]+", each.get("d"))[-1] for each in of_class(drawn, "arrow")]
+    assert [each.get("points").split()[0] for each in of_class(drawn, "head")] == ends
+    assert not of_class(picture("DEFINE A AS x > 1, B AS x > 2 PATTERN A meets B"), "head")
+
+
+def test_a_drawing_is_a_file_of_the_kind_that_its_name_says(tmp_path):
+    explained = cep.explain("PATTERN SEQ(a, b+) WHERE a.x < b.x", EVENTS)
+    for name, begin in (("a.png", b"\x89PNG\r\n\x1a\n"), ("a.SVG", b"<svg"), ("a.pdf", b"%PDF-"), ("a.mmd", b"flowchart LR")):
+        explained.save(tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(begin)
+    assert (tmp_path / "a.SVG").read_text(encoding="utf-8") == explained.svg()
+    assert (tmp_path / "a.mmd").read_text(encoding="utf-8") == explained.mermaid()
+    with pytest.raises(cep.CepError, match=r"a\.gif from its suffix; expected one of \.png, \.svg, \.pdf, \.mmd"):
+        explained.save(tmp_path / "a.gif")
+    with pytest.raises(cep.PatternError, match="give explain\\(\\) a table"):
+        cep.explain("PATTERN SEQ(a, b)").save(tmp_path / "b.png")
+
+
+def test_situations_are_files_but_no_automaton(tmp_path):
+    explained = cep.explain("DEFINE A AS x > 1, B AS x > 2 PATTERN A meets B", EVENTS)
+    explained.save(str(tmp_path / "a.svg"))
+    assert (tmp_path / "a.svg").read_text(encoding="utf-8") == explained.svg()
+    with pytest.raises(cep.CepError, match=r"expected one of \.png, \.svg, \.pdf$"):
+        explained.save(tmp_path / "a.gif")
+    with pytest.raises(cep.UnsupportedError, match="no automaton to draw"):
+        explained.save(tmp_path / "a.mmd")
+
+
 @pytest.mark.parametrize("query", ["PATTERN SEQ(a, b)", "DEFINE A AS x > 1, B AS x > 2 PATTERN A meets B"])
 def test_a_picture_needs_a_schema_and_notebooks_show_it(query):
     with pytest.raises(cep.PatternError, match="give explain\\(\\) a table"):

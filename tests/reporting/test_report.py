@@ -58,7 +58,7 @@ def test_the_page_holds_the_query_as_written_the_plan_and_the_waterfall(page):
     assert "skip_till_next_match" in page.texts["plan"]
     assert "ran " in page.texts["plan"]
     assert [each["class"] for each in page.of("svg") if "class" in each] == ["plan", "waterfall"]
-    assert next(each["data-stage"] for each in page.of("rect") if "data-stage" in each) == "events"
+    assert next(each["data-name"] for each in page.of("rect") if "data-name" in each) == "events"
 
 
 def test_the_page_holds_all_matches_and_a_timeline_of_each(page):
