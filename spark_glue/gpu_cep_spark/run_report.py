@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -15,6 +16,7 @@ from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
 from gpu_cep.engine.profile import Profile
 from gpu_cep.errors import PatternError
+from gpu_cep_spark.road_metrics import rows_on_the_road
 
 # In the order of the road; what a query's road does not have is 0, and not shown.
 COUNTS = (
@@ -47,10 +49,9 @@ class RunReport:
     once; a stage that ran again because its shuffle files were lost counts as
     often as it ran: so Spark treats what it observes (it is not tested here).
 
-    Where Spark reads a file it applies the query's filters itself: how many
-    rows it read, and passed over, is in its own metrics of the scan.
     """
 
+    _name: str = field(default_factory=lambda: f"gpu_cep {uuid4()}", repr=False)
     _observation: Any = field(default=None, repr=False)
     _session: Any = field(default=None, repr=False)
 
@@ -66,6 +67,18 @@ class RunReport:
         """
         figures = self._figures()
         return {name: figures[name] for name in COUNTS if figures[name]}
+
+    @property
+    def road(self) -> dict[str, int]:
+        """The rows on Spark's road to the workers in the last action on the result, as Spark's own metrics count them.
+
+        ``read``, that scans gave: parts of files that the query's filters rule
+        out are not among them; ``shuffled``, that are left behind all filters,
+        a row for each slice of time that has a copy of it. Empty on Spark
+        Connect, whose clients are told no metrics of other actions.
+        """
+        self._figures()
+        return rows_on_the_road(self._session, self._name) if isinstance(self._session, SparkSession) else {}
 
     @property
     def engines(self) -> dict[str, int]:
@@ -123,7 +136,7 @@ class RunReport:
         return {name: found.get(name) or 0 for name in (*_WHOLE, *_SECONDS)}
 
     def __str__(self) -> str:
-        counts = " → ".join(f"{name} {count:,}" for name, count in self.counts.items())
+        counts = " → ".join(f"{name} {count:,}" for name, count in (*self.road.items(), *self.counts.items()))
         engines = ", ".join(f"{parts:,} of {sum(self.engines.values()):,} parts on {engine}" for engine, parts in self.engines.items())
         seconds = ", ".join(f"{stage} {spent:.3f} s" for stage, spent in self.seconds.items())
         return "\n".join(filter(None, (counts, engines, seconds)))
@@ -138,7 +151,7 @@ class RunReport:
         """
         if self._observation is not None:
             raise PatternError("this report was given to another gpu_match() already; make a new one")
-        self._observation, self._session = Observation(), found.sparkSession
+        self._observation, self._session = Observation(self._name), found.sparkSession
         given = F.col(figures)
         sums: list[Column] = [F.sum(given.getField(name)).alias(name) for name in (*_WHOLE, *_SECONDS)]
         return found.observe(self._observation, *sums).filter(given.isNull()).drop(figures)

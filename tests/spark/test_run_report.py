@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 import gpu_cep as cep
 from gpu_cep.errors import PatternError
@@ -25,6 +30,21 @@ def test_what_was_done_is_known_after_an_action(spark: SparkSession) -> None:
     assert {"reading", "labels", "matching"} <= report.seconds.keys()
     assert f"matches {expected.num_rows}" in str(report)
     assert "parts on cpu" in str(report)
+
+
+def test_spark_tells_what_it_read_and_shuffled(spark: SparkSession, tmp_path: Path) -> None:
+    """Row groups that a filter rules out are not read, rows that no variable takes not shuffled; other scans of the action do not count."""
+    size = 4_000
+    kinds = ["ABXY"[place % 4] for place in range(size)]
+    events = pa.table({"ts": range(size), "k": [place % 3 for place in range(size)], "type": kinds})
+    pq.write_table(events, tmp_path / "t", row_group_size=500)
+    report = cep.RunReport()
+    late = spark.read.parquet(str(tmp_path / "t")).where("ts >= 2000")
+    found = cep.gpu_match(late, "PATTERN SEQ(A a, B b) WITHIN 9", partition_by="k", report=report, slices=None)
+    assert found.join(spark.range(5), F.col("id") == F.col("k")).count() > 0
+    assert report.counts["events"] == 1_000
+    assert report.road == ({"read": 2_000, "shuffled": 1_000} if isinstance(spark, SparkSession) else {})
+    assert str(report).startswith("read 2,000 → shuffled 1,000 → tasks" if report.road else "tasks")
 
 
 def test_slices_tell_of_their_copies(spark: SparkSession) -> None:
