@@ -24,6 +24,7 @@ $(STAMP): pyproject.toml .ci/java
 
 # One process behind the Connect server, which has one port.
 test: $(STAMP)
+	$(IN_VENV) -m tests.compile_kernels
 	$(IN_VENV) -m pytest $(PYTEST_ARGS)
 	export CEP_SPARK_CONNECT=1 && $(IN_VENV) -m pytest tests/spark
 	export NUMBA_ENABLE_CUDASIM=1 && $(IN_VENV) -m pytest $(PYTEST_ARGS) tests/gpu
