@@ -18,7 +18,7 @@ venv: $(STAMP)
 
 $(STAMP): pyproject.toml .ci/java
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install -qq --disable-pip-version-check --editable '.[dev,docs,spark]'
+	$(VENV)/bin/python -m pip install -qq --disable-pip-version-check --no-compile --editable '.[dev,docs,spark]'
 	.ci/java $(VENV)
 	touch $@
 
