@@ -12,7 +12,7 @@ COMPARE_ARGS ?=
 GPU_CHECK_ARGS ?=
 FUZZ_EXAMPLES ?= 50000
 
-.PHONY: venv test lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel clean
+.PHONY: venv test lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel wheel-check clean
 
 venv: $(STAMP)
 
@@ -74,6 +74,9 @@ fuzz: $(STAMP)
 wheel: $(STAMP)
 	rm -rf build dist
 	$(VENV)/bin/python -m build --wheel --outdir dist .
+
+wheel-check: wheel
+	.ci/wheel dist/*.whl
 
 clean:
 	rm -rf $(VENV) build dist site *.egg-info
