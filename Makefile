@@ -12,7 +12,7 @@ COMPARE_ARGS ?=
 GPU_CHECK_ARGS ?=
 FUZZ_EXAMPLES ?= 50000
 
-.PHONY: venv test lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel wheel-check clean
+.PHONY: venv test test-connect test-simulator lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel wheel-check clean
 
 venv: $(STAMP)
 
@@ -22,11 +22,16 @@ $(STAMP): pyproject.toml .ci/java
 	.ci/java $(VENV)
 	touch $@
 
-# One process behind the Connect server, which has one port.
 test: $(STAMP)
 	$(IN_VENV) -m tests.compile_kernels
 	$(IN_VENV) -m pytest $(PYTEST_ARGS)
+	$(MAKE) --jobs=2 --output-sync test-connect test-simulator
+
+# One process behind the Connect server, which has one port.
+test-connect: $(STAMP)
 	export CEP_SPARK_CONNECT=1 && $(IN_VENV) -m pytest tests/spark
+
+test-simulator: $(STAMP)
 	export NUMBA_ENABLE_CUDASIM=1 && $(IN_VENV) -m pytest $(PYTEST_ARGS) tests/gpu
 
 lint: $(STAMP)
