@@ -5,27 +5,33 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 STAMP := $(VENV)/stamp
 IN_VENV := . $(VENV)/env && $(VENV)/bin/python
-PYTEST_ARGS ?= --numprocesses 2
+PYTEST_ARGS ?= --numprocesses 2 --dist worksteal
 BENCH_ARGS ?=
 RIVALS_ARGS ?=
 COMPARE_ARGS ?=
 GPU_CHECK_ARGS ?=
 FUZZ_EXAMPLES ?= 50000
 
-.PHONY: venv test lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel clean
+.PHONY: venv test test-connect test-simulator lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel wheel-check clean
 
 venv: $(STAMP)
 
 $(STAMP): pyproject.toml .ci/java
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install -qq --disable-pip-version-check --editable '.[dev,docs,spark]'
+	$(VENV)/bin/python -m pip install -qq --disable-pip-version-check --no-compile --editable '.[dev,docs,spark]'
 	.ci/java $(VENV)
 	touch $@
 
-# One process behind the Connect server, which has one port.
 test: $(STAMP)
+	$(IN_VENV) -m tests.compile_kernels
 	$(IN_VENV) -m pytest $(PYTEST_ARGS)
+	$(MAKE) --jobs=2 --output-sync test-connect test-simulator
+
+# One process behind the Connect server, which has one port.
+test-connect: $(STAMP)
 	export CEP_SPARK_CONNECT=1 && $(IN_VENV) -m pytest tests/spark
+
+test-simulator: $(STAMP)
 	export NUMBA_ENABLE_CUDASIM=1 && $(IN_VENV) -m pytest $(PYTEST_ARGS) tests/gpu
 
 lint: $(STAMP)
@@ -73,6 +79,9 @@ fuzz: $(STAMP)
 wheel: $(STAMP)
 	rm -rf build dist
 	$(VENV)/bin/python -m build --wheel --outdir dist .
+
+wheel-check: wheel
+	.ci/wheel dist/*.whl
 
 clean:
 	rm -rf $(VENV) build dist site *.egg-info

@@ -97,11 +97,16 @@ def reach(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> int
 
 
 def window_clock(plan: Plan, ordered: OrderedEvents, low: int, high: int) -> tuple[npt.NDArray[np.generic], np.uint64 | np.float64]:
-    """What windows over the events [low, high) are measured on, and their length on it: times, or positions for a number of events."""
-    length = window_length(plan, ordered.times.dtype)
+    """What windows over the events [low, high) are measured on, and their length on it: times, or positions for a number of events.
+
+    Positions are of the type of times, which holds them exactly: so kernels are compiled for two types of clock, and no third pair.
+    """
+    kind, length = ordered.times.dtype.type, window_length(plan, ordered.times.dtype)
     if not isinstance(plan.query.window, CountWindow):
         return ordered.times[low:high], length
-    return np.arange(high - low, dtype=np.uint64) if ordered.positions is None else ordered.positions[low:high], length
+    if ordered.positions is None:
+        return np.arange(high - low, dtype=kind), kind(length)
+    return ordered.positions[low:high].astype(kind, copy=False), kind(length)
 
 
 def window_length(plan: Plan, times: np.dtype[np.generic]) -> np.uint64 | np.float64:

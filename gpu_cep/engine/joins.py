@@ -211,4 +211,5 @@ def _concatenated(tables: list[PartialMatches]) -> PartialMatches:
 
 
 def _reordered(table: PartialMatches, order: Indices) -> PartialMatches:
-    return PartialMatches(*(column[..., order] for column in table))
+    # `column[..., order]` would lay the members out by column, for which kernels would be compiled once more
+    return PartialMatches(*(np.take(column, order, axis=-1) for column in table))

@@ -18,9 +18,10 @@ collect_ignore = ["test_clusters.py", "test_faults.py", "test_handshake.py"] if 
 
 @pytest.fixture(scope="session")
 def worker_environment() -> None:
-    """Lets workers start with this Python and find the packages of the checkout."""
+    """Lets workers start with this Python and find the packages of the checkout, and spares Java what only a long run repays."""
     roots = [str(ROOT), str(ROOT / "kernels"), str(ROOT / "spark_glue")]
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     os.environ["PYTHONPATH"] = os.pathsep.join([*roots, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 

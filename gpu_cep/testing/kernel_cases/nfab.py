@@ -106,7 +106,7 @@ def _paths(size: int, random: Random, slots: int, counting: bool = False, steps:
     call = _growth(size, random, slots, **given)
     grow_runs(*call.arguments)
     end, earliest, *_, judged, _, work = call.arguments
-    offsets, times = np.array([0, size]), np.arange(size)
+    offsets, times = np.array([0, size]), np.arange(size, dtype=np.uint64)
     # no d between b and c
     places = np.flatnonzero(random.random(size) < 0.1)
     negations = negation_table([(3, (1,), (2,), places)], offsets, times, times, np.uint64(size))
