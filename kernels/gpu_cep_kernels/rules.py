@@ -38,14 +38,20 @@ def compare(comparison: int, left: Any, right: Any) -> bool:
 
 
 @rule
+def mixed(before: np.uint64, word: np.uint64) -> np.uint64:
+    """The hash `before` with one more word."""
+    product = (before ^ word) * _SPREAD
+    return product ^ (product >> np.uint64(32))
+
+
+@rule
 def hashed(before: np.uint64, bits: int) -> np.uint64:
     """`before` with one more value, given by its bits.
 
     Equal values have equal hashes: the bits of −0.0, which are those of the
     least int64, count as zero.
     """
-    mixed = (before ^ (np.uint64(0) if bits == MINIMUM_INT else np.uint64(bits))) * _SPREAD
-    return mixed ^ (mixed >> np.uint64(32))
+    return mixed(before, np.uint64(0) if bits == MINIMUM_INT else np.uint64(bits))
 
 
 @rule
