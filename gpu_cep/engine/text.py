@@ -102,12 +102,12 @@ class _TextBuffers(NamedTuple):
 def _text_buffers(array: pa.Array) -> _TextBuffers:
     validity, offsets, text = array.buffers()
     kind = np.int32 if pa.types.is_string(array.type) else np.int64
-    # of no rows there may be no offsets either
-    bounds = _read_only(offsets, kind, len(array) + 1, array.offset) if len(array) else _read_only(None, kind)
+    # of no rows there may be no offsets
+    bounds = _read_only(offsets, kind, len(array) + 1, array.offset) if len(array) else _read_only(bytes(8), kind, 1)
     return _TextBuffers(_read_only(validity if array.null_count else None, np.uint8), bounds, _read_only(text, np.uint8))
 
 
-def _read_only(buffer: pa.Buffer | None, kind: Any, count: int = -1, first: int = 0) -> npt.NDArray[Any]:
+def _read_only(buffer: pa.Buffer | bytes | None, kind: Any, count: int = -1, first: int = 0) -> npt.NDArray[Any]:
     """Values of a buffer, not to be written to, whoever owns it, so that kernels are compiled once for all."""
     values: npt.NDArray[Any] = np.frombuffer(buffer or b"", kind, count, first * np.dtype(kind).itemsize)
     values.flags.writeable = False

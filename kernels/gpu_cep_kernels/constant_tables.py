@@ -25,9 +25,9 @@ class ConstantTable(NamedTuple):
     and the number of the constant in slot s; a free slot has an impossible
     length, and so has one more entry, whose number is the count of constants.
     A constant stands in one of `probes` slots from that of its hash on, which
-    is the hash shifted right by `shift`. `longest` is the length of the
-    longest. With `whole` the hash of a text depends on all of it, else on its
-    length and ends.
+    the highest bits of the hash number: shifted right by `shift`, they stand
+    above two others. `longest` is the length of the longest. With `whole` the
+    hash of a text depends on all of it, else on its length and ends.
     """
 
     offsets: npt.NDArray[np.int64]
@@ -51,7 +51,7 @@ def constant_table(constants: Sequence[bytes]) -> ConstantTable:
     while not tables or (tables[-1].probes > 1 and 1 << bits <= min(_SPARSEST * len(constants), _CACHED)):
         entries = np.full(FIELDS * ((1 << bits) + 1), FREE)
         entries[-1] = len(constants)
-        table = ConstantTable(offsets, text, entries, np.uint64(64 - bits), 0, longest, whole)
+        table = ConstantTable(offsets, text, entries, np.uint64(62 - bits), 0, longest, whole)
         tables.append(table._replace(probes=place_constants(table)))
         bits += 1
     return min(tables, key=attrgetter("probes"))

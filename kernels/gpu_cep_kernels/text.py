@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.jit import kernel, rule, sequential
-from gpu_cep_kernels.rules import mixed
+from gpu_cep_kernels.rules import SPREAD
 
 # What an entry holds: first and last word of a constant, its length, and its number.
 _HEAD, _TAIL, _LENGTH, _NUMBER = (np.uint64(field) for field in range(4))
@@ -35,7 +35,7 @@ def _number(text: Any, start: int, count: int) -> np.uint64:
 @rule
 def _word(text: Any, start: int, length: int) -> np.uint64:
     """The first 8 bytes of the text at `start` as a number, the last of them highest; if `length` is less, zeros stand below."""
-    word = _number(text, start, 8) if start + 8 <= text.size else _number(text, start, text.size - start)
+    word = _number(text, start, 8) if start <= text.size - 8 else _number(text, start, text.size - start)
     # in two steps, since a shift by all 64 bits is undefined
     half = np.uint64(4 * max(8 - length, 0))
     return (word << half) << half
@@ -49,14 +49,20 @@ def _ends(text: Any, start: int, length: int, words: int) -> tuple[np.uint64, np
 
 
 @rule
+def _mixed(before: np.uint64, word: np.uint64) -> np.uint64:
+    """The hash `before` with one more word; the highest bits depend on all of them."""
+    return (before ^ (before >> np.uint64(32)) ^ word) * SPREAD
+
+
+@rule
 def _hash(text: Any, start: int, length: int, ends: Any, words: int, constants: Any) -> np.uint64:
-    """A hash whose highest bits depend on the length, the ends, and the rest of the text if that counts."""
-    found = mixed(ends[0], np.uint64(length))
+    """A hash of the length, the ends, and the rest of the text if that counts."""
+    found = (ends[0] ^ np.uint64(length)) * SPREAD
     if words > 1:
-        found = mixed(found, ends[1])
+        found = _mixed(found, ends[1])
     if words > 2 and constants.whole and length <= constants.longest:
         for place in range(start + 8, start + length - 8, 8):
-            found = mixed(found, _number(text, place, 8))
+            found = _mixed(found, _number(text, place, 8))
     return found
 
 
@@ -91,7 +97,7 @@ def constant_at(text: Any, start: int, end: int, words: int, constants: Any) -> 
     entries, length = constants.entries, end - start
     fields, last = np.uint64(FIELDS), np.uint64(entries.size - 2 * FIELDS)
     ends = _ends(text, start, length, words)
-    entry = (_hash(text, start, length, ends, words, constants) >> constants.shift) * fields
+    entry = (_hash(text, start, length, ends, words, constants) >> constants.shift) & last
     found = np.uint64(entries.size - FIELDS)
     found = entry if _holds(entry, text, start, length, ends, words, constants) else found
     for _ in range(1, constants.probes):
@@ -110,7 +116,7 @@ def place_constants(constants: Any) -> int:
     for k in range(offsets.size - 1):
         start, length = offsets[k], offsets[k + 1] - offsets[k]
         ends = _ends(text, start, length, words)
-        entry = (_hash(text, start, length, ends, words, constants) >> constants.shift) * fields
+        entry = (_hash(text, start, length, ends, words, constants) >> constants.shift) & last
         probes = 1
         while entries[entry + _LENGTH] != FREE:
             entry = (entry + fields) & last
@@ -129,16 +135,20 @@ def find_constants(low: int, high: int, offsets: Any, text: Any, validity: Any, 
     + e`` of `validity` (the lowest of each byte first; empty: all ones) is 0.
     """
     bounds, found, null = offsets[low : high + 1], codes[low:high], np.int32(constants.offsets.size)
+    end = bounds[0]
     # the number of words is a constant in each loop, so that what is not needed is left out
     if constants.longest <= 8:
         for e in range(found.size):
-            found[e] = constant_at(text, bounds[e], bounds[e + 1], 1, constants)
+            start, end = end, bounds[e + 1]
+            found[e] = constant_at(text, start, end, 1, constants)
     elif constants.longest <= 16:
         for e in range(found.size):
-            found[e] = constant_at(text, bounds[e], bounds[e + 1], 2, constants)
+            start, end = end, bounds[e + 1]
+            found[e] = constant_at(text, start, end, 2, constants)
     else:
         for e in range(found.size):
-            found[e] = constant_at(text, bounds[e], bounds[e + 1], 3, constants)
+            start, end = end, bounds[e + 1]
+            found[e] = constant_at(text, start, end, 3, constants)
     if validity.size:
         for e in range(found.size):
             bit = np.uint64(first + low + e)
