@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound import Aggregation, Bound, Constant, Field, Operation
 from gpu_cep.analysis.types import Kind
+from gpu_cep_kernels.constant_tables import constant_table
+from gpu_cep_kernels.text import find_constants
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "eq": pc.equal,
@@ -76,19 +78,40 @@ def constant_codes(array: pa.Array, predicates: Sequence[Bound]) -> tuple[Callab
     a block of rows to its codes, and the values that the codes stand for.
     """
     tested = [tested_constants(predicate) for predicate in predicates]
-    if pa.types.is_dictionary(array.type) or None in tested:
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)) or None in tested:
         return None
     constants = list(dict.fromkeys(constant for own in tested for constant in own or ()))
-    known, absent = pa.array(constants, array.type), pa.array([None], array.type)
+    table, text = constant_table([constant.encode() for constant in constants]), _text_buffers(array)
 
     def of_block(low: int, high: int) -> npt.NDArray[np.int32]:
-        block = array.slice(low, high - low)
-        codes = pc.fill_null(pc.index_in(block, known), len(constants))
-        if block.null_count:
-            codes = pc.if_else(pc.is_in(block, absent), pa.scalar(len(constants) + 1, pa.int32()), codes)
-        return codes.to_numpy()  # type: ignore[no-any-return]
+        codes = np.empty(high - low, np.int32)
+        find_constants(0, high - low, text.offsets[low : high + 1], text.bytes, text.validity, array.offset + low, table, codes)
+        return codes
 
     return of_block, pa.array([*constants, "".join(constants) + "."], pa.large_string())
+
+
+class _TextBuffers(NamedTuple):
+    """What plain text is made of: row e is ``bytes[offsets[e]:offsets[e + 1]]``; `validity`, empty without NULLs, is not sliced so."""
+
+    validity: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[Any]
+    bytes: npt.NDArray[np.uint8]
+
+
+def _text_buffers(array: pa.Array) -> _TextBuffers:
+    validity, offsets, text = array.buffers()
+    kind = np.int32 if pa.types.is_string(array.type) else np.int64
+    # of no rows there may be no offsets
+    bounds = _read_only(offsets, kind, len(array) + 1, array.offset) if len(array) else _read_only(bytes(8), kind, 1)
+    return _TextBuffers(_read_only(validity if array.null_count else None, np.uint8), bounds, _read_only(text, np.uint8))
+
+
+def _read_only(buffer: pa.Buffer | bytes | None, kind: Any, count: int = -1, first: int = 0) -> npt.NDArray[Any]:
+    """Values of a buffer, not to be written to, whoever owns it, so that kernels are compiled once for all."""
+    values: npt.NDArray[Any] = np.frombuffer(buffer or b"", kind, count, first * np.dtype(kind).itemsize)
+    values.flags.writeable = False
+    return values
 
 
 def tested_constants(predicate: Bound) -> tuple[str, ...] | None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from gpu_cep.testing.drawn_patterns import Variable
-from gpu_cep.testing.drawn_tables import ATTRIBUTES
+from gpu_cep.testing.drawn_tables import ATTRIBUTES, LONG_TEXT
 
 Refer = Callable[[str], str]  # attribute -> reference to it
 
@@ -36,6 +36,7 @@ CONSTANTS: Mapping[str, tuple[str, ...]] = {
 TESTS = (
     *("{f}", "NOT {f}", "{f} = FALSE", "{x} IS NULL", "{y} IS NOT NULL", "{s} IS NOT NULL"),
     *("{x} BETWEEN 0 AND 2", "{y} NOT BETWEEN 0 AND 1", "{x} IN (0, 2)", "{x} NOT IN (1, 3)", "{y} IN (0.5, 1)", "{s} IN ('x', 'xy')"),
+    *(f"{{s}} NOT IN ('y', '{LONG_TEXT}')", f"{{s}} IN ('', '{LONG_TEXT}', NULL)", "{s} NOT IN ('x', 'X', '')"),
     *("{s} LIKE 'x%'", "{s} LIKE '_'", "{s} NOT LIKE '%y'", "NOT ({y} < 1)", "{x} = 1 OR {y} > 0.5", "{f} OR {x} > 0"),
 )
 DIFFERENCES = ("abs({d} - {other_d}) <= 1 days", "{t} - {other_t} < 2 seconds", "{d} - {other_d} = 0 days", "{t} - {other_t} >= 0 seconds")

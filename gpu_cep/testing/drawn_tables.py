@@ -21,10 +21,13 @@ from gpu_cep.testing.drawn_patterns import ALPHABETS
 DAY_ZERO = date(2024, 1, 1)
 SECOND_ZERO = datetime(2024, 1, 1)
 
+# Longer than what the first and the last eight bytes of it tell.
+LONG_TEXT = "xy" * 10
+
 # The attributes beside the timestamp and the type; what stands twice is twice as likely.
 ATTRIBUTES: Mapping[str, tuple[pa.DataType, tuple[Any, ...]]] = {
     "k": (pa.int64(), (1, 1, 1, 1, 2, None)),
-    "s": (pa.string(), ("x", "x", "x", "x", "y", "xy", "", None)),
+    "s": (pa.string(), ("x", "x", "x", "x", "y", "xy", "", LONG_TEXT, None)),
     "x": (pa.int64(), (1, 1, 1, 2, 2, 2, 3, 0, -1, None)),
     "y": (pa.float64(), (1.0, 1.0, 1.0, 0.5, 0.5, 2.5, 2.5, 0.1, 0.0, -0.0, float("nan"), None)),
     "f": (pa.bool_(), (True, True, True, False, False, None)),

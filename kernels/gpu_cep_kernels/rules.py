@@ -12,7 +12,7 @@ EQ, NE, LT, LE, GT, GE = range(6)
 COMPARISONS = {"eq": EQ, "ne": NE, "lt": LT, "le": LE, "gt": GT, "ge": GE}
 
 # An odd number whose bits look random: the golden ratio as a fraction of 64 bits.
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 # Bits of the widest label word: of labels [word, event], word k is that of the variables from LABEL_BITS * k on.
 LABEL_BITS = 64
@@ -44,7 +44,7 @@ def hashed(before: np.uint64, bits: int) -> np.uint64:
     Equal values have equal hashes: the bits of −0.0, which are those of the
     least int64, count as zero.
     """
-    mixed = (before ^ (np.uint64(0) if bits == MINIMUM_INT else np.uint64(bits))) * _SPREAD
+    mixed = (before ^ (np.uint64(0) if bits == MINIMUM_INT else np.uint64(bits))) * SPREAD
     return mixed ^ (mixed >> np.uint64(32))
 
 

@@ -21,14 +21,15 @@ from gpu_cep.testing.kernel_cases.matches import MATCH_CASES
 from gpu_cep.testing.kernel_cases.nfab import NFAB_CASES
 from gpu_cep.testing.kernel_cases.situations import SITUATION_CASES
 from gpu_cep.testing.kernel_cases.states import STATE_CASES
+from gpu_cep.testing.kernel_cases.text import TEXT_CASES
 from gpu_cep.testing.kernel_cases.windows import WINDOW_CASES
 from gpu_cep_kernels.jit import Kernel
 
 __all__ = ["CASES", "Call", "KernelCase", "bytes_moved", "kernels"]
 
 CASES: tuple[KernelCase, ...] = (
-    *EVENT_CASES, *WINDOW_CASES, *MATCH_CASES, *LAZY_CASES, *NFAB_CASES, *JOIN_CASES, *STATE_CASES, *SITUATION_CASES,
-    *INTERVAL_JOIN_CASES,
+    *EVENT_CASES, *TEXT_CASES, *WINDOW_CASES, *MATCH_CASES, *LAZY_CASES, *NFAB_CASES, *JOIN_CASES, *STATE_CASES,
+    *SITUATION_CASES, *INTERVAL_JOIN_CASES,
 )  # fmt: skip
 
 
