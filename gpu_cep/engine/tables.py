@@ -179,5 +179,7 @@ def _checked(reader: Callable[[Path], Any], path: Path) -> Any:
     """What a reader makes of a file, or an error that names it."""
     try:
         return reader(path)
+    except FileNotFoundError as fault:
+        raise EventError(f"events: cannot read {path}: there is no such file or folder") from fault
     except (OSError, pa.ArrowInvalid) as fault:
         raise EventError(f"events: cannot read {path}: {fault}") from fault
