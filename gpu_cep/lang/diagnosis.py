@@ -178,6 +178,8 @@ def _hint(found: Token, expected: frozenset[str], read: Sequence[Token], opened:
         return _strategy_hint(read)
     if found.type == "_LBRACKET" and "QUESTION" in expected:
         return "several events are bound by a quantifier: Stock+ a[] or a+"
+    if found.type == "_LPAR" and {"SEQ", "NAME"} <= expected:
+        return "brackets do not group: events one after the other are SEQ(A, B+), in any order AND(A, B+)"
     if found.type in _KEYWORDS and "NAME" in expected:
         return f'{found} is a keyword: as a name it is quoted, "{found}"'
     return _typo(found, expected) or (_earlier_typo(read[-1], expected) if read else None)
