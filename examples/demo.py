@@ -99,7 +99,7 @@ def answer(question: Question, session: SparkSession) -> bool:
     agreed = as_set(matches) == as_set(from_spark)
     verdict = "the same matches" if agreed else f"DISAGREEMENT: {from_spark.num_rows:,} matches under Spark"
     print(f"\n  {matches.num_rows:,} matches; match() {local_seconds:.2f} s, gpu_match() {spark_seconds:.2f} s: {verdict}")
-    print(f"  (match() warm, after a first call of {first_seconds:.2f} s; gpu_match() cold: Spark's workers start, and load or compile kernels)")
+    print(f"  (match() warm, after a first call of {first_seconds:.2f} s; gpu_match() cold: workers start, and load or compile kernels)")
     print(f"\n{waterfall_text(profile.counts, profile.seconds)}")
     return agreed
 
