@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import time
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from textwrap import dedent, indent
 
@@ -85,22 +87,27 @@ def questions(departures: Flights) -> list[Question]:
 def answer(question: Question, session: SparkSession) -> bool:
     """Ask `question` both ways, show what was found, and say whether the two answers agree."""
     print(f"\n{question.title}\n\n{indent(dedent(question.pattern).strip(), '    ')}\n")
-    start = time.perf_counter()
+    _, first_seconds = timed(lambda: gpu_cep.match(question.events, question.pattern, **question.options))
     profile = gpu_cep.Profile()
-    matches = gpu_cep.match(question.events, question.pattern, profile=profile, **question.options)
-    local_seconds = time.perf_counter() - start
+    matches, local_seconds = timed(lambda: gpu_cep.match(question.events, question.pattern, profile=profile, **question.options))
 
-    start = time.perf_counter()
-    frame = session.createDataFrame(question.events)
-    from_spark = gpu_cep.gpu_match(frame, question.pattern, **question.options).toArrow()
-    spark_seconds = time.perf_counter() - start
+    from_spark, spark_seconds = timed(
+        lambda: gpu_cep.gpu_match(session.createDataFrame(question.events), question.pattern, **question.options).toArrow()
+    )
 
     print(matches_text(matches, SHOWN))
     agreed = as_set(matches) == as_set(from_spark)
     verdict = "the same matches" if agreed else f"DISAGREEMENT: {from_spark.num_rows:,} matches under Spark"
     print(f"\n  {matches.num_rows:,} matches; match() {local_seconds:.2f} s, gpu_match() {spark_seconds:.2f} s: {verdict}")
+    print(f"  (match() warm, after a first call of {first_seconds:.2f} s; gpu_match() cold: workers start, and load or compile kernels)")
     print(f"\n{waterfall_text(profile.counts, profile.seconds)}")
     return agreed
+
+
+def timed(call: Callable[[], pa.Table]) -> tuple[pa.Table, float]:
+    """What `call` gives, and the seconds it took."""
+    start = time.perf_counter()
+    return call(), time.perf_counter() - start
 
 
 def as_set(matches: pa.Table) -> list[str]:
@@ -110,6 +117,7 @@ def as_set(matches: pa.Table) -> list[str]:
 
 def local_session() -> SparkSession:
     """A Spark session on this machine's processors."""
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName("gpu_cep demo")
     settings = {
@@ -131,7 +139,9 @@ def main() -> int:
     print(
         f"{departures.total:,} flights left New York City in 2013; {departures.dropped:,} are dropped:\n"
         f"{departures.without_departure:,} have no departure, {departures.without_tailnum:,} no tail number.\n"
-        f"The other {departures.events.num_rows:,} are events, one stream per aircraft."
+        f"The other {departures.events.num_rows:,} are events, one stream per aircraft.\n"
+        "Kernels are compiled when a machine first needs them: then the first answer takes a minute or two.",
+        flush=True,
     )
     session = local_session()
     try:

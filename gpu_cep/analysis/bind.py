@@ -57,7 +57,8 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     keys = derived_keys(disjuncts, partition_by, scope)
     returns = bind_returns(query.returns, [schema.names[column] for column in partition_by], replace(scope, clause=Clause.RETURN))
     window = None if timestamp is None else bind_window(query.within, schema.attributes[timestamp], options.time_unit, faults)
-    _check_negations(disjuncts, query, scope)
+    if query.within is None:
+        _check_negations(disjuncts, found, scope)
     faults.raise_any(text)
     assert timestamp is not None, "an unknown timestamp is a fault"
     return BoundQuery(
@@ -83,15 +84,14 @@ def _variables(found: Sequence[Primitive]) -> tuple[EventVariable, ...]:
     return tuple(sorted(named.values(), key=lambda variable: variable.negated))
 
 
-def _check_negations(branches: Sequence[Branch], query: Query, scope: Scope) -> None:
+def _check_negations(branches: Sequence[Branch], found: Sequence[Primitive], scope: Scope) -> None:
     """Without a window nothing bounds a negation that no variable precedes, or none follows."""
-    if query.within is not None:
-        return
+    spans = {primitive.variable.name: primitive.span for primitive in found}
     open_sided = {negation.variable for branch in branches for negation in branch.negations if not (negation.after and negation.before)}
     for number in sorted(open_sided):
         name = scope.names[number]
         message = f"NOT({name}) is not bounded on both sides by other variables, and the query has no window"
-        scope.faults.error(message, query.pattern.span, "add WITHIN")
+        scope.faults.error(message, spans[name], "add WITHIN")
 
 
 def _strategy(query: Query, options: Options, scope: Scope) -> str:

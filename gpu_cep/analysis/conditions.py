@@ -39,7 +39,7 @@ def event_types(primitives: Sequence[Primitive], type_column: str, scope: Scope)
         return
     if type_column not in scope.schema.names:
         message = f"event types are read from the column that type_column= names, and there is no {type_column!r}"
-        scope.faults.error(message, typed[0].span, nearest(type_column, scope.schema.names))
+        scope.faults.error(message, typed[0].span, nearest(type_column, scope.schema.names) or f"there are {', '.join(scope.schema.names)}")
         return
     column = scope.schema.index(type_column)
     for primitive in typed:

@@ -6,8 +6,10 @@ from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Field,
 from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind, decimal
+from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import Aggregate, Call, EachIndex, Expression, LastIndex, NumberIndex, PrevBound, PreviousIndex, Reference, Span
 from gpu_cep.lang.format import format_expression
+from gpu_cep.lang.literals import write_text
 
 # What is asked of a situation as a whole.
 ENDPOINTS = frozenset({"start", "end", "duration"})
@@ -151,7 +153,8 @@ def _bare(node: Reference, scope: Scope) -> Bound:
     elif name in scope.schema.names:
         hint = f"write {scope.names[0]}.{name}"
     else:
-        hint = None
+        near = nearest(name, (*scope.names, *scope.schema.names))
+        hint = f"{near or ''} a text stands in single quotes: {write_text(name)}".strip()
     scope.faults.error(f"{name!r} stands alone: an attribute belongs to a variable", node.span, hint)
     return FAULTY
 

@@ -15,17 +15,21 @@ _TIMESTAMP_KINDS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAM
 
 
 def timestamp_column(name: str, scope: Scope) -> int | None:
-    """The column of the events' time; None, and a fault, if there is none."""
+    """The column of the events' time; None, and a fault, if there is none, or none that can be a time."""
     if name not in scope.schema.names:
-        scope.faults.unknown("timestamp column", name, scope.schema.names)
+        times = [attribute.name for attribute in scope.schema.attributes if attribute.type.kind in _TIMESTAMP_KINDS]
+        scope.faults.unknown("timestamp column", name, times or scope.schema.names)
         return None
     column = scope.schema.index(name)
     type = scope.schema.attributes[column].type
+    if type.kind in _TIMESTAMP_KINDS:
+        return column
     if type.kind is Kind.DECIMAL:
         scope.faults.refuse(f"the timestamp {name!r} of type {type}", "a timestamp is an integer, a float, a date or a timestamp")
-    elif type.kind not in _TIMESTAMP_KINDS:
-        scope.faults.error(f"the timestamp {name!r} is of type {type}; it must be an integer, a float, a date or a timestamp")
-    return column
+    else:
+        hint = "cast the column to timestamps first" if type.kind is Kind.STRING else None
+        scope.faults.error(f"the timestamp {name!r} is of type {type}; it must be an integer, a float, a date or a timestamp", hint=hint)
+    return None
 
 
 def partition_names(query: Query | IntervalQuery, options: Options, faults: Faults) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.literals import approximate
 from gpu_cep.analysis.types import TICKS_PER_SECOND, Attribute, Kind
 from gpu_cep.lang.ast import UNITS, Window
+from gpu_cep.lang.literals import with_unit
 
 EVENTS = "events"
 
@@ -103,4 +104,4 @@ def _ticks(length: Window, timestamp: Attribute, tick: int | None, whole: Callab
 
 
 def _written(window: Window) -> str:
-    return f"{window.amount} {window.unit}" if window.unit else str(window.amount)
+    return str(window.amount) if window.unit is None else with_unit(str(window.amount), window.unit)

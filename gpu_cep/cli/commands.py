@@ -64,7 +64,7 @@ def match(
     matches = found.table if asked.get("output") == "compressed" else found
     if write is not None:
         write(matches)
-        say(f"{out}: {matches.num_rows:,} rows", {"out": out, "rows": matches.num_rows}, as_json=as_json, aside=out == PIPE)
+        say(f"{out}: {_rows(matches)}", {"out": out, "rows": matches.num_rows}, as_json=as_json, aside=out == PIPE)
     elif as_json:
         print_json_lines(matches, sys.stdout)
     else:
@@ -233,7 +233,11 @@ def _print_rows(table: pa.Table) -> None:
         shown.add_row(*map(Text, row))
     Console().print(shown)
     more = f", the first {SHOWN:,} of them shown" if table.num_rows > SHOWN else ""
-    print(f"{table.num_rows:,} rows{more}")
+    print(f"{_rows(table)}{more}")
+
+
+def _rows(table: pa.Table) -> str:
+    return "1 row" if table.num_rows == 1 else f"{table.num_rows:,} rows"
 
 
 def _print_rates(rates: Rates) -> None:

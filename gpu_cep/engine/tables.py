@@ -95,6 +95,9 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
         return read_frame(events)
     if are_arrays(events):
         return read_arrays(events)
+    if hasattr(events, "toArrow"):
+        # Spark's DataFrame, whose own stream fails over timestamps (PySpark 4.3)
+        return decoded(events.toArrow())
     if hasattr(events, "__arrow_c_stream__"):
         return decoded(pa.table(events))
     raise EventError(
@@ -179,5 +182,7 @@ def _checked(reader: Callable[[Path], Any], path: Path) -> Any:
     """What a reader makes of a file, or an error that names it."""
     try:
         return reader(path)
+    except FileNotFoundError as fault:
+        raise EventError(f"events: cannot read {path}: there is no such file or folder") from fault
     except (OSError, pa.ArrowInvalid) as fault:
         raise EventError(f"events: cannot read {path}: {fault}") from fault

@@ -178,6 +178,12 @@ def _hint(found: Token, expected: frozenset[str], read: Sequence[Token], opened:
         return _strategy_hint(read)
     if found.type == "_LBRACKET" and "QUESTION" in expected:
         return "several events are bound by a quantifier: Stock+ a[] or a+"
+    if found.type == "_DOT" and read and read[-1].type == "_RPAR":
+        return "an aggregate's attribute stands inside its brackets: last(v.attr)"
+    if found.type == "PLUS" and "_RBRACKET" in expected:
+        return "an event is compared with the one before it: v[i] with v[i-1]"
+    if found.type == "_LPAR" and {"SEQ", "NAME"} <= expected:
+        return "brackets do not group: events one after the other are SEQ(A, B+), in any order AND(A, B+)"
     if found.type in _KEYWORDS and "NAME" in expected:
         return f'{found} is a keyword: as a name it is quoted, "{found}"'
     return _typo(found, expected) or (_earlier_typo(read[-1], expected) if read else None)

@@ -92,8 +92,8 @@ def _output(query: Query | IntervalQuery) -> Iterable[str]:
 
 
 def _length(length: ast.Window) -> str:
-    unit = "" if length.unit is None else f" {length.unit.upper()}"
-    return f"{literals.write_number(length.amount)}{unit}"
+    amount = literals.write_number(length.amount)
+    return amount if length.unit is None else literals.with_unit(amount, length.unit).upper()
 
 
 def _situation(situation: ast.Situation) -> str:

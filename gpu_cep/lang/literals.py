@@ -137,9 +137,14 @@ def negative(value: int | Decimal | float) -> int | Decimal | float:
     return value.copy_negate() if isinstance(value, Decimal) else -value
 
 
+def with_unit(amount: str, unit: str) -> str:
+    """An amount and the canonical name of its unit, as one reads them: ``1 day``, ``2 days``, ``1 ms``."""
+    return f"{amount} {unit.removesuffix('s') if amount == '1' and len(unit) > 2 else unit}"
+
+
 def write_duration(literal: DurationLiteral) -> str:
     amount = write_number(literal.amount)
-    return f"INTERVAL '{amount}' {literal.unit}" if amount.startswith("-") else f"{amount} {literal.unit}"
+    return f"INTERVAL '{amount}' {literal.unit}" if amount.startswith("-") else with_unit(amount, literal.unit)
 
 
 def write_literal(literal: Literal) -> str:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.api import as_query
 from gpu_cep.engine.answers import AnyPlan, answer_schema, plan_of_events
-from gpu_cep.errors import Diagnostic, UnsupportedError
+from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
 from gpu_cep.keywords import Functions, Names, make_options, make_settings
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.plan import Plan
@@ -122,10 +122,12 @@ def gpu_match(
         The query is at fault.
     UnsupportedError
         `df` is streaming, or the query uses what is not supported yet.
+    EventError
+        `df` is no Spark DataFrame.
     """
     settings = make_settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
     settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
-    _refuse_streaming(df)
+    _refuse_other_frames(df)
     check_settings(settings)
     options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
@@ -135,7 +137,10 @@ def gpu_match(
     return _in_whole_streams(road) if slicing is None else _in_slices(road, slicing)
 
 
-def _refuse_streaming(df: DataFrame) -> None:
+def _refuse_other_frames(df: object) -> None:
+    if not isinstance(df, DataFrame):
+        name = f"{type(df).__module__}.{type(df).__qualname__}"
+        raise EventError(f"events: cannot read {name}; expected a Spark DataFrame; tables in the process are for gpu_cep.match()")
     if df.isStreaming:
         raise UnsupportedError("a streaming DataFrame is not supported yet; supported: batch DataFrames")
 

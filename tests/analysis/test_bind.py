@@ -74,7 +74,8 @@ def test_order_by_ties_and_timestamp() -> None:
         (
             "PATTERN SEQ(a, b)",
             {"timestamp": "s"},
-            "the timestamp 's' is of type string; it must be an integer, a float, a date or a timestamp",
+            "the timestamp 's' is of type string; it must be an integer, a float, a date or a timestamp; "
+            "cast the column to timestamps first",
         ),
         ("PATTERN SEQ(a, b)", {"strategy": "skip_till_any"}, "unknown strategy 'skip_till_any'; did you mean 'skip_till_any_match'?"),
         (

@@ -174,6 +174,8 @@ def test_types_of_results(text: str, expected: DataType) -> None:
         ("a.idd = 1", "unknown attribute 'idd'; did you mean 'id'?"),
         ("c.id = 1", "unknown variable 'c'; there are a, b"),
         ("id = 1", "'id' stands alone: an attribute belongs to a variable; write a.id"),
+        ('a.s = "fr"', "'fr' stands alone: an attribute belongs to a variable; a text stands in single quotes: 'fr'"),
+        ("a.s = dy", "'dy' stands alone: an attribute belongs to a variable; did you mean 'day'? a text stands in single quotes: 'dy'"),
         ("prev(a.x) > 1", "prev(a.x): a is bound to one event, which has none before it; a+ is bound to several"),
         ("a[i-1].x > 1", "a[i-1].x: a is bound to one event, which has none before it; a+ is bound to several"),
         ("avg(a[..i-1].x) > 1", "avg(a[..i-1].x): a is bound to one event, which has none before it; a+ is bound to several"),

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from gpu_cep.analysis.bound import BoundQuery, Branch, EventVariable
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.normalize import branches, primitives
-from gpu_cep.lang.ast import And, PatternNode, Repeat, Seq, Variable
+from gpu_cep.errors import PatternError
+from gpu_cep.lang.ast import And, PatternNode, Repeat, Seq, Span, Variable
 from tests.analysis.queries import bound, errors, refusals
 
 
@@ -241,6 +242,12 @@ def test_a_negation_that_is_open_on_a_side_needs_a_window(pattern: str, names: s
     unbounded = "is not bounded on both sides by other variables, and the query has no window; add WITHIN"
     assert errors(f"PATTERN {pattern}") == [f"NOT({name}) {unbounded}" for name in names]
     assert bound(f"PATTERN {pattern} WITHIN 3 EVENTS").branches
+
+
+def test_a_negation_without_a_window_is_shown_at_its_place() -> None:
+    with pytest.raises(PatternError) as caught:
+        bound("PATTERN SEQ(a, NOT(T b))")
+    assert [fault.span for fault in caught.value.diagnostics] == [Span(1, 20, 1, 23)]
 
 
 def test_a_negation_between_two_variables_needs_no_window() -> None:

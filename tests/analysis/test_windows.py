@@ -81,6 +81,8 @@ NEEDS_TICKS = "say the length of one tick by time_unit= (ns, us, ms, s, minutes 
     ("within", "options", "expected"),
     [
         ("15 days", {"timestamp": "n"}, f"n is integer: 15 days needs the length of its ticks; {NEEDS_TICKS}"),
+        ("1 minutes", {"timestamp": "n"}, f"n is integer: 1 minute needs the length of its ticks; {NEEDS_TICKS}"),
+        ("1 ms", {"timestamp": "n"}, f"n is integer: 1 ms needs the length of its ticks; {NEEDS_TICKS}"),
         ("15 days", {"timestamp": "x"}, f"x is float: 15 days needs the length of its ticks; {NEEDS_TICKS}"),
         ("15 days", {"timestamp": "n", "time_unit": "secnds"}, "unknown time_unit 'secnds'; did you mean 'seconds'?"),
         ("15 days", {"time_unit": "s"}, "time_unit='s' is for number columns: ts is timestamp[us]"),

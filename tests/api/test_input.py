@@ -77,6 +77,12 @@ def test_files_that_cannot_be_read(tmp_path, name):
         indices(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["absent.parquet", "absent.csv", "absent.arrow"])
+def test_files_that_are_not_there(tmp_path, name):
+    with pytest.raises(EventError, match=rf"cannot read .*{name}: there is no such file or folder$"):
+        indices(tmp_path / name)
+
+
 @pytest.mark.parametrize("value", [None, 7, [1, 2], {"ts": [1]}, object()])
 def test_no_table_at_all(value):
     with pytest.raises(EventError, match=f"cannot read {type(value).__name__}; expected a table"):
@@ -112,6 +118,26 @@ def test_timestamps_of_a_type_that_is_none(times):
 def test_columns_that_are_not_there(options):
     with pytest.raises(PatternError, match=r"did you mean '(ts|type)'\?"):
         indices(events(), **options)
+
+
+def test_a_type_column_like_no_other():
+    with pytest.raises(PatternError, match=r"there is no 'kind'(.|\n)*hint: there are ts, type"):
+        indices(events(), type_column="kind")
+
+
+def test_only_columns_of_times_are_offered_as_timestamps():
+    with pytest.raises(PatternError) as caught:
+        indices(pa.table({"tipe": ["A"], "when": pa.array([1], pa.timestamp("s"))}), timestamp="time")
+    assert [(each.message, each.hint) for each in caught.value.diagnostics] == [
+        ("unknown timestamp column 'time'", "there are when"),
+        ("event types are read from the column that type_column= names, and there is no 'type'", "did you mean 'tipe'?"),
+    ]
+
+
+def test_text_is_no_time_and_nothing_else_is_said_of_it():
+    with pytest.raises(PatternError) as caught:
+        indices(pa.table({"ts": ["2026-01-01"], "type": ["A"]}), "PATTERN SEQ(A a, B b) WITHIN 1 hour")
+    assert [each.hint for each in caught.value.diagnostics] == ["cast the column to timestamps first"]
 
 
 def test_an_attribute_that_is_not_there():

@@ -105,6 +105,12 @@ def test_matches_without_a_target_are_printed(events, capsys):
     assert printed.endswith("\n2 rows\n")
 
 
+def test_one_match_is_one_row(events, tmp_path, capsys):
+    query = "PATTERN SEQ(A a, B b) WHERE a.v > 2 WITHIN 5 RETURN a.v AS low"
+    assert main(["match", query, events, "-o", str(tmp_path / "found.csv")]) == 0
+    assert capsys.readouterr().out.endswith("found.csv: 1 row\n")
+
+
 def test_of_many_matches_the_first_are_printed(tmp_path, capsys):
     path = tmp_path / "many.csv"
     pa.csv.write_csv(pa.table({"ts": range(50)}), path)

@@ -262,7 +262,7 @@ def test_canonical_query() -> None:
 
 def test_the_pattern_alone_and_a_definition_alone() -> None:
     query = parse("DEFINE A AS x>5 BETWEEN 2 s AND 3 s, B AS y PATTERN A meets B;A before B AND B after A WITHIN 1 hour")
-    assert format_pattern(query) == "A meets B; A before B AND B after A\nWITHIN 1 HOURS"
+    assert format_pattern(query) == "A meets B; A before B AND B after A\nWITHIN 1 HOUR"
     assert isinstance(query, IntervalQuery)
     assert list(map(format_definition, query.situations)) == ["x > 5 AT LEAST 2 SECONDS AT MOST 3 SECONDS", "y"]
     assert format_pattern(parse("PATTERN SEQ(A a, b+) WHERE a.x > 1 RETURN a.x")) == "SEQ(A a, b+)"

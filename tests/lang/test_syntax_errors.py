@@ -65,6 +65,26 @@ line 1, column 15: found 'SEQ', expected PARTITION BY, DEFINE or PATTERN
                 ^^^
   hint: did you mean 'PATTERN' where 'PATERN' stands?
 
+line 1, column 9: found '(', expected a pattern
+  PATTERN (A B+ C) WITHIN 1 hour
+          ^
+  hint: brackets do not group: events one after the other are SEQ(A, B+), in any order AND(A, B+)
+
+line 1, column 33: found '.', expected an operator, AND, OR, WITHIN, RETURN or the end of the query
+  PATTERN SEQ(a, b+) WHERE last(b).x > 3
+                                  ^
+  hint: an aggregate's attribute stands inside its brackets: last(v.attr)
+
+line 1, column 38: found '+', expected '.', ']' or '-'
+  PATTERN SEQ(a, b+) WHERE b[i].x > b[i+1].x
+                                       ^
+  hint: an event is compared with the one before it: v[i] with v[i-1]
+
+line 1, column 13: found '(', expected a pattern
+  PATTERN SEQ((a, b)+, c)
+              ^
+  hint: brackets do not group: events one after the other are SEQ(A, B+), in any order AND(A, B+)
+
 line 1, column 17: the query ends too early: expected ',' or ')'
   PATTERN SEQ(a, b
                   ^

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
-from gpu_cep.errors import PatternError, PatternSyntaxError, UnsupportedError
+from gpu_cep.errors import EventError, PatternError, PatternSyntaxError, UnsupportedError
 from gpu_cep_spark.assembly import total_counts
 from tests.spark.samples import QUERIES, streams
 
@@ -81,6 +81,18 @@ def test_faults_are_raised_on_the_driver(
 def test_a_stream_is_refused(spark: SparkSession) -> None:
     with pytest.raises(UnsupportedError, match="streaming"):
         cep.gpu_match(spark.readStream.format("rate").load(), "PATTERN SEQ(a, b)", timestamp="timestamp")
+
+
+@pytest.mark.parametrize("table", [streams(1, seed=0), streams(1, seed=0).to_pandas(), None])
+def test_other_tables_are_refused(table: object) -> None:
+    with pytest.raises(EventError, match=r"cannot read .*(Table|DataFrame|NoneType); expected a Spark DataFrame; .* gpu_cep.match"):
+        cep.gpu_match(table, "PATTERN SEQ(A a, B b)")
+
+
+def test_match_takes_a_data_frame_into_the_process(spark: SparkSession) -> None:
+    table = pa.table({"ts": pa.array([1, 2], pa.timestamp("us", "UTC")), "type": ["A", "B"]})
+    found = cep.match(spark.createDataFrame(table), "PATTERN SEQ(A a, B b) WITHIN 1 hour", output="indices")
+    assert found.to_pylist() == [{"a": 0, "b": 1}]
 
 
 def test_null_timestamps_are_reported_although_no_variable_binds_them(spark: SparkSession) -> None:

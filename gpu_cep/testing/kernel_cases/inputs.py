@@ -21,7 +21,7 @@ Random = np.random.Generator
 LEAST, GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 INT_EDGES = np.array([LEAST, LEAST + 1, -(2**62), -1, 0, 2**62, GREATEST - 1, GREATEST])
 FLOAT_EDGES = np.array([np.nan, -np.inf, np.inf, -0.0, 0.0, 5e-324, 2.0**52 - 0.5, 1.7e308, 0.1])
-NO_INTS, NO_WORDS = np.empty(0, np.int64), np.empty(0, np.uint64)
+NO_WORDS = np.empty(0, np.uint64)
 
 
 def integers(size: int, random: Random) -> Array:
