@@ -89,7 +89,14 @@ def slicing_of(
             # to look for the events before costs a pass over all events, which a key may spare
             if situations and wanted == AUTO and query.partition_by:
                 return None
-            length = _default_length(window, span(), partitions) if wanted == AUTO else _given_length(query, window, wanted, time_unit)
+            if wanted != AUTO:
+                length = _given_length(query, window, wanted, time_unit)
+                return Slicing(length, window, _looks_back(planned), before=int(situations))
+            known = span()
+            length = _default_length(window, known, partitions)
+            # so few slices divide no stream among the partitions, and many streams divide themselves
+            if known is not None and known < partitions * length and plan_of_events(planned).stream_keys:
+                return None
             return Slicing(length, window, _looks_back(planned), before=int(situations))
         # slices of a stream with bursts may need many copies of these: none is cut unasked
         case CountWindow(events=events) if wanted != AUTO:
@@ -161,8 +168,9 @@ def number_of(marked: Column) -> Column:
 
 
 def _places(time: Column, kind: Kind, slicing: Slicing) -> tuple[Column, Column, Column]:
-    """By time, the slice that a row belongs to, and the first and the last that hold it."""
-    return _of_floats(time, slicing) if kind is Kind.FLOAT else _of_ticks(_ticks(time, kind), slicing)
+    """By time, the slice that a row belongs to, and the first and the last that hold it; a row without a time has no copies."""
+    home, first, last = _of_floats(time, slicing) if kind is Kind.FLOAT else _of_ticks(_ticks(time, kind), slicing)
+    return home, F.when(time.isNull(), home).otherwise(first), F.when(time.isNull(), home).otherwise(last)
 
 
 def _divided(slicing: Slicing) -> Slicing:

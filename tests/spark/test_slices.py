@@ -224,6 +224,26 @@ def test_how_far_times_are_apart_is_known_of_files(spark: SparkSession, tmp_path
     assert time_span(spark.range(3), "id", pa.int64()) is None
 
 
+@pytest.mark.parametrize("kind", ["bigint", "double", "timestamp"])
+def test_a_row_without_a_time_is_told_of_once(spark: SparkSession, kind: str) -> None:
+    frame = spark.sql(f"SELECT CAST(NULL AS {kind}) AS ts, 'A' AS type")
+    query, unit = "PATTERN SEQ(NOT(n), A a, B b) WITHIN 6 SECONDS", None if kind == "timestamp" else "s"
+    with pytest.raises(PySparkException, match="'ts' holds 1 NULL"):
+        cep.gpu_match(frame, query, time_unit=unit, slices="1 minute").collect()
+
+
+def test_streams_with_keys_stay_whole_where_they_are_known_to_be_short() -> None:
+    def slicing(text: str, span: int | None) -> Slicing | None:
+        return slicing_of(make_plan(text, streams(1, seed=0).schema, Options(), Settings()), "auto", None, lambda: span, 8)
+
+    apart = "PARTITION BY k PATTERN SEQ(A a, B b) WITHIN 6"
+    assert slicing(apart, 8 * 24 - 1) is None
+    assert slicing(apart, 8 * 24) == slicing("PATTERN SEQ(A a, B b) WITHIN 6", 0) == Slicing(24, 6, looks_back=False)
+    assert slicing(apart, None) == Slicing(96, 6, looks_back=False)
+    derived = slicing("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 6", 100)
+    assert derived is None
+
+
 def test_slices_are_shares_of_what_files_hold() -> None:
     planned = make_plan("PATTERN SEQ(A a, B b) WITHIN 6", streams(1, seed=0).schema, Options(), Settings())
     lengths = {span: slicing_of(planned, "auto", None, lambda span=span: span, 2) for span in (None, 0, 64_000)}
