@@ -291,7 +291,7 @@ def explain(
     schema to bind to, and only the query itself is explained. With events it
     says which engine would run them here, and why. With ``run=True`` the
     query is run, and its result dropped: then it says by which algorithm each batch of events was
-    answered, and how much was expected and came.
+    answered, how much was expected and came, and how many events each variable may bind.
 
     Raises
     ------
@@ -332,7 +332,12 @@ def explanation_of(
     assert isinstance(query, Query), "a plan is of its query's kind"
     choice = choose_engine(planned, table.num_rows, bytes_per_event(planned), threads, resident=is_resident(table))
     device = None if choice.device is None else choice.device.name
-    return Explanation(query, planned, device, choice.reason, counts, () if profile is None else tuple(profile.answers))
+    if profile is None:
+        return Explanation(query, planned, device, choice.reason)
+    from gpu_cep.engine.variable_events import events_of_variables
+
+    fitting = events_of_variables(planned, table, threads)
+    return Explanation(query, planned, device, choice.reason, counts, tuple(profile.answers), fitting)
 
 
 def _check_engine(settings: Settings) -> None:

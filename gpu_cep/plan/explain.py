@@ -49,7 +49,8 @@ class Explanation:
     `plan` is None where there was no schema to bind to. `device` is what runs
     phase 1 here (None: the CPU), and `reason` says why: they belong to this
     machine, not to the plan. `counts` and `answers` are those of a run's
-    profile, where the query was run to be explained.
+    profile, where the query was run to be explained, and `fitting` the number
+    of events that satisfy all properties of each variable.
     """
 
     query: Query
@@ -58,13 +59,14 @@ class Explanation:
     reason: str = ""
     counts: Mapping[str, int] | None = None
     answers: tuple[Answer, ...] = ()
+    fitting: Mapping[str, int] | None = None
 
     def __str__(self) -> str:
         lines = [format_query(self.query)]
         if self.plan is not None:
             lines += ["", *_plan_lines(self.plan, "cpu" if self.device is None else "gpu"), self._engine_line()]
         if self.plan is not None and self.counts is not None:
-            lines += ["", *_run_lines(self.counts, self.answers, len(self.plan.branches))]
+            lines += ["", *_run_lines(self.counts, self.fitting or {}, self.answers, len(self.plan.branches))]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -162,9 +164,11 @@ def _algorithm_lines(plan: Plan) -> Iterator[str]:
         yield from (f"  {name:<13} {what}" for name, what in does.items())
 
 
-def _run_lines(counts: Mapping[str, int], answers: Sequence[Answer], branches: int) -> Iterator[str]:
+def _run_lines(counts: Mapping[str, int], fitting: Mapping[str, int], answers: Sequence[Answer], branches: int) -> Iterator[str]:
     """What a run did."""
     yield f"ran        {' → '.join(f'{name} {count:,}' for name, count in counts.items())}"
+    if fitting:
+        yield f"  events by properties alone: {', '.join(f'{name} {count:,}' for name, count in fitting.items())}"
     yield from (f"  {line}" for line in answer_lines(answers, branches))
 
 

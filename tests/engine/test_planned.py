@@ -154,6 +154,21 @@ def test_explain_may_run_the_query():
     assert "  lazy_chain in one batch of 60,000 events, bound in the order c, b, a\n    took      " in text
     assert "    expected  " in text
     assert "    against   ses_automaton: at least " in text
+    kinds = [table["type"].to_pylist().count(kind) for kind in "ABC"]
+    assert "  events by properties alone: a {:,}, b {:,}, c {:,}\n".format(*kinds) in text
+
+
+def test_explain_tells_which_variable_no_event_fits():
+    table = pa.table({"ts": [1, 2, 3], "type": ["A", "A", "B"], "x": [1, 2, 3]})
+    text = str(gpu_cep.explain("PATTERN SEQ(A a, C c, AND(NOT(B n), B b)) WHERE b.x > 3 WITHIN 9", table, run=True))
+    assert "events by properties alone: a 2, c 0, b 0, n 1" in text
+
+
+def test_explain_counts_the_events_of_more_variables_than_a_word_has_bits():
+    pattern = f"PATTERN SEQ({', '.join(f'T{v} v{v}' for v in range(70))})"
+    table = pa.table({"ts": range(140), "type": [f"T{min(place, 69)}" for place in range(140)]})
+    fitting = gpu_cep.explain(pattern, table, run=True).fitting
+    assert fitting == {f"v{v}": 71 if v == 69 else 1 for v in range(70)}
 
 
 def test_explain_runs_over_events_only():

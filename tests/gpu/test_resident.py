@@ -196,6 +196,14 @@ def test_same_matches_and_few_rows_downloaded(device, monkeypatch, text, options
     assert (downloaded < ROWS / 2) is (engine == "gpu")
 
 
+@pytest.mark.parametrize(("text", "options"), QUERIES)
+def test_a_run_is_explained_alike(device, text, options):
+    explained = gpu_cep.explain(text, on_device(device, TABLE), engine="gpu", run=True, **options)
+    expected = gpu_cep.explain(text, TABLE, engine="cpu", run=True, **options)
+    assert explained.fitting == expected.fitting
+    assert sum(explained.fitting.values()) > 0
+
+
 @given(whole_language(max_size=14))
 @settings(max_examples=50)
 def test_random_queries(device, case):
