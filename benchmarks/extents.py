@@ -49,7 +49,7 @@ QUICK = Extent(
 )
 FULL = Extent(
     events=10_000_000,
-    repeats=5,
+    repeats=3,
     curved=("medical", "medical_pair"),
     curve_events=10_000_000,
     streams=(10, 100, 1_000, 10_000, 100_000, 1_000_000),

@@ -323,7 +323,7 @@ def explanation_of(
 ) -> Explanation | IntervalExplanation:  # fmt: skip
     """How a plan of `query` answers it over the events of `table`, and what the `profile` of a run says that it did."""
     from gpu_cep.engine.choice import bytes_per_event, choose_engine
-    from gpu_cep.engine.tables import is_resident
+    from gpu_cep.engine.tables import is_resident, on_host
 
     counts = None if profile is None else dict(profile.counts)
     if isinstance(planned, IntervalPlan):
@@ -334,9 +334,10 @@ def explanation_of(
     device = None if choice.device is None else choice.device.name
     if profile is None:
         return Explanation(query, planned, device, choice.reason)
+    from gpu_cep.engine.computed import event_columns
     from gpu_cep.engine.variable_events import events_of_variables
 
-    fitting = events_of_variables(planned, table, threads)
+    fitting = events_of_variables(planned, event_columns(planned, on_host(table)), threads)
     return Explanation(query, planned, device, choice.reason, counts, tuple(profile.answers), fitting)
 
 

@@ -74,16 +74,22 @@ def _count(window: Window, faults: Faults) -> CountWindow | None:
 
 def _tick(timestamp: Attribute, time_unit: str | None, faults: Faults) -> int | None:
     """The nanoseconds of one tick of the timestamp column; None if nobody said."""
-    match timestamp.type.kind:
-        case Kind.TIMESTAMP:
-            tick = UNITS["seconds"] // TICKS_PER_SECOND[timestamp.type.unit]
-        case Kind.DATE:
-            tick = UNITS["days"]
-        case _:
-            return _number_tick(time_unit, faults)
+    tick = own_tick(timestamp)
+    if tick is None:
+        return _number_tick(time_unit, faults)
     if time_unit is not None:
         faults.error(f"time_unit={time_unit!r} is for number columns: {timestamp.name} is {timestamp.type}")
     return tick
+
+
+def own_tick(timestamp: Attribute) -> int | None:
+    """The nanoseconds of one tick of a timestamp column by its type; None if that is a number's."""
+    match timestamp.type.kind:
+        case Kind.TIMESTAMP:
+            return UNITS["seconds"] // TICKS_PER_SECOND[timestamp.type.unit]
+        case Kind.DATE:
+            return UNITS["days"]
+    return None
 
 
 def _number_tick(time_unit: str | None, faults: Faults) -> int | None:

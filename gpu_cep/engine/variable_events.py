@@ -6,20 +6,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from gpu_cep.engine.computed import event_columns
-from gpu_cep.engine.device.resident import ResidentTable
+from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.labels import label_events
-from gpu_cep.engine.tables import on_host
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import available_threads
 from gpu_cep_kernels.rules import LABEL_BITS
 
 
-def events_of_variables(plan: Plan, table: pa.Table | ResidentTable, threads: int | None = None) -> dict[str, int]:
-    """The number of events that each variable of `plan` may bind by its properties alone, by the variable's name, by the CPU."""
-    labelled = label_events(plan, event_columns(plan, on_host(table)), threads or available_threads())
+def events_of_variables(plan: Plan, columns: EventColumns, threads: int | None = None) -> dict[str, int]:
+    """The number of events that each variable of `plan` may bind by its properties alone, by the variable's name."""
+    labelled = label_events(plan, columns, threads or available_threads())
     names = [variable.name for variable in plan.query.variables]
     return {name: sum(_having(part[v // LABEL_BITS], v % LABEL_BITS) for part in labelled.labels) for v, name in enumerate(names)}
 

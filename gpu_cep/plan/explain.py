@@ -17,6 +17,7 @@ from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.answers import answer_lines
 from gpu_cep.plan.costs import Answer
 from gpu_cep.plan.join_trees import MOST_COMPARED, demands_equality
+from gpu_cep.plan.lengths import length_text
 from gpu_cep.plan.mermaid import SUFFIX, mermaid
 from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, PlannedBranch, ProgramProperty
 from gpu_cep.plan.states import decided_by_states
@@ -206,7 +207,7 @@ def _scope(query: BoundQuery, negation: Negation) -> str:
 def _window(query: BoundQuery) -> str:
     match query.window:
         case TimeWindow(length=length):
-            return f"{length:,} ticks of {query.schema.attributes[query.timestamp].name}"
+            return length_text(length, query.schema.attributes[query.timestamp])
         case CountWindow(events=events):
             return f"{events:,} events"
     return "none"

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 from gpu_cep.analysis.bound_intervals import BoundSituation
+from gpu_cep.analysis.types import Attribute
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang.ast import IntervalQuery
 from gpu_cep.lang.format import format_query
@@ -15,6 +16,7 @@ from gpu_cep.plan.drawing import ALIKE
 from gpu_cep.plan.interval_algorithms import interval_algorithm
 from gpu_cep.plan.interval_order import assumed, evaluation_order, selectivity
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.lengths import length_text
 from gpu_cep.plan.mermaid import SUFFIX
 from gpu_cep.plan.vector import vector
 
@@ -96,13 +98,15 @@ def _plan_lines(plan: IntervalPlan) -> Iterator[str]:
     query = plan.query
     names = [situation.name for situation in query.situations]
     keys = ", ".join(plan.events.query.column_name(column) for column in query.partition_by)
-    window = "none" if query.window is None else f"{query.window.length:,} ticks of {query.schema.attributes[query.timestamp].name}"
+    timestamp = query.schema.attributes[query.timestamp]
+    window = "none" if query.window is None else length_text(query.window.length, timestamp)
     yield f"streams    {keys or 'one'}"
     engine = "gpu" if plan.settings.engine == "gpu" else "cpu"
     yield f"situations (phase 1, in bulk, {engine}): the longest runs of events of a stream that satisfy"
-    yield from (f"  {situation.name}: {situation.text}{_lasting(situation)}" for situation in query.situations)
+    yield from (f"  {situation.name}: {situation.text}{_lasting(situation, timestamp)}" for situation in query.situations)
     if query.gap is not None:
-        yield f"gap        a situation ends {query.gap:,} ticks after its last event, where the next of its stream comes later"
+        gap = length_text(query.gap, timestamp)
+        yield f"gap        a situation ends {gap} after its last event, where the next of its stream comes later"
     yield f"window     {window}"
     yield "constraints"
     for constraint in query.constraints:
@@ -114,9 +118,9 @@ def _plan_lines(plan: IntervalPlan) -> Iterator[str]:
     yield f"order      {' → '.join(names[v] for v in order)}, {chosen}"
 
 
-def _lasting(situation: BoundSituation) -> str:
+def _lasting(situation: BoundSituation, timestamp: Attribute) -> str:
     bounds = ((situation.shortest, "at least"), (situation.longest, "at most"))
-    limits = [f"{what} {bound:,} ticks" for bound, what in bounds if bound is not None]
+    limits = [f"{what} {length_text(bound, timestamp)}" for bound, what in bounds if bound is not None]
     return f", lasting {' and '.join(limits)}" if limits else ""
 
 
