@@ -50,7 +50,8 @@ def test_tasks_are_shown_while_an_action_runs_and_the_report_at_its_end(spark: S
     with report.progress():
         table = found.toArrow()
     assert as_set(table) == as_set(cep.match(EVENTS, QUERIES["partition by"]))
-    assert re.search(r"[1-7] of \d+ tasks in \d stages? so far, 2 running", shown.getvalue())
+    # how many run at a glance is up to the machine
+    assert re.search(r"\d of \d+ tasks in \d stages? so far, [1-9] running", shown.getvalue())
     assert shown.getvalue().endswith(f"{report}\n")
     assert f"matches {table.num_rows:,}" in str(report)
 
