@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -31,6 +30,7 @@ class AlgorithmRate:
     algorithm: str
     events: int
     seconds: float | None
+    matches: int | None = None
     reason: str = ""
 
 
@@ -41,30 +41,25 @@ def measure_algorithms(case: Case, outputs: tuple[str, ...], repeats: int) -> li
 
 
 def _by_all(case: Case, events: pa.Table, output: str, repeats: int) -> list[AlgorithmRate]:
-    found: dict[str, int] = {}
-    rates = [_rate(case, events, output, name, repeats, found) for name in ALGORITHMS]
+    rates = [_rate(case, events, output, name, repeats) for name in ALGORITHMS]
+    found = {rate.algorithm: rate.matches for rate in rates if rate.matches is not None}
     if len(set(found.values())) > 1:
         raise Disagreement(f"{case.workload.name}, {OUTPUTS[output]}: {found}")
     return rates
 
 
-def _rate(case: Case, events: pa.Table, output: str, algorithm: str, repeats: int, found: dict[str, int]) -> AlgorithmRate:
-    """One algorithm's rate; what it found goes to `found`."""
+def _rate(case: Case, events: pa.Table, output: str, algorithm: str, repeats: int) -> AlgorithmRate:
     run = partial(run_match, case, events, output, 1, algorithm=algorithm, max_steps=MOST_STEPS)
     rate = partial(AlgorithmRate, case.workload.name, output, algorithm, case.events)
     try:
         run_match(case, events.slice(0, WARM_UP_EVENTS), output, 1, algorithm=algorithm)
-        seconds = _seconds(run, repeats)
+        begin = time.perf_counter()
+        answer = run()
+        seconds = time.perf_counter() - begin
+        if seconds <= PATIENCE:
+            seconds = best_seconds(run, repeats)
     except UnsupportedError as error:
-        return rate(None, str(error).splitlines()[0])
+        return rate(None, reason=str(error).splitlines()[0])
     except MatchLimitExceeded:
-        return rate(None, f"more than {MOST_STEPS:,} steps")
-    found[algorithm] = match_count(run(), output)
-    return rate(seconds)
-
-
-def _seconds(run: Callable[[], pa.Table], repeats: int) -> float:
-    begin = time.perf_counter()
-    run()
-    first = time.perf_counter() - begin
-    return first if first > PATIENCE else best_seconds(run, repeats)
+        return rate(None, reason=f"more than {MOST_STEPS:,} steps")
+    return rate(seconds, match_count(answer, output))

@@ -155,6 +155,9 @@ def main(argv: list[str]) -> int:
         before, after = read(options.before), read(options.after)
     except NoRecord as fault:
         parser.error(str(fault))
+    sizes = [sorted({timing["events"] for timing in record["timings"]}) for record in (before, after)]
+    if sizes[0] != sizes[1]:
+        parser.error(f"{options.before} has questions of {sizes[0]} events, {options.after} of {sizes[1]}: they do not compare")
     found = changes(before, after)
     if not found:
         parser.error(f"{options.before} and {options.after} have no figure in common")

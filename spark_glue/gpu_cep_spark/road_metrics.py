@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -15,18 +16,18 @@ _GIVEN, _SHUFFLED = "number of output rows", "shuffle records written"
 _PATIENCE, _GLANCE = 10.0, 0.05
 
 
-def rows_on_the_road(session: SparkSession, observed: str) -> dict[str, int]:
-    """Rows ``read`` and ``shuffled`` below what is observed under a name, in the last action on it.
+def rows_on_the_road(session: SparkSession, observed: str, since: float) -> dict[str, int]:
+    """Rows ``read`` and ``shuffled`` below what is observed under a name, in the first action on it that began at `since` or later.
 
     Empty if that has not come to its end in the time that listeners usually
     take, or is so long ago that Spark has forgotten it.
     """
     store = session._jsparkSession.sharedState().statusStore()
     end = time.monotonic() + _PATIENCE
-    execution = _execution(store, observed)
+    execution = first_execution(store, observed, since)
     while execution is not None and not execution.completionTime().isDefined() and time.monotonic() < end:
         time.sleep(_GLANCE)
-        execution = _execution(store, observed)
+        execution = first_execution(store, observed, since)
     if execution is None or not execution.completionTime().isDefined():
         return {}
     number = execution.executionId()
@@ -36,11 +37,14 @@ def rows_on_the_road(session: SparkSession, observed: str) -> dict[str, int]:
     return {"read": sum(read), "shuffled": sum(_counted(node, _SHUFFLED, metrics) for node in below if node.name() == "Exchange")}
 
 
-def _execution(store: Any, observed: str) -> Any:
-    """The last query in whose plan something is observed under the name, if Spark remembers one."""
+def first_execution(store: Any, observed: str, since: float) -> Any:
+    """The first query begun at `since` (seconds of the epoch) or later in whose plan something is observed under the name, if any."""
     known = store.executionsList()
     latest = (known.apply(place) for place in reversed(range(known.size())))
-    return next((execution for execution in latest if observed in execution.physicalPlanDescription()), None)
+    # a session may have run a thousand before
+    recent = takewhile(lambda execution: execution.submissionTime() >= 1000 * since, latest)
+    found = [execution for execution in recent if observed in execution.physicalPlanDescription()]
+    return found[-1] if found else None
 
 
 def _below(graph: Any, observed: str) -> Iterator[Any]:

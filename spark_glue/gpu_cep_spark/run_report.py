@@ -52,6 +52,7 @@ class RunReport:
     """
 
     _name: str = field(default_factory=lambda: f"gpu_cep {uuid4()}", repr=False)
+    _made: float = field(default_factory=time.time, repr=False)
     _observation: Any = field(default=None, repr=False)
     _session: Any = field(default=None, repr=False)
 
@@ -70,7 +71,7 @@ class RunReport:
 
     @property
     def road(self) -> dict[str, int]:
-        """The rows on Spark's road to the workers in the last action on the result, as Spark's own metrics count them.
+        """The rows on Spark's road to the workers in the first action on the result, as Spark's own metrics count them.
 
         ``read``, that scans gave: parts of files that the query's filters rule
         out are not among them; ``shuffled``, that are left behind all filters,
@@ -78,7 +79,7 @@ class RunReport:
         Connect, whose clients are told no metrics of other actions.
         """
         self._figures()
-        return rows_on_the_road(self._session, self._name) if isinstance(self._session, SparkSession) else {}
+        return rows_on_the_road(self._session, self._name, self._made) if isinstance(self._session, SparkSession) else {}
 
     @property
     def engines(self) -> dict[str, int]:

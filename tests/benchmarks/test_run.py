@@ -102,6 +102,17 @@ def test_compare_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert compare.main([*paths[::-1], "--limit", "1.5"]) == 0
 
 
+def test_compare_refuses_runs_of_other_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few, many = record_of(1.0, 1.0), record_of(1.0, 1.0)
+    many["timings"][0]["events"] = 2_000
+    paths = [tmp_path / "few.json", tmp_path / "many.json"]
+    for path, record in zip(paths, (few, many), strict=True):
+        path.write_text(json.dumps(record))
+    with pytest.raises(SystemExit):
+        import_module("compare").main([str(path) for path in paths])
+    assert "questions of [1000] events" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("text", "said"), [("{", "cannot be read"), ("[]", "no record"), ('{"environment": {}}', "has no 'extent'")])
 def test_compare_refuses_other_files(tmp_path: Path, text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "other.json"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import gpu_cep as cep
 from gpu_cep.errors import PatternError
+from gpu_cep_spark.road_metrics import first_execution
 from tests.spark import test_intervals
 from tests.spark.samples import QUERIES, as_set, streams
 from tests.spark.test_matching import spread
@@ -45,6 +48,18 @@ def test_spark_tells_what_it_read_and_shuffled(spark: SparkSession, tmp_path: Pa
     assert report.counts["events"] == 1_000
     assert report.road == ({"read": 2_000, "shuffled": 1_000} if isinstance(spark, SparkSession) else {})
     assert str(report).startswith("read 2,000 → shuffled 1,000 → tasks" if report.road else "tasks")
+
+
+def test_the_first_action_of_a_report_is_the_one_it_tells_of() -> None:
+    plans = [(1, 900, "mine"), (2, 1_000, "other"), (3, 1_100, "of mine"), (4, 1_200, "mine again")]
+    known = [
+        SimpleNamespace(number=number, submissionTime=partial(int, begun), physicalPlanDescription=partial(str, text))
+        for number, begun, text in plans
+    ]
+    store = SimpleNamespace(executionsList=lambda: SimpleNamespace(size=known.__len__, apply=known.__getitem__))
+    assert first_execution(store, "mine", 1.0).number == 3
+    assert first_execution(store, "mine", 0.5).number == 1
+    assert first_execution(store, "yours", 0.5) is None
 
 
 def test_slices_tell_of_their_copies(spark: SparkSession) -> None:
