@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Field, Operation, Place
 from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast
 from gpu_cep.analysis.scope import Clause, Scope
@@ -143,6 +145,11 @@ def _misplaced(node: Expression, scope: Scope) -> Bound:
     return FAULTY
 
 
+def text_hint(name: str, choices: Iterable[str]) -> str:
+    """A hint where `name` is none of the names that may stand there: the nearest of them, and how a text is written."""
+    return f"{nearest(name, choices) or ''} a text stands in single quotes: {write_text(name)}".strip()
+
+
 def _bare(node: Reference, scope: Scope) -> Bound:
     name = node.variable or node.attribute or ""
     if scope.clause is Clause.RETURN and name in scope.names:
@@ -153,8 +160,7 @@ def _bare(node: Reference, scope: Scope) -> Bound:
     elif name in scope.schema.names:
         hint = f"write {scope.names[0]}.{name}"
     else:
-        near = nearest(name, (*scope.names, *scope.schema.names))
-        hint = f"{near or ''} a text stands in single quotes: {write_text(name)}".strip()
+        hint = text_hint(name, (*scope.names, *scope.schema.names))
     scope.faults.error(f"{name!r} stands alone: an attribute belongs to a variable", node.span, hint)
     return FAULTY
 

@@ -90,6 +90,14 @@ _STRAY = {
     "’": "texts are quoted as '…'",
 }
 
+# Words of other languages where a clause is expected.
+_FOREIGN = {
+    "select": "what a match returns stands at its end: PATTERN … WITHIN … RETURN a.price AS price",
+    "match_recognize": "PATTERN (A B+) DEFINE B AS … is written PATTERN SEQ(A, B+) WHERE … here: see docs/mapping.md",
+    "measures": "what a match returns stands at its end: RETURN a.price AS price",
+    "every": "PATTERN SEQ(A a, B b) finds every match: see strategies and after_match",
+}
+
 _UNCLOSED = {"'": "a text that is not closed", '"': "a quoted name that is not closed", "`": "a quoted name that is not closed"}
 
 
@@ -186,7 +194,13 @@ def _hint(found: Token, expected: frozenset[str], read: Sequence[Token], opened:
         return "brackets do not group: events one after the other are SEQ(A, B+), in any order AND(A, B+)"
     if found.type in _KEYWORDS and "NAME" in expected:
         return f'{found} is a keyword: as a name it is quoted, "{found}"'
-    return _typo(found, expected) or (_earlier_typo(read[-1], expected) if read else None)
+    return _foreign(found, expected, read) or _typo(found, expected) or (_earlier_typo(read[-1], expected) if read else None)
+
+
+def _foreign(found: Token, expected: frozenset[str], read: Sequence[Token]) -> str | None:
+    """What a word of another language is here, if one stands, or was read as a name or a unit, where a clause may."""
+    words = [token.lower() for token in (found, *read[-1:])] if expected & {"_PATTERN", "_RETURN"} else []
+    return next((_FOREIGN[word] for word in words if word in _FOREIGN), None)
 
 
 def _typo(token: Token, expected: frozenset[str]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -20,6 +20,8 @@ from gpu_cep.plan.join_trees import MOST_COMPARED, demands_equality
 from gpu_cep.plan.lengths import length_text
 from gpu_cep.plan.mermaid import SUFFIX, mermaid
 from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, PlannedBranch, ProgramProperty
+from gpu_cep.plan.programs import string_predicate_column
+from gpu_cep.plan.properties import property_conjuncts
 from gpu_cep.plan.states import decided_by_states
 from gpu_cep.plan.vector import vector
 
@@ -221,10 +223,15 @@ def _variables(query: BoundQuery, bits: int) -> str:
     return ", ".join(variable.name for v, variable in enumerate(query.variables) if bits >> v & 1)
 
 
+def _tests_of_text(query: BoundQuery, column: int) -> Iterable[str]:
+    """The properties, as they were written, that are decided for each distinct value of a column."""
+    return dict.fromkeys(condition.text for condition, test, _ in property_conjuncts(query) if string_predicate_column(test) == column)
+
+
 def _property(query: BoundQuery, planned: CodeProperty | ComparisonProperty | ProgramProperty) -> str:
     match planned:
-        case CodeProperty(column=column, predicates=predicates):
-            return f"{_variables(query, planned.bits)}: {len(predicates)} test(s) of {query.column_name(column)}, once per distinct value"
+        case CodeProperty(column=column, bits=bits):
+            return f"{_variables(query, bits)}: {'; '.join(_tests_of_text(query, column))}, once per distinct value"
         case ComparisonProperty(column=column, comparison=comparison, constant=constant, bits=bits):
             return f"{_variables(query, bits)}: {query.column_name(column)} {_WRITTEN[comparison]} {constant}"
         case ProgramProperty(text=text, bits=bits):

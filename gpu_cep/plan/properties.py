@@ -24,7 +24,7 @@ def plan_properties(query: BoundQuery) -> tuple[Property, ...]:
     predicates: dict[int, dict[Bound, int]] = {}
     comparisons: dict[tuple[int, str, int | float], int] = {}
     programs: dict[Bound, tuple[int, str]] = {}
-    for condition, conjunct, bits in _conjuncts(query):
+    for condition, conjunct, bits in property_conjuncts(query):
         column = string_predicate_column(conjunct)
         comparison = _comparison(conjunct)
         anonymous = _anonymous(conjunct)
@@ -42,7 +42,8 @@ def plan_properties(query: BoundQuery) -> tuple[Property, ...]:
     )
 
 
-def _conjuncts(query: BoundQuery) -> Iterator[tuple[Condition, Bound, int]]:
+def property_conjuncts(query: BoundQuery) -> Iterator[tuple[Condition, Bound, int]]:
+    """The operands of the top-level ANDs of all properties, each with the condition it is of and the bits of its variables."""
     everyone = (1 << len(query.variables)) - 1
     for condition in query.conditions:
         if condition.kind is ConditionKind.PROPERTY:
