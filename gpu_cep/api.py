@@ -114,7 +114,7 @@ def match(
         How much time may pass from one event of a situation to the next of
         its stream: a number of ticks, or text such as ``"30 seconds"``. Where
         more does, the situation ends that much after its last event, and
-        another may begin (default: no limit; with ``detect="final"`` alone).
+        another may begin (default: no limit).
     engine
         Where phase 1 (properties, streams, order, windows) runs; what follows
         runs on the CPU, and the matches are the same. ``cpu``; ``gpu``: on a

@@ -14,6 +14,7 @@ from gpu_cep.analysis.coercion import FAULTY
 from gpu_cep.analysis.expressions import bind_condition
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.references import text_hint
 from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.streams import key_columns, partition_names, timestamp_column
@@ -136,6 +137,10 @@ def _of_event(node: Expression, situation: str, qualifiers: Sequence[str], scope
     match node:
         case Reference(variable=None, attribute=str(attribute)) | Reference(variable=str(attribute), attribute=None, index=None):
             # a bare name is an attribute here, whether or not a situation is called the same
+            if attribute not in (known := scope.schema.names):
+                message = f"unknown attribute {attribute!r}: there are {', '.join(known)}"
+                scope.faults.error(message, node.span, text_hint(attribute, known))
+                return Literal(None, span=node.span)
             return Reference(situation, attribute, span=node.span)
         case Reference(variable=str(qualifier), attribute=str(attribute), index=None) if qualifier in qualifiers:
             return Reference(situation, attribute, span=node.span)
@@ -192,9 +197,11 @@ def _gap(timestamp: int | None, options: Options, scope: Scope) -> _Length:
     if length is None:
         scope.faults.error(f"gap={options.gap!r} is no length of time", hint="write a number of ticks, or text such as '30 seconds'")
         return None
-    if options.detect == "early":
-        scope.faults.refuse("gap= with detect='early'", "detect='final'")
-    return bind_length("gap", length, scope.schema.attributes[timestamp], options.time_unit, scope.faults)
+    bound = bind_length("gap", length, scope.schema.attributes[timestamp], options.time_unit, scope.faults)
+    if bound == 0 and options.detect == "early":
+        # each situation would last no time once the next event is seen, and be open until then
+        scope.faults.refuse(f"gap={options.gap!r}, no tick of the timestamp, with detect='early'", "a gap that lasts some time")
+    return bound
 
 
 def _constraints(query: IntervalQuery, options: Options, scope: Scope) -> Iterator[BoundConstraint]:

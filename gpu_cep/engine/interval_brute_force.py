@@ -94,7 +94,7 @@ def _as_found(plan: IntervalPlan, events: EventSequence, place: Indices, found: 
     flat: list[Any] = [array.ravel() for array in (streams[first], first, last, ended, start, end)]
     runs = Runs(np.arange(len(names) + 1) * len(found), *flat)
     detected = np.array([match.at for match in found], events.times.dtype)
-    return runs, IntervalMatches(members, first.min(axis=0), detected, AsSeen(last, is_open))
+    return runs, IntervalMatches(members, first.min(axis=0), end.max(axis=0), detected, AsSeen(last, is_open))
 
 
 def _each(found: Sequence[IntervalMatch], names: Sequence[str], value: Callable[[IntervalMatch, str], Any], kind: npt.DTypeLike) -> Array:

@@ -32,12 +32,13 @@ class AsSeen:
 class IntervalMatches:
     """Match m takes situation ``members[v, m]`` of name v, as it is seen at the time ``detected[m]``.
 
-    ``first[m]`` is its first event. `seen` is None where all situations have
-    ended when their matches are detected.
+    ``first[m]`` is its first event, ``end[m]`` its last end if all situations
+    have ended. `seen` is None where all have when their matches are detected.
     """
 
     members: Array
     first: Array
+    end: Array
     detected: Array
     seen: AsSeen | None
 
@@ -52,7 +53,7 @@ class IntervalMatches:
     def reordered(self, order: Indices) -> IntervalMatches:
         """The same in another order."""
         seen = None if self.seen is None else self.seen.of(order)
-        return IntervalMatches(self.members[:, order], self.first[order], self.detected[order], seen)
+        return IntervalMatches(self.members[:, order], self.first[order], self.end[order], self.detected[order], seen)
 
 
 def seen_at_detection(derived: Derived, members: Array, decided: Array) -> IntervalMatches:
@@ -61,19 +62,21 @@ def seen_at_detection(derived: Derived, members: Array, decided: Array) -> Inter
     first = _extreme(np.minimum, runs.first, members)
     if moments is None:
         # nothing is decided before the last situation has ended
-        return IntervalMatches(members, first, decided, None)
-    is_open = derived.situations.end[members] > decided
+        return IntervalMatches(members, first, decided, decided, None)
+    # what a gap decides is seen at the event behind it
+    moment = (decided + 1) // 2
+    is_open = derived.situations.end[members] > 2 * moment
     # an open situation holds all events of the time of detection
-    now = events.brought(lambda places: events.place.xp.searchsorted(moments, places, side="right") - 1, decided)
-    last = np.where(is_open, now, runs.last[members]).astype(np.int32)
-    return IntervalMatches(members, first, events.held(events.times, decided), AsSeen(last, is_open))
+    now = events.brought(lambda places: events.place.xp.searchsorted(moments, places, side="right") - 1, moment)
+    seen = AsSeen(np.where(is_open, now, runs.last[members]).astype(np.int32), is_open)
+    return IntervalMatches(members, first, _extreme(np.maximum, runs.end, members), events.held(events.times, moment), seen)
 
 
-def _extreme(better: np.ufunc, positions: Array, members: Array) -> Array:
-    """The least or the greatest of some positions over the situations of each match."""
-    found: Array = positions[members[0]]
+def _extreme(better: np.ufunc, values: Array, members: Array) -> Array:
+    """The least or the greatest of some values over the situations of each match."""
+    found: Array = values[members[0]]
     for own in members[1:]:
-        better(found, positions[own], out=found)
+        better(found, values[own], out=found)
     return found
 
 

@@ -71,8 +71,7 @@ def _match_columns(
     query = plan.events.query
     first = pa.array(events.input_rows(matches.first))
     made: list[ColumnOf] = [partial(columns.take, column, first) for column in (*query.partition_by, query.timestamp)]
-    # what has ended by then ends with the last of them
-    made += [partial(times_of, columns, matches.detected, missing) for missing in (matches.is_open, None)]
+    made += [partial(times_of, columns, matches.end, matches.is_open), partial(times_of, columns, matches.detected, None)]
     if query.returns:
         items = zip(query.returns, plan.events.returns, strict=True)
         return made + [partial(return_array, item.expression, planned, situations, carried) for item, planned in items]

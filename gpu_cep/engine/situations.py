@@ -63,9 +63,10 @@ class Derived:
     The join knows the streams that have situations, by ``numbers[i]``: the
     place of situation i's stream among `streams` of them. `latest` is the last
     endpoint at which a match can be decided; no situation starts at `never`
-    or later. Endpoints are times, or with early detection moments, each the
-    position of the first event of a time: an open end is then behind them all.
-    `moments` are those of all events, where these lie.
+    or later. Endpoints are times, or with early detection twice the moments,
+    each the position of the first event of a time: an open end is then behind
+    them all, and one that a gap makes lies before the moment at which it is
+    known. `moments` are those of all events, where these lie.
     """
 
     events: EventSequence
@@ -194,19 +195,21 @@ def _final(events: EventSequence, runs: Runs) -> Derived:
 
 
 def _early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
-    """Situations by the first events of their endpoints' times, those that come to be known at some event."""
+    """Situations by the moments of their endpoints, those that come to be known at some event."""
     known = _known(plan, events, runs)
     kept = np.flatnonzero(known < len(events))
     names = np.searchsorted(kept, runs.names)
     runs = Runs(names, *(array[kept] for array in (runs.stream, runs.first, runs.last, runs.ended, runs.start, runs.end)))
-    moments = events.moments()
-    is_open = runs.ended == NO_POSITION
-    start, reached = events.held(moments, runs.first), events.held(moments, known[kept])
-    end = np.where(is_open, len(events), events.held(moments, runs.ended))
-    clocks = [clock(events.held(events.times, points)) for points in (start, np.where(is_open, 0, end), reached)]
+    moments, is_open = events.moments(), runs.ended == NO_POSITION
+    # windows are judged at events: what a gap ends is known to have ended at the next one
+    seen = [runs.first, np.where(is_open, 0, runs.ended), known[kept]]
+    times = [events.held(events.times, positions) for positions in seen]
+    start, end, reached = (2 * events.held(moments, positions) for positions in seen)
+    end = np.where(is_open, 2 * len(events), end - (runs.end != times[1]))
     numbers, streams = _numbered(events, runs)
-    situations = Situations(_offsets(numbers, streams, runs), start, end, reached, *clocks)
-    return Derived(events, runs, numbers, streams, situations, np.int64(len(events) - 1), np.int64(len(events)), moments)
+    situations = Situations(_offsets(numbers, streams, runs), start, end, np.minimum(reached, end), *map(clock, times))
+    never = np.int64(2 * len(events))
+    return Derived(events, runs, numbers, streams, situations, never - 2, never, moments)
 
 
 def _known(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Indices:

@@ -98,7 +98,7 @@ def situation_cases(
     clock, allen = draw(st.sampled_from(SITUATION_CLOCKS)), draw(st.sampled_from(ALLEN))
     text = draw(situation_queries(size.names, clock.windows, allen, draw(st.sampled_from(returns))))
     mode = draw(st.sampled_from(detect))
-    gaps = [window.format(n=n) for window in clock.windows for n in (0, 1, 2)] if mode == "final" else []
+    gaps = [window.format(n=n) for window in clock.windows for n in (0, 1, 2)[mode == "early" :]]
     options = {
         "detect": mode,
         "allen": allen,

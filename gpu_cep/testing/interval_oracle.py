@@ -28,6 +28,7 @@ of one, T:
   finishes and contains is that A starts before B and is open when B starts. It still decides where a duration keeps one of the two
   from being available for so long that a relation is decided as well.
 * Each constraint is decided by itself, those on the same pair too.
+* What a gap ends is seen to have ended at the next event, at the time at which the gap had lasted long enough.
 * The window is judged at T alone: a combination from whose first start to T more time passes is no match, now or later, and one that
   fits is a match, however long an open situation goes on.
 
@@ -104,7 +105,7 @@ def matches(
     functions
         Those that the query may call, with the kind of what they give.
     gap
-        The longest time without events that does not end a situation, where there is one; for ``detect="final"``.
+        The longest time without events that does not end a situation, where there is one.
     limit
         How many combinations of situations may be tried at a time; a stream
         with more is an UnsupportedError.
@@ -212,7 +213,7 @@ def _early(problem: Problem) -> Iterator[Detection]:
     """The combinations as they are seen at the first time that decides all constraints, and that time (section 5.3.1)."""
     detected = set()
     for now in sorted(set(problem.stream.times)):
-        candidates = [_available(definition, problem.stream, now) for definition in problem.definitions]
+        candidates = [_available(definition, problem, now) for definition in problem.definitions]
         for combination in problem.combinations(candidates):
             firsts = tuple(situation.first for situation in combination)
             if firsts not in detected and all(constraint.is_decided(combination) for constraint in problem.constraints):
@@ -220,10 +221,10 @@ def _early(problem: Problem) -> Iterator[Detection]:
                 yield combination, now
 
 
-def _available(definition: Definition, stream: Stream, now: Time) -> list[Situation]:
+def _available(definition: Definition, problem: Problem, now: Time) -> list[Situation]:
     """The situations that a match at `now` may take, as they are seen then."""
-    started = [situation for situation in situations(definition, stream) if situation.start <= now]
-    seen = [seen_at(now, situation, stream) for situation in started]
+    started = [situation for situation in situations(definition, problem.stream, problem.gap) if situation.start <= now]
+    seen = [seen_at(now, situation, problem.stream) for situation in started]
     return [situation for situation in seen if definition.is_available(situation, now)]
 
 

@@ -272,6 +272,31 @@ def test_a_gap_ends_a_situation(gap, found):
     assert all(row["detected_at"] == row["match_end"] for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("query", "gap", "found"),
+    [
+        # H ends by the gap at 12, and W with it: seen at 500
+        ("W AS wet PATTERN H finishes W", 10, [(12, 500, 12)]),
+        # the same two starts decide this one, while both go on
+        ("W AS wet PATTERN H overlaps W; H finishes W; H contains W", 10, [(None, 1, None)]),
+        # what starts at 500 decides it; the window is judged there
+        ("C AS cold PATTERN H before C", 10, [(None, 500, 12)]),
+        ("C AS cold PATTERN H before C WITHIN 499", 10, []),
+        ("C AS cold PATTERN H before C WITHIN 500", 10, [(None, 500, 12)]),
+        ("C AS cold PATTERN H before C", None, []),
+    ],
+)
+@pytest.mark.parametrize("algorithm", ["auto", "nested_loop", "brute_force"])
+def test_what_a_gap_ends_is_detected_early_at_the_next_event(query, gap, found, algorithm):
+    silent = pa.table({
+        "ts": [0, 1, 2, 500, 501], "hot": [True, True, True, False, False], "wet": [False, True, True, False, False],
+        "cold": [False, False, False, True, True],
+    })  # fmt: skip
+    text = f"DEFINE H AS hot, {query} RETURN end(H) AS ended"
+    rows = cep.match(silent, text, gap=gap, detect="early", algorithm=algorithm).to_pylist()
+    assert [(row["match_end"], row["detected_at"], row["ended"]) for row in rows] == found
+
+
 @pytest.mark.parametrize("kind", [pa.date32(), pa.date64(), pa.timestamp("s"), pa.timestamp("us", "Europe/Zurich"), pa.timestamp("ns")])
 @pytest.mark.parametrize("algorithm", ["auto", "brute_force"])
 def test_what_a_gap_ends_has_the_time_of_its_column(kind, algorithm):
@@ -294,12 +319,25 @@ def test_what_a_gap_ends_has_the_time_of_its_column(kind, algorithm):
         (PatternError, float("nan"), {}, "gap=nan is no length of time"),
         (PatternError, -1, {}, "the gap -1 is negative"),
         (PatternError, "3 hours", {}, "ts is integer: 3 hours needs the length of its ticks"),
-        (UnsupportedError, 3, {"detect": "early"}, "gap= with detect='early' is not supported"),
+        (UnsupportedError, 0.4, {"detect": "early"}, "gap=0.4, no tick of the timestamp, with detect='early' is not supported"),
     ],
 )
 def test_gaps_that_are_refused(error, gap, options, message):
     assert refused(error, MEETS, gap=gap, **options) == [message]
     assert refused(PatternError, PAIR, gap=3) == ["gap=3 is for interval patterns (DEFINE … PATTERN A before B)"]
+
+
+def test_a_text_in_double_quotes_is_told_from_an_attribute():
+    with pytest.raises(PatternError, match=r"unknown attribute 'u1': there are (.|\n)*hint: a text stands in single quotes: 'u1'"):
+        cep.match(GAPS, 'DEFINE A AS hot = "u1", B AS hot PATTERN A before B')
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "brute_force"])
+def test_what_is_open_has_no_end_that_a_long_gap_could_put_beyond_the_type(algorithm):
+    events = pa.table({"ts": pa.array([1, 2, 3], pa.int8()), "hot": [True] * 3, "wet": [False, True, True]})
+    query = "DEFINE H AS hot, W AS wet PATTERN H overlaps W; H finishes W; H contains W RETURN end(H) AS ended"
+    (row,) = cep.match(events, query, gap=2**62, detect="early", algorithm=algorithm).to_pylist()
+    assert row == {"match_start": 1, "match_end": None, "detected_at": 2, "ended": None}
 
 
 def test_lack_of_memory_while_situations_are_derived_is_told(monkeypatch):

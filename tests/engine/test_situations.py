@@ -171,14 +171,23 @@ def test_rows_need_no_order(threads):
 def test_early_a_situation_is_known_from_its_start_from_when_it_lasts_long_enough_or_from_its_end(bounds, known):
     """The first lasts from 0 to 3, the second from 4 on."""
     found = derived(lanes("###.##"), f"A AS a = TRUE {bounds}", detect="early")
-    assert found.situations.known.tolist() == known
+    assert found.situations.known.tolist() == [2 * event for event in known]
 
 
-def test_early_endpoints_are_the_first_events_of_their_times():
+def test_early_endpoints_are_twice_the_first_events_of_their_times():
     found = derived(lanes("..###.#", ts=[0, 5, 5, 7, 8, 8, 8]), "A AS a", detect="early")
-    assert (found.situations.start.tolist(), found.situations.end.tolist()) == ([1, 4], [4, 7])
+    assert (found.situations.start.tolist(), found.situations.end.tolist()) == ([2, 8], [8, 14])
     assert found.moments is not None
     assert found.moments.tolist() == [0, 1, 1, 3, 4, 4, 4]
+
+
+@pytest.mark.parametrize(("bounds", "known"), [("", [2, 6]), ("AT LEAST 4", [5]), ("AT MOST 4", [5])])
+def test_early_an_end_by_a_gap_lies_before_the_event_at_which_it_is_known(bounds, known):
+    """The first lasts from 1 to 5, the other from 9 on; both are measured against windows at 9, where the silence ends."""
+    found = derived(lanes(".###", ts=[0, 1, 2, 9]), f"A AS a = TRUE {bounds}", detect="early", gap=3)
+    assert found.situations.known.tolist() == known
+    assert found.situations.end[0] == 5
+    assert (found.runs.end[0], found.situations.end_clock[0]) == (5, 9)
 
 
 def test_early_a_stream_ends_where_the_next_begins():
