@@ -16,9 +16,10 @@ from gpu_cep_kernels.situations import (
     UNKNOWN,
     Borders,
     LastSeen,
+    borders_of,
     find_borders,
     find_borders_and_gaps,
-    room_for_borders,
+    room_for_crossings,
     settle_borders,
     unseen,
 )
@@ -42,7 +43,7 @@ def find_all_borders(plan: IntervalPlan, events: EventSequence, fill: Fill, thre
 def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tuple[int, int]) -> tuple[Borders, LastSeen]:
     """The borders in a slice of the events, and what is seen of each stream at its end."""
     low, high = span
-    seen, borders = unseen(events.count), room_for_borders(high - low, events.times.dtype)
+    seen, crossings = unseen(events.count), room_for_crossings(high - low)
     streams = np.empty(0, np.int32) if events.streams is None else events.streams
     labels = np.empty((1, min(BLOCK, high - low)), words_for(len(plan.query.situations))[0].kind)
     found = 0
@@ -51,11 +52,10 @@ def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tup
         block = labels[:, : end - begin]
         fill(begin, end, block)
         if len(points):
-            found = find_borders_and_gaps(begin, end, block[0], streams, events.times, points, gap, seen, borders, found)
+            found = find_borders_and_gaps(begin, end, block[0], streams, points, gap, seen, crossings, found)
         else:
-            found = find_borders(begin, end, block[0], streams, events.times, seen, borders, found)
-    columns: list[Any] = [array[:found] for array in borders]
-    return Borders(*columns), seen
+            found = find_borders(begin, end, block[0], streams, seen, crossings, found)
+    return borders_of(crossings, found, streams, events.times), seen
 
 
 def measured_gap(plan: IntervalPlan, times: Array) -> tuple[Array, np.uint64 | np.float64]:

@@ -34,7 +34,7 @@ from gpu_cep_kernels.interval_join import (
 from gpu_cep_kernels.launch import spread
 
 # On the CPU: situations of a part, all names together, and candidates that one call looks at.
-_PART, _CANDIDATES = 1 << 13, 1 << 18
+_PART, _CANDIDATES = 1 << 15, 1 << 18
 
 Found = TypeVar("Found")
 

@@ -10,6 +10,6 @@ from gpu_cep_kernels.tables import Ints, Places
 
 def grouped(groups: Ints | Places, number: int) -> tuple[Ints, Ints]:
     """The order by group, among `number` of them, else as it was; and where each group begins, with the end."""
-    order, ends = np.empty(len(groups), np.int64), np.zeros(number + 1, np.int64)
-    group_matches(groups, ends, order)
-    return order, np.concatenate([[0], ends[:-1]])
+    order, places = np.empty(len(groups), np.int64), np.zeros(number + 2, np.int64)
+    group_matches(groups, places, order)
+    return order, places[:-1]

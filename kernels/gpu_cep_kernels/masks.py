@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu_cep_kernels.jit import kernel, sequential
-from gpu_cep_kernels.rules import compare
+from gpu_cep_kernels.jit import kernel, rule, sequential
+from gpu_cep_kernels.rules import EQ, GE, GT, LE, LT, NE, compare
 
 
 @kernel
@@ -22,13 +22,30 @@ def mask_by_code(low: int, high: int, codes: Any, table: Any, labels: Any) -> No
         words[e] &= table[values[e]]
 
 
+@rule
+def _mask_where(comparison: int, values: Any, constant: Any, others: Any, words: Any) -> None:
+    """One property by one comparison. Each word is written, so that nothing branches on values, and the loop is vectorised."""
+    for e in range(values.size):
+        words[e] = words[e] if compare(comparison, values[e], constant) else words[e] & others
+
+
 @kernel
 def mask_by_comparison(low: int, high: int, column: Any, comparison: int, constant: Any, others: Any, labels: Any) -> None:
     """The property ``column φ constant``: where it fails, only the bits of the `others` may stay."""
     values, words = column[low:high], labels[low:high]
-    for e in range(values.size):
-        if not compare(comparison, values[e], constant):
-            words[e] &= others
+    # a loop for each comparison: none asks for every event which it is
+    if comparison == EQ:
+        _mask_where(EQ, values, constant, others, words)
+    elif comparison == NE:
+        _mask_where(NE, values, constant, others, words)
+    elif comparison == LT:
+        _mask_where(LT, values, constant, others, words)
+    elif comparison == LE:
+        _mask_where(LE, values, constant, others, words)
+    elif comparison == GT:
+        _mask_where(GT, values, constant, others, words)
+    else:
+        _mask_where(GE, values, constant, others, words)
 
 
 @kernel
@@ -55,20 +72,20 @@ def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> 
     """A property decided elsewhere: where `truth` (uint8) is 0, only the bits of the `others` may stay."""
     values, words = truth[low:high], labels[low:high]
     for e in range(values.size):
-        if values[e] == 0:
-            words[e] &= others
+        words[e] = words[e] & others if values[e] == 0 else words[e]
 
 
 @sequential
 def compact(low: int, marks: Any, labels: Any, keeps_all: bool, rows: Any, kept: Any) -> int:
     """Write row numbers and labels of the block's events whose mark is not 0 (or of all); returns how many.
 
-    `rows` and `kept` need one slot more than they may receive: every event is
-    written, and only those that are kept move the end.
+    `rows` needs one slot more than it may receive: every event is written,
+    and only those that are kept move the end.
     """
     count = 0
     for e in range(labels.size):
         rows[count] = low + e
-        kept[count] = labels[e]
         count += keeps_all or marks[e] != 0
+    for k in range(count):
+        kept[k] = labels[rows[k] - low]
     return count

@@ -36,6 +36,8 @@ def order_matches(groups: Any, offsets: Any, counts: Any, events: Any, lasts: An
     sorted_groups = 0
     for g in range(groups.size - 1):
         begin, end = groups[g], groups[g + 1]
+        if end - begin < 2:
+            continue
         ordered = True
         for place in range(begin + 1, end):
             ordered = ordered and not _precedes(order[place], order[place - 1], offsets, counts, events, lasts)
@@ -60,17 +62,17 @@ def order_matches(groups: Any, offsets: Any, counts: Any, events: Any, lasts: An
 def group_matches(starts: Any, places: Any, order: Any) -> None:
     """``order``: the matches by first event, else as they are; a counting sort.
 
-    Match m starts at event ``starts[m]``; `places` is given as zeros, one more
-    than there are events.
+    Match m starts at event ``starts[m]``. `places` is given as zeros, two more
+    than there are events; those of event e are then from ``places[e]`` on.
     """
     for m in range(starts.size):
-        places[starts[m] + 1] += 1
-    for e in range(1, places.size):
+        places[starts[m] + 2] += 1
+    for e in range(2, places.size):
         places[e] += places[e - 1]
     for m in range(starts.size):
-        place = places[starts[m]]
+        place = places[starts[m] + 1]
         order[place] = m
-        places[starts[m]] = place + 1
+        places[starts[m] + 1] = place + 1
 
 
 @sequential

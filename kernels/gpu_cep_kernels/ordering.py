@@ -37,27 +37,35 @@ def exclusive_offsets(counts: Any, order: Any, offsets: Any) -> None:
 
 
 @sequential
-def place_events(
-    rows: Any, labels: Any, times: Any, keys: Any, places: Any, out_times: Any, out_rows: Any, out_labels: Any, destinations: Any
-) -> bool:
-    """Each kept row's time, number and label go to the next free place of its stream; `places` is advanced.
-
-    ``destinations[j]`` notes where row ``rows[j]`` went, unless it is empty.
-    Returns whether no row is earlier than the one before it, whatever their streams.
-    """
-    falls = 0
+def find_destinations(rows: Any, keys: Any, places: Any, destinations: Any) -> None:
+    """``destinations[j]``: the next free place of the stream of row ``rows[j]``; `places` is advanced."""
     for j in range(rows.size):
-        row = rows[j]
-        falls += times[row] < times[rows[max(j - 1, 0)]]
-        k = keys[row]
+        k = keys[rows[j]]
         destination = places[k]
         places[k] = destination + 1
-        out_times[destination] = times[row]
-        out_rows[destination] = row
-        out_labels[destination] = labels[j]
-        if destinations.size > 0:
-            destinations[j] = destination
+        destinations[j] = destination
+
+
+@sequential
+def scatter_times(rows: Any, destinations: Any, times: Any, out: Any) -> bool:
+    """As :func:`scatter`; returns whether no row is earlier than the one before it, whatever their streams."""
+    falls = 0
+    if rows.size > 0:
+        before = times[rows[0]]
+        for j in range(rows.size):
+            time = times[rows[j]]
+            falls += time < before
+            before = time
+            out[destinations[j]] = time
     return falls == 0
+
+
+@kernel
+def put(low: int, high: int, destinations: Any, values: Any, out: Any) -> None:
+    """``out[destinations[j]] = values[j]``."""
+    places, picked = destinations[low:high], values[low:high]
+    for j in range(picked.size):
+        out[places[j]] = picked[j]
 
 
 @sequential

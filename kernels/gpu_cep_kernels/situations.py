@@ -33,7 +33,7 @@ Labels = npt.NDArray[np.uint16]
 
 
 class LastSeen(NamedTuple):
-    """The label of each stream's last event, and its position where the label has a bit."""
+    """The label of each stream's last event, and its position, which is known where the label has a bit."""
 
     label: Labels
     position: Places
@@ -48,6 +48,15 @@ class Borders(NamedTuple):
     position: Places
     time: Any
     stream: Places
+    before: Places
+    opened: Labels
+    closed: Labels
+
+
+class Crossings(NamedTuple):
+    """Of borders as they are found: the event, the event before it in its stream, and the names that it opens and closes."""
+
+    position: Places
     before: Places
     opened: Labels
     closed: Labels
@@ -69,19 +78,17 @@ def _is_broken(event: int, last: int, before: np.uint16, clock: Any, gap: Any) -
 
 
 @rule
-def _note(event: int, stream: Any, opened: np.uint16, closed: np.uint16, times: Any, seen: Any, borders: Any, found: int) -> int:
+def _note(event: int, before: int, opened: np.uint16, closed: np.uint16, crossings: Any, found: int) -> int:
     """Write a border; returns how many there are then."""
-    borders.position[found] = event
-    borders.time[found] = times[event]
-    borders.stream[found] = stream
-    borders.before[found] = seen.position[stream]
-    borders.opened[found] = opened
-    borders.closed[found] = closed
+    crossings.position[found] = event
+    crossings.before[found] = before
+    crossings.opened[found] = opened
+    crossings.closed[found] = closed
     return found + 1
 
 
 @sequential
-def find_borders(begin: int, end: int, labels: Any, streams: Any, times: Any, seen: LastSeen, borders: Borders, found: int) -> int:
+def find_borders(begin: int, end: int, labels: Any, streams: Any, seen: LastSeen, crossings: Crossings, found: int) -> int:
     """The borders among the events [begin, end), whose labels are given from `begin` on; writes them from `found` on.
 
     `streams` is empty where all events are one stream. Returns how many
@@ -92,19 +99,19 @@ def find_borders(begin: int, end: int, labels: Any, streams: Any, times: Any, se
         # unsigned, so that as an index it needs no test for its sign
         stream = np.uint32(own[e]) if own.size > 0 else np.uint32(0)
         label, before = np.uint16(labels[e]), seen.label[stream]
-        if (label | before) != 0:
-            if label != before:
-                found = _note(begin + e, stream, label & ~before, before & ~label, times, seen, borders, found)
-                seen.label[stream] = label
-            seen.position[stream] = begin + e
+        if label != before:
+            found = _note(begin + e, seen.position[stream], label & ~before, before & ~label, crossings, found)
+            seen.label[stream] = label
+        # noted of every event: to ask for the label's bits costs more
+        seen.position[stream] = begin + e
     return found
 
 
 @sequential
 def find_borders_and_gaps(
-    begin: int, end: int, labels: Any, streams: Any, times: Any, clock: Any, gap: Any, seen: LastSeen, borders: Borders, found: int
+    begin: int, end: int, labels: Any, streams: Any, clock: Any, gap: Any, seen: LastSeen, crossings: Crossings, found: int
 ) -> int:  # fmt: skip
-    """As :func:`find_borders`, where a longer time than `gap` breaks a run; apart, for it takes half as long again."""
+    """As :func:`find_borders`, where a longer time than `gap` breaks a run; apart, for it takes longer."""
     own = streams[begin:end]
     for e in range(end - begin):
         stream = np.uint32(own[e]) if own.size > 0 else np.uint32(0)
@@ -113,7 +120,7 @@ def find_borders_and_gaps(
             is_broken = _is_broken(begin + e, seen.position[stream], before, clock, gap)
             if label != before or is_broken:
                 opened, closed = _crossing(label, before, is_broken)
-                found = _note(begin + e, stream, opened, closed, times, seen, borders, found)
+                found = _note(begin + e, seen.position[stream], opened, closed, crossings, found)
                 seen.label[stream] = label
             seen.position[stream] = begin + e
     return found
@@ -246,7 +253,13 @@ def unseen(streams: int) -> LastSeen:
     return LastSeen(np.full(streams, UNKNOWN, np.uint16), np.full(streams, -1, np.int32))
 
 
-def room_for_borders(size: int, time: np.dtype[Any]) -> Borders:
-    """Room for so many borders, with times of that type."""
-    position, stream, before = (np.empty(size, np.int32) for _ in range(3))
-    return Borders(position, np.empty(size, time), stream, before, np.empty(size, np.uint16), np.empty(size, np.uint16))
+def borders_of(crossings: Crossings, found: int, streams: Any, times: Any) -> Borders:
+    """The first `found` borders, with their streams (`streams` is empty where all events are one) and times."""
+    position = crossings.position[:found]
+    own = streams[position] if len(streams) else np.zeros(found, np.int32)
+    return Borders(position, times[position], own, crossings.before[:found], crossings.opened[:found], crossings.closed[:found])
+
+
+def room_for_crossings(size: int) -> Crossings:
+    """Room for so many borders."""
+    return Crossings(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.uint16), np.empty(size, np.uint16))

@@ -80,6 +80,7 @@ def test_match_offsets(matches):
 
 @given(st.lists(st.integers(0, 9), max_size=12))
 def test_group_matches_is_stable(starts):
-    order = np.full(len(starts), -1)
-    group_matches(integers(starts), np.zeros(11, np.int64), order)
+    order, places = np.full(len(starts), -1), np.zeros(12, np.int64)
+    group_matches(integers(starts), places, order)
     assert order.tolist() == sorted(range(len(starts)), key=lambda m: starts[m])
+    assert places[:-1].tolist() == [sum(start < event for start in starts) for event in range(11)]

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from gpu_cep_kernels.ordering import (
     exclusive_offsets,
+    find_destinations,
     gather,
     histogram,
     mark_disorder,
     mark_disordered_streams,
-    place_events,
+    put,
     scatter,
+    scatter_times,
     sort_streams,
     streams_of,
 )
@@ -34,9 +36,9 @@ def integers(values):
 
 @given(
     st.lists(st.tuples(st.integers(0, STREAMS - 1), st.booleans()), max_size=30), st.integers(0, 30),
-    st.one_of(st.just([]), st.permutations(range(STREAMS))), st.booleans(),
+    st.one_of(st.just([]), st.permutations(range(STREAMS))),
 )  # fmt: skip
-def test_counting_sort_is_stable_over_slices(events, cut, order, noted):
+def test_counting_sort_is_stable_over_slices(events, cut, order):
     keys = np.array([key for key, _ in events], np.int32)
     kept = [row for row, (_, keep) in enumerate(events) if keep]
     slices = [integers([row for row in kept if row < cut]), integers([row for row in kept if row >= cut])]
@@ -47,21 +49,33 @@ def test_counting_sort_is_stable_over_slices(events, cut, order, noted):
     exclusive_offsets(counts, integers(order), offsets)
     times, column = np.arange(len(events)) * 7, np.arange(len(events)) + 100
     out_times, out_rows, out = (np.full(len(kept), -1) for _ in range(3))
-    out_labels = np.zeros(len(kept), np.uint64)
     for part, rows in enumerate(slices):
-        destinations = np.empty(len(rows) if noted else 0, np.int64)
-        labels = (rows + 1).astype(np.uint64)
-        place_events(rows, labels, times, keys, counts[part], out_times, out_rows, out_labels, destinations)
-        if noted:
-            scatter(0, len(rows), rows, destinations, column, out)
+        destinations = np.empty(len(rows), np.int64)
+        find_destinations(rows, keys, counts[part], destinations)
+        assert scatter_times(rows, destinations, times, out_times)
+        put(0, len(rows), destinations, rows, out_rows)
+        scatter(0, len(rows), rows, destinations, column, out)
     placed = list(order) or list(range(STREAMS))
     expected = sorted(kept, key=lambda row: placed.index(keys[row]))
     assert out_rows.tolist() == expected
     assert out_times.tolist() == [7 * row for row in expected]
-    assert out_labels.tolist() == [row + 1 for row in expected]
-    assert out.tolist() == [100 + row if noted else -1 for row in expected]
+    assert out.tolist() == [100 + row for row in expected]
     sizes = [sum(keys[row] == k for row in kept) for k in placed]
     assert offsets.tolist() == [sum(sizes[:s]) for s in range(STREAMS + 1)]
+
+
+@BOTH
+def test_times_that_are_scattered_are_seen_to_fall(dtype, times):
+    @given(st.data())
+    def check(data):
+        values = np.array(data.draw(st.lists(times, max_size=8)), dtype)
+        rows = integers([row for row in range(len(values)) if data.draw(st.booleans())])
+        destinations, out = integers(data.draw(st.permutations(range(len(rows))))), np.zeros(len(rows), dtype)
+        picked = values[rows].tolist()
+        assert scatter_times(rows, destinations, values, out) == (picked == sorted(picked))
+        assert out[destinations].tolist() == picked
+
+    check()
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.data())

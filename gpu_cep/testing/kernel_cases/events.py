@@ -63,7 +63,7 @@ def _truth(size: int, random: Random, slots: int, word: Any) -> Call:
 
 def _compaction(size: int, random: Random, slots: int, word: Any, keeps_all: bool) -> Call:
     marks, labels = label_words(size, random, 3, word), label_words(size, random, 3, word)
-    return Call(1, (7, marks, labels, keeps_all, np.zeros(size + 1, np.int32), np.zeros(size + 1, word)))
+    return Call(1, (7, marks, labels, keeps_all, np.zeros(size + 1, np.int32), np.zeros(size, word)))
 
 
 def _marking(size: int, random: Random, slots: int, kind: Any) -> Call:
@@ -89,14 +89,11 @@ def _first_places(size: int, random: Random, slots: int, ordered: bool) -> Call:
     return Call(1, (counts, random.permutation(size) if ordered else _NO_RANKS, np.zeros(size + 1, np.int64)))
 
 
-def _placing(size: int, random: Random, slots: int, kind: Any, noted: bool) -> Call:
+def _placing(size: int, random: Random, slots: int) -> Call:
     rows = _kept_rows(size, random)
     keys = random.integers(0, 5, size).astype(np.int32)
     places = places_of(np.bincount(keys[rows], minlength=5))[:-1].astype(np.int32)
-    labels = label_words(len(rows), random, 3, np.uint8)
-    targets = np.zeros(len(rows), kind), np.zeros(len(rows), np.int32), np.zeros(len(rows), np.uint8)
-    destinations = np.zeros(len(rows) if noted else 0, np.int32)
-    return Call(1, (rows, labels, _columns(size, random, kind), keys, places, *targets, destinations))
+    return Call(1, (rows, keys, places, np.zeros(len(rows), np.int32)))
 
 
 def _gathering(size: int, random: Random, slots: int, kind: Any) -> Call:
@@ -107,6 +104,14 @@ def _gathering(size: int, random: Random, slots: int, kind: Any) -> Call:
 def _scattering(size: int, random: Random, slots: int, kind: Any) -> Call:
     rows = _kept_rows(size, random)
     return Call(len(rows), (rows, random.permutation(len(rows)).astype(np.int32), _columns(size, random, kind), np.zeros(len(rows), kind)))
+
+
+def _scattering_times(size: int, random: Random, slots: int, kind: Any) -> Call:
+    return Call(1, _scattering(size, random, slots, kind).arguments)
+
+
+def _putting(size: int, random: Random, slots: int, kind: Any) -> Call:
+    return Call(size, (random.permutation(size).astype(np.int32), random.integers(0, 100, size).astype(kind), np.zeros(size, kind)))
 
 
 def _unordered(size: int, random: Random, kind: Any, ranked: bool) -> tuple[Array, Array, Array]:
@@ -192,12 +197,9 @@ EVENT_CASES: tuple[KernelCase, ...] = (
     *cases(windows.next_occurrences, _occurrences, _WORDS, ("occurrence",)),
     *cases(ordering.histogram, _histogram, {"": {}}, ("counts",)),
     *cases(ordering.exclusive_offsets, _first_places, {"": {"ordered": False}, "ordered": {"ordered": True}}, ("counts", "offsets")),
-    *cases(
-        ordering.place_events,
-        _placing,
-        {"int64": {"kind": np.int64, "noted": False}, "float64-noted": {"kind": np.float64, "noted": True}},
-        ("places", "out_times", "out_rows", "out_labels", "destinations"),
-    ),
+    *cases(ordering.find_destinations, _placing, {"": {}}, ("places", "destinations"), ("rows", "keys")),
+    *cases(ordering.scatter_times, _scattering_times, _KINDS, ("out",), ("rows", "destinations", "times")),
+    *cases(ordering.put, _putting, {"int32": {"kind": np.int32}, "uint8": {"kind": np.uint8}}, ("out",), ("destinations", "values")),
     *cases(ordering.gather, _gathering, _KINDS, ("out",), ("rows", "column")),
     *cases(ordering.scatter, _scattering, _KINDS, ("out",), ("rows", "destinations", "column")),
     *cases(

@@ -65,7 +65,7 @@ def _match_order(size: int, random: Random, slots: int) -> Call:
 
 def _grouping(size: int, random: Random, slots: int) -> Call:
     events = size // 2 + 1
-    return Call(1, (random.integers(0, events, size), np.zeros(events + 1, np.int64), np.zeros(size, np.int64)))
+    return Call(1, (random.integers(0, events, size), np.zeros(events + 2, np.int64), np.zeros(size, np.int64)))
 
 
 def _disjoint(size: int, random: Random, slots: int) -> Call:

@@ -10,7 +10,7 @@ import numpy as np
 from gpu_cep.testing.kernel_cases.calls import Call, KernelCase, Variants, cases
 from gpu_cep.testing.kernel_cases.inputs import Array, Random, event_times, flags, label_words, places_of, stream_offsets
 from gpu_cep_kernels import ordering, situations
-from gpu_cep_kernels.situations import NEVER, Awaited, Borders, LastSeen, Wanted, find_borders, room_for_borders, unseen
+from gpu_cep_kernels.situations import NEVER, Awaited, Borders, LastSeen, Wanted, borders_of, find_borders, room_for_crossings, unseen
 
 _NAMES = 3
 _NO_STREAMS = np.empty(0, np.int32)
@@ -56,19 +56,19 @@ def _order_of_streams(size: int, random: Random, slots: int, disordered: bool = 
 def _finding(size: int, random: Random, slots: int, time: Any = np.int64, **given: Any) -> Call:
     """Borders of a slice, of which the first half has been looked at."""
     events = _events(size, random, time, **given)
-    seen, borders = _seen(events, random), room_for_borders(size, np.dtype(time))
-    for column in borders:
+    seen, crossings = _seen(events, random), room_for_crossings(size)
+    for column in crossings:
         column[:] = 0
     half = size // 2
-    found = find_borders(0, half, events.labels[:half], events.streams, events.times, seen, borders, 0)
-    return Call(1, (half, size, events.labels[half:], events.streams, events.times, seen, borders, found))
+    found = find_borders(0, half, events.labels[:half], events.streams, seen, crossings, 0)
+    return Call(1, (half, size, events.labels[half:], events.streams, seen, crossings, found))
 
 
-def _finding_gaps(size: int, random: Random, slots: int, **given: Any) -> Call:
+def _finding_gaps(size: int, random: Random, slots: int, time: Any = np.int64, **given: Any) -> Call:
     """The same where gaps break runs."""
-    call = _finding(size, random, slots, **given)
-    *before, times, seen, borders, found = call.arguments
-    return Call(1, (*before, times, *_gap(times), seen, borders, found))
+    call = _finding(size, random, slots, time, **given)
+    *before, seen, crossings, found = call.arguments
+    return Call(1, (*before, *_gap(_events(size, random, time, **given).times), seen, crossings, found))
 
 
 def _gap(times: Array) -> tuple[Array, Any]:
@@ -89,10 +89,9 @@ def _seen(events: _Events, random: Random) -> LastSeen:
 def _found(size: int, random: Random, **given: Any) -> tuple[_Events, Borders]:
     """The borders of a slice that knows nothing of those before."""
     events = _events(size, random, **given)
-    borders = room_for_borders(size, events.times.dtype)
-    found = find_borders(0, size, events.labels, events.streams, events.times, unseen(events.count), borders, 0)
-    columns: list[Any] = [column[:found] for column in borders]
-    return events, Borders(*columns)
+    crossings = room_for_crossings(size)
+    found = find_borders(0, size, events.labels, events.streams, unseen(events.count), crossings, 0)
+    return events, borders_of(crossings, found, events.streams, events.times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +205,8 @@ _NEIGHBOURS: Variants = {
 SITUATION_CASES: tuple[KernelCase, ...] = (
     *cases(ordering.order_faults, _order, {**_TIMES, **_DISORDERED}, ()),
     *cases(ordering.order_faults_of_streams, _order_of_streams, {**_TIMES, **_DISORDERED}, ("last",)),
-    *cases(situations.find_borders, _finding, _LABELLED, ("borders", "seen")),
-    *cases(situations.find_borders_and_gaps, _finding_gaps, _LABELLED, ("borders", "seen")),
+    *cases(situations.find_borders, _finding, _LABELLED, ("crossings", "seen")),
+    *cases(situations.find_borders_and_gaps, _finding_gaps, _LABELLED, ("crossings", "seen")),
     *cases(situations.mark_borders, _marking, _NEIGHBOURS, ("marks",), ("labels", "begins", "clock")),
     *cases(situations.cross_borders, _crossing, _NEIGHBOURS, ("opened", "closed")),
     *cases(
