@@ -1,7 +1,8 @@
 """What each kernel takes of a GPU: registers, stack and spilled bytes of one thread, told by the compiler; no device is needed.
 
 ``python benchmarks/kernel_resources.py`` writes results/kernel-resources.md
-and .json. Each set of argument types in the table of cases is compiled once.
+and .json, and the docs' page on cards anew, which tells of them. Each set of
+argument types in the table of cases is compiled once.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import gpu_versus_cpu
 import pages
 from device_code import CAPABILITIES, WHEELS, Resources, distinct_cases, machine_code, ptx
 from machine import package_version
@@ -68,12 +70,13 @@ def _line(row: Row) -> list[str]:
 
 
 def main() -> None:
-    """Compile all cases, write both files, print the page."""
+    """Compile all cases, write both files and the page made of them, print the report."""
     rows = [measured(case) for case in distinct_cases()]
     versions = {package: package_version(package) for package in PACKAGES}
     page = markdown(rows, versions)
     record = {"versions": versions, "kernels": [asdict(row) for row in rows]}
     pages.write(RESULTS, "kernel-resources", page, record)
+    gpu_versus_cpu.main()
     print(page)
 
 
