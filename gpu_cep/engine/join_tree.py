@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu_cep.engine.batch_events import BatchEvents
 from gpu_cep.engine.batches import Batch, window_clock
+from gpu_cep.engine.candidates import parts_of
 from gpu_cep.engine.join_statistics import batch_statistics
 from gpu_cep.engine.joins import Joining
 from gpu_cep.engine.labels import overlapping
@@ -72,11 +73,11 @@ class JoinTree:
         with search.profile.stage("planning"):
             tree = cheapest_tree(batch_statistics(search, batch, buffers, streams).rounded())
         conditions, account = search.conditions(batch), _Account(search, batch.low)
-        registers = program_registers(np, conditions.programs, 1, conditions.table.roles)
+        threads = min(search.threads, parts_of(batch))
+        registers = [program_registers(np, conditions.programs, 1, conditions.table.roles) for _ in range(threads)]
         own, exclusive = batch.own - batch.low, not overlapping(search.ordered.labels[:, batch.low : batch.high])
-        return _PlannedBatch(
-            tree, Joining(search.tables.pattern, conditions, buffers, streams, registers, own, exclusive, account), account
-        )  # fmt: skip
+        joining = Joining(search.tables.pattern, conditions, buffers, streams, registers, own, exclusive, account)
+        return _PlannedBatch(tree, joining, account)
 
     def _inputs(self, batch: Batch) -> tuple[InputBuffers, Streams] | None:
         """The events of each variable, and the streams that they are in; None if some variable has no event."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NoReturn, Protocol
 
 import numpy as np
@@ -24,7 +25,7 @@ from gpu_cep_kernels.joins import (
     hash_rows,
     join_rows,
 )
-from gpu_cep_kernels.launch import blocks
+from gpu_cep_kernels.launch import blocks, slices, spread
 from gpu_cep_kernels.tables import Conditions, PatternTable, Places, Registers
 
 # Candidates that one call looks at, and rows that are gathered for the left and for the right side of a join.
@@ -44,6 +45,7 @@ class Chunk:
     left: PartialMatches
     right: PartialMatches
     partners: Partners
+    threads: int
 
     def __len__(self) -> int:
         """How many rows it gives."""
@@ -53,7 +55,12 @@ class Chunk:
         """The rows of the join."""
         counts = self.partners.number
         joined = _table(len(self.left.events) + len(self.right.events), len(self))
-        join_rows(0, len(counts), self.begin, self.left, self.right, self.partners, np.cumsum(counts) - counts, joined)
+        target = np.cumsum(counts) - counts
+
+        def write(_: int, low: int, high: int) -> None:
+            join_rows(low, high, self.begin, self.left, self.right, self.partners, target, joined)
+
+        _share(write, slices(len(counts), self.threads), self.threads)
         return joined
 
     def totals(self) -> tuple[Indices, Indices]:
@@ -79,16 +86,22 @@ class Joining:
 
     Events are numbered from the batch's first; matches begin before event
     `own`. `exclusive`: no event satisfies the properties of two variables.
+    Threads share the rows of each call, one for each of `registers`.
     """
 
     pattern: PatternTable
     conditions: Conditions
     buffers: InputBuffers
     streams: Streams
-    registers: Registers
+    registers: Sequence[Registers]
     own: int
     exclusive: bool
     account: Account
+
+    @property
+    def threads(self) -> int:
+        """How many threads share the rows of a call."""
+        return len(self.registers)
 
     def tables(self, tree: Tree) -> Iterator[PartialMatches]:
         """The rows of a tree, table by table; the variables' places are in the order of its leaves."""
@@ -162,34 +175,63 @@ class Joining:
         """The bucket of each row; none where nothing is hashed. `buckets` is a power of two."""
         found = np.empty(len(table.first) if len(keys.place) else 0, np.int64)
         bank = self.conditions.bank
-        hash_rows(0, len(found), table, keys, bank.ints, bank.floats.view(np.int64), self.conditions.base, buckets - 1, found)
+        float_bits = bank.floats.view(np.int64)
+
+        def hash_part(_: int, low: int, high: int) -> None:
+            hash_rows(low, high, table, keys, bank.ints, float_bits, self.conditions.base, buckets - 1, found)
+
+        _share(hash_part, slices(len(found), self.threads), self.threads)
         return found
 
     def _paired(self, left: PartialMatches, right: PartialMatches, buckets: Buckets, sides: Sides, own: int) -> Iterator[Chunk]:
         """The pairs of rows of two tables, so many candidates at a time."""
         rows = len(left.first)
         first, size = np.empty(rows, np.int64), np.empty(rows, np.int64)
-        find_ranges(0, rows, left, right, buckets, sides, self.streams, self.conditions.base, own, first, size)
+
+        def find(_: int, low: int, high: int) -> None:
+            find_ranges(low, high, left, right, buckets, sides, self.streams, self.conditions.base, own, first, size)
+
+        _share(find, slices(rows, self.threads), self.threads)
         ends = np.cumsum(size)
         begin, done = 0, 0
         while begin < rows and done < ends[-1]:
-            end = max(begin + 1, int(np.searchsorted(ends, done + self._bounded(_CANDIDATES), side="right")))
+            within = int(np.searchsorted(ends, done + self._bounded(_CANDIDATES), side="right"))
+            # a row's candidates are one thread's
+            end = min(max(begin + self.threads, within), rows)
             candidates = int(ends[end - 1]) - done
             if candidates:
-                partners = _partners(first[begin:end], size[begin:end], candidates)
-                chunk = Chunk(begin, left, right, partners)
+                chunk = Chunk(begin, left, right, _partners(first[begin:end], size[begin:end], candidates), self.threads)
                 self.account.spend(candidates, int(left.first[begin]))
-                filter_partners(0, end - begin, 0, begin, left, right, sides, self.streams, self.conditions, self.registers, partners)
-                self._check(chunk)
+                self._filter(chunk, sides)
                 yield chunk
             begin, done = end, done + candidates
 
-    def _check(self, chunk: Chunk) -> None:
-        """Report the first condition that failed."""
-        partners = chunk.partners
+    def _filter(self, chunk: Chunk, sides: Sides) -> None:
+        """Keep the candidates that are partners; reports the first condition that failed."""
+        begin, left, right, partners = chunk.begin, chunk.left, chunk.right, chunk.partners
+
+        def keep(part: int, low: int, high: int) -> None:
+            # registers of its own: neighbours in memory would take cache lines from each other
+            filter_partners(low, high, 0, begin, left, right, sides, self.streams, self.conditions, self.registers[part], partners)
+
+        _share(keep, _evenly(partners, self.threads), self.threads)
         for row in np.flatnonzero(partners.failed)[:1]:
             start = min(chunk.left.first[chunk.begin + row], chunk.right.first[partners.rows[partners.place[row]]])
             self.account.fail(int(partners.failed[row]) - 1, int(start))
+
+
+def _share(work: Callable[[int, int, int], None], parts: Sequence[tuple[int, int]], threads: int) -> None:
+    """Work on the rows from `low` to `high` of each part, which are numbered from 0."""
+    spread(lambda part: work(*part), [(number, low, high) for number, (low, high) in enumerate(parts)], threads)
+
+
+def _evenly(partners: Partners, parts: int) -> list[tuple[int, int]]:
+    """The rows of a chunk in at most so many parts of about as many candidates."""
+    if parts == 1:
+        return [(0, len(partners.size))]
+    candidates = len(partners.rows)
+    borders = np.searchsorted(partners.place, [candidates * part // parts for part in range(parts)])
+    return [*pairwise(np.unique([0, *borders, len(partners.size)]).tolist())]
 
 
 def _of_events(events: Places) -> PartialMatches:

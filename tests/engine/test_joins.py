@@ -55,13 +55,13 @@ class Account:
         self.candidates.append(candidates)
 
 
-def joining(pattern, stream, own, account, exclusive=False):
+def joining(pattern, stream, own, account, exclusive=False, threads=1):
     variables = len(pattern.level)
     labels, clock = label_words(stream.labels, variables), np.array(stream.times, np.uint64)
     conditions = Conditions(condition_table(variables, ()), aggregate_table(variables, ()), program_table(()), NO_COLUMNS, 0)
     streams = Streams(np.array([0, len(clock)]), clock, clock, np.uint64(stream.length), stream.strict)
     buffers = input_buffers(labels, frequencies(labels, variables))
-    registers = program_registers(np, conditions.programs, 1)
+    registers = [program_registers(np, conditions.programs, 1) for _ in range(threads)]
     return Joining(pattern.table(), conditions, buffers, streams, registers, own, exclusive, account)
 
 
@@ -89,11 +89,11 @@ def test_any_tree_gives_all_bindings(drawn, own):
     assert rows(joining(pattern, stream, own, Account()).tables(tree), tree) == by_definition(pattern, stream, own)
 
 
-@given(joined_streams(), st.integers(1, 5), st.integers(1, 5))
-def test_the_size_of_tables_changes_nothing(drawn, candidates, size):
+@given(joined_streams(), st.integers(1, 5), st.integers(1, 5), st.integers(1, 3))
+def test_neither_the_size_of_tables_nor_threads_change_anything(drawn, candidates, size, threads):
     pattern, stream, tree = drawn
     with patch.multiple(joins, _CANDIDATES=candidates, _ROWS=size, _INDEXED=size):
-        assert rows(joining(pattern, stream, 9, Account()).tables(tree), tree) == by_definition(pattern, stream, 9)
+        assert rows(joining(pattern, stream, 9, Account(), threads=threads).tables(tree), tree) == by_definition(pattern, stream, 9)
 
 
 @given(SINGLE.flatmap(lambda pattern: st.tuples(st.just(pattern), label_streams(len(pattern.level), exclusive=True))))
