@@ -16,13 +16,12 @@ from gpu_cep_kernels.buffer_counts import (
     StreamTotals,
     count_buffer,
     higher,
-    mark_ends,
     merge_cells,
     new_stack,
     new_sums,
     new_totals,
 )
-from gpu_cep_kernels.match_buffer import MatchBuffer, MatchEnds
+from gpu_cep_kernels.match_buffer import MatchBuffer, MatchEnds, mark_ends
 from gpu_cep_kernels.rules import UNBOUNDED
 from gpu_cep_kernels.tables import FINISHED, PATH_FULL
 

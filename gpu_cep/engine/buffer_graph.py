@@ -42,7 +42,7 @@ def buffer_graph(searches: tuple[Search, ...], batch: Batch) -> Graph | None:
     except BufferTooLarge:
         return None
     # where windows end matches that go on in later ones, an end is not told by its node alone
-    if any((buffer.last_start != UNBOUNDED).any() for buffer in grown):
+    if any((each.ends.last_start != UNBOUNDED).any() for each in grown):
         return None
     return joined([_graph(search, batch, buffer) for search, buffer in zip(searches, grown, strict=True)])
 
@@ -62,7 +62,7 @@ def _graph(search: Search, batch: Batch, grown: GrownBuffer) -> Graph:
     buffer = grown.buffer
     nodes = len(buffer.event)
     used, run_used = np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_)
-    used[grown.ends] = True
+    used[grown.ends.node] = True
     mark_used_nodes(buffer, used, run_used)
     run = _first_nodes(buffer)
     order = np.lexsort([np.arange(nodes), run])
@@ -75,7 +75,7 @@ def _graph(search: Search, batch: Batch, grown: GrownBuffer) -> Graph:
     group_of = np.full(nodes, NONE)
     group_of[order] = group
     earliest = np.full(nodes, NONE)
-    earliest[grown.ends] = batch.low
+    earliest[grown.ends.node] = batch.low
     return Graph(
         event=buffer.event[order] + batch.low,
         variable=np.array(search.tables.branch.positives, np.int64)[buffer.bound_to[order]],

@@ -119,8 +119,8 @@ def _passed(survey: Survey) -> Estimate:
     halves = np.diff(np.interp([0, taken[-1, 0] / 2, taken[-1, 0]], *taken.T))
     offers = grown_offers(halves.tolist(), int(taken[-1, 0]), survey.reach, survey.events)
     reading = PATH * walk.all_matches + READ * walk.all_bound
-    if survey.counts_only and decided_by_paths(survey.search):
-        reading *= COUNTED
+    # threads share what is read off the buffer path by path, and nothing else
+    reading *= COUNTED if survey.counts_only and decided_by_paths(survey.search) else 1 / survey.workers
     cost = _least_of_passes(survey) + OFFER * offers + reading
     return Estimate("nfab", cost, offers + walk.all_bound, walk.all_matches)
 
@@ -165,7 +165,7 @@ CONTENDERS: dict[str, Contender] = {
     "nfab": Contender(_least_of_passes, _passed, windowed(Nfab), divides=False),
     "lazy_chain": Contender(_least_of_chains, _chained, LazyChain, by_starts=False),
     "lazy_tree": Contender(_least_of_trees, _ordered_anew, LazyTree, by_starts=False),
-    "join_tree": Contender(_least_of_joins, _joined, JoinTree, divides=False, by_starts=False),
+    "join_tree": Contender(_least_of_joins, _joined, JoinTree, by_starts=False),
 }
 
 

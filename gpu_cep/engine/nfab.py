@@ -11,37 +11,27 @@ import numpy as np
 from gpu_cep.engine.batches import Batch
 from gpu_cep.engine.budget import BudgetExceeded
 from gpu_cep.engine.buffer_counts import counted_on_buffer, decided_by_paths
+from gpu_cep.engine.buffer_paths import Paths, overflow
 from gpu_cep.engine.candidates import Windows, branch_windows, prune_windows
 from gpu_cep.engine.counting import sum_of
-from gpu_cep.engine.matches import Indices, Matches, concatenated
+from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.patterns import offsets
-from gpu_cep.engine.search import ConditionOverflow, Search
+from gpu_cep.engine.search import Search
 from gpu_cep.engine.ses_automaton import STRATEGY
 from gpu_cep.plan.plan import PlannedCondition
-from gpu_cep_kernels.buffer_counts import mark_ends
-from gpu_cep_kernels.buffer_paths import Walk, deeper, enumerate_paths, new_walk
-from gpu_cep_kernels.match_buffer import LINKED, MatchBuffer, MatchEnds, new_buffer, new_ends
+from gpu_cep_kernels.match_buffer import LINKED, MatchBuffer, MatchEnds, PathEnds, new_buffer, new_ends, path_ends
 from gpu_cep_kernels.merged_runs import FLOATS, INTS, VECTORS, MergedRuns, ReadTable, new_runs
 from gpu_cep_kernels.nfab import grow_runs
 from gpu_cep_kernels.pass_runs import ACTIVE, CUTS, ENDS, EVENT, FAULT, FIRST, FREE, LINKS, NODES, OFFERED, PASS_STATE, Pass
 from gpu_cep_kernels.tables import (
-    CANDIDATE,
-    ERROR_CONDITION,
-    EVENTS,
     FINISHED,
-    MATCHES,
     ONCE,
-    OUTPUT_FULL,
     OVERFLOWED,
-    PATH_FULL,
-    STEPS,
     AggregateValues,
     Conditions,
     EventTable,
-    MatchTable,
     PatternTable,
     Run,
-    deepened,
     doubled,
     new_run,
     new_values,
@@ -51,10 +41,8 @@ from gpu_cep_kernels.tables import (
 _STEPS_PER_CALL = 1 << 20
 # The fewest nodes, links and ends, and the runs, that there is room for at first.
 _FEWEST_NODES, _RUNS = 1 << 12, 1 << 7
-_PATH = 64
 # In so many parts a sample is traced, at least.
 _TRACED = 16
-_LARGEST_OUTPUT = 1 << 22
 
 _BANKS = {"load_int": INTS, "load_float": FLOATS, "load_vector": VECTORS}
 
@@ -69,7 +57,7 @@ class Nfab:
         """The matches that start in the batch, in order of first event, last event and bindings."""
         grown = _grown(self.search, batch, shared)
         with self.search.profile.stage("matching"):
-            matches = grown.matches().sorted_by_starts(batch.low, batch.own)
+            matches = grown.paths().matches().sorted_by_starts(batch.low, batch.own)
         self.search.profile.add("matches", len(matches))
         return matches
 
@@ -77,7 +65,7 @@ class Nfab:
         """Starts of matches, ascending, and the number of matches at each: all of a stream at its first one, where paths decide them."""
         grown = _grown(self.search, batch, shared)
         with self.search.profile.stage("matching"):
-            starts, totals = grown.count_paths() if decided_by_paths(self.search) else grown.count()
+            starts, totals = grown.count_paths() if decided_by_paths(self.search) else grown.paths().count()
         self.search.profile.add("matches", sum_of(totals))
         return starts + batch.low, totals
 
@@ -94,11 +82,10 @@ class BufferTooLarge(Exception):
 
 
 class GrownBuffer(NamedTuple):
-    """The buffer of a batch: matches end at the nodes `ends`, at ``ends[k]`` those that begin at ``last_start[k]`` or earlier."""
+    """The buffer of a batch, and where its paths end."""
 
     buffer: MatchBuffer
-    ends: Indices
-    last_start: Indices
+    ends: PathEnds
 
 
 def grown_buffer(search: Search, batch: Batch, shared: Windows, most_nodes: int) -> GrownBuffer:
@@ -110,14 +97,10 @@ def grown_buffer(search: Search, batch: Batch, shared: Windows, most_nodes: int)
         It has more than `most_nodes`, and the fewest that there is room for.
     """
     grown = _grown(search, batch, shared, most_nodes)
-    nodes = int(grown.state[NODES])
-    last_start = np.full(nodes, -1)
-    mark_ends(int(grown.state[ENDS]), grown.room.buffer, grown.room.ends, last_start)
-    ends = np.flatnonzero(last_start >= 0)
     # links are numbered apart from nodes
-    links = int(grown.state[LINKS])
+    nodes, links = int(grown.state[NODES]), int(grown.state[LINKS])
     buffer = MatchBuffer(*(array[: links if name in LINKED else nodes] for name, array in grown.room.buffer._asdict().items()))
-    return GrownBuffer(buffer, ends, last_start[ends])
+    return GrownBuffer(buffer, grown.ends())
 
 
 def _grown(search: Search, batch: Batch, shared: Windows, most_nodes: int | None = None) -> _Pass:
@@ -182,32 +165,18 @@ class _Pass:
             self.events, tables.pattern, self.conditions, self.reads, Pass(scratch, buffer, runs, ends, self.state),
         )  # fmt: skip
         if status == OVERFLOWED:
-            raise self._overflow(self.scratch, int(self.state[FAULT]))
+            raise overflow(self.search, self.batch, self.scratch, int(self.state[FAULT]))
         if status != FINISHED:
             self._make_room()
         return int(status)
 
-    def matches(self) -> Matches:
-        """All matches, as they are found."""
-        variables = len(self.search.tables.pattern.order)
-        capacity = int(self.state[ENDS]) + 16
-        found, run, walk, status = [], self._path_run(), new_walk(_PATH), OUTPUT_FULL
-        while status != FINISHED:
-            output = MatchTable(
-                starts=np.empty(capacity, np.int64),
-                counts=np.empty((capacity, variables), np.int32),
-                events=np.empty(capacity * (self.search.tables.fewest + 2) + len(walk.node), np.int64),
-                totals=np.empty(0, np.int64),
-            )
-            status = self._enumerate(walk, run, output, counting=False)
-            taken, filled = int(run.state[MATCHES]), int(run.state[EVENTS])
-            found.append(Matches(output.starts[:taken] + self.batch.low, output.counts[:taken], output.events[:filled] + self.batch.low))
-            self._spend(run, taken, filled, output.starts)
-            if status == PATH_FULL:
-                run, walk = deepened(run), deeper(walk)
-            if status == OUTPUT_FULL:
-                capacity = min(2 * capacity, _LARGEST_OUTPUT)
-        return concatenated(found, variables)
+    def paths(self) -> Paths:
+        """The paths of the buffer, once all events are taken."""
+        return Paths(self.search, self.batch, self.room.buffer, self.ends(), self.earliest, self.conditions)
+
+    def ends(self) -> PathEnds:
+        """Where these paths end."""
+        return path_ends(int(self.state[NODES]), int(self.state[ENDS]), self.room.buffer, self.room.ends)
 
     def count_paths(self) -> tuple[Indices, Indices]:
         """The first start of a match in each stream that has one, and the number of its matches, none of which is read off."""
@@ -222,52 +191,10 @@ class _Pass:
         buffer, matched = self.room.buffer, self.room.ends
         return counted_on_buffer(buffer, matched, nodes, ends, self.earliest, self.windows.stream_end, streams, spend)
 
-    def count(self) -> tuple[Indices, Indices]:
-        """The events at which matches start, and how many start at each, by reading all matches off the buffer."""
-        nothing = np.empty(0, np.int64)
-        counts = np.empty((0, len(self.search.tables.pattern.order)), np.int32)
-        totals = np.zeros(len(self.earliest), np.int64)
-        output = MatchTable(nothing, counts, nothing, totals)
-        run, walk, status = self._path_run(), new_walk(_PATH), OUTPUT_FULL
-        while status != FINISHED:
-            status = self._enumerate(walk, run, output, counting=True)
-            self._spend(run, int(run.state[MATCHES]), 0, output.starts)
-            if status == PATH_FULL:
-                run, walk = deepened(run), deeper(walk)
-        starts = np.flatnonzero(totals)
-        return starts, totals[starts]
-
-    def _enumerate(self, walk: Walk, run: Run, output: MatchTable, *, counting: bool) -> int:
-        status = enumerate_paths(
-            int(self.state[ENDS]), self.earliest, counting, _STEPS_PER_CALL, self.room.buffer, self.room.ends,
-            self.search.tables.pattern, self.conditions, self.search.negations, walk, run, output,
-        )  # fmt: skip
-        if status == OVERFLOWED:
-            raise self._overflow(run, int(run.event[0]))
-        return int(status)
-
-    def _path_run(self) -> Run:
-        return new_run(_PATH, self.search.tables.pattern, self.conditions)
-
     @property
     def _current(self) -> int:
         """The event that the pass has come to."""
         return self.batch.low + min(int(self.state[EVENT]), len(self.earliest) - 1)
-
-    def _spend(self, run: Run, matches: int, events: int, starts: Indices) -> None:
-        """Account for what was found since the last time; `starts` are first events of it, as far as they were written."""
-        end = self.room.ends.node[min(int(run.state[CANDIDATE]), max(int(self.state[ENDS]) - 1, 0))]
-        current = int(self.room.buffer.latest[end]) if self.state[ENDS] else 0
-
-        def start_of(match: int) -> int:
-            return self.batch.low + (int(starts[match]) if match < min(matches, len(starts)) else current)
-
-        self.search.budget.spend(matches, events, int(run.state[STEPS]), start_of)
-        run.state[STEPS] = run.state[MATCHES] = run.state[EVENTS] = 0
-
-    def _overflow(self, run: Run, start: int) -> ConditionOverflow:
-        condition: PlannedCondition = self.search.tables.branch.conditions[int(run.state[ERROR_CONDITION]) - 1]
-        return ConditionOverflow(condition, self.batch.low + start)
 
     def _make_room(self) -> None:
         """Double what may not hold all that one more event adds."""

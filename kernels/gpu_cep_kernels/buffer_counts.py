@@ -19,7 +19,7 @@ import numpy as np
 
 from gpu_cep_kernels.counting import capped_sum
 from gpu_cep_kernels.jit import rule, sequential
-from gpu_cep_kernels.match_buffer import MatchBuffer, MatchEnds
+from gpu_cep_kernels.match_buffer import MatchBuffer
 from gpu_cep_kernels.rules import UNBOUNDED
 from gpu_cep_kernels.tables import FINISHED, PATH_FULL, STEPS_SPENT, Ints, doubled
 
@@ -182,18 +182,6 @@ def _enter_stream(event: int, stream_end: Any, state: Any) -> None:
     if event >= state[ITS_END]:
         state[STREAM] += 1
         state[ITS_END] = stream_end[event]
-
-
-@sequential
-def mark_ends(number: int, buffer: MatchBuffer, ends: MatchEnds, last_start: Any) -> None:
-    """``last_start[n]``: matches end at node n, those that begin there or earlier; −1, which it is at first: none do."""
-    for k in range(number):
-        node = ends.node[k]
-        last_start[node] = ends.last_start[k]
-        node = buffer.sibling[node] if ends.whole[k] else -1
-        while node >= 0:
-            last_start[node] = ends.last_start[k]
-            node = buffer.sibling[node]
 
 
 @sequential

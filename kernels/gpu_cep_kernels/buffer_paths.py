@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.jit import rule, sequential
-from gpu_cep_kernels.match_buffer import MatchBuffer, MatchEnds
+from gpu_cep_kernels.match_buffer import MatchBuffer, PathEnds
 from gpu_cep_kernels.paths import bind, is_match, unbind, write_match
 from gpu_cep_kernels.tables import (
     CANDIDATE,
@@ -48,16 +48,14 @@ class Walk(NamedTuple):
     state: Ints
 
 
-# The node of the current end, the steps made from it, and whether the path there is still to be reported.
-END_NODE, LENGTH, ARRIVED = range(3)
-WALK_STATE = 3
+# The steps made from the current end, and whether the path there is still to be reported.
+LENGTH, ARRIVED = range(2)
+WALK_STATE = 2
 
 
 def new_walk(depth: int) -> Walk:
     """A walk of at most so many steps that has not begun."""
-    state = np.zeros(WALK_STATE, np.int64)
-    state[END_NODE] = -1
-    return Walk(np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(depth, np.int64), state)
+    return Walk(np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(WALK_STATE, np.int64))
 
 
 def deeper(walk: Walk) -> Walk:
@@ -93,14 +91,6 @@ def _step(earliest: int, buffer: Any, walk: Any) -> int:
 
 
 @rule
-def _next_end(k: int, ends: Any, buffer: Any, walk: Any) -> int:
-    """Go on to the sibling of the current end, if end k has all of them; returns the end that is next."""
-    node = buffer.sibling[walk.state[END_NODE]] if ends.whole[k] else -1
-    walk.state[END_NODE] = node
-    return k if node >= 0 else k + 1
-
-
-@rule
 def _bind_path(buffer: Any, walk: Any, pattern: Any, conditions: Any, run: Any) -> None:
     """Bind the events of the walk in their order."""
     length = walk.state[LENGTH]
@@ -133,7 +123,7 @@ def enumerate_paths(
     counting: bool,
     step_limit: int,
     buffer: MatchBuffer,
-    ends: MatchEnds,
+    ends: PathEnds,
     pattern: PatternTable,
     conditions: Conditions,
     negations: NegationTable,
@@ -141,7 +131,7 @@ def enumerate_paths(
     run: Run,
     matches: MatchTable,
 ) -> int:
-    """Find the matches of the first `number` ends from where `walk` and ``run.state`` stand; returns why it stopped.
+    """Find the matches of the ends before `number` from where `walk` and ``run.state`` stand; returns why it stopped.
 
     ``earliest[e]`` is the first event whose window holds e. ``matches.starts``
     are first events; with `counting`, ``matches.totals[e]`` is raised by those
@@ -155,9 +145,7 @@ def enumerate_paths(
     while k < number and status == FINISHED:
         length = walk.state[LENGTH]
         if length == 0:
-            if walk.state[END_NODE] < 0:
-                walk.state[END_NODE] = ends.node[k]
-            _enter(walk.state[END_NODE], buffer, walk)
+            _enter(ends.node[k], buffer, walk)
         elif state[STEPS] > limit:
             status = STEPS_SPENT
         elif (
@@ -182,8 +170,7 @@ def enumerate_paths(
                 _enter(before, buffer, walk)
             else:
                 walk.state[LENGTH] = length - 1
-                if length == 1:
-                    k = _next_end(k, ends, buffer, walk)
+                k += length == 1
         if state[ERROR_CONDITION] != 0:
             status = OVERFLOWED
     state[CANDIDATE] = k

@@ -54,6 +54,13 @@ class MatchEnds(NamedTuple):
     last_start: Ints
 
 
+class PathEnds(NamedTuple):
+    """Matches end at node ``node[k]``, those that begin at ``last_start[k]`` or earlier."""
+
+    node: Ints
+    last_start: Ints
+
+
 def new_buffer(size: int) -> MatchBuffer:
     """Room for so many nodes, and as many links."""
     kinds: dict[str, Any] = dict.fromkeys(MatchBuffer._fields, np.int64) | {"bound_to": np.uint16, "start": np.bool_}
@@ -122,6 +129,18 @@ def add_sibling(n: int, head: int, buffer: Any) -> None:
 
 
 @sequential
+def mark_ends(number: int, buffer: MatchBuffer, ends: MatchEnds, last_start: Any) -> None:
+    """``last_start[n]``: matches end at node n, those that begin there or earlier; −1, which it is at first: none do."""
+    for k in range(number):
+        node = ends.node[k]
+        last_start[node] = ends.last_start[k]
+        node = buffer.sibling[node] if ends.whole[k] else -1
+        while node >= 0:
+            last_start[node] = ends.last_start[k]
+            node = buffer.sibling[node]
+
+
+@sequential
 def mark_used_nodes(buffer: MatchBuffer, used: Any, run_used: Any) -> None:
     """``used[n]``: paths through node n lead to an end. At first the ends are marked; `run_used` is scratch, false at first."""
     for back in range(used.size):
@@ -133,3 +152,11 @@ def mark_used_nodes(buffer: MatchBuffer, used: Any, run_used: Any) -> None:
         while k >= 0:
             run_used[buffer.node[k]] = True
             k = buffer.next_link[k]
+
+
+def path_ends(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> PathEnds:
+    """Each of so many nodes of a buffer at which matches end, by the first `number` of its ends."""
+    last_start = np.full(nodes, -1)
+    mark_ends(number, buffer, ends, last_start)
+    ending = np.flatnonzero(last_start >= 0)
+    return PathEnds(ending, last_start[ending])

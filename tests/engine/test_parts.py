@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine import batches, candidates
+from gpu_cep.engine import batches, buffer_paths, candidates, joins
 from gpu_cep.engine.lazy_enumeration import Chained
 from gpu_cep.engine.two_phase import TwoPhase
 from gpu_cep.errors import EventError, MatchLimitExceeded, UnsupportedError
@@ -61,28 +61,54 @@ def test_parts_find_what_the_whole_does(pattern, strategy, monkeypatch, request)
     assert len(working) >= 3 * 2 * 30
 
 
-@pytest.mark.parametrize("algorithm", ["lazy_chain", "lazy_tree"])
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_parts_of_pivots_find_what_the_whole_does(pattern, algorithm, monkeypatch):
-    pattern = pattern.replace("2000", "40")
-    find = partial(cep.match, EVENTS, f"PATTERN {pattern}", strategy="skip_till_any_match", algorithm=algorithm)
+@pytest.fixture
+def meeting(monkeypatch):
+    """Lets the first two threads that call a function wait for each other, in batches of a hundred events or more; returns who called."""
+    callers, both = [], threading.Barrier(2, timeout=30)
+
+    def watch(owner, name):
+        called = getattr(owner, name)
+
+        def waiting(*args, **options):
+            if threading.get_ident() not in callers:
+                callers.append(threading.get_ident())
+                both.wait()
+            return called(*args, **options)
+
+        monkeypatch.setattr(candidates, "BATCH", 100)
+        monkeypatch.setattr(candidates, "_EVENTS_PER_PART", 50)
+        monkeypatch.setattr(owner, name, waiting)
+        return callers
+
+    return watch
+
+
+def assert_shared(meeting, owner, name, pattern, **options):
+    """Two threads find together what one does alone."""
+    find = partial(cep.match, EVENTS, f"PATTERN {pattern.replace('2000', '40')}", **options)
     wanted, counted = find(output="indices", threads=1), find(output="count", threads=1)
     assert wanted.num_rows > 0
-    monkeypatch.setattr(candidates, "BATCH", 100)
-    monkeypatch.setattr(candidates, "_EVENTS_PER_PART", 50)
-    # each thread's first part waits for another's
-    both, working, matches_of = threading.Barrier(2, timeout=30), [], Chained.advance
-
-    def waiting(self, *args, **options):
-        if threading.get_ident() not in working:
-            working.append(threading.get_ident())
-            both.wait()
-        return matches_of(self, *args, **options)
-
-    monkeypatch.setattr(Chained, "advance", waiting)
+    callers = meeting(owner, name)
     assert find(output="indices", threads=2).equals(wanted)
-    assert len(working) == 2
+    assert len(callers) == 2
     assert find(output="count", threads=2).equals(counted)
+
+
+@pytest.mark.parametrize("algorithm", ["lazy_chain", "lazy_tree"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_parts_of_pivots_find_what_the_whole_does(pattern, algorithm, meeting):
+    assert_shared(meeting, Chained, "advance", pattern, strategy="skip_till_any_match", algorithm=algorithm)
+
+
+@pytest.mark.parametrize("strategy", ["skip_till_any_match", "skip_till_next_match", "partition_contiguity"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_parts_of_a_buffer_hold_what_the_whole_does(pattern, strategy, meeting):
+    assert_shared(meeting, buffer_paths, "enumerate_paths", pattern, strategy=strategy, algorithm="nfab")
+
+
+@pytest.mark.parametrize("pattern", [*PATTERNS[2:4], "SEQ(A a, B b, AND(C c, D d)) WHERE a.k = b.k AND c.x + d.x > 1.0 WITHIN 2000"])
+def test_threads_share_the_rows_of_a_join(pattern, meeting):
+    assert_shared(meeting, joins, "filter_partners", pattern, strategy="skip_till_any_match", algorithm="join_tree")
 
 
 def test_threads_share_one_window(working, monkeypatch):

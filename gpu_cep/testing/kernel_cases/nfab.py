@@ -22,9 +22,9 @@ from gpu_cep.testing.kernel_cases.tables import (
     negation_table,
     pattern_table,
 )
-from gpu_cep_kernels.buffer_counts import count_buffer, mark_ends, merge_cells, new_stack, new_sums, new_totals
+from gpu_cep_kernels.buffer_counts import count_buffer, merge_cells, new_stack, new_sums, new_totals
 from gpu_cep_kernels.buffer_paths import enumerate_paths, new_walk
-from gpu_cep_kernels.match_buffer import mark_used_nodes, new_buffer, new_ends
+from gpu_cep_kernels.match_buffer import mark_ends, mark_used_nodes, new_buffer, new_ends, path_ends
 from gpu_cep_kernels.merged_runs import FLOATS, INTS, ReadTable, new_runs
 from gpu_cep_kernels.nfab import grow_runs
 from gpu_cep_kernels.pass_runs import CUTS, ENDS, FAULT, FIRST, FREE, NODES, PASS_STATE, Pass
@@ -112,9 +112,9 @@ def _paths(size: int, random: Random, slots: int, counting: bool = False, steps:
     negations = negation_table([(3, (1,), (2,), places)], offsets, times, times, np.uint64(size))
     most = 0 if counting else size
     output = MatchTable(np.zeros(most, np.int64), np.zeros((most, 3), np.int32), np.zeros(most * 8, np.int64), np.zeros(end, np.int64))
-    number, run = int(work.state[ENDS]), new_run(_DEPTH, _PATTERN, judged)
-    inputs = work.buffer, work.ends, _PATTERN, judged, negations
-    return Call(1, (number, earliest, counting, steps, *inputs, new_walk(_DEPTH), run, output))
+    ends = path_ends(int(work.state[NODES]), int(work.state[ENDS]), work.buffer, work.ends)
+    inputs, run = (work.buffer, ends, _PATTERN, judged, negations), new_run(_DEPTH, _PATTERN, judged)
+    return Call(1, (len(ends.node), earliest, counting, steps, *inputs, new_walk(_DEPTH), run, output))
 
 
 def _grown(size: int, random: Random, slots: int, **given: Any) -> tuple[Any, ...]:
