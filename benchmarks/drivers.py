@@ -25,7 +25,7 @@ import numpy as np
 import pages
 import pyarrow as pa
 import pyarrow.parquet as pq
-from floors import best_seconds
+from floors import best_in_turn, best_seconds
 from interval_peer import ANY_DURATIONS, LONGEST, Listing1, aggressive_drivers
 from machine import commit, package_version, processor_name, slug
 from rival_environments import environment
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 RESULTS = Path(__file__).parent / "results"
 WORKER = Path(__file__).parent / "workers" / "on_duckdb.py"
 EVENTS, REPEATS, THREADS = 10_000_000, 5, 2
+OUTPUTS = ("count", "matches")
 COLUMNS = ("ts", "car_id", "speed", "accel")
 IDENTITY = ["id", "match_start", "match_end"]
 SPARK_REPEATS = 3
@@ -89,22 +90,20 @@ def ours(events: Any, query: Listing1, threads: int, output: str) -> Callable[[]
 
 
 def measured(name: str, query: Listing1, reports: pa.Table, path: Path, repeats: int) -> Iterator[Timing]:
-    """One query by us and by the loop, matches checked; each way's runs follow one another."""
+    """One query by us and by the loop, matches checked; the ways take turns."""
     cars = drives.CARS
     number, rows = aggressive_drivers(reports, cars, query, rows=True)
     assert rows is not None, "rows were asked for"
     found = ours(reports, query, THREADS, "matches")()
     check(found, rows)
-    for threads in (THREADS, 1):
-        for output in ("count", "matches"):
-            run = ours(reports, query, threads, output)
-            yield Timing(name, f"gpu_cep, {output}, {threads} threads", number, best_seconds(run, repeats))
-    for output in ("count", "matches"):
-        loop = partial(aggressive_drivers, reports, cars, query, rows=output == "matches")
-        yield Timing(name, f"C++, {output}, 1 thread", number, best_seconds(loop, repeats))
-    yield Timing(name, "gpu_cep, matches, from Parquet", number, best_seconds(ours(path, query, THREADS, "matches"), repeats))
-    read_first = partial(_loop_on_file, path, query)
-    yield Timing(name, "C++, matches, from Parquet that Arrow reads in threads", number, best_seconds(read_first, repeats))
+    ways: dict[str, Callable[[], object]] = {
+        f"gpu_cep, {output}, {threads} threads": ours(reports, query, threads, output) for threads in (THREADS, 1) for output in OUTPUTS
+    }
+    ways |= {f"C++, {output}, 1 thread": partial(aggressive_drivers, reports, cars, query, rows=output == "matches") for output in OUTPUTS}
+    ways["gpu_cep, matches, from Parquet"] = ours(path, query, THREADS, "matches")
+    ways["C++, matches, from Parquet that Arrow reads in threads"] = partial(_loop_on_file, path, query)
+    for way, seconds in zip(ways, best_in_turn([*ways.values()], repeats), strict=True):
+        yield Timing(name, way, number, seconds)
     yield Timing(name, "derivation", number, _derivation(reports, query, repeats))
 
 

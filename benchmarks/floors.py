@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,19 @@ def best_seconds(action: Callable[[], object], repeats: int) -> float:
         action()
         seconds.append(time.perf_counter() - start)
     return min(seconds)
+
+
+def best_in_turn(actions: Sequence[Callable[[], object]], repeats: int) -> list[float]:
+    """The shortest of `repeats` runs of each action, or of as many as fit into `PATIENCE` for each.
+
+    They take turns, so that what a machine does meanwhile befalls all of them.
+    """
+    seconds: list[list[float]] = [[] for _ in actions]
+    patience = PATIENCE * len(actions)
+    while len(seconds[0]) < repeats and sum(map(sum, seconds)) < patience:
+        for own, action in zip(seconds, actions, strict=True):
+            own.append(best_seconds(action, 1))
+    return [min(own) for own in seconds]
 
 
 def measure_floors(workload: Workload, events: pa.Table, repeats: int) -> list[Floor]:

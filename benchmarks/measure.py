@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
-from floors import best_seconds
+from floors import best_in_turn
 from peers import has_compiler, peer_matches
 from workloads import DEFAULT_EVENTS, Workload, generate, query_text
 
@@ -97,22 +97,38 @@ def gpu_at_hand() -> bool:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """Who answers a case, on what, how, and how many matches it finds."""
+
+    name: str
+    threads: int
+    engine: str
+    run: Callable[[], object]
+    matches: int
+
+
 def measure_contestants(case: Case, events: pa.Table, output: str, repeats: int) -> list[Timing]:
     """The library on one thread, on all and on a card, and the C++ loop; those that are at hand."""
-    timings = [measure_match(case, events, output, threads, repeats) for threads in THREADS]
+    contestants = [ours(case, events, output, threads) for threads in THREADS]
     if gpu_at_hand():
-        timings.append(measure_match(case, events, output, CORES, repeats, engine="gpu"))
+        contestants.append(ours(case, events, output, CORES, "gpu"))
     if has_compiler():
-        timings.append(measure_peer(case, events, output, repeats))
-    if len({timing.matches for timing in timings}) > 1:
-        raise Disagreement(f"{case.workload.name}, {output}: {({timing.who: timing.matches for timing in timings})}")
-    return timings
+        contestants.append(peer(case, events, output))
+    if len({each.matches for each in contestants}) > 1:
+        raise Disagreement(f"{case.workload.name}, {output}: {[(each.name, each.threads, each.matches) for each in contestants]}")
+    seconds = best_in_turn([each.run for each in contestants], repeats)
+    return [_timing(case, output, each, best) for each, best in zip(contestants, seconds, strict=True)]
 
 
-def measure_match(case: Case, events: pa.Table, output: str, threads: int, repeats: int, engine: str = "cpu") -> Timing:
+def ours(case: Case, events: pa.Table, output: str, threads: int, engine: str = "cpu") -> Contestant:
     run = partial(run_match, case, events, output, threads, engine=engine)
-    matches = match_count(run(), output)
-    return _timing(case, output, "gpu_cep", threads, best_seconds(run, repeats), matches, engine)
+    return Contestant("gpu_cep", threads, engine, run, match_count(run(), output))
+
+
+def peer(case: Case, events: pa.Table, output: str) -> Contestant:
+    run = partial(peer_matches, case.workload, events, case.streams, rows=output == "rows", factor=case.window_factor)
+    return Contestant("c++", 1, "cpu", run, run().count)
 
 
 def measure_stages(case: Case, events: pa.Table, output: str, repeats: int) -> Stages:
@@ -128,12 +144,6 @@ def measure_stages(case: Case, events: pa.Table, output: str, repeats: int) -> S
         counts = profile.counts
         seconds = {stage: min(spent, seconds.get(stage, spent)) for stage, spent in profile.seconds.items()}
     return Stages(case.workload.name, output, counts, seconds, whole)
-
-
-def measure_peer(case: Case, events: pa.Table, output: str, repeats: int) -> Timing:
-    run: Callable[[], object] = partial(peer_matches, case.workload, events, case.streams, rows=output == "rows", factor=case.window_factor)
-    found = peer_matches(case.workload, events, case.streams, rows=False, factor=case.window_factor)
-    return _timing(case, output, "c++", 1, best_seconds(run, repeats), found.count)
 
 
 def match_count(answer: pa.Table, output: str) -> int:
@@ -161,5 +171,6 @@ def _ordered(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return rows
 
 
-def _timing(case: Case, output: str, contestant: str, threads: int, seconds: float, matches: int, engine: str = "cpu") -> Timing:
-    return Timing(case.workload.name, case.events, case.streams, case.window_factor, output, contestant, threads, seconds, matches, engine)
+def _timing(case: Case, output: str, who: Contestant, seconds: float) -> Timing:
+    name, events, streams, factor = case.workload.name, case.events, case.streams, case.window_factor
+    return Timing(name, events, streams, factor, output, who.name, who.threads, seconds, who.matches, who.engine)
