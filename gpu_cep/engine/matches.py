@@ -41,7 +41,7 @@ class Matches:
     def offsets(self) -> Indices:
         """Where each match's events begin in `events`, and their end."""
         if self.single:
-            return self._evenly_spaced(len(self))
+            return np.arange(0, (len(self) + 1) * self.counts.shape[1], self.counts.shape[1])
         places = np.empty(len(self) + 1, np.int64)
         match_offsets(self.counts, places)
         return places
@@ -64,6 +64,10 @@ class Matches:
 
     def reordered(self, order: Indices) -> Matches:
         """The matches in another order, or some of them."""
+        if self.single and len(order) <= len(self):
+            # all counts are alike
+            counts = self.counts[: len(order)]
+            return Matches(self.first[order], counts, np.take(self.events.reshape(self.counts.shape), order, axis=0).ravel())
         offsets = self._offsets_of(order)
         counts, events = np.empty((len(order), self.counts.shape[1]), np.int32), np.empty(int(offsets[-1]), np.int64)
         gather_matches(0, len(order), order, self.offsets, self.counts, self.events, offsets, counts, events)
@@ -84,13 +88,7 @@ class Matches:
 
     def _offsets_of(self, order: Indices) -> Indices:
         """The `offsets` of some matches."""
-        if self.single:
-            return self._evenly_spaced(len(order))
         return np.concatenate([[0], np.cumsum(np.diff(self.offsets)[order])]).astype(np.int64)
-
-    def _evenly_spaced(self, number: int) -> Indices:
-        """The `offsets` of so many matches that bind one event to every variable."""
-        return np.arange(0, (number + 1) * self.counts.shape[1], self.counts.shape[1])
 
     def distinct(self) -> Matches:
         """Matches in order, without those that repeat the one before."""
