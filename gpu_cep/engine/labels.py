@@ -20,8 +20,8 @@ from gpu_cep_kernels.primitives import merged_words, words_overlap
 from gpu_cep_kernels.rules import COMPARISONS, LABEL_BITS
 from gpu_cep_kernels.summary import labels_overlap
 
-# Events per block: labels, codes and a column or two stay in the second-level cache.
-BLOCK = 1 << 15
+# Events per block: labels and marks stay in the second-level cache, and threads are seldom held up between blocks.
+BLOCK = 1 << 17
 
 # Row numbers are int32.
 _MOST_ROWS = 2**31

@@ -4,23 +4,52 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gpu_cep_kernels.conditions import condition_holds
 from gpu_cep_kernels.jit import rule, subroutine
 from gpu_cep_kernels.negation import is_ruled_out
-from gpu_cep_kernels.rules import compare, mirrored
+from gpu_cep_kernels.rules import EQ, GE, GT, LE, LT, NE, compare, mirrored
 from gpu_cep_kernels.running import is_null
 from gpu_cep_kernels.tables import BY_INTS, ERROR_CONDITION
 
 
 @rule
-def _select_compared(events: Any, size: int, comparison: int, values: Any, nulls: Any, column: int, base: int, value: Any) -> int:
-    """Keep those of ``events[:size]`` whose value in `column` compares with `value`; returns how many."""
+def _select_where(comparison: int, events: Any, size: int, values: Any, value: Any, base: int) -> int:
+    """Keep those of ``events[:size]`` whose value compares with `value`; returns how many."""
     kept = 0
     for k in range(size):
         event = events[k]
         events[kept] = event
         # no short-circuit: a branch on values would be mispredicted
-        kept += compare(comparison, values[column, base + event], value) & (not is_null(nulls, column, base + event))
+        kept += compare(comparison, values[np.uint64(base + event)], value)
+    return kept
+
+
+@rule
+def _select_compared(events: Any, size: int, comparison: int, values: Any, nulls: Any, column: int, base: int, value: Any) -> int:
+    """Keep those of ``events[:size]`` whose value in `column` compares with `value`; returns how many."""
+    kept = size
+    if nulls.size > 0:
+        kept = 0
+        for k in range(size):
+            event = events[k]
+            events[kept] = event
+            kept += not is_null(nulls, column, base + event)
+    own = values[column]
+    # a loop for each comparison: none asks for every event which it is
+    if comparison == EQ:
+        kept = _select_where(EQ, events, kept, own, value, base)
+    elif comparison == NE:
+        kept = _select_where(NE, events, kept, own, value, base)
+    elif comparison == LT:
+        kept = _select_where(LT, events, kept, own, value, base)
+    elif comparison == LE:
+        kept = _select_where(LE, events, kept, own, value, base)
+    elif comparison == GT:
+        kept = _select_where(GT, events, kept, own, value, base)
+    else:
+        kept = _select_where(GE, events, kept, own, value, base)
     return kept
 
 

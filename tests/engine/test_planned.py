@@ -179,10 +179,10 @@ def test_explain_runs_over_events_only():
 
 
 def test_what_threads_share_takes_a_part_of_the_time():
-    """A batch of one huge stream is divided among threads by all algorithms but one pass and joins."""
+    """A batch of one huge stream is divided among threads by all algorithms but one pass."""
     survey = SimpleNamespace(workers=4)
     for divides, nanoseconds in ((True, 25.0), (False, 100.0)):
         contender = Contender(lambda _: 100.0, lambda _: Estimate("nfab", 100.0), Mock(), divides)
         assert contender.least_time(survey) == nanoseconds
         assert contender.estimated_time(survey).cost == nanoseconds
-    assert [name for name, contender in CONTENDERS.items() if not contender.divides] == ["nfab", "join_tree"]
+    assert [name for name, contender in CONTENDERS.items() if not contender.divides] == ["nfab"]
