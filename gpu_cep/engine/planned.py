@@ -37,15 +37,18 @@ class _Made:
     choice: Choice
 
     def suits(self, names: tuple[str, ...], branch: int, sizes: Indices) -> bool:
-        """Whether the choice is the same, and no number twice as large as the other, or more."""
-        return (self.names, self.branch) == (names, branch) and bool((2 * sizes > self.sizes).all() and (sizes < 2 * self.sizes).all())
+        """Whether the choice is the same: not twice as many events, and none of the numbers has twice the share in them, or half."""
+        if (self.names, self.branch) != (names, branch) or sizes[0] >= 2 * self.sizes[0]:
+            return False
+        scaled = sizes * (self.sizes[0] / sizes[0])
+        return bool((2 * scaled > self.sizes).all() and (scaled < 2 * self.sizes).all())
 
 
 @dataclass
 class Choices:
     """Chooses among algorithms, for each batch and branch; where not all events may start a match among those that go from start to start.
 
-    Batches whose numbers of events and starts are alike share a choice, until
+    Batches share a choice where they are alike and none is much larger, until
     one of them shows that it was made for other events.
     """
 

@@ -102,6 +102,20 @@ def test_batches_alike_share_a_choice():
     assert len({answer.expected.cost / (answer.expected.steps or 1.0) for answer in found}) < 4
 
 
+def test_the_rest_of_a_stream_is_answered_as_what_came_before():
+    with small_batches(4_096), patch.object(planned, "cheapest", wraps=planned.cheapest) as choosing:
+        found = answers(events(8_192 + 400, (0.3, 0.3, 0.4)), ANY.format("a.x < b.x", 40))
+    assert len(found) == 3
+    assert choosing.call_count == 1
+
+
+def test_a_larger_batch_makes_a_choice_of_its_own():
+    with small_batches(4_096), patch.object(planned, "cheapest", wraps=planned.cheapest) as choosing:
+        found = answers(events(5_000, (0.3, 0.3, 0.4), k=np.arange(5_000) >= 900), ANY.format("a.x < b.x", 40), partition_by="k")
+    assert len(found) == 2
+    assert choosing.call_count == 2
+
+
 def test_values_that_drift_make_a_choice_anew():
     """Frequencies stay, but a condition that nearly nothing satisfied comes to hold nearly always."""
     size = 16_384
