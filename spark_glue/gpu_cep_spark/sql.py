@@ -9,6 +9,7 @@ from inspect import signature
 from typing import Any
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn, UserDefinedTableFunction
@@ -16,14 +17,15 @@ from pyspark.util import PythonEvalType
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer_schema, plan_of_events
-from gpu_cep.errors import CepError, Diagnostic, PatternError, UnsupportedError, nearest
+from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.keywords import Functions, make_options, make_settings
 from gpu_cep.plan.settings import Settings, memory_bytes
+from gpu_cep_spark.handshake import Stage, shipped
 from gpu_cep_spark.matching import check_settings, gpu_match, keys_of_shuffle, pattern_text
 from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.pushdown import quoted
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
-from gpu_cep_spark.worker import Work, match_partition
+from gpu_cep_spark.worker import Work
 
 # Buckets for each partition of a shuffle, so that chance spreads them evenly.
 BUCKETS_PER_PARTITION = 4
@@ -42,13 +44,6 @@ class Registration:
     zone: str
     buckets: int
     functions: Functions
-
-
-@dataclass
-class Call(AnalyzeResult):
-    """One call of the function: what Spark is told, and what the executors are to do."""
-
-    work: Work | None = None
 
 
 def register(spark: SparkSession, name: str = "gpu_match", *, functions: Functions = None) -> None:
@@ -95,17 +90,26 @@ def _table_function_type(spark: SparkSession) -> Callable[..., UserDefinedTableF
 
 
 def _handler(registration: Registration) -> type:
+    known: bytes = cloudpickle.dumps(registration)
+
+    # a class inside a function travels by value, and what it needs of this package is imported where queries are analysed alone:
+    # what an executor lacks, the work itself tells there
     class Matching:
         """The rows of one bucket of streams are gathered, and matched when there are no more."""
 
-        def __init__(self, call: Call) -> None:
-            self._call = call
+        def __init__(self, call: Any) -> None:
+            self._stage: Stage = call.stage
             self._batches: list[pa.RecordBatch] = []
 
         @staticmethod
-        def analyze(events: AnalyzeArgument, pattern: AnalyzeArgument, **keywords: AnalyzeArgument) -> Call:
+        def analyze(events: AnalyzeArgument, pattern: AnalyzeArgument, **keywords: AnalyzeArgument) -> AnalyzeResult:
+            import pickle
+
+            from gpu_cep.errors import CepError
+            from gpu_cep_spark.sql import analyzed
+
             try:
-                return analyzed(registration, events, pattern, keywords)
+                return analyzed(pickle.loads(known), events, pattern, keywords)
             except CepError as fault:
                 # Spark shows the frames, too
                 raise fault.with_traceback(None) from None
@@ -115,14 +119,16 @@ def _handler(registration: Registration) -> type:
             return iter(())
 
         def terminate(self) -> Iterator[pa.RecordBatch]:
-            return matched(self._call, self._batches)
+            batches = self._batches
+            # from hand to hand, so that those which are spilled are kept nowhere else
+            return self._stage(batches.pop() for _ in range(len(batches)))
 
     return Matching
 
 
 def analyzed(
     registration: Registration, events: AnalyzeArgument, pattern: AnalyzeArgument, keywords: Mapping[str, AnalyzeArgument]
-) -> Call:  # fmt: skip
+) -> AnalyzeResult:  # fmt: skip
     """The plan of a call, with the schema of its result and how its rows are to be distributed.
 
     Raises
@@ -137,7 +143,7 @@ def analyzed(
     return _call(registration, events.dataType, text, make_options(**_taken(make_options, given)), settings, memory)
 
 
-def _call(registration: Registration, rows: Any, text: str, options: Options, settings: Settings, memory: int | None) -> Call:
+def _call(registration: Registration, rows: Any, text: str, options: Options, settings: Settings, memory: int | None) -> AnalyzeResult:
     check_settings(settings)
     if settings.output == "compressed":
         raise UnsupportedError("output='compressed' is not supported in SQL; supported: matches, events, count")
@@ -148,20 +154,25 @@ def _call(registration: Registration, rows: Any, text: str, options: Options, se
     numbers = labelling.query.partition_by if settings.output == "count" else keys_of_shuffle(labelling)
     keys = [quoted(events.names[number]) for number in numbers]
     schema = spark_schema(answer_schema(planned, events))
-    return Call(
+    work = Work(planned, pattern_text(text), events, {}, numbers, batch_schema(schema, registration.zone), memory)
+    return _carrying(
+        shipped(work),
         schema=schema,
         withSinglePartition=not keys,
         partitionBy=[PartitioningColumn(f"pmod(hash({', '.join(keys)}), {registration.buckets})")] if keys else [],
         select=[SelectedColumn(quoted(name), f"c{number}") for number, name in enumerate(events.names)],
-        work=Work(planned, pattern_text(text), events, {}, numbers, batch_schema(schema, registration.zone), memory),
     )
 
 
-def matched(call: Call, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The result of the events of one bucket."""
-    assert call.work is not None, "a call is analysed before it runs"
-    # from hand to hand, so that those which are spilled are kept nowhere else
-    yield from match_partition(call.work, (batches.pop() for _ in range(len(batches))))
+def _carrying(stage: Stage, **told: Any) -> AnalyzeResult:
+    """What Spark is told of a call, and what the executors are to run."""
+
+    # by value, too
+    @dataclass
+    class Call(AnalyzeResult):
+        stage: Any = None
+
+    return Call(**told, stage=stage)
 
 
 def _checked(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pyarrow as pa
@@ -64,6 +65,25 @@ def test_an_executor_without_the_package(spark: SparkSession, workers_start_with
     assert text.count("cannot import gpu_cep: No module named 'gpu_cep'; install the driver's release there, gpu_cep ") == 1
     assert "ImportError: the Python worker on " in text
     assert "During handling" not in text
+
+
+IN_SQL = "SELECT * FROM gpu_match(TABLE(handed), pattern => 'PATTERN SEQ(A a, B b) WITHIN 30', partition_by => 'key')"
+ON_EXECUTORS = "import sys\n\nif not any('analyze' in argument for argument in sys.orig_argv):\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (ABSENT, "cannot import gpu_cep: No module named 'gpu_cep'; install the driver's release there, gpu_cep "),
+        (OLDER, "gpu_cep.errors.EngineUnavailable: the Python worker on "),
+    ],
+)
+def test_sql_says_so_too(spark: SparkSession, workers_start_with: Callable[[str], None], code: str, told: str) -> None:
+    """Queries are analysed beside the driver, which has the package."""
+    spark.createDataFrame(streams(100, seed=1)).createOrReplaceTempView("handed")
+    workers_start_with(ON_EXECUTORS + indent(code, "    "))
+    cep.register(spark)
+    assert failure(spark.sql(IN_SQL)).count(told) == 1
 
 
 def test_an_executor_with_another_version(spark: SparkSession, workers_start_with: Callable[[str], None]) -> None:
