@@ -36,7 +36,7 @@ def best_seconds(action: Callable[[], object], repeats: int) -> float:
 
 
 def best_in_turn(actions: Sequence[Callable[[], object]], repeats: int) -> list[float]:
-    """The shortest of `repeats` runs of each action, or of as many as fit into `PATIENCE` for each.
+    """The shortest of `repeats` runs of each action, or of as many rounds as fit into so many times `PATIENCE`.
 
     They take turns, so that what a machine does meanwhile befalls all of them.
     """

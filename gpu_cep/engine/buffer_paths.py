@@ -57,12 +57,13 @@ class Paths:
 
     def matches(self) -> Matches:
         """All matches, as they are found."""
-        return concatenated(self._of_parts(self._matches_of), self._variables)
+        return concatenated(self._of_parts(self._matches_of, _PARTS_PER_THREAD), self._variables)
 
     def count(self) -> tuple[Indices, Indices]:
         """The events at which matches start, and how many start at each."""
         totals = np.zeros(len(self.earliest), np.int64)
-        for starts, counts in self._of_parts(self._counts_of):
+        # each part has a number for every event: there are no more than threads
+        for starts, counts in self._of_parts(self._counts_of, 1):
             totals[starts] += counts
         starts = np.flatnonzero(totals)
         return starts, totals[starts]
@@ -71,10 +72,10 @@ class Paths:
     def _variables(self) -> int:
         return len(self.search.tables.pattern.order)
 
-    def _of_parts(self, found_in: Callable[[tuple[int, int]], _Found]) -> list[_Found]:
+    def _of_parts(self, found_in: Callable[[tuple[int, int]], _Found], parts_per_thread: int) -> list[_Found]:
         """What is found in some of the ends and in the next ones, up to the last."""
         threads = self.search.threads
-        return spread(found_in, slices(len(self.ends.node), _PARTS_PER_THREAD * threads if parts_of(self.batch) > 1 else 1), threads)
+        return spread(found_in, slices(len(self.ends.node), parts_per_thread * threads if parts_of(self.batch) > 1 else 1), threads)
 
     def _matches_of(self, part: tuple[int, int]) -> Matches:
         reader, capacity, status, found = self._reader(part), part[1] - part[0] + 16, OUTPUT_FULL, []

@@ -30,6 +30,8 @@ from gpu_cep_kernels.tables import Conditions, PatternTable, Places, Registers
 
 # Candidates that one call looks at, and rows that are gathered for the left and for the right side of a join.
 _CANDIDATES, _ROWS, _INDEXED = 1 << 18, 1 << 15, 1 << 20
+# Candidates of a call that has a row for each thread, where rows have many.
+_SHARED_CANDIDATES = 1 << 24
 # Of more variables than this, tables have fewer rows.
 _FEW_VARIABLES = 8
 # Rows with equal keys are found by hashing, not by sorting. Measured: 65,536 rows are brought into buckets in a fifth of the time of
@@ -195,9 +197,9 @@ class Joining:
         ends = np.cumsum(size)
         begin, done = 0, 0
         while begin < rows and done < ends[-1]:
-            within = int(np.searchsorted(ends, done + self._bounded(_CANDIDATES), side="right"))
+            few, many = (int(np.searchsorted(ends, done + self._bounded(most), side="right")) for most in (_CANDIDATES, _SHARED_CANDIDATES))
             # a row's candidates are one thread's
-            end = min(max(begin + self.threads, within), rows)
+            end = max(begin + 1, few, min(begin + self.threads, many))
             candidates = int(ends[end - 1]) - done
             if candidates:
                 chunk = Chunk(begin, left, right, _partners(first[begin:end], size[begin:end], candidates), self.threads)

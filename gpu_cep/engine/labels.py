@@ -20,7 +20,7 @@ from gpu_cep_kernels.primitives import merged_words, words_overlap
 from gpu_cep_kernels.rules import COMPARISONS, LABEL_BITS
 from gpu_cep_kernels.summary import labels_overlap
 
-# Events per block: labels and marks stay in the second-level cache, and threads are seldom held up between blocks.
+# Events per block: labels of a few variables stay in the second-level cache, and threads are seldom held up between blocks.
 BLOCK = 1 << 17
 
 # Row numbers are int32.

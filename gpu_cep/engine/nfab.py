@@ -37,7 +37,7 @@ from gpu_cep_kernels.tables import (
     new_values,
 )
 
-# Offers of an event to a run, or steps back from an end, between two returns to Python: a long pass can be interrupted, its budget checked.
+# Offers of an event to a run between two returns to Python: a long pass can be interrupted, its budget checked.
 _STEPS_PER_CALL = 1 << 20
 # The fewest nodes, links and ends, and the runs, that there is room for at first.
 _FEWEST_NODES, _RUNS = 1 << 12, 1 << 7

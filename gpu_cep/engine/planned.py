@@ -29,16 +29,17 @@ Choice = tuple[Estimate, tuple[Estimate, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A choice among algorithms for a branch, and how many events, starts, and events of each variable its batch had."""
+    """A choice among algorithms for a branch, how many threads share a batch, and its events, starts, and events of each variable."""
 
     names: tuple[str, ...]
     branch: int
+    workers: int
     sizes: Indices
     choice: Choice
 
-    def suits(self, names: tuple[str, ...], branch: int, sizes: Indices) -> bool:
+    def suits(self, names: tuple[str, ...], branch: int, workers: int, sizes: Indices) -> bool:
         """Whether the choice is the same: not twice as many events, and none of the numbers has twice the share in them, or half."""
-        if (self.names, self.branch) != (names, branch) or sizes[0] >= 2 * self.sizes[0]:
+        if (self.names, self.branch, self.workers) != (names, branch, workers) or sizes[0] >= 2 * self.sizes[0]:
             return False
         scaled = sizes * (self.sizes[0] / sizes[0])
         return bool((2 * scaled > self.sizes).all() and (scaled < 2 * self.sizes).all())
@@ -72,9 +73,9 @@ class Choices:
             # nothing is weighed, so nothing is counted
             return _recorded((Estimate("ses_automaton", 0.0, exact=False), ()), branch, search, events, _ignore)
         sizes = np.array([survey.events, survey.starts, *survey.counts])
-        known = next((made for made in list(self._made) if made.suits(names, branch, sizes)), None)
+        known = next((made for made in list(self._made) if made.suits(names, branch, survey.workers, sizes)), None)
         if known is None:
-            known = _Made(names, branch, sizes, cheapest(survey, names))
+            known = _Made(names, branch, survey.workers, sizes, cheapest(survey, names))
             with self._lock:
                 self._made.append(known)
         choice = _scaled(known.choice, survey.events / float(known.sizes[0]))

@@ -22,7 +22,7 @@ class Profile:
     conditions), where the lazy chain ran ``pivots`` (events of the rarest
     variable; on the CPU in place of windows), where joins ran ``pairs`` (of
     rows, whose relation was tested), ``matches``, ``steps`` (those that
-    ``max_steps`` bounds). `seconds` are summed over threads; `engines` says how many runs
+    ``max_steps`` bounds). `seconds` are summed over batches and parts that threads work on; `engines` says how many runs
     there were on ``cpu`` and on ``gpu``, `answers` by which algorithm each
     batch was answered, and why, `joins` in which orders situations were joined.
     """
