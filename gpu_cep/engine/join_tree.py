@@ -11,7 +11,7 @@ from gpu_cep.engine.batch_events import BatchEvents
 from gpu_cep.engine.batches import Batch, window_clock
 from gpu_cep.engine.candidates import parts_of
 from gpu_cep.engine.join_statistics import batch_statistics
-from gpu_cep.engine.joins import Joining
+from gpu_cep.engine.joins import APART, Joining
 from gpu_cep.engine.labels import overlapping
 from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.programs import program_registers
@@ -74,9 +74,9 @@ class JoinTree:
             tree = cheapest_tree(batch_statistics(search, batch, buffers, streams).rounded())
         conditions, account = search.conditions(batch), _Account(search, batch.low)
         threads = min(search.threads, parts_of(batch))
-        registers = [program_registers(np, conditions.programs, 1, conditions.table.roles) for _ in range(threads)]
+        registers = program_registers(np, conditions.programs, APART * threads, conditions.table.roles)
         own, exclusive = batch.own - batch.low, not overlapping(search.ordered.labels[:, batch.low : batch.high])
-        joining = Joining(search.tables.pattern, conditions, buffers, streams, registers, own, exclusive, account)
+        joining = Joining(search.tables.pattern, conditions, buffers, streams, registers, own, exclusive, account, threads)
         return _PlannedBatch(tree, joining, account)
 
     def _inputs(self, batch: Batch) -> tuple[InputBuffers, Streams] | None:

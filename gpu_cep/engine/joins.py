@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NoReturn, Protocol
@@ -32,6 +32,8 @@ from gpu_cep_kernels.tables import Conditions, PatternTable, Places, Registers
 _CANDIDATES, _ROWS, _INDEXED = 1 << 18, 1 << 15, 1 << 20
 # Candidates of a call that has a row for each thread, where rows have many.
 _SHARED_CANDIDATES = 1 << 24
+# How far the slots of threads are apart: not even registers of a byte then share a cache line.
+APART = 64
 # Of more variables than this, tables have fewer rows.
 _FEW_VARIABLES = 8
 # Rows with equal keys are found by hashing, not by sorting. Measured: 65,536 rows are brought into buckets in a fifth of the time of
@@ -59,10 +61,10 @@ class Chunk:
         joined = _table(len(self.left.events) + len(self.right.events), len(self))
         target = np.cumsum(counts) - counts
 
-        def write(_: int, low: int, high: int) -> None:
-            join_rows(low, high, self.begin, self.left, self.right, self.partners, target, joined)
-
-        _share(write, slices(len(counts), self.threads), self.threads)
+        spread(
+            lambda part: join_rows(*part, self.begin, self.left, self.right, self.partners, target, joined),
+            slices(len(counts), self.threads), self.threads,
+        )  # fmt: skip
         return joined
 
     def totals(self) -> tuple[Indices, Indices]:
@@ -88,22 +90,19 @@ class Joining:
 
     Events are numbered from the batch's first; matches begin before event
     `own`. `exclusive`: no event satisfies the properties of two variables.
-    Threads share the rows of each call, one for each of `registers`.
+    `threads` share the rows of each call; of `registers` each has a slot, which
+    are `APART` from each other.
     """
 
     pattern: PatternTable
     conditions: Conditions
     buffers: InputBuffers
     streams: Streams
-    registers: Sequence[Registers]
+    registers: Registers
     own: int
     exclusive: bool
     account: Account
-
-    @property
-    def threads(self) -> int:
-        """How many threads share the rows of a call."""
-        return len(self.registers)
+    threads: int = 1
 
     def tables(self, tree: Tree) -> Iterator[PartialMatches]:
         """The rows of a tree, table by table; the variables' places are in the order of its leaves."""
@@ -178,22 +177,20 @@ class Joining:
         found = np.empty(len(table.first) if len(keys.place) else 0, np.int64)
         bank = self.conditions.bank
         float_bits = bank.floats.view(np.int64)
-
-        def hash_part(_: int, low: int, high: int) -> None:
-            hash_rows(low, high, table, keys, bank.ints, float_bits, self.conditions.base, buckets - 1, found)
-
-        _share(hash_part, slices(len(found), self.threads), self.threads)
+        spread(
+            lambda part: hash_rows(*part, table, keys, bank.ints, float_bits, self.conditions.base, buckets - 1, found),
+            slices(len(found), self.threads), self.threads,
+        )  # fmt: skip
         return found
 
     def _paired(self, left: PartialMatches, right: PartialMatches, buckets: Buckets, sides: Sides, own: int) -> Iterator[Chunk]:
         """The pairs of rows of two tables, so many candidates at a time."""
         rows = len(left.first)
         first, size = np.empty(rows, np.int64), np.empty(rows, np.int64)
-
-        def find(_: int, low: int, high: int) -> None:
-            find_ranges(low, high, left, right, buckets, sides, self.streams, self.conditions.base, own, first, size)
-
-        _share(find, slices(rows, self.threads), self.threads)
+        spread(
+            lambda part: find_ranges(*part, left, right, buckets, sides, self.streams, self.conditions.base, own, first, size),
+            slices(rows, self.threads), self.threads,
+        )  # fmt: skip
         ends = np.cumsum(size)
         begin, done = 0, 0
         while begin < rows and done < ends[-1]:
@@ -212,19 +209,14 @@ class Joining:
         """Keep the candidates that are partners; reports the first condition that failed."""
         begin, left, right, partners = chunk.begin, chunk.left, chunk.right, chunk.partners
 
-        def keep(part: int, low: int, high: int) -> None:
-            # registers of its own: neighbours in memory would take cache lines from each other
-            filter_partners(low, high, 0, begin, left, right, sides, self.streams, self.conditions, self.registers[part], partners)
+        def keep(part: tuple[int, tuple[int, int]]) -> None:
+            slot, (low, high) = APART * part[0], part[1]
+            filter_partners(low, high, slot, begin, left, right, sides, self.streams, self.conditions, self.registers, partners)
 
-        _share(keep, _evenly(partners, self.threads), self.threads)
+        spread(keep, [*enumerate(_evenly(partners, self.threads))], self.threads)
         for row in np.flatnonzero(partners.failed)[:1]:
             start = min(chunk.left.first[chunk.begin + row], chunk.right.first[partners.rows[partners.place[row]]])
             self.account.fail(int(partners.failed[row]) - 1, int(start))
-
-
-def _share(work: Callable[[int, int, int], None], parts: Sequence[tuple[int, int]], threads: int) -> None:
-    """Work on the rows from `low` to `high` of each part, which are numbered from 0."""
-    spread(lambda part: work(*part), [(number, low, high) for number, (low, high) in enumerate(parts)], threads)
 
 
 def _evenly(partners: Partners, parts: int) -> list[tuple[int, int]]:

@@ -61,8 +61,8 @@ def joining(pattern, stream, own, account, exclusive=False, threads=1):
     conditions = Conditions(condition_table(variables, ()), aggregate_table(variables, ()), program_table(()), NO_COLUMNS, 0)
     streams = Streams(np.array([0, len(clock)]), clock, clock, np.uint64(stream.length), stream.strict)
     buffers = input_buffers(labels, frequencies(labels, variables))
-    registers = [program_registers(np, conditions.programs, 1) for _ in range(threads)]
-    return Joining(pattern.table(), conditions, buffers, streams, registers, own, exclusive, account)
+    registers = program_registers(np, conditions.programs, joins.APART * threads)
+    return Joining(pattern.table(), conditions, buffers, streams, registers, own, exclusive, account, threads)
 
 
 def by_definition(pattern, stream, own):
@@ -115,6 +115,15 @@ def test_no_table_outgrows_its_bounds(tree):
     assert max(account.candidates) <= 140
     assert max(sizes) <= 140
     assert sum(sizes) == 34_220
+
+
+def test_on_many_threads_a_call_has_a_row_for_each_as_far_as_its_bounds_go():
+    """Each row of the left table has up to 59 candidates, more than a call may look at on one thread."""
+    account, tree = Account(), Join(Leaf(0), Leaf(1))
+    with patch.multiple(joins, _CANDIDATES=10, _SHARED_CANDIDATES=200):
+        found = rows(joining(Pattern((1, 1), ((1, 1),) * 2), DENSE, 60, account, threads=16).tables(tree), tree)
+    assert len(found) == 1_770
+    assert 140 < max(account.candidates) <= 200
 
 
 def test_rows_that_cannot_begin_a_match_in_time_are_not_joined():
