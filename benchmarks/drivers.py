@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import drives
 import numpy as np
@@ -31,9 +31,6 @@ from machine import commit, package_version, processor_name, slug
 from rival_environments import environment
 
 import gpu_cep
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 RESULTS = Path(__file__).parent / "results"
 WORKER = Path(__file__).parent / "workers" / "on_duckdb.py"
@@ -158,6 +155,7 @@ def on_duckdb(name: str, query: Listing1, path: Path, folder: Path, repeats: int
 def on_spark(query: Listing1, path: Path, repeats: int) -> Iterator[Timing]:
     """Spark on as many local cores, from Parquet to the number of matches' rows; and all rows to Python without a match."""
     from pyspark.sql import SparkSession
+    from spark_floor import handed_over, total
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (
@@ -170,17 +168,11 @@ def on_spark(query: Listing1, path: Path, repeats: int) -> Iterator[Timing]:
         matched = gpu_cep.gpu_match(reports, query.text)
         way = f"gpu_cep on Spark, matches, from Parquet, local[{THREADS}]"
         yield Timing("as printed", way, matched.count(), best_seconds(matched.count, repeats))
-        # anew each time: of a frame that has been collected Spark keeps what was shuffled
-        yield Timing("none", BARE_ROAD, 0, best_seconds(lambda: _bare_road(reports).collect(), repeats))
+        # shuffled anew each time: of a frame that has been collected Spark keeps what was
+        every = reports.select(*COLUMNS)
+        yield Timing("none", BARE_ROAD, 0, best_seconds(lambda: total(handed_over(every.repartition("car_id"))), repeats))
     finally:
         spark.stop()
-
-
-def _bare_road(reports: DataFrame) -> DataFrame:
-    def row_counts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # local, so that it travels by value
-        yield pa.record_batch({"rows": [sum(batch.num_rows for batch in batches)]})
-
-    return reports.select(*COLUMNS).repartition("car_id").mapInArrow(row_counts, "rows long").groupBy().sum("rows")
 
 
 def markdown(timings: list[Timing], missing: list[str], where: dict[str, str], events: int, copy: float) -> str:

@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import date
 from functools import partial
@@ -22,7 +22,8 @@ from floors import best_seconds
 from machine import commit, package_version, processor_name, slug
 from measure import Case, events_of
 from pyspark.sql import DataFrame
-from slices import session, total
+from slices import session
+from spark_floor import handed_over, total
 from workloads import WORKLOADS, query_text
 
 import gpu_cep
@@ -64,16 +65,12 @@ class Check:
 
 def stretches(frame: DataFrame, query: str) -> dict[str, Callable[[], object]]:
     """The road up to each of its stretches, each with all before it."""
-
-    def row_counts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # local, so that it travels by value
-        yield pa.record_batch({"rows": [sum(batch.num_rows for batch in batches)]})
-
     relevant = frame.where("type IN ('C', 'P', 'D', 'B')").select(*COLUMNS)
     shuffled = relevant.repartition("patient")
     return {
         "read": lambda: relevant.write.format("noop").mode("overwrite").save(),
         "shuffle": lambda: shuffled.write.format("noop").mode("overwrite").save(),
-        "hand over": lambda: total(shuffled.mapInArrow(row_counts, "rows long")),
+        "hand over": lambda: total(handed_over(shuffled)),
         "match": lambda: total(gpu_cep.gpu_match(frame, query, partition_by="patient", output="count", slices=None)),
     }
 

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from machine import commit, package_version, processor_name, slug
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from spark_floor import handed_over, total
 
 import gpu_cep
 
@@ -87,18 +88,8 @@ def session(cores: int) -> SparkSession:
 
 def bare_road(frame: DataFrame) -> DataFrame:
     """What Spark takes to filter and shuffle the same columns by time, and to hand them to Python."""
-
-    def row_counts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # local, so that it travels by value
-        yield pa.record_batch({"rows": [sum(batch.num_rows for batch in batches)]})
-
     relevant = frame.where("type IN ('A', 'B', 'C')").select("ts", "type", "x")
-    return relevant.repartition(F.floor(F.col("ts") / (16 * WINDOW))).mapInArrow(row_counts, "rows long")
-
-
-def total(counts: DataFrame) -> int:
-    """The sum of the last column."""
-    row = counts.groupBy().sum(counts.columns[-1]).first()
-    return int(row[0]) if row is not None and row[0] is not None else 0
+    return handed_over(relevant.repartition(F.floor(F.col("ts") / (16 * WINDOW))))
 
 
 def counts_of(frame: DataFrame, key: str | None = None, slices: str | None = "auto") -> int:

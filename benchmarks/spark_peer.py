@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from floors import best_seconds
 from measure import Case, Disagreement, events_of, match_count, of_usual_length, run_match
 from pyspark.sql import DataFrame, SparkSession
+from spark_floor import handed_over, total
 from spark_loop import count_by_loop
 from workloads import Workload, query_text, window_ticks
 
@@ -127,33 +127,25 @@ def _rivals(session: SparkSession, case: Case, events: DataFrame) -> dict[str, C
     window = window_ticks(case.workload, case.streams)
     return {
         OURS: lambda: _ours(case, events),
-        "Spark SQL, running frames": lambda: _total(session.sql(RUNNING_FRAMES.format(window=window)), "matches"),
-        "Spark SQL, sliding frames": lambda: _total(session.sql(SLIDING_FRAMES.format(window=window)), "matches"),
-        BARE_ROAD: lambda: _total(_bare_road(events), "rows"),
+        "Spark SQL, running frames": lambda: total(session.sql(RUNNING_FRAMES.format(window=window))),
+        "Spark SQL, sliding frames": lambda: total(session.sql(SLIDING_FRAMES.format(window=window))),
+        BARE_ROAD: lambda: total(_bare_road(events)),
     }
 
 
 def _loops(session: SparkSession, case: Case, events: DataFrame) -> dict[str, Callable[[], int]]:
     window = window_ticks(case.workload, case.streams)
-    return {OURS: lambda: _ours(case, events), "applyInPandas, a loop": lambda: _total(count_by_loop(events, window), "matches")}
+    return {OURS: lambda: _ours(case, events), "applyInPandas, a loop": lambda: total(count_by_loop(events, window))}
 
 
 def _ours(case: Case, events: DataFrame) -> int:
     query = query_text(case.workload, case.streams)
-    return _total(gpu_cep.gpu_match(events, query, partition_by=case.workload.key, output="count"), "count")
+    return total(gpu_cep.gpu_match(events, query, partition_by=case.workload.key, output="count"))
 
 
 def _bare_road(events: DataFrame) -> DataFrame:
-    def row_counts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # local, so that it travels by value
-        yield pa.record_batch({"rows": [sum(batch.num_rows for batch in batches)]})
-
     relevant = events.where("type IN ('C', 'P', 'D', 'B')").select("patient", "ts", "type")
-    return relevant.repartition(PARTITIONS, "patient").mapInArrow(row_counts, "rows long")
-
-
-def _total(counts: DataFrame, column: str) -> int:
-    row = counts.groupBy().sum(column).first()
-    return int(row[0]) if row is not None and row[0] is not None else 0
+    return handed_over(relevant.repartition(PARTITIONS, "patient"))
 
 
 def _timing(case: Case, name: str, count: Callable[[], int], repeats: int) -> SparkTiming:
