@@ -137,11 +137,10 @@ def _of_event(node: Expression, situation: str, qualifiers: Sequence[str], scope
     match node:
         case Reference(variable=None, attribute=str(attribute)) | Reference(variable=str(attribute), attribute=None, index=None):
             # a bare name is an attribute here, whether or not a situation is called the same
-            if attribute not in (known := scope.schema.names):
-                message = f"unknown attribute {attribute!r}: there are {', '.join(known)}"
-                scope.faults.error(message, node.span, text_hint(attribute, known))
-                return Literal(None, span=node.span)
-            return Reference(situation, attribute, span=node.span)
+            if attribute in scope.schema.names:
+                return Reference(situation, attribute, span=node.span)
+            scope.faults.unknown("attribute", attribute, scope.schema.names, node.span, also=text_hint(attribute))
+            return Literal(None, span=node.span)
         case Reference(variable=str(qualifier), attribute=str(attribute), index=None) if qualifier in qualifiers:
             return Reference(situation, attribute, span=node.span)
         case Reference() | PrevBound() | Aggregate() | Equivalence():

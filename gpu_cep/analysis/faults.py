@@ -23,10 +23,11 @@ class Faults:
     def error(self, message: str, span: Span | None = None, hint: str | None = None) -> None:
         self.errors.append(Diagnostic(message, span, hint))
 
-    def unknown(self, what: str, name: str, choices: Iterable[str], span: Span | None = None) -> None:
-        """An error about a `name` that is none of `choices`, with the nearest of them as hint."""
+    def unknown(self, what: str, name: str, choices: Iterable[str], span: Span | None = None, *, also: str | None = None) -> None:
+        """An error about a `name` that is none of `choices`, with the nearest of them as hint, and what `also` may have been meant."""
         known = tuple(choices)
-        self.error(f"unknown {what} {name!r}", span, nearest(name, known) or f"there are {', '.join(known) or 'none'}")
+        hints = [nearest(name, known) or f"there are {', '.join(known) or 'none'};", *filter(None, [also])]
+        self.error(f"unknown {what} {name!r}", span, " ".join(hints).removesuffix(";"))
 
     def refuse(self, construct: str, supported: str, span: Span | None = None) -> None:
         """`construct`, as the user wrote it, is not supported; `supported` says what is."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Field, Operation, Place
 from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast
 from gpu_cep.analysis.scope import Clause, Scope
@@ -145,9 +143,9 @@ def _misplaced(node: Expression, scope: Scope) -> Bound:
     return FAULTY
 
 
-def text_hint(name: str, choices: Iterable[str]) -> str:
-    """A hint where `name` is none of the names that may stand there: the nearest of them, and how a text is written."""
-    return f"{nearest(name, choices) or ''} a text stands in single quotes: {write_text(name)}".strip()
+def text_hint(name: str) -> str:
+    """How `name`, which is none, is written if it is a text."""
+    return f"a text stands in single quotes: {write_text(name)}"
 
 
 def _bare(node: Reference, scope: Scope) -> Bound:
@@ -160,7 +158,8 @@ def _bare(node: Reference, scope: Scope) -> Bound:
     elif name in scope.schema.names:
         hint = f"write {scope.names[0]}.{name}"
     else:
-        hint = text_hint(name, (*scope.names, *scope.schema.names))
+        near = nearest(name, (*scope.names, *scope.schema.names))
+        hint = " ".join(filter(None, [near, text_hint(name)]))
     scope.faults.error(f"{name!r} stands alone: an attribute belongs to a variable", node.span, hint)
     return FAULTY
 

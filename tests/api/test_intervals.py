@@ -328,7 +328,7 @@ def test_gaps_that_are_refused(error, gap, options, message):
 
 
 def test_a_text_in_double_quotes_is_told_from_an_attribute():
-    with pytest.raises(PatternError, match=r"unknown attribute 'u1': there are (.|\n)*hint: a text stands in single quotes: 'u1'"):
+    with pytest.raises(PatternError, match=r"unknown attribute 'u1'(.|\n)*hint: there are ts, .*; a text stands in single quotes: 'u1'"):
         cep.match(GAPS, 'DEFINE A AS hot = "u1", B AS hot PATTERN A before B')
 
 
