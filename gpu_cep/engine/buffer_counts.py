@@ -21,7 +21,8 @@ from gpu_cep_kernels.buffer_counts import (
     new_sums,
     new_totals,
 )
-from gpu_cep_kernels.match_buffer import MatchBuffer, MatchEnds, mark_ends
+from gpu_cep_kernels.buffer_paths import last_starts
+from gpu_cep_kernels.match_buffer import MatchBuffer, MatchEnds
 from gpu_cep_kernels.rules import UNBOUNDED
 from gpu_cep_kernels.tables import FINISHED, PATH_FULL
 
@@ -46,8 +47,7 @@ def counted_on_buffer(
     The buffer has so many `nodes`, a `number` of ends, and events of so many
     `streams`. The greatest int64 stands for itself and all that is greater.
     """
-    last_start = np.full(nodes, -1)
-    mark_ends(number, buffer, ends, last_start)
+    last_start = last_starts(nodes, number, buffer, ends)
     sums, stack, totals = new_sums(nodes), new_stack(_HEIGHT), new_totals(streams)
     merge_cells(buffer, sums.same)
     status, spent, steps = PATH_FULL, 0, 0

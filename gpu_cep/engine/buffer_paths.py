@@ -14,9 +14,9 @@ from gpu_cep.engine.candidates import parts_of
 from gpu_cep.engine.matches import Indices, Matches, concatenated
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep.plan.plan import PlannedCondition
-from gpu_cep_kernels.buffer_paths import Walk, deeper, enumerate_paths, new_walk
+from gpu_cep_kernels.buffer_paths import PathEnds, Walk, deeper, enumerate_paths, new_walk
 from gpu_cep_kernels.launch import slices, spread
-from gpu_cep_kernels.match_buffer import MatchBuffer, PathEnds
+from gpu_cep_kernels.match_buffer import MatchBuffer
 from gpu_cep_kernels.tables import (
     CANDIDATE,
     ERROR_CONDITION,

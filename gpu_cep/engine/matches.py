@@ -63,8 +63,8 @@ class Matches:
         return bound, places
 
     def reordered(self, order: Indices) -> Matches:
-        """The matches in another order, or some of them."""
-        if self.single and len(order) <= len(self):
+        """The matches in another order, or some of them, each at most once."""
+        if self.single:
             # all counts are alike
             counts = self.counts[: len(order)]
             return Matches(self.first[order], counts, np.take(self.events.reshape(self.counts.shape), order, axis=0).ravel())

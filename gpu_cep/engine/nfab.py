@@ -19,7 +19,8 @@ from gpu_cep.engine.patterns import offsets
 from gpu_cep.engine.search import Search
 from gpu_cep.engine.ses_automaton import STRATEGY
 from gpu_cep.plan.plan import PlannedCondition
-from gpu_cep_kernels.match_buffer import LINKED, MatchBuffer, MatchEnds, PathEnds, new_buffer, new_ends, path_ends
+from gpu_cep_kernels.buffer_paths import PathEnds, path_ends
+from gpu_cep_kernels.match_buffer import LINKED, MatchBuffer, MatchEnds, new_buffer, new_ends
 from gpu_cep_kernels.merged_runs import FLOATS, INTS, VECTORS, MergedRuns, ReadTable, new_runs
 from gpu_cep_kernels.nfab import grow_runs
 from gpu_cep_kernels.pass_runs import ACTIVE, CUTS, ENDS, EVENT, FAULT, FIRST, FREE, LINKS, NODES, OFFERED, PASS_STATE, Pass

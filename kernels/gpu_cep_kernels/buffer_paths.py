@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.jit import rule, sequential
-from gpu_cep_kernels.match_buffer import MatchBuffer, PathEnds
+from gpu_cep_kernels.match_buffer import MatchBuffer, MatchEnds, mark_ends
 from gpu_cep_kernels.paths import bind, is_match, unbind, write_match
 from gpu_cep_kernels.tables import (
     CANDIDATE,
@@ -32,6 +32,13 @@ from gpu_cep_kernels.tables import (
     Run,
     doubled,
 )
+
+
+class PathEnds(NamedTuple):
+    """Matches end at node ``node[k]``, those that begin at ``last_start[k]`` or earlier."""
+
+    node: Ints
+    last_start: Ints
 
 
 class Walk(NamedTuple):
@@ -61,6 +68,20 @@ def new_walk(depth: int) -> Walk:
 def deeper(walk: Walk) -> Walk:
     """`walk` with room for twice as many steps."""
     return Walk(doubled(walk.node), doubled(walk.link), doubled(walk.before), walk.state)
+
+
+def last_starts(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> Ints:
+    """What :func:`mark_ends` says of so many nodes of a buffer, by the first `number` of its ends."""
+    last_start = np.full(nodes, -1)
+    mark_ends(number, buffer, ends, last_start)
+    return last_start
+
+
+def path_ends(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> PathEnds:
+    """Each of so many nodes of a buffer at which matches end, by the first `number` of its ends."""
+    last_start = last_starts(nodes, number, buffer, ends)
+    ending = np.flatnonzero(last_start >= 0)
+    return PathEnds(ending, last_start[ending])
 
 
 @rule

@@ -54,13 +54,6 @@ class MatchEnds(NamedTuple):
     last_start: Ints
 
 
-class PathEnds(NamedTuple):
-    """Matches end at node ``node[k]``, those that begin at ``last_start[k]`` or earlier."""
-
-    node: Ints
-    last_start: Ints
-
-
 def new_buffer(size: int) -> MatchBuffer:
     """Room for so many nodes, and as many links."""
     kinds: dict[str, Any] = dict.fromkeys(MatchBuffer._fields, np.int64) | {"bound_to": np.uint16, "start": np.bool_}
@@ -152,11 +145,3 @@ def mark_used_nodes(buffer: MatchBuffer, used: Any, run_used: Any) -> None:
         while k >= 0:
             run_used[buffer.node[k]] = True
             k = buffer.next_link[k]
-
-
-def path_ends(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> PathEnds:
-    """Each of so many nodes of a buffer at which matches end, by the first `number` of its ends."""
-    last_start = np.full(nodes, -1)
-    mark_ends(number, buffer, ends, last_start)
-    ending = np.flatnonzero(last_start >= 0)
-    return PathEnds(ending, last_start[ending])

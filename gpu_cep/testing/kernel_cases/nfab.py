@@ -23,8 +23,8 @@ from gpu_cep.testing.kernel_cases.tables import (
     pattern_table,
 )
 from gpu_cep_kernels.buffer_counts import count_buffer, merge_cells, new_stack, new_sums, new_totals
-from gpu_cep_kernels.buffer_paths import enumerate_paths, new_walk
-from gpu_cep_kernels.match_buffer import mark_ends, mark_used_nodes, new_buffer, new_ends, path_ends
+from gpu_cep_kernels.buffer_paths import enumerate_paths, last_starts, new_walk, path_ends
+from gpu_cep_kernels.match_buffer import mark_ends, mark_used_nodes, new_buffer, new_ends
 from gpu_cep_kernels.merged_runs import FLOATS, INTS, ReadTable, new_runs
 from gpu_cep_kernels.nfab import grow_runs
 from gpu_cep_kernels.pass_runs import CUTS, ENDS, FAULT, FIRST, FREE, NODES, PASS_STATE, Pass
@@ -145,8 +145,7 @@ def _used(size: int, random: Random, slots: int, **given: Any) -> Call:
 def _counted(size: int, random: Random, slots: int, steps: int = 1 << 12, height: int = _DEPTH, **given: Any) -> Call:
     _, earliest, stream_end, *_, work = _grown(size, random, slots, **given)
     nodes = int(work.state[NODES])
-    last_start, sums = np.full(nodes, -1), new_sums(nodes)
-    mark_ends(int(work.state[ENDS]), work.buffer, work.ends, last_start)
+    last_start, sums = last_starts(nodes, int(work.state[ENDS]), work.buffer, work.ends), new_sums(nodes)
     merge_cells(work.buffer, sums.same)
     return Call(1, (earliest, stream_end, last_start, steps, work.buffer, sums, new_stack(height), new_totals(max(size, 1))))
 
