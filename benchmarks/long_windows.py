@@ -60,6 +60,7 @@ QUESTIONS = (
     Question("a rising run, contiguous", "SEQ(A a, B b+) WHERE b[i].x > b[i-1].x", "strict_contiguity", BOTH),
     Question("a record run", "SEQ(A a, B b+, C c) WHERE b[i].w > b[i-1].w AND c.w < a.w", algorithms=BOTH),
     Question("a run of all that rise", "SEQ(A a, B b+, C c) WHERE b[i].u > b[i-1].u AND c.x > 0.999", algorithms=BOTH),
+    Question("a run with a rare end", "SEQ(A a, B b+, C c) WHERE c.x > a.x + 0.99", algorithms=BOTH),
     Question("a mean", "SEQ(A a, B b+, C c) WHERE c.x > avg(b.x) + 0.49", algorithms=BOTH),
     Question("dead ends, robust", "SEQ(A a, B b, C c) WHERE a.x < b.x AND c.x > b.x + 0.99", "robust_skip_till_next_match"),
     Question("dead ends of runs, robust", "SEQ(A a, B b+, C c) WHERE b[i].w > b[i-1].w AND c.k = last(b.k)", "robust_skip_till_next_match"),
@@ -245,8 +246,9 @@ def markdown(
         costs_table(windows, "question"),
         "Where a match binds a bounded number of events, costs level off once windows hold a match: searches jump over the events that "
         "conditions rule out. Costs grow with what matches bind, where that grows with the window: each start walks its own run, unless "
-        "`nfab` is asked, which merges runs that go on alike; to those that no condition lets it merge it offers each event. Under the "
-        "robust strategy costs grow with dead ends where what follows an event depends on the start, too: then each start tries it anew.",
+        "`nfab` is asked, which merges runs that go on alike; to those that no condition lets it merge it offers each event. Long runs "
+        "that cannot become matches are given up, as far as conditions on single variables tell. Under the robust strategy costs grow "
+        "where events lead nowhere that look as if they did: each start comes to those that its own conditions rule out.",
         "## Noise",
         f"{EVENTS:,} events of one stream, windows of {NOISY_WINDOW:,} of them, by the share that no variable binds.",
         costs_table(noise, "question"),

@@ -26,20 +26,21 @@ from gpu_cep_kernels.dead_ends import (
     new_dead_ends,
 )
 from gpu_cep_kernels.rules import UNBOUNDED
+from gpu_cep_kernels.tables import Ints, Places
 
 # Dead ends that one enumeration keeps at most, and searches of a start that go without.
-PLACES, PATIENCE = 1 << 16, 4
+PLACES, PATIENCE = 1 << 18, 4
 
 # What is read of a variable's binding.
 Read = tuple[int, int]
 
 
-def dead_ends(states: StateTable | None, events: int) -> DeadEnds:
-    """Room for the dead ends of an enumeration over so many events; none where nothing tells states apart."""
+def dead_ends(states: StateTable | None, starts: Ints, ends: Places) -> DeadEnds:
+    """Room for the dead ends of an enumeration of the windows [starts, ends), one or more; none where nothing tells states apart."""
     if states is None:
         nothing = np.empty(0, np.int64)
         return new_dead_ends(StateTable(nothing, nothing, nothing, nothing, np.empty(0, np.uint64), nothing), 0, 0)
-    return new_dead_ends(states, min(PLACES, 1 << (4 * events).bit_length()), PATIENCE)
+    return new_dead_ends(states, min(PLACES, 1 << int(4 * (ends - starts).max()).bit_length()), PATIENCE)
 
 
 def state_table(tables: MatcherTables) -> StateTable | None:

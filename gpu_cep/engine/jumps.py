@@ -19,10 +19,11 @@ from gpu_cep_kernels.tables import ColumnBank
 Ints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
 
-# Events that a search passes over one by one before it jumps, and that searches pass over in the mean where indexes are made.
+# Events that a search passes over one by one before it jumps, searches before a run looks ahead, and events that searches pass
+# over in the mean where indexes are made.
 PATIENCE = 16
-# Indexes are made once so many events, for each of the batch, have been passed over: by then that has cost about as much as they do.
-PASSED_PER_EVENT = 1.0
+# Indexes are made once so many steps, for each event of the batch, have been wasted: by then that has cost about as much as they do.
+WASTED_PER_EVENT = 1.0
 
 _MIRRORED = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _LOADS = {"load_int": False, "load_float": True}
@@ -142,7 +143,10 @@ class JumpIndexes:
         """Whether some condition lets searches jump."""
         return len(self.table.condition) > 0
 
-    def pay(self, passed: int, steps: int, share: float) -> bool:
-        """Whether indexes pay for an enumeration of a `share` of the batch, which passed over so many events in so many steps."""
-        events = self.occurrence.shape[1]
-        return passed >= PASSED_PER_EVENT * share * events and passed >= PATIENCE * (steps - passed)
+    def pay(self, steps: int, passed: int, wasted: int, share: float) -> bool:
+        """Whether indexes pay for an enumeration of a `share` of the batch, which took so many steps.
+
+        In many of them it `passed` over an event, or most others were `wasted` on long runs that became no match.
+        """
+        least = WASTED_PER_EVENT * share * self.occurrence.shape[1]
+        return (passed >= least and passed >= PATIENCE * (steps - passed)) or (wasted >= least and 2 * wasted >= steps - passed)

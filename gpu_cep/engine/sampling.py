@@ -14,7 +14,7 @@ from gpu_cep.engine.matches import Indices
 class Sample:
     """What `tried` of the `places` where a search can begin took, and gave: matches that bind `bound` events together.
 
-    In `passed` of the steps an event was passed over.
+    In `passed` of the steps an event was passed over, and so many were `wasted` on long runs that became no match.
     """
 
     places: int
@@ -23,6 +23,7 @@ class Sample:
     matches: int
     bound: int
     passed: int = 0
+    wasted: int = 0
 
     @property
     def all_steps(self) -> float:
@@ -44,11 +45,10 @@ class Sample:
         """The events that all matches bind, each counted for every match, by this sample."""
         return self.places * self.bound / max(self.tried, 1)
 
-
     def raised(self, other: Sample, share: float) -> Sample:
         """The same with a share of what another sample took and gave on top."""
-        more = {name: getattr(self, name) + round(share * getattr(other, name)) for name in ("steps", "matches", "bound", "passed")}
-        return replace(self, **more)
+        spent = ("steps", "matches", "bound", "passed", "wasted")
+        return replace(self, **{name: getattr(self, name) + round(share * getattr(other, name)) for name in spent})
 
 
 NOTHING = Sample(0, 0, 0, 0, 0)

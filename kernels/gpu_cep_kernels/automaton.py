@@ -4,7 +4,8 @@ A state is how often each variable is bound so far, computed and never tabulated
 From each state the run jumps to the next event that some variable can bind,
 through the next-occurrence arrays, so irrelevant events cost nothing; where
 conditions rule out many in a row, it jumps over these, too
-(:mod:`gpu_cep_kernels.jumps`). The
+(:mod:`gpu_cep_kernels.jumps`), and a long run
+that cannot become a match any more is given up (:mod:`gpu_cep_kernels.lookahead`). The
 instances of Alg. 2 that branch from one event are the choices at one place of
 the path (erratum: the branching instance itself does not live on).
 
@@ -33,6 +34,7 @@ from gpu_cep_kernels.conditions import conditions_hold, conditions_hold_apart
 from gpu_cep_kernels.dead_ends import DeadEnds, first_alive, is_dead_end, keep_dead_end
 from gpu_cep_kernels.jit import rule, sequential
 from gpu_cep_kernels.jumps import Jumps, jump, set_bounds
+from gpu_cep_kernels.lookahead import begin_searches, can_complete, can_complete_within_bounds, end_searches, looks_ahead, set_next_look
 from gpu_cep_kernels.overlap import begin_cut, cut_off_by, cuts, is_cut_off, may_be_taken, searched_until
 from gpu_cep_kernels.paths import bind, is_match, unbind, write_match
 from gpu_cep_kernels.rules import following
@@ -51,6 +53,7 @@ from gpu_cep_kernels.tables import (
     PATH_FULL,
     PHASE,
     ROBUST,
+    SEARCHES,
     STEPS,
     STEPS_SPENT,
     UNSATISFIED,
@@ -69,6 +72,7 @@ BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
 def _begin(start: int, events: Any, pattern: Any, conditions: Any, run: Any) -> None:
     """The choices at the start event: the variables that nothing precedes and whose properties and conditions it satisfies."""
     run.choice_event[0] = start
+    run.led[0] = False
     left = 0
     for k in range(_available(pattern, run)):
         v = run.available[k]
@@ -128,23 +132,6 @@ def _earliest_place(v: int, position: int, after: Any, pattern: Any, run: Any) -
 
 
 @rule
-def _can_complete(position: int, end: int, events: Any, pattern: Any, run: Any) -> bool:
-    """Whether the variables still unbound can follow in the window, judged by labels alone (the chained condition from this state on)."""
-    true = True
-    for place in range(pattern.order.size):
-        v = pattern.order[place]
-        if run.bound[v] > 0:
-            run.earliest[v] = run.event[run.last[v]]
-        elif true:
-            begin = position + 1
-            for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
-                begin = max(begin, following(events.after, run.earliest[pattern.direct[k]]))
-            run.earliest[v] = events.occurrence[v, begin]
-            true = run.earliest[v] < end
-    return true
-
-
-@rule
 def _nearest(available: int, position: int, end: int, events: Any, pattern: Any, dead_ends: Any, run: Any) -> int:
     """The first event behind `position` that the label of one of the `available` variables allows, or `end`; none that is a dead end."""
     nearest = end
@@ -165,7 +152,7 @@ def _nearest_left(
     for k in range(available):
         v = run.available[k]
         if fresh:
-            set_bounds(v, position, pattern, conditions, jumps, run)
+            set_bounds(v, position, False, pattern, conditions, jumps, run)
         if fresh or run.next_place[k] <= position:
             place, alive = -1, _earliest_place(v, position, events.after, pattern, run)
             while place < alive < end:
@@ -215,8 +202,12 @@ def _search(
     left = 0
     passed = 0
     viable = available > 0
+    run.state[SEARCHES] += 1
     if viable and strategy in (ANY, ROBUST) and not _is_complete(run):
-        viable = _can_complete(position, until, events, pattern, run)
+        viable = can_complete(position, until, events, pattern, run)
+    if viable and looks_ahead(run) and not _is_complete(run):
+        viable = can_complete_within_bounds(position, until, events, pattern, conditions, jumps, run)
+        set_next_look(viable, run)
     while viable and left == 0 and run.state[STEPS] <= limit:
         run.state[STEPS] += 1
         if strategy == CONTIGUOUS:
@@ -323,7 +314,7 @@ def enumerate_matches(
         if phase == BEGIN:
             begin_cut(candidates[w], run.cut)
             _begin(candidates[w], events, pattern, conditions, run)
-            dead_ends.searches[0] = 0
+            begin_searches(jumps.patience, run)
             phase = TAKE
         elif phase == TAKE and run.left[depth] > 0 and strategy != ROBUST and is_cut_off(run.choice_event[depth], run):
             run.left[depth] = 0
@@ -362,6 +353,7 @@ def enumerate_matches(
                     _write(w, depth, matches, run)
             phase = SEARCH if strategy == ANY else TAKE
         else:
+            end_searches(run)
             w += 1
             phase = BEGIN
         if state[ERROR_CONDITION] != 0:

@@ -29,7 +29,7 @@ import numpy as np
 
 from gpu_cep_kernels.jit import rule
 from gpu_cep_kernels.rules import bit, hashed
-from gpu_cep_kernels.tables import UNSATISFIED, Ints, Words
+from gpu_cep_kernels.tables import SEARCHES, UNSATISFIED, Ints, Words
 
 # What is read of a variable's binding: an event, how many there are, or all of them; or the first or the last event of the match.
 FIRST_EVENT, LAST_EVENT, NUMBER, ALL_EVENTS, MATCH_START, MATCH_END = range(6)
@@ -62,9 +62,8 @@ class StateTable(NamedTuple):
 class DeadEnds(NamedTuple):
     """The dead ends found so far: the state ``keys[k]`` leads to no match behind event ``behind[k]`` in windows up to ``end[k]``.
 
-    There are 2ⁿ places, or none: nothing is kept. `key` is scratch. Of each
-    start, `searches` counts the searches; they ask once there were more than
-    `patience`. The event and its lone variable of number ``lone[k]``, and the
+    There are 2ⁿ places, or none: nothing is kept. `key` is scratch. A start
+    asks once it has made `patience` searches. The event and its lone variable of number ``lone[k]``, and the
     variable's further events before event ``lone_until[k]``, lead to no match in
     windows up to ``lone_end[k]`` and runs from event ``lone_start[k]`` (−1: any).
     """
@@ -78,7 +77,6 @@ class DeadEnds(NamedTuple):
     lone_start: Ints
     lone_until: Ints
     lone_end: Ints
-    searches: Ints
     patience: int
 
 
@@ -95,7 +93,6 @@ def new_dead_ends(states: StateTable, places: int, patience: int) -> DeadEnds:
         lone_start=np.zeros(places, np.int64),
         lone_until=np.zeros(places, np.int64),
         lone_end=np.zeros(places, np.int64),
-        searches=np.zeros(1, np.int64),
         patience=patience,
     )
 
@@ -170,7 +167,7 @@ def _covers(place: int, position: int, end: int, dead_ends: Any) -> bool:
 @rule
 def _keeps(depth: int, run: Any, dead_ends: Any) -> bool:
     """Whether the dead ends of paths of `depth` events are kept by their keys."""
-    kept = dead_ends.end.size > 0 and dead_ends.searches[0] > dead_ends.patience
+    kept = dead_ends.end.size > 0 and run.state[SEARCHES] >= dead_ends.patience
     return bool(kept and dead_ends.states.lone[run.bound_to[depth - 1]] == NEVER)
 
 
@@ -178,7 +175,6 @@ def _keeps(depth: int, run: Any, dead_ends: Any) -> bool:
 def is_dead_end(depth: int, position: int, end: int, after: Any, pattern: Any, run: Any, dead_ends: Any) -> bool:
     """Whether the path of `depth` events is known to lead to no match with events behind `position` and before `end`."""
     dead = False
-    dead_ends.searches[0] += 1
     if _keeps(depth, run, dead_ends):
         place = _write_key(depth, position, after, pattern, run, dead_ends)
         dead = place >= 0 and _covers(place, position, end, dead_ends)

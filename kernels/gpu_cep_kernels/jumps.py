@@ -91,15 +91,20 @@ class Jumps(NamedTuple):
 
 
 @subroutine
-def set_bounds(v: int, event: int, pattern: Any, conditions: Any, jumps: Any, run: Any) -> None:
-    """Find the bounds of v's jumps; `event` is any event, which no bound depends on."""
+def set_bounds(v: int, event: int, settled: bool, pattern: Any, conditions: Any, jumps: Any, run: Any) -> None:
+    """Find the bounds of v's jumps; `event` is any event, which no bound depends on.
+
+    If `settled`, only those that hold for all later events, too: of bindings to which none can be added.
+    """
     table, judged, bounds, registers = jumps.table, conditions.table, jumps.bounds, run.registers
     for j in range(table.first[v], table.first[v + 1]):
         c = table.condition[j]
         decided = is_closed(c, v, pattern, judged, run)
         for g in range(judged.part_first[c], judged.part_first[c + 1]):
-            cursor = first_cursor(g, v, judged, run)
+            cursor, u = first_cursor(g, v, judged, run), judged.variable[g]
             decided = decided and cursor != -2
+            if settled and u != v:
+                decided = decided and run.bound[u] >= pattern.maximum[u]
             if decided:
                 set_rows(g, v, event, cursor, conditions.base, judged, run)
         bounds.state[j] = UNKNOWN

@@ -271,9 +271,10 @@ class Run(NamedTuple):
     cut: Cut
 
 
-# UNSATISFIED: the variables that bind less than their minimum; PASSED: the events that searches came to and passed over.
-CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION, UNSATISFIED, PASSED = range(9)
-STATE_SIZE = 9
+# UNSATISFIED: the variables that bind less than their minimum; PASSED: the events that searches came to and passed over;
+# SEARCHES: those from the current start; LOOK: the one of them that looks ahead next; WASTED: those of long runs without a match.
+CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION, UNSATISFIED, PASSED, SEARCHES, LOOK, WASTED = range(12)
+STATE_SIZE = 12
 
 # Which events a run may pass over, and which matches it reports (SPEC section 3).
 NEXT, ANY, CONTIGUOUS, ROBUST = range(4)

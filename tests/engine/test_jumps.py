@@ -27,7 +27,7 @@ SIZE = 2_000
 def at_once(monkeypatch):
     """Searches jump from the first event on."""
     monkeypatch.setattr(jumps, "PATIENCE", 0)
-    monkeypatch.setattr(jumps, "PASSED_PER_EVENT", 0)
+    monkeypatch.setattr(jumps, "WASTED_PER_EVENT", 0)
 
 
 def jumping(case):
@@ -70,6 +70,8 @@ QUERIES = [
     "SEQ(A a, B b+, C c) WHERE b[i].x >= first(b.x) AND c.y > avg(b.y)",
     "SEQ(AND(A a, B b), C c) WHERE b.y > a.y + 5 AND c.k > b.k AND c.s = a.s",
     "SEQ(A a, B b+, C c) WHERE [k] AND b[i].y > b[i-1].y",
+    "SEQ(A a, B b+, C c) WHERE c.x > last(b.x) + 1 AND c.y < a.y",
+    "SEQ(A a, B b{1,2}, C c, D d) WHERE c.x > b.x AND d.x > c.x + 3 AND d.k <= first(b.k)",
     "SEQ(A a, ~D d, B b, C c) WHERE b.k = a.k + 1 AND d.x > a.x",
     "SEQ(A a, b, OR(C c, D d)) WHERE b.x < a.x - 5 AND c.x > b.x AND d.x = a.x",
 ]
@@ -84,7 +86,7 @@ def test_jumps_over_many_blocks(monkeypatch, query, strategy):
         found = []
         for patience in (0, 3, NEVER):
             monkeypatch.setattr(jumps, "PATIENCE", patience)
-            monkeypatch.setattr(jumps, "PASSED_PER_EVENT", 0)
+            monkeypatch.setattr(jumps, "WASTED_PER_EVENT", 0)
             text = f"PATTERN {query} WITHIN {window}"
             found.append(cep.match(events, text, strategy=strategy, algorithm="ses_automaton", output="indices"))
         assert found[0].equals(found[2])
@@ -106,10 +108,35 @@ def test_steps_do_not_grow_with_the_window(monkeypatch, query):
     columns = {"x": random.random(size), "k": random.integers(0, 10_000, size)}
     events = pa.table({"ts": np.arange(size), "type": random.choice(list("ABCD"), size, p=[0.1, 0.5, 0.1, 0.3]), **columns})
     found = cep.match(events, f"PATTERN {query} WITHIN 15000", output="indices", max_steps=5 * size)
-    monkeypatch.setattr(jumps, "PASSED_PER_EVENT", NEVER)
+    monkeypatch.setattr(jumps, "WASTED_PER_EVENT", NEVER)
     assert cep.match(events, f"PATTERN {query} WITHIN 15000", output="indices").equals(found)
     with pytest.raises(MatchLimitExceeded, match="steps"):
         cep.match(events, f"PATTERN {query} WITHIN 15000", output="indices", max_steps=25 * size)
+
+
+@pytest.mark.parametrize("strategy", ["skip_till_next_match", "robust_skip_till_next_match"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SEQ(A a, B b+, C c) WHERE c.x > a.x + 0.99",
+        "SEQ(A a, B b+, D d+, C c) WHERE c.x > a.x + 0.99 AND b.x > a.x",
+        "SEQ(A a, AND(B b+, C c)) WHERE c.k = a.k AND c.x > 0.9",
+    ],
+)
+def test_runs_that_cannot_become_matches_are_given_up(monkeypatch, query, strategy):
+    """Nearly all starts have no end: they take a few dozen steps, and not as many as there are events to bind."""
+    random = np.random.default_rng(5)
+    size = 20_000
+    columns = {"x": random.random(size), "k": random.integers(0, 1_000, size)}
+    events = pa.table({"ts": np.arange(size), "type": random.choice(list("ABCD"), size, p=[0.1, 0.5, 0.1, 0.3]), **columns})
+    text = f"PATTERN {query} WITHIN 3000"
+    options = {"strategy": strategy, "algorithm": "ses_automaton", "output": "indices"}
+    found = cep.match(events, text, **options, max_steps=20 * size)
+    monkeypatch.setattr(jumps, "WASTED_PER_EVENT", NEVER)
+    assert cep.match(events, text, **options).equals(found)
+    assert 0 < found.num_rows < 200
+    with pytest.raises(MatchLimitExceeded, match="steps"):
+        cep.match(events, text, **options, max_steps=100 * size)
 
 
 def test_a_search_of_a_long_window_can_be_stopped():
