@@ -69,6 +69,7 @@ HOMES = {
         "gpu_cep.testing",
         "gpu_cep_spark",
         # where tables come in …
+        "gpu_cep.engine.buffers",
         "gpu_cep.engine.columns",
         "gpu_cep.engine.computed",
         "gpu_cep.engine.device.columns",

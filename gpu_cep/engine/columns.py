@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound import BoundQuery, ComputedColumn
 from gpu_cep.analysis.types import DataType, Kind
+from gpu_cep.engine.buffers import buffer_values
 from gpu_cep.engine.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.host_functions import compute_column
 from gpu_cep.engine.lists import centred, stacked_lists
@@ -215,7 +216,7 @@ class EventColumns:
         """A code for each distinct key value, NULL and NaN being one value each, and these values."""
         values = self.key_values(column)
         encoded = pa.array(values, mask=self.null_mask(column)).dictionary_encode(null_encoding="encode")
-        return encoded.indices.to_numpy(), encoded.dictionary
+        return machine_values(encoded.indices, self.name(column)), encoded.dictionary
 
     def dense_rank(self, column: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The place of the value of each of `rows` among their distinct values: NULL first, NaN last."""
@@ -295,8 +296,7 @@ def machine_values(array: pa.Array, name: str) -> Array:
             array = array.cast(target)
         except pa.ArrowInvalid as fault:
             raise EventError(f"column {name!r}: {fault}") from fault
-    native = np.dtype(_NATIVE[array.type])
-    return np.frombuffer(array.buffers()[1], native, len(array), array.offset * native.itemsize) if len(array) else np.empty(0, native)
+    return buffer_values(array.buffers()[1], _NATIVE[array.type], len(array), array.offset)
 
 
 def _unscaled(array: pa.Array, name: str) -> npt.NDArray[np.int64]:

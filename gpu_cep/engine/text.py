@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound import Aggregation, Bound, Constant, Field, Operation
 from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.buffers import buffer_values
 from gpu_cep_kernels.constant_tables import constant_table
 from gpu_cep_kernels.text import find_constants
 
@@ -103,15 +104,8 @@ def _text_buffers(array: pa.Array) -> _TextBuffers:
     validity, offsets, text = array.buffers()
     kind = np.int32 if pa.types.is_string(array.type) else np.int64
     # of no rows there may be no offsets
-    bounds = _read_only(offsets, kind, len(array) + 1, array.offset) if len(array) else _read_only(bytes(8), kind, 1)
-    return _TextBuffers(_read_only(validity if array.null_count else None, np.uint8), bounds, _read_only(text, np.uint8))
-
-
-def _read_only(buffer: pa.Buffer | bytes | None, kind: Any, count: int = -1, first: int = 0) -> npt.NDArray[Any]:
-    """Values of a buffer, not to be written to, whoever owns it, so that kernels are compiled once for all."""
-    values: npt.NDArray[Any] = np.frombuffer(buffer or b"", kind, count, first * np.dtype(kind).itemsize)
-    values.flags.writeable = False
-    return values
+    bounds = buffer_values(offsets, kind, len(array) + 1, array.offset) if len(array) else np.zeros(1, kind)
+    return _TextBuffers(buffer_values(validity if array.null_count else None, np.uint8), bounds, buffer_values(text, np.uint8))
 
 
 def tested_constants(predicate: Bound) -> tuple[str, ...] | None:

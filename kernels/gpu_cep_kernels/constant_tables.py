@@ -42,7 +42,7 @@ class ConstantTable(NamedTuple):
 def constant_table(constants: Sequence[bytes]) -> ConstantTable:
     """The table of distinct constants: of several sizes the smallest with the fewest probes."""
     offsets = np.cumsum([0, *map(len, constants)], dtype=np.int64)
-    text = np.frombuffer(b"".join(constants), np.uint8)
+    text = np.frombuffer(bytearray().join(constants), np.uint8)
     longest = max(map(len, constants), default=0)
     alike = Counter((len(constant), constant[:8], constant[-8:]) for constant in constants)
     whole = max(alike.values(), default=0) > _ALIKE

@@ -30,7 +30,7 @@ def found(rows, constants, *, kind=np.int32, before=b"", behind=b"", first=0, lo
     offsets = np.cumsum([len(before), *map(len, texts)]).astype(kind)
     validity = bits([False] * first + [row is not None for row in rows]) if None in rows else np.empty(0, np.uint8)
     codes = np.full(len(rows), -7, np.int32)
-    content = np.frombuffer(b"".join([before, *texts, behind]), np.uint8)
+    content = np.frombuffer(bytearray().join([before, *texts, behind]), np.uint8)
     find_constants(low, len(rows) if high is None else high, offsets, content, validity, first, constant_table(constants), codes)
     return codes.tolist()
 

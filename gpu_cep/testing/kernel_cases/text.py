@@ -32,7 +32,7 @@ def _table(random: Random, texts: str) -> ConstantTable:
 
 
 def _bytes(content: bytes) -> Array:
-    return np.frombuffer(content, np.uint8)
+    return np.frombuffer(bytearray(content), np.uint8)
 
 
 def _rows(size: int, random: Random, slots: int, kind: Any, texts: str, nulls: bool) -> Call:
