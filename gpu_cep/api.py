@@ -71,9 +71,12 @@ def match(
     ----------
     events
         A table: anything with the Arrow C stream interface (pyarrow, pandas,
-        polars, duckdb …) or a path to Parquet, CSV or Arrow IPC; or what lies
-        on a GPU, and is left there: a cudf.DataFrame, or a mapping of names
-        to arrays (``__cuda_array_interface__``). It need not be sorted.
+        polars, duckdb …) or a path to CSV or Arrow IPC; a source, of which
+        only the columns that the query needs are read: a path to Parquet, a
+        pyarrow.dataset.Dataset, a polars.LazyFrame, a relation of DuckDB; or
+        what lies on a GPU, and is left there: a cudf.DataFrame, or a mapping
+        of names to arrays (``__cuda_array_interface__``). It need not be
+        sorted.
     pattern
         A query's text, what :func:`parse` made of it, or a query or pattern
         built in Python (``gpu_cep.seq`` and so on).
@@ -203,17 +206,18 @@ def run_plan(
 
 
 def _planned_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
-    """The plan, and the events as a table; of a Parquet file only the columns that the query reads."""
+    """The plan, and the events as a table; of a source of columns only those that the query reads."""
     from gpu_cep.engine.answers import plan_of_events
-    from gpu_cep.engine.tables import parquet_schema, read_events, read_parquet
+    from gpu_cep.engine.sources import source_of
+    from gpu_cep.engine.tables import read_events
 
-    schema = parquet_schema(events)
-    if schema is None:
+    source = source_of(events)
+    if source is None:
         table = read_events(events)
         return make_plan(pattern, table.schema, options, settings), table
-    whole = make_plan(pattern, schema, options, settings)
-    read = [schema.names[column] for column in columns_read(plan_of_events(whole).query, settings)]
-    table = read_parquet(events, read)
+    whole = make_plan(pattern, source.schema, options, settings)
+    read = [source.schema.names[column] for column in columns_read(plan_of_events(whole).query, settings)]
+    table = source.read(read)
     return make_plan(pattern, table.schema, options, narrowed(settings, read)), table
 
 

@@ -82,6 +82,7 @@ HOMES = {
         "gpu_cep.engine.lists",
         "gpu_cep.engine.run",
         "gpu_cep.engine.slices",
+        "gpu_cep.engine.sources",
         "gpu_cep.engine.tables",
         "gpu_cep.engine.text",
         # … and go out

@@ -205,11 +205,11 @@ def gen(
 
 def _without_rows(events: str) -> pa.Table:
     """A table of the events' columns; of a Parquet file only the schema is read."""
-    from gpu_cep.engine.tables import on_host, parquet_schema, read_events
+    from gpu_cep.engine.sources import source_of
+    from gpu_cep.engine.tables import on_host, read_events
 
-    schema = None if events == PIPE else parquet_schema(events)
-    if schema is None:
-        schema = on_host(read_events(events_named(events))).schema
+    source = None if events == PIPE else source_of(events)
+    schema = source.schema if source else on_host(read_events(events_named(events))).schema
     return schema.empty_table()
 
 

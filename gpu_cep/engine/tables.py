@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from gpu_cep.engine.device.cudf import is_frame
 from gpu_cep.engine.device.resident import ResidentTable
 from gpu_cep.engine.device.tables import are_arrays, read_arrays, read_frame
 from gpu_cep.engine.encodings import decoded
+from gpu_cep.engine.sources import PARQUET, checked, source_of
 from gpu_cep.errors import EventError
 
 
@@ -74,9 +74,9 @@ _PLAIN = (
 def read_events(events: Any) -> pa.Table | ResidentTable:
     """`events` as a table.
 
-    They are an Arrow table or batch, anything with the Arrow C stream
-    interface, a path to Parquet, CSV or Arrow IPC; or, left where they are, a
-    cudf DataFrame, or arrays on the device by name.
+    They are an Arrow table or batch, a source of columns (:mod:`gpu_cep.engine.sources`), anything else with the Arrow C stream
+    interface, a path to CSV or Arrow IPC; or, left where they are, a cudf
+    DataFrame, or arrays on the device by name.
 
     Raises
     ------
@@ -87,6 +87,9 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
     """
     if isinstance(events, pa.Table):
         return decoded(events)
+    source = source_of(events)
+    if source is not None:
+        return source.read(source.schema.names)
     if isinstance(events, (str, Path)):
         return decoded(_read_file(Path(events)))
     if isinstance(events, pa.RecordBatch):
@@ -102,30 +105,9 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
         return decoded(pa.table(events))
     raise EventError(
         f"events: cannot read {type(events).__name__}; expected a table with the Arrow C stream interface "
-        "(pyarrow, pandas, polars, duckdb …), a path to a .parquet, .csv or .arrow file, "
+        "(pyarrow, pandas, polars, duckdb …), a data set or lazy frame, a path to a .parquet, .csv or .arrow file, "
         "or, on a device, a cudf DataFrame or arrays by name"
     )
-
-
-def parquet_schema(events: Any) -> pa.Schema | None:
-    """The schema of the events in a Parquet file or data set, as :func:`read_events` gives them; None if `events` are anything else.
-
-    Raises
-    ------
-    EventError
-        The file cannot be read.
-    """
-    if not isinstance(events, (str, Path)) or not (Path(events).is_dir() or Path(events).suffix.lower() in _PARQUET):
-        return None
-    from pyarrow import parquet
-
-    schema: pa.Schema = _checked(lambda path: parquet.ParquetDataset(path).schema, Path(events))
-    return decoded(schema.empty_table()).schema
-
-
-def read_parquet(path: str | Path, columns: list[str]) -> pa.Table:
-    """Some columns of a Parquet file or data set; raises as :func:`parquet_schema`."""
-    return decoded(_checked(lambda path: _read_parquet(path, columns), Path(path))).select(columns)
 
 
 def is_resident(table: pa.Table | ResidentTable) -> bool:
@@ -136,12 +118,6 @@ def is_resident(table: pa.Table | ResidentTable) -> bool:
 def on_host(table: pa.Table | ResidentTable) -> pa.Table:
     """A table of events, downloaded if it lies on a device."""
     return table.to_arrow() if isinstance(table, ResidentTable) else table
-
-
-def _read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
-    from pyarrow import parquet
-
-    return parquet.read_table(path, columns=columns)
 
 
 def _read_csv(path: Path) -> pa.Table:
@@ -160,9 +136,7 @@ def _read_ipc_stream(path: Path) -> pa.Table:
         return pa.ipc.open_stream(source).read_all()
 
 
-_PARQUET = (".parquet", ".pq")
 _READERS = {
-    **dict.fromkeys(_PARQUET, _read_parquet),
     ".csv": _read_csv,
     ".arrow": _read_ipc,
     ".feather": _read_ipc,
@@ -171,18 +145,7 @@ _READERS = {
 
 
 def _read_file(path: Path) -> pa.Table:
-    # a folder is a partitioned Parquet data set
-    reader = _read_parquet if path.is_dir() else _READERS.get(path.suffix.lower())
+    reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        raise EventError(f"events: {path} has no known suffix; expected one of {', '.join(_READERS)}")
-    return _checked(reader, path)
-
-
-def _checked(reader: Callable[[Path], Any], path: Path) -> Any:
-    """What a reader makes of a file, or an error that names it."""
-    try:
-        return reader(path)
-    except FileNotFoundError as fault:
-        raise EventError(f"events: cannot read {path}: there is no such file or folder") from fault
-    except (OSError, pa.ArrowInvalid) as fault:
-        raise EventError(f"events: cannot read {path}: {fault}") from fault
+        raise EventError(f"events: {path} has no known suffix; expected one of {', '.join((*PARQUET, *_READERS))}")
+    return checked(reader, path)

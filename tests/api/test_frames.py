@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyarrow import dataset
 
 import gpu_cep as cep
 from gpu_cep.engine.frames import FRAMES
@@ -54,6 +55,9 @@ FORMS: dict[str, Callable[[], Any]] = {
     "polars, categories": lambda: polars_text_as(pl.Categorical),
     "polars, enum": lambda: polars_text_as(pl.Enum(["A", "B", "x", "y"])),
     "polars, chunks": lambda: pl.concat([pl.DataFrame(TABLE)[:1], pl.DataFrame(TABLE)[1:]], rechunk=False),
+    "polars, lazy": lambda: pl.DataFrame(TABLE).lazy().filter(pl.col("v").is_null() | (pl.col("v") > 0)),
+    "polars, lazy categories": lambda: polars_text_as(pl.Categorical).lazy(),
+    "data set": lambda: dataset.dataset([TABLE.slice(0, 1), TABLE.slice(1)]),
     "duckdb": lambda: queried("SELECT * FROM events"),
     "duckdb, enum": lambda: queried("SELECT * REPLACE (type::ENUM('A', 'B') AS type) FROM events"),
     "duckdb, reader": lambda: queried("SELECT * FROM events ORDER BY v NULLS LAST").to_arrow_reader(2),
@@ -64,6 +68,39 @@ FORMS: dict[str, Callable[[], Any]] = {
 def test_frames_hold_events(form: str) -> None:
     found = cep.match(FORMS[form](), QUERY, partition_by="site").select(["match_start", "v", "price"])
     assert found.to_pylist() == FOUND.select(["match_start", "v", "price"]).to_pylist()
+
+
+# To compute it is an error.
+BROKEN = pl.col("site").cast(pl.Int64).alias("broken")
+
+
+def test_only_what_is_asked_for_is_computed() -> None:
+    """A column beside the query's would raise an error if it were read."""
+    query = "PATTERN SEQ(A a, B b) RETURN a.site AS site"
+    wanted = cep.match(TABLE, query).to_pylist()
+    lazy = pl.DataFrame(TABLE).lazy().with_columns(BROKEN)
+    assert cep.match(lazy, query).to_pylist() == wanted
+    with pytest.raises(pl.exceptions.InvalidOperationError, match="conversion"):
+        cep.match(lazy, "PATTERN SEQ(A a, B b) RETURN a.broken AS x")
+    relation = queried("SELECT *, error('this column is broken') AS broken FROM events")
+    assert cep.match(relation, query).to_pylist() == wanted
+    with pytest.raises(duckdb.InvalidInputException, match="this column is broken"):
+        cep.match(relation, "PATTERN SEQ(A a, B b) RETURN a.broken AS x")
+
+
+def test_a_source_has_faults_of_a_query_found_before_it_is_read() -> None:
+    lazy = pl.DataFrame(TABLE).lazy().select(pl.all(), BROKEN)
+    with pytest.raises(cep.PatternError, match="price"):
+        cep.match(lazy, "PATTERN SEQ(A a, B b) WHERE a.pryce > b.price")
+
+
+def test_columns_of_odd_names_are_read() -> None:
+    odd = TABLE.rename_columns(["ts", "type", 'the "site"', "v w", "price", "tags"])
+    query = "PATTERN SEQ(A a, B b) RETURN a.`v w` AS v"
+    connection = duckdb.connect()
+    connection.register("events", odd)
+    for form in (odd, pl.DataFrame(odd).lazy(), connection.table("events"), dataset.dataset(odd)):
+        assert cep.match(form, query).num_rows == cep.match(TABLE, "PATTERN SEQ(A a, B b)").num_rows
 
 
 def test_pandas_comes_out_with_the_types_of_arrow() -> None:
