@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gpu_cep import api
 from gpu_cep.engine.answers import plan_of_events
@@ -57,7 +58,7 @@ def measure(text: str, events: Any, runs: int, asked: Mapping[str, Any]) -> Rate
         seconds["read the file"] = _shortest(partial(read_events, events), runs)[0]
     seconds["match, output=count"], counts = _shortest(partial(matched, output="count"), runs)
     seconds["match, output=indices"] = _shortest(partial(matched, output="indices"), runs)[0]
-    matches = sum(counts["count"].to_pylist())
+    matches = pc.sum(counts["count"], min_count=0).as_py()
     rates = tuple(Rate(what, spent, table.num_rows / spent, spent / copying) for what, spent in seconds.items())
     return Rates(table.num_rows, runs, tuple(names), matches, rates)
 

@@ -137,11 +137,12 @@ class Compressed:
 
     def _each(self, column: str) -> Iterator[dict[str, tuple[Any, ...]]]:
         # looked up node by node: a match needs few of them
-        values, names = self._nodes[column].combine_chunks(), self._nodes["variable"].to_pylist()
+        values, variables = self._nodes[column].combine_chunks(), self._nodes["variable"].combine_chunks().dictionary_encode()
+        names, codes = variables.dictionary.to_pylist(), variables.indices.to_numpy()
         for path in each_path(self._graph):
             bound: dict[str, list[Any]] = {}
             for node in path:
-                bound.setdefault(names[node], []).append(values[node].as_py())
+                bound.setdefault(names[codes[node]], []).append(values[node].as_py())
             yield {variable: tuple(events) for variable, events in bound.items()}
 
     @cached_property
