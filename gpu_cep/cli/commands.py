@@ -204,7 +204,7 @@ def gen(
 
 
 def _without_rows(events: str) -> pa.Table:
-    """A table of the events' columns; of a Parquet file only the schema is read."""
+    """A table of the events' columns; of a source of columns only the schema is read."""
     from gpu_cep.engine.sources import source_of
     from gpu_cep.engine.tables import on_host, read_events
 

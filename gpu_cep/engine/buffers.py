@@ -15,7 +15,7 @@ class _Memory:
     def __init__(self, buffer: pa.Buffer, kind: np.dtype[Any], count: int, first: int) -> None:
         if not 0 <= first <= first + count <= buffer.size // kind.itemsize:
             raise ValueError(f"values {first:,} to {first + count:,} of {kind} are not in a buffer of {buffer.size:,} bytes")
-        self.buffer = buffer
+        self.buffer, self.count = buffer, count
         where = buffer.address + first * kind.itemsize, False
         self.__array_interface__ = {"version": 3, "typestr": kind.str, "shape": (count,), "data": where}
 
@@ -23,10 +23,15 @@ class _Memory:
 def buffer_values(buffer: pa.Buffer | None, kind: npt.DTypeLike, count: int | None = None, first: int = 0) -> npt.NDArray[Any]:
     """The `count` values (None: all) of a buffer from number `first` on; None is an empty buffer.
 
-    Nobody is to write to them: they do not say so only because an array that
-    does is another type to kernels, which would be compiled for the buffers of
-    pandas, polars, DuckDB and messages once more.
+    Nobody is to write to them. Arrays that say so are another type to
+    kernels, which would be compiled once more for the buffers of pandas,
+    polars, DuckDB and messages; so these do not.
+
+    Raises
+    ------
+    ValueError
+        The buffer ends before the values do.
     """
-    dtype = np.dtype(kind)
-    size = (buffer.size // dtype.itemsize if buffer else 0) - first if count is None else count
-    return np.require(_Memory(buffer, dtype, size, first), requirements="A") if buffer and size else np.empty(0, dtype)
+    dtype, held = np.dtype(kind), pa.py_buffer(b"") if buffer is None else buffer
+    memory = _Memory(held, dtype, held.size // dtype.itemsize - first if count is None else count, first)
+    return np.require(memory, requirements="A") if memory.count else np.empty(0, dtype)

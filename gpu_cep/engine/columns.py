@@ -307,8 +307,8 @@ def _unscaled(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
     if not len(wide):
         return np.empty(0, np.int64)
     # the low word of a two's complement 128-bit number that fits 64 bits is the number
-    words = np.frombuffer(wide.buffers()[1], np.int64).reshape(-1, 2)
-    return np.ascontiguousarray(words[wide.offset : wide.offset + len(wide), 0])
+    words = buffer_values(wide.buffers()[1], np.int64).reshape(-1, 2)
+    return words[wide.offset : wide.offset + len(wide), 0].copy()
 
 
 def _encode(array: pa.Array) -> Codes:

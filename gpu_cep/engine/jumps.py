@@ -19,8 +19,8 @@ from gpu_cep_kernels.tables import ColumnBank
 Ints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
 
-# Events that a search passes over one by one before it jumps, searches before a run looks ahead, and events that searches pass
-# over in the mean where indexes are made.
+# Events that a search passes over one by one before it jumps, and in the mean where indexes are made: fewer cost no more than a jump.
+# So many searches in a row are made before one looks ahead.
 PATIENCE = 16
 # Indexes are made once so many steps, for each event of the batch, have been wasted: by then that has cost about as much as they do.
 WASTED_PER_EVENT = 1.0
@@ -146,7 +146,8 @@ class JumpIndexes:
     def pay(self, steps: int, passed: int, wasted: int, share: float) -> bool:
         """Whether indexes pay for an enumeration of a `share` of the batch, which took so many steps.
 
-        In many of them it `passed` over an event, or most others were `wasted` on long runs that became no match.
+        In many of them it `passed` over an event; or at least half as many searches as there were other steps were `wasted`
+        on long runs that became no match.
         """
         least = WASTED_PER_EVENT * share * self.occurrence.shape[1]
         return (passed >= least and passed >= PATIENCE * (steps - passed)) or (wasted >= least and 2 * wasted >= steps - passed)

@@ -14,7 +14,7 @@ from gpu_cep.engine.matches import Indices
 class Sample:
     """What `tried` of the `places` where a search can begin took, and gave: matches that bind `bound` events together.
 
-    In `passed` of the steps an event was passed over, and so many were `wasted` on long runs that became no match.
+    In `passed` of the steps an event was passed over; so many searches were `wasted` on long runs that became no match.
     """
 
     places: int

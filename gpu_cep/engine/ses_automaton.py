@@ -19,7 +19,7 @@ from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep_kernels.automaton import enumerate_matches
 from gpu_cep_kernels.dead_ends import DeadEnds
 from gpu_cep_kernels.jumps import Jumps
-from gpu_cep_kernels.lookahead import SHORT
+from gpu_cep_kernels.lookahead import wasted_searches
 from gpu_cep_kernels.overlap import KEEP_ALL
 from gpu_cep_kernels.rules import UNBOUNDED
 from gpu_cep_kernels.tables import (
@@ -29,6 +29,7 @@ from gpu_cep_kernels.tables import (
     ERROR_CONDITION,
     EVENTS,
     FINISHED,
+    LOOK,
     MATCHES,
     NEXT,
     OUTPUT_FULL,
@@ -36,10 +37,8 @@ from gpu_cep_kernels.tables import (
     PASSED,
     PATH_FULL,
     ROBUST,
-    SEARCHES,
     STEPS,
     STEPS_SPENT,
-    WASTED,
     Conditions,
     EventTable,
     MatchTable,
@@ -220,16 +219,15 @@ class _Enumeration:
         state, finished = self.run.state, status == FINISHED
         found = int(state[MATCHES]), int(state[EVENTS])
         tried = int(state[CANDIDATE]) + (not finished)
-        # a start that is given up was on no way to a match, for all that is known
-        wasted = int(state[WASTED]) + (0 if finished else max(int(state[SEARCHES]) - SHORT, 0))
-        return Sample(len(self.starts), tried, int(state[STEPS]), *found, passed=int(state[PASSED]), wasted=wasted), finished
+        passed, wasted = int(state[PASSED]), wasted_searches(self.run)
+        return Sample(len(self.starts), tried, int(state[STEPS]), *found, passed=passed, wasted=wasted), finished
 
     def jumping(self, sample: Sample, times: float) -> _Enumeration | None:
         """The same candidates with jumps; None if they do not pay where so many times the work of a sample is done."""
         steps, passed, wasted = (int(times * each) for each in (sample.steps, sample.passed, sample.wasted))
         if not self.indexes.may_pay or not self.indexes.pay(steps, passed, wasted, self.share):
             return None
-        return replace(self, jumps=self.indexes.jumps())
+        return replace(self, jumps=self.indexes.jumps(), dead_ends=dead_ends(self.search.states, self.starts, self.ends))
 
     def _advance(self, output: MatchTable, limit: int, *, counting: bool) -> int:
         search, tables, run = self.search, self.search.tables, self.run
@@ -248,8 +246,10 @@ class _Enumeration:
         """How many steps the next call may take; as long as searches may come to jump, about as many as were taken so far."""
         if self.jumps.patience < UNBOUNDED or not self.indexes.may_pay:
             return _STEPS_PER_CALL
-        if self.indexes.pay(self.steps, int(self.run.state[PASSED]), int(self.run.state[WASTED]), self.share):
+        if self.indexes.pay(self.steps, int(self.run.state[PASSED]), wasted_searches(self.run), self.share):
             self.jumps = self.indexes.jumps()
+            # the run at hand may look ahead from now on, too
+            self.run.state[LOOK] = self.jumps.patience
             return _STEPS_PER_CALL
         return min(max(self.steps, _FIRST_STEPS), _STEPS_PER_CALL)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from gpu_cep.engine.encodings import decoded
+from gpu_cep.engine.encodings import decoded, decoded_type
 from gpu_cep.errors import EventError
 
 PARQUET = (".parquet", ".pq")
@@ -26,10 +27,12 @@ class Source:
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of all events, in this order.
 
+        What another library computes for that raises that library's errors.
+
         Raises
         ------
         EventError
-            A file cannot be read.
+            The path of a Parquet file cannot be read.
         """
         return decoded(self._read(list(columns))).select(list(columns))
 
@@ -43,7 +46,7 @@ def source_of(events: Any) -> Source | None:
     Raises
     ------
     EventError
-        A file cannot be read.
+        The path of a Parquet file cannot be read.
     """
     if isinstance(events, (str, Path)):
         path = Path(events)
@@ -69,8 +72,8 @@ def checked(reader: Callable[[Path], Any], path: Path) -> Any:
 def _parquet(path: Path) -> Source:
     from pyarrow import parquet
 
-    schema = checked(lambda path: parquet.ParquetDataset(path).schema, path)
-    return _source(schema, lambda columns: checked(lambda path: parquet.read_table(path, columns=columns), path))
+    schema = checked(lambda where: parquet.ParquetDataset(where).schema, path)
+    return _source(schema, lambda columns: checked(partial(parquet.read_table, columns=columns), path))
 
 
 def _data_set(data_set: Any) -> Source:
@@ -78,14 +81,17 @@ def _data_set(data_set: Any) -> Source:
 
 
 def _lazy_frame(frame: Any) -> Source:
+    polars = sys.modules["polars"]
     # a frame without rows has the schema that one with rows has
-    nothing = sys.modules["polars"].DataFrame(schema=frame.collect_schema())
-    return _source(pa.table(nothing).schema, lambda columns: pa.table(frame.select(columns).collect()))
+    schema = pa.table(polars.DataFrame(schema=frame.collect_schema())).schema
+    # plain names may be read as patterns
+    return _source(schema, lambda columns: pa.table(frame.select(polars.selectors.by_name(*columns)).collect()))
 
 
 def _relation(relation: Any) -> Source:
     def picked(columns: list[str]) -> pa.Table:
-        return relation.select(*map(sys.modules["duckdb"].ColumnExpression, columns)).to_arrow_table()
+        quoted = ['"' + name.replace('"', '""') + '"' for name in columns]
+        return relation.project(", ".join(quoted)).to_arrow_table()
 
     return _source(relation.limit(0).to_arrow_table().schema, picked)
 
@@ -99,4 +105,4 @@ _LAZY: dict[tuple[str, str], Callable[[Any], Source]] = {
 
 
 def _source(schema: pa.Schema, read: Callable[[list[str]], pa.Table]) -> Source:
-    return Source(decoded(schema.empty_table()).schema, read)
+    return Source(pa.schema([field.with_type(decoded_type(field.type)) for field in schema], schema.metadata), read)

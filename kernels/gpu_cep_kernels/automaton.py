@@ -4,10 +4,10 @@ A state is how often each variable is bound so far, computed and never tabulated
 From each state the run jumps to the next event that some variable can bind,
 through the next-occurrence arrays, so irrelevant events cost nothing; where
 conditions rule out many in a row, it jumps over these, too
-(:mod:`gpu_cep_kernels.jumps`), and a long run
-that cannot become a match any more is given up (:mod:`gpu_cep_kernels.lookahead`). The
-instances of Alg. 2 that branch from one event are the choices at one place of
-the path (erratum: the branching instance itself does not live on).
+(:mod:`gpu_cep_kernels.jumps`), and a long run that cannot become a match any
+more is given up (:mod:`gpu_cep_kernels.lookahead`). The instances of Alg. 2
+that branch from one event are the choices at one place of the path (erratum:
+the branching instance itself does not live on).
 
 The strategies differ in the events that a run passes over (SPEC section 3).
 skip_till_next_match binds the first event that can be bound and reports a
@@ -72,7 +72,6 @@ BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
 def _begin(start: int, events: Any, pattern: Any, conditions: Any, run: Any) -> None:
     """The choices at the start event: the variables that nothing precedes and whose properties and conditions it satisfies."""
     run.choice_event[0] = start
-    run.led[0] = False
     left = 0
     for k in range(_available(pattern, run)):
         v = run.available[k]
@@ -347,6 +346,7 @@ def enumerate_matches(
         elif phase == REPORT:
             if is_match(depth, pattern, conditions, negations, run):
                 run.led[depth] = True
+                begin_searches(jumps.patience, run)
                 if counting:
                     matches.totals[w] += 1
                 else:

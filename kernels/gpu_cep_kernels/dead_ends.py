@@ -62,10 +62,11 @@ class StateTable(NamedTuple):
 class DeadEnds(NamedTuple):
     """The dead ends found so far: the state ``keys[k]`` leads to no match behind event ``behind[k]`` in windows up to ``end[k]``.
 
-    There are 2ⁿ places, or none: nothing is kept. `key` is scratch. A start
-    asks once it has made `patience` searches. The event and its lone variable of number ``lone[k]``, and the
-    variable's further events before event ``lone_until[k]``, lead to no match in
-    windows up to ``lone_end[k]`` and runs from event ``lone_start[k]`` (−1: any).
+    There are 2ⁿ places, or none: nothing is kept. `key` is scratch. They are
+    asked once `patience` searches in a row have led to no match. The event and
+    its lone variable of number ``lone[k]``, and the variable's further events
+    before event ``lone_until[k]``, lead to no match in windows up to
+    ``lone_end[k]`` and runs from event ``lone_start[k]`` (−1: any).
     """
 
     states: StateTable

@@ -3,9 +3,9 @@
 By labels this is the chained condition (thesis section 5.3) from the run's
 state on. By the bounds of jumps (:mod:`gpu_cep_kernels.jumps`) it is more: in
 ``c.x > a.x + 1`` the event of a rules out events of c long before one is to be
-bound. That is asked of long runs only, each time they have become twice as
-long, and of each search of a run that was found to be hopeless: the choices on
-its way are.
+bound. That is asked where many searches in a row have led to no match, each
+time they have become twice as many; and of every search behind one that was
+found to be hopeless, for the steps back from there come to others that are.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from gpu_cep_kernels.jumps import jump, set_bounds
 from gpu_cep_kernels.rules import following
 from gpu_cep_kernels.tables import LOOK, SEARCHES, WASTED
 
-# Searches from a start that are no waste if they lead to no match: looking ahead would take as long.
+# Searches in a row that are no waste if they lead to no match: looking ahead would take as long.
 SHORT = 16
 
 
 @rule
 def begin_searches(patience: int, run: Any) -> None:
-    """A start that looks ahead with its search of number `patience`, and not before."""
+    """A start, or a match, from which on the searches are counted that lead to none; search number `patience` looks ahead."""
     run.state[SEARCHES] = 0
     run.state[LOOK] = patience
 
@@ -31,8 +31,14 @@ def begin_searches(patience: int, run: Any) -> None:
 @rule
 def end_searches(run: Any) -> None:
     """The start has no further choices."""
-    if not run.led[0] and run.state[SEARCHES] > SHORT:
-        run.state[WASTED] += run.state[SEARCHES] - SHORT
+    run.state[WASTED] = wasted_searches(run)
+    run.state[SEARCHES] = 0
+
+
+@rule
+def wasted_searches(run: Any) -> int:
+    """The searches of long runs that led to no match, for all that is known of the run at hand."""
+    return int(run.state[WASTED] + max(run.state[SEARCHES] - SHORT, 0))
 
 
 @rule

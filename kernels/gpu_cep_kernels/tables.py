@@ -272,7 +272,7 @@ class Run(NamedTuple):
 
 
 # UNSATISFIED: the variables that bind less than their minimum; PASSED: the events that searches came to and passed over;
-# SEARCHES: those from the current start; LOOK: the one of them that looks ahead next; WASTED: those of long runs without a match.
+# SEARCHES: those since the start or its last match; LOOK: which of them looks ahead next; WASTED: those of long runs that led to none.
 CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION, UNSATISFIED, PASSED, SEARCHES, LOOK, WASTED = range(12)
 STATE_SIZE = 12
 

@@ -94,13 +94,22 @@ def test_a_source_has_faults_of_a_query_found_before_it_is_read() -> None:
         cep.match(lazy, "PATTERN SEQ(A a, B b) WHERE a.pryce > b.price")
 
 
-def test_columns_of_odd_names_are_read() -> None:
-    odd = TABLE.rename_columns(["ts", "type", 'the "site"', "v w", "price", "tags"])
-    query = "PATTERN SEQ(A a, B b) RETURN a.`v w` AS v"
+@pytest.mark.parametrize("name", ["v w", 'the "v"', "*", "^.*$", "^x$", "a.b", "`"])
+def test_columns_of_odd_names_are_read(name: str) -> None:
+    odd = TABLE.append_column(name, TABLE["v"])
     connection = duckdb.connect()
     connection.register("events", odd)
-    for form in (odd, pl.DataFrame(odd).lazy(), connection.table("events"), dataset.dataset(odd)):
-        assert cep.match(form, query).num_rows == cep.match(TABLE, "PATTERN SEQ(A a, B b)").num_rows
+    wanted = cep.match(odd, "PATTERN SEQ(A a, B b) RETURN a AS a").to_pylist()
+    for form in (pl.DataFrame(odd).lazy(), connection.table("events"), dataset.dataset(odd)):
+        assert cep.match(form, "PATTERN SEQ(A a, B b) RETURN a AS a").to_pylist() == wanted
+
+
+def test_columns_that_arrow_cannot_make_are_left_alone() -> None:
+    query = "PATTERN SEQ(A a, B b) RETURN a.site AS site"
+    wanted = cep.match(TABLE, query).to_pylist()
+    assert cep.match(queried("SELECT *, union_value(a := 1) AS z FROM events"), query).to_pylist() == wanted
+    nested = pl.DataFrame(TABLE).lazy().with_columns(pl.lit(pl.Series([["p"]] * 4, dtype=pl.List(pl.Categorical))).alias("z"))
+    assert cep.match(nested, query).to_pylist() == wanted
 
 
 def test_pandas_comes_out_with_the_types_of_arrow() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from decimal import Decimal
 
 import duckdb
 import numpy as np
@@ -17,6 +18,7 @@ from gpu_cep.engine.columns import machine_values
 from gpu_cep_kernels.jit import Kernel
 
 COLUMNS = {"ts": [1, 2, 3, 4], "type": ["A", "B", "A", "B"], "x": [1.5, 0.5, 2.5, 3.5], "k": [7, 7, 8, 8]}
+PRICES = [Decimal("1.10"), Decimal("2.20")]
 
 
 def by_message(table):
@@ -59,11 +61,19 @@ def test_kernels_are_compiled_for_one_type_of_array(source, monkeypatch):
         "PATTERN SEQ(A a, B b) WHERE a.x < b.x",
         "PATTERN SEQ(A a, B b) WHERE skip_till_any_match { a.x < b.x AND a.k = b.k }",
         "DEFINE A AS x > 1, B AS type = 'B' PATTERN A meets B WITHIN 9",
+        "PATTERN SEQ(a, b) WHERE a.type LIKE 'A%' AND b.type = 'B'",
         "PARTITION BY k PATTERN SEQ(a, b) WHERE a.x > 1 AND b.type = 'B' WITHIN 9",
     )
     found = [cep.match(TABLES[source](), query, timestamp="ts").num_rows for query in queries]
-    assert found == [2, 1, 1, 2]
+    assert found == [2, 1, 1, 2, 2]
     assert read_only == []
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_decimals_are_of_that_type_too(rows):
+    values = machine_values(by_message(pa.table({"price": PRICES[:rows]})).column("price").chunk(0), "price")
+    assert values.tolist() == [110, 220][:rows]
+    assert values.flags.writeable
 
 
 @pytest.mark.parametrize("source", TABLES)
@@ -81,6 +91,6 @@ def test_parts_of_buffers():
     assert buffer_values(buffer, np.int32, first=4).tolist() == [4, 5]
     assert buffer_values(None, np.int64).tolist() == buffer_values(buffer, np.int32, 0, 6).tolist() == []
     assert buffer_values(pa.py_buffer(b"x" + bytes(range(16))).slice(1), np.int64).flags.aligned
-    for count, first in ((2, 5), (7, 0), (1, -1)):
-        with pytest.raises(ValueError, match="are not in a buffer of 24 bytes"):
-            buffer_values(buffer, np.int32, count, first)
+    for held, count, first in ((buffer, 2, 5), (buffer, 7, 0), (buffer, 1, -1), (None, 3, 0), (pa.py_buffer(b""), 3, 0)):
+        with pytest.raises(ValueError, match=r"are not in a buffer of (24|0) bytes"):
+            buffer_values(held, np.int32, count, first)

@@ -139,6 +139,29 @@ def test_runs_that_cannot_become_matches_are_given_up(monkeypatch, query, strate
         cep.match(events, text, **options, max_steps=100 * size)
 
 
+@pytest.mark.parametrize("starts", [1, 3])
+def test_a_start_of_exponentially_many_runs_is_given_up_on_its_way(starts):
+    kinds = ["A"] * starts + ["B"] * 40 + ["C"]
+    events = pa.table({"ts": np.arange(len(kinds)), "type": kinds, "x": np.zeros(len(kinds))})
+    query = "PATTERN SEQ(A a, B b+, C c) WHERE c.x > a.x + 1"
+    options = {"strategy": "skip_till_any_match", "algorithm": "ses_automaton", "max_steps": 200_000}
+    assert cep.match(events, query, **options).num_rows == 0
+
+
+def test_starts_that_give_matches_waste_nothing(monkeypatch):
+    """Runs that end in matches are long and many: no index is made for them."""
+
+    def made(*_):
+        raise AssertionError("there is nothing to give up")
+
+    kinds = ["A"] + ["B"] * 14 + ["C"]
+    events = pa.table({"ts": np.arange(len(kinds)), "type": kinds, "x": np.arange(len(kinds))})
+    query = "PATTERN SEQ(A a, B b+, C c) WHERE c.x > a.x + 1"
+    monkeypatch.setattr(jumps, "jump_indexes", made)
+    found = cep.match(events, query, strategy="skip_till_any_match", algorithm="ses_automaton")
+    assert found.num_rows == 2**14 - 1
+
+
 def test_a_search_of_a_long_window_can_be_stopped():
     """One search passes over all of them: the budget is checked on the way."""
     size = 3_000_000
