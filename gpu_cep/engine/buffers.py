@@ -15,7 +15,7 @@ class _Memory:
     def __init__(self, buffer: pa.Buffer, kind: np.dtype[Any], count: int, first: int) -> None:
         if not 0 <= first <= first + count <= buffer.size // kind.itemsize:
             raise ValueError(f"values {first:,} to {first + count:,} of {kind} are not in a buffer of {buffer.size:,} bytes")
-        self.buffer, self.count = buffer, count
+        self.buffer = buffer
         where = buffer.address + first * kind.itemsize, False
         self.__array_interface__ = {"version": 3, "typestr": kind.str, "shape": (count,), "data": where}
 
@@ -33,5 +33,6 @@ def buffer_values(buffer: pa.Buffer | None, kind: npt.DTypeLike, count: int | No
         The buffer ends before the values do.
     """
     dtype, held = np.dtype(kind), pa.py_buffer(b"") if buffer is None else buffer
-    memory = _Memory(held, dtype, held.size // dtype.itemsize - first if count is None else count, first)
-    return np.require(memory, requirements="A") if memory.count else np.empty(0, dtype)
+    size = held.size // dtype.itemsize - first if count is None else count
+    # of no values there may be no place
+    return np.require(_Memory(held, dtype, size, first), requirements="A") if size else np.empty(0, dtype)

@@ -76,6 +76,7 @@ def can_complete(position: int, end: int, events: Any, pattern: Any, run: Any) -
     return true
 
 
+# a loop of its own: one body for both, told apart by a constant, makes runs that ask for labels alone take up to twice as long
 @subroutine
 def can_complete_within_bounds(position: int, end: int, events: Any, pattern: Any, conditions: Any, jumps: Any, run: Any) -> bool:
     """The same, judged by what conditions with the events that are bound leave, too."""

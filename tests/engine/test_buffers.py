@@ -89,7 +89,8 @@ def test_parts_of_buffers():
     assert buffer_values(buffer, np.int32).tolist() == [0, 1, 2, 3, 4, 5]
     assert buffer_values(buffer, np.int32, 2, 3).tolist() == [3, 4]
     assert buffer_values(buffer, np.int32, first=4).tolist() == [4, 5]
-    assert buffer_values(None, np.int64).tolist() == buffer_values(buffer, np.int32, 0, 6).tolist() == []
+    for held, count, first in ((None, None, 0), (None, 0, 3), (buffer, 0, 6), (buffer, None, 6)):
+        assert buffer_values(held, np.int32, count, first).tolist() == []
     assert buffer_values(pa.py_buffer(b"x" + bytes(range(16))).slice(1), np.int64).flags.aligned
     for held, count, first in ((buffer, 2, 5), (buffer, 7, 0), (buffer, 1, -1), (None, 3, 0), (pa.py_buffer(b""), 3, 0)):
         with pytest.raises(ValueError, match=r"are not in a buffer of (24|0) bytes"):

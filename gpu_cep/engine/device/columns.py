@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.buffers import buffer_values
 from gpu_cep.engine.columns import EXACT_DIGITS, EventColumns, machine_values
 from gpu_cep.engine.device.inputs import Constant, DeviceNumbers, DType, Filled, HostBits, HostBlocks, HostNumbers, Input, Mapped
 from gpu_cep.engine.device.resident import ResidentNumbers, ResidentText
@@ -123,7 +124,7 @@ class DeviceColumns:
         array = self.columns.arrow(column)
         if not pa.types.is_dictionary(array.type):
             return None
-        indices = HostNumbers(self.device, _buffer(array.indices, array.type.index_type.to_pandas_dtype()), _INT32)
+        indices = HostNumbers(self.device, _values(array.indices, array.type.index_type.to_pandas_dtype()), _INT32)
         present = self.present(column)
         return indices if present is None else Filled(self.device, indices, present, len(array.dictionary))
 
@@ -134,12 +135,12 @@ def numbers(device: Device, array: pa.Array, name: str) -> Input:
     if pa.types.is_null(arrow):
         return Constant(device, 0, _INT64)
     if pa.types.is_boolean(arrow):
-        return HostBits(device, _bitmap(array.buffers()[1]), array.offset, _INT32)
+        return HostBits(device, buffer_values(array.buffers()[1], np.uint8), array.offset, _INT32)
     if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):
-        return HostNumbers(device, _buffer(array, np.int64), _INT64)
+        return HostNumbers(device, _values(array, np.int64), _INT64)
     if arrow in _STORED:
         stored, kind = _STORED[arrow]
-        return HostNumbers(device, _buffer(array, stored), kind)
+        return HostNumbers(device, _values(array, stored), kind)
     # decimals, dates in milliseconds, and integers that may not fit
     return HostBlocks(device, lambda low, high: machine_values(array.slice(low, high - low), name), _INT64.itemsize)
 
@@ -150,7 +151,7 @@ def presence(device: Device, array: pa.Array) -> Input | None:
         return None
     validity = array.buffers()[0]
     if validity is not None:
-        return HostBits(device, _bitmap(validity), array.offset, _UINT8)
+        return HostBits(device, buffer_values(validity, np.uint8), array.offset, _UINT8)
     return HostBlocks(device, lambda low, high: _valid(array.slice(low, high - low)), _UINT8.itemsize)
 
 
@@ -159,11 +160,6 @@ def _valid(array: pa.Array) -> npt.NDArray[np.uint8]:
     return valid.view(np.uint8)
 
 
-def _buffer(array: pa.Array, stored: Any) -> npt.NDArray[Any]:
+def _values(array: pa.Array, stored: Any) -> npt.NDArray[Any]:
     """The values of a fixed-width array as they stand in its buffer."""
-    kind = np.dtype(stored)
-    return np.frombuffer(array.buffers()[1], kind, len(array), array.offset * kind.itemsize) if len(array) else np.empty(0, kind)
-
-
-def _bitmap(buffer: pa.Buffer | None) -> npt.NDArray[np.uint8]:
-    return np.empty(0, np.uint8) if buffer is None else np.frombuffer(buffer, np.uint8)
+    return buffer_values(array.buffers()[1], stored, len(array), array.offset)
