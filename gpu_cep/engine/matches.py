@@ -75,16 +75,9 @@ class Matches:
 
     def sorted_within_starts(self) -> Matches:
         """Matches that are grouped by first event, each group by last event, then bindings (SPEC section 3)."""
-        borders = np.flatnonzero(np.diff(self.first)) + 1
-        if len(borders) + 1 >= len(self):
-            return self
-        groups = np.concatenate([[0], borders, [len(self)]]).astype(np.int64)
         order = np.arange(len(self))
-        return self.reordered(order) if self._order_groups(groups, order) else self
-
-    def _order_groups(self, groups: Indices, order: Indices) -> bool:
-        """Put each group of `order` in order of last event, then bindings; returns whether that moved any match."""
-        return bool(order_matches(groups, self.offsets, self.counts, self.events, self.last, order, np.empty_like(order)))
+        moved = order_matches(self.first, self.offsets, self.counts, self.events, self.last, order, np.empty_like(order))
+        return self.reordered(order) if moved else self
 
     def _offsets_of(self, order: Indices) -> Indices:
         """The `offsets` of some matches."""
@@ -103,9 +96,9 @@ class Matches:
 
     def sorted_by_starts(self, low: int, own: int) -> Matches:
         """Matches in any order, all of which start in the events [low, own), by first event, last event, then bindings."""
-        order, groups = grouped(self.first - low, own - low)
-        self._order_groups(groups, order)
-        return self.reordered(order)
+        order, _ = grouped(self.first - low, own - low)
+        # neighbours in memory before any two are compared
+        return self.reordered(order).sorted_within_starts()
 
 
 def concatenated(parts: Sequence[Matches], variables: int) -> Matches:

@@ -26,22 +26,21 @@ def _precedes(left: int, right: int, offsets: Any, counts: Any, events: Any, las
 
 
 @sequential
-def order_matches(groups: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any, scratch: Any) -> int:
-    """Put each group of `order` (the matches of one first event) in order of last event and bindings.
+def order_matches(first: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any, scratch: Any) -> int:
+    """Put the matches of each first event, which follow one another, in order of last event and bindings.
 
-    Group g holds the matches ``order[groups[g]]`` to those before ``order[groups[g + 1]]``;
-    a bottom-up merge sort that uses `scratch`, as long as `order`. Returns how
-    many groups were not in order.
+    `order` is given as the numbers of the matches; a bottom-up merge sort that
+    uses `scratch`, as long as `order`. Returns how many first events had
+    matches that were not in order.
     """
-    sorted_groups = 0
-    for g in range(groups.size - 1):
-        begin, end = groups[g], groups[g + 1]
-        if end - begin < 2:
-            continue
-        ordered = True
-        for place in range(begin + 1, end):
-            ordered = ordered and not _precedes(order[place], order[place - 1], offsets, counts, events, lasts)
-        sorted_groups += not ordered
+    moved = 0
+    begin = 0
+    while begin < first.size:
+        end, ordered = begin + 1, True
+        while end < first.size and first[end] == first[begin]:
+            ordered = ordered and not _precedes(end, end - 1, offsets, counts, events, lasts)
+            end += 1
+        moved += not ordered
         width = end - begin if ordered else 1
         while width < end - begin:
             for start in range(begin, end, 2 * width):
@@ -55,7 +54,8 @@ def order_matches(groups: Any, offsets: Any, counts: Any, events: Any, lasts: An
             for m in range(begin, end):
                 order[m] = scratch[m]
             width *= 2
-    return sorted_groups
+        begin = end
+    return moved
 
 
 @sequential

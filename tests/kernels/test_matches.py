@@ -32,12 +32,13 @@ def last_of(match):
 @given(st.lists(st.lists(BINDINGS, max_size=8), max_size=4))
 def test_order_within_groups_is_by_last_event_then_by_bindings(groups):
     matches = [match for group in groups for match in group]
-    borders = integers(np.cumsum([0, *(len(group) for group in groups)]))
     offsets, counts, events = flat(matches)
     order = integers(range(len(matches)))
+    first = integers(start for start, group in enumerate(groups) for _ in group)
     lasts = integers(last_of(match) for match in matches)
-    order_matches(borders, offsets, counts, events, lasts, order, np.empty_like(order))
-    spans = itertools.pairwise(borders.tolist())
+    moved = order_matches(first, offsets, counts, events, lasts, order, np.empty_like(order))
+    spans = [*itertools.pairwise(np.cumsum([0, *(len(group) for group in groups)]).tolist())]
+    assert moved == sum(order[low:high].tolist() != [*range(low, high)] for low, high in spans)
     expected = [m for span in spans for m in sorted(range(*span), key=lambda m: (last_of(matches[m]), matches[m]))]
     assert order.tolist() == expected
 

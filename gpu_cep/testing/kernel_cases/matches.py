@@ -47,19 +47,14 @@ from gpu_cep_kernels.overlap import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.tables import ANY, CONTIGUOUS, NEXT, ROBUST, Conditions, EventTable, MatchTable, ProgramTable, new_run
 
 
-def _group_borders(matches: int, random: Random) -> Array:
-    """Groups of matches, some of them empty."""
-    borders = np.sort(random.integers(0, matches + 1, matches // 4 + 1))
-    return np.concatenate([[0], borders, [matches]]).astype(np.int64)
-
-
 def _lasts(found: FlatMatches) -> Array:
     return np.array([found.events[low:high].max() for low, high in zip(found.offsets, found.offsets[1:], strict=False)], np.int64)
 
 
 def _match_order(size: int, random: Random, slots: int) -> Call:
     found = flat_matches(size, random)
-    inputs = _group_borders(size, random), found.offsets, found.counts, found.events, _lasts(found)
+    first = np.sort(random.integers(0, size // 4 + 1, size))
+    inputs = first, found.offsets, found.counts, found.events, _lasts(found)
     return Call(1, (*inputs, np.arange(size), np.zeros(size, np.int64)))
 
 
