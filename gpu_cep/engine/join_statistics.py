@@ -12,9 +12,9 @@ from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.search import Search
 from gpu_cep.plan.join_trees import Relation, Statistics
 from gpu_cep_kernels.input_buffers import InputBuffers, Streams
+from gpu_cep_kernels.reach import reached_rows
 from gpu_cep_kernels.rules import EQ
 from gpu_cep_kernels.tables import BY_INTS, ColumnBank, ConditionTable
-from gpu_cep_kernels.windows import window_ends
 
 Array = npt.NDArray[Any]
 
@@ -29,7 +29,7 @@ _COMPARE = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.great
 def batch_statistics(search: Search, batch: Batch, buffers: InputBuffers, streams: Streams) -> Statistics:
     """The statistics of a batch whose variables all have events."""
     branch, groups = search.tables.branch, equality_groups(search.tables.conditions)
-    share = window_share(batch, streams)
+    share = window_share(batch, buffers, streams, branch.before)
     reach = share * len(streams.times)
     relations = (
         Relation(sum(1 << v for v in condition.variables), _selectivity(search, batch, buffers, reach, c), group)
@@ -64,16 +64,24 @@ def _sampled(size: int) -> Indices:
     return np.unique(np.linspace(0, size - 1, min(size, _SAMPLE)).astype(np.int64))
 
 
-def window_share(batch: Batch, streams: Streams) -> float:
-    """The share of a batch's events that the window of one of them holds on average."""
+def window_share(batch: Batch, buffers: InputBuffers, streams: Streams, before: tuple[int, ...]) -> float:
+    """The share of a batch's events that a window at one of the rarest variable's holds on average.
+
+    Only on the sides where the pattern, by the masks `before` of its
+    variables, has others: events may stand closer on one side of rare ones.
+    """
     size = len(streams.times)
-    starts = _sampled(size)
-    stream_end = np.zeros(size, np.int32)
-    ends = streams.offsets[np.searchsorted(streams.offsets, batch.low + starts, side="right")] - batch.low
-    stream_end[starts] = np.minimum(ends, size)
-    found = np.empty(len(starts), np.int32)
-    window_ends(0, len(starts), starts, starts, streams.clock, stream_end, streams.length, found)
-    return float((found - starts).mean()) / size
+    v = int(np.argmin(np.diff(buffers.first)))
+    events = buffers.events[buffers.first[v] : buffers.first[v + 1]].astype(np.int64)
+    events = events[_sampled(len(events))]
+    stream = np.searchsorted(streams.offsets, batch.low + events, side="right")
+    first, last = np.maximum(streams.offsets[stream - 1] - batch.low, 0), np.minimum(streams.offsets[stream] - batch.low, size)
+    others = len(before) - 1
+    looks_back, looks_on = sum(mask >> v & 1 for mask in before) < others, before[v].bit_count() < others
+    nothing, begins, ends = type(streams.length)(0), np.empty_like(first), np.empty_like(last)
+    back, on = streams.length if looks_back else nothing, streams.length if looks_on else nothing
+    reached_rows(0, len(events), events, first, last, streams.clock, back, on, begins, ends)
+    return float((ends - begins).mean()) / size / max(1, looks_back + looks_on)
 
 
 def _selectivity(search: Search, batch: Batch, buffers: InputBuffers, reach: float, c: int) -> float:

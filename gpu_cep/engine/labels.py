@@ -97,6 +97,16 @@ class Labeller:
     words: list[Word]
     steps: list[list[Step]]
 
+    def room(self, size: int) -> Words:
+        """Room for the labels of so many events."""
+        return np.empty((len(self.words), size), self.words[0].kind)
+
+    def labels(self, low: int, high: int) -> Words:
+        """The labels of the events [low, high)."""
+        labels = self.room(high - low)
+        self.fill(low, high, labels)
+        return labels
+
     def fill(self, low: int, high: int, labels: Words) -> None:
         """The labels of the events [low, high), as [word, event]; best so many at a time as a cache holds."""
         for word, own, steps in zip(self.words, labels, self.steps, strict=True):
@@ -126,12 +136,12 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
     as it equals no other.
     """
     labels_of = labeller(plan, columns)
-    words, keeps_all = labels_of.words, "filter" not in plan.steps
+    keeps_all = "filter" not in plan.steps
 
     def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.int32], Words]:
         low, high = span
-        rows, labels = np.empty(high - low + 1, np.int32), np.empty((len(words), high - low + 1), words[0].kind)
-        scratch = np.empty((len(words), min(BLOCK, high - low)), words[0].kind)
+        rows, labels = np.empty(high - low + 1, np.int32), labels_of.room(high - low + 1)
+        scratch = labels_of.room(min(BLOCK, high - low))
         count = 0
         for start, end in blocks(low, high, BLOCK):
             block = scratch[:, : end - start]

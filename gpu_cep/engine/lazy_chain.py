@@ -100,7 +100,8 @@ class LazyAutomaton:
         streams = Streams(search.ordered.offsets, search.ordered.times[batch.low : batch.high], clock, length, strict)
         needs = np.zeros((0, len(order)), np.bool_)
         if search.tables.branch.negations:
-            expected = np.diff(buffers.first)[order] * np.where(order == order[0], 1.0, window_share(batch, streams))
+            share = window_share(batch, buffers, streams, search.tables.branch.before)
+            expected = np.diff(buffers.first)[order] * np.where(order == order[0], 1.0, share)
             needs = negation_needs(search, batch, order, expected)
         depths = 1 + int(np.count_nonzero(self._single[order[1:]]))
         conditions = search.conditions(batch)._replace(table=without_closing(search.tables))

@@ -11,6 +11,7 @@ from gpu_cep.engine.labels import label_events
 from gpu_cep.engine.matches import Indices, Matches
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.engine.profile import Profile
+from gpu_cep.engine.reach import label_reached
 from gpu_cep.engine.slices import Own
 from gpu_cep.engine.streams import OrderedEvents, load_times, order_events
 from gpu_cep.plan.plan import Plan
@@ -56,7 +57,7 @@ def order_on_cpu(run: Run) -> PhaseOne:
     with profile.stage("timestamps"):
         times = load_times(columns, plan.query.timestamp)
     with profile.stage("labels"):
-        labelled = label_events(plan, columns, threads)
+        labelled = label_reached(plan, columns, run.tables, times, threads) or label_events(plan, columns, threads)
     with profile.stage("keys"):
         keys = encode_keys(columns, plan.stream_keys)
     with profile.stage("order"):

@@ -17,7 +17,8 @@ class Profile:
     """Counts and seconds of one run; safe to add to from several threads.
 
     `counts` holds, in the order of the road, ``events`` (read), ``filtered``
-    (left after filtering), ``windows`` (events a match can start with),
+    (left after filtering, out of reach of rare ones those too that nothing
+    else drops), ``windows`` (events a match can start with),
     ``summarised`` and ``candidates`` (windows left after the necessary match
     conditions), where the lazy chain ran ``pivots`` (events of the rarest
     variable; on the CPU in place of windows), where joins ran ``pairs`` (of

@@ -27,6 +27,7 @@ from gpu_cep.plan.vector import vector
 
 _STEPS = {
     "filter": "drop events that satisfy no variable's properties",
+    "reach": "where rare events are needed: drop those that no window around one of them reaches",
     "partition": "split streams by derived keys",
     "summary": "windows whose summary statistics rule a match out",
     "chain": "windows in which the earliest possible ends of the variables do not fit",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_cep.analysis.bound import BoundQuery, CountWindow
+from gpu_cep.analysis.bound import BoundQuery, CountWindow, TimeWindow
 from gpu_cep.plan.algorithms import Algorithm, choose_algorithms
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.properties import plan_properties
@@ -66,6 +66,8 @@ def _steps(query: BoundQuery, settings: Settings, derived: tuple[int, ...], cont
         useless.add("partition")
     if isinstance(query.window, CountWindow) or query.strategy in CONTIGUOUS:
         useless.add("filter")
+    if not isinstance(query.window, TimeWindow):
+        useless.add("reach")
     if not _cuts(settings):
         useless.add("overlap")
     if "chain" in settings.prune and all(variable.minimum == 1 for variable in query.positives):

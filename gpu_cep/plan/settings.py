@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 
-PRUNING_STEPS = ("filter", "partition", "summary", "chain", "overlap")
+PRUNING_STEPS = ("filter", "reach", "partition", "summary", "chain", "overlap")
 OUTPUTS = ("matches", "events", "indices", "count", "compressed")
 EVENT_ALGORITHMS = ("auto", "ses_automaton", "backtracking", "nfab", "lazy_chain", "lazy_tree", "join_tree", "brute_force")
 ALGORITHMS = (*EVENT_ALGORITHMS, "range_join", "end_join", "nested_loop")

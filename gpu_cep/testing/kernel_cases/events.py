@@ -19,12 +19,17 @@ from gpu_cep.testing.kernel_cases.inputs import (
     stream_offsets,
     streams,
 )
-from gpu_cep_kernels import input_buffers, masks, ordering, windows
+from gpu_cep_kernels import input_buffers, masks, ordering, reach, windows
 from gpu_cep_kernels.rules import COMPARISONS
 
 _NO_RANKS = np.empty(0, np.int64)
 _WORDS: Variants = {word.__name__: {"word": word} for word in (np.uint8, np.uint16, np.uint32, np.uint64)}
 _KINDS: Variants = {"int64": {"kind": np.int64}, "float64": {"kind": np.float64}}
+# Clocks of reach: times of ascending rows, seen as the kernels see them, and how far is reached back and on.
+_LENGTHS: Variants = {
+    "uint64": {"kind": np.int64, "before": 9, "after": 0},
+    "float64": {"kind": np.float64, "before": 4.5, "after": 2.5},
+}
 _RANKED: Variants = {
     "int64": {"kind": np.int64, "ranked": False},
     "int64-ranked": {"kind": np.int64, "ranked": True},
@@ -144,6 +149,30 @@ def _stream_numbers(size: int, random: Random, slots: int) -> Call:
     return Call(1, (events, stream_offsets(size, random), np.zeros(len(events), np.int64)))
 
 
+def _clock(size: int, random: Random, kind: Any) -> Array:
+    times = event_times(places_of(np.array([size])), random, kind)
+    return times.view(np.uint64) if kind is np.int64 else times
+
+
+def _reached_rows(size: int, random: Random, slots: int, kind: Any, before: float, after: float) -> Call:
+    clock, rows = _clock(size, random, kind), np.flatnonzero(flags(size, random, 0.25))
+    first, last = np.maximum(rows - 5, 0), np.minimum(rows + 5, size)
+    lengths = clock.dtype.type(before), clock.dtype.type(after)
+    return Call(len(rows), (rows, first, last, clock, *lengths, np.zeros_like(rows), np.zeros_like(rows)))
+
+
+def _reached_spans(size: int, random: Random, slots: int, kind: Any, before: float, after: float) -> Call:
+    clock, rare = _clock(size, random, kind), np.flatnonzero(flags(size, random, 0.1)).astype(np.int32)
+    lengths = clock.dtype.type(before), clock.dtype.type(after)
+    return Call(1, (rare, clock, *lengths, np.zeros(len(rare), np.int64), np.zeros(len(rare), np.int64)))
+
+
+def _spans(size: int, random: Random, slots: int, word: Any, keeps_all: bool) -> Call:
+    borders = np.flatnonzero(flags(size + 1, random, 0.3))
+    begins, ends = borders[: len(borders) // 2 * 2 : 2], borders[1::2]
+    return Call(1, (begins.copy(), ends.copy(), label_words(size, random, 3, word), keeps_all, np.zeros(size + 1, np.int32)))
+
+
 def _label_counts(size: int, random: Random, slots: int, word: Any) -> Call:
     return Call(1, (label_words(size, random, 3, word), np.zeros(3, np.int64)))
 
@@ -192,6 +221,18 @@ EVENT_CASES: tuple[KernelCase, ...] = (
             "all": {"word": np.uint64, "keeps_all": True},
         },
         ("rows", "kept"),
+    ),
+    *cases(reach.reached_rows, _reached_rows, _LENGTHS, ("begins", "ends")),
+    *cases(reach.reached_spans, _reached_spans, _LENGTHS, ("begins", "ends")),
+    *cases(
+        reach.keep_spans,
+        _spans,
+        {
+            "uint8": {"word": np.uint8, "keeps_all": False},
+            "uint64": {"word": np.uint64, "keeps_all": False},
+            "all": {"word": np.uint8, "keeps_all": True},
+        },
+        ("rows",),
     ),
     *cases(windows.mark_streams, _marking, _KINDS, ("stream_end", "after")),
     *cases(windows.next_occurrences, _occurrences, _WORDS, ("occurrence",)),

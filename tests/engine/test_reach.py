@@ -1,0 +1,156 @@
+"""Where rare events are needed, only what windows around them reach is kept; nothing else changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import gpu_cep as cep
+from gpu_cep.api import Profile
+from gpu_cep.engine.labels import BLOCK
+
+SIZE = 200_000
+SEQUENCE = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x"
+OTHERS = ["filter", "partition", "summary", "chain", "overlap"]
+
+
+def events(*, share=2e-4, rare="C", size=SIZE, seed=3, **columns):
+    """Events one tick apart, of which `share` are of the type `rare`."""
+    random = np.random.default_rng(seed)
+    types = np.array(["A", "B", "C", "D"])
+    shares = [share if name == rare else (1 - share) / 3 for name in types]
+    drawn = {"ts": np.arange(size), "type": types[random.choice(4, size, p=shares)], "x": random.random(size)}
+    return pa.table(drawn | columns)
+
+
+def kept(table, query, **options):
+    """How many events are kept, where the matches are those without the step."""
+    profile = Profile()
+    options = {"strategy": "skip_till_any_match", "output": "indices", **options}
+    found = cep.match(table, query, profile=profile, **options)
+    assert found.equals(cep.match(table, query, **{**options, "prune": [step for step in OTHERS if step in options.get("prune", OTHERS)]}))
+    assert found.num_rows
+    return profile.counts["filtered"]
+
+
+@pytest.mark.parametrize(("rare", "sides"), [("A", 1), ("B", 2), ("C", 1)])
+def test_windows_reach_the_sides_on_which_others_are(rare, sides):
+    """Three types of four have labels; few windows overlap."""
+    table = events(rare=rare)
+    number = table["type"].to_pylist().count(rare)
+    assert kept(table, f"{SEQUENCE} WITHIN 30") == pytest.approx(number * (1 + sides * 30 * 2 / 3), rel=0.1)
+
+
+def test_nothing_is_kept_where_there_is_no_rare_event():
+    table, profile = events(share=0.0), Profile()
+    assert cep.match(table, f"{SEQUENCE} WITHIN 30", output="count", profile=profile)["count"].to_pylist() == [0]
+    assert profile.counts["filtered"] == 0
+
+
+def test_a_branch_may_need_no_event():
+    """It has no matches; the other one without `b?` needs frequent ones."""
+    assert kept(events(), "PATTERN OR(SEQ(A a, C c), SEQ(B b?, NOT(D d))) WITHIN 4") == SIZE
+
+
+@pytest.mark.parametrize(
+    "pattern", ["SEQ(A a, C c, NOT(B b))", "SEQ(NOT(B b), C c, A a)", "SEQ(A a, NOT(B b), C c)", "AND(C c, A a, NOT(B b))"]
+)
+def test_negations_look_beyond_matches(pattern):
+    assert kept(events(), f"PATTERN {pattern} WITHIN 4") < SIZE / 100
+
+
+@pytest.mark.parametrize("strategy", ["skip_till_next_match", "robust_skip_till_next_match", "partition_contiguity", "skip_till_any_match"])
+@pytest.mark.parametrize("pattern", ["SEQ(A a, C c+)", "SEQ(C c+, A a)", "SEQ(A a, AND(B b+, C c+))", "AND(C c, A a+)"])
+def test_bindings_that_could_go_on(pattern, strategy):
+    assert kept(events(share=0.01), f"PATTERN {pattern} WITHIN 4", strategy=strategy) < SIZE / 5
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_keep_the_same(threads):
+    table = events()
+    assert kept(table, f"{SEQUENCE} WITHIN 30", threads=threads) == kept(table, f"{SEQUENCE} WITHIN 30", threads=3)
+
+
+@pytest.mark.parametrize(
+    ("query", "share", "options"),
+    [
+        (SEQUENCE, 2e-4, {}),
+        (f"{SEQUENCE} WITHIN 100000", 2e-4, {}),
+        (f"{SEQUENCE} WITHIN 30", 2e-4, {"prune": OTHERS}),
+        (f"{SEQUENCE} WITHIN 30", 0.2, {}),
+    ],
+)
+def test_all_are_kept_where_little_is_promised(query, share, options):
+    """Without a window, with one that reaches nearly all, without the step, and where no type is rare."""
+    table = events(share=share, size=100_000)
+    labelled = sum(kind != "D" for kind in table["type"].to_pylist())
+    assert kept(table, query, strategy="skip_till_next_match", **options) == labelled
+
+
+def test_windows_of_events_are_left_alone():
+    """Positions count in them."""
+    assert kept(events(), f"{SEQUENCE} WITHIN 30 EVENTS", strategy="skip_till_next_match") == SIZE
+
+
+def test_all_are_kept_of_events_in_no_order():
+    """Whether a sample shows it or not."""
+    table = events()
+    whole = table["type"].to_pylist()
+    labelled = sum(kind != "D" for kind in whole)
+    shuffled = table.take(np.random.default_rng(1).permutation(SIZE))
+    assert kept(shuffled, f"{SEQUENCE} WITHIN 30") == labelled
+    for place in (77_000, BLOCK - 1, SIZE // 2 - 1):
+        times = np.arange(SIZE)
+        times[[place, place + 1]] = times[[place + 1, place]]
+        swapped = table.set_column(0, "ts", pa.array(times))
+        for threads in (1, 2):
+            assert kept(swapped, f"{SEQUENCE} WITHIN 30", threads=threads) == labelled
+
+
+def test_streams_share_their_times():
+    """Events of one stream are kept for rare ones of another: what streams there are is not asked for."""
+    table = events(k=np.arange(SIZE) % 4)
+    number = table["type"].to_pylist().count("C")
+    assert kept(table, f"{SEQUENCE} WITHIN 30", partition_by="k") == pytest.approx(number * 21, rel=0.1)
+
+
+def test_each_branch_has_its_own_rare_variable():
+    kinds = np.array(["A", "B", "C", "D"])[np.random.default_rng(5).choice(4, SIZE, p=[0.0002, 0.4996, 0.0002, 0.5])]
+    table = events().set_column(1, "type", pa.array(kinds))
+    number = np.isin(kinds, ["A", "C"]).sum()
+    query = "PATTERN OR(SEQ(A a, B b), SEQ(D d, C c)) WITHIN 20"
+    # each reaches one side: the B behind an A, the D before a C, and of the other type as many
+    assert kept(table, query) == pytest.approx(number * 41, rel=0.1)
+
+
+def test_variables_of_several_words():
+    """The rare variable is the last of 70."""
+    alternatives = ", ".join(f"e{n}" for n in range(69))
+    conditions = " AND ".join(f"e{n}.type = 'A' AND e{n}.x > {1 - (n + 1) / 69}" for n in range(69))
+    table = events()
+    number = table["type"].to_pylist().count("C")
+    query = f"PATTERN SEQ(OR({alternatives}), C c) WHERE {conditions} WITHIN 10"
+    assert kept(table, query, strategy="skip_till_next_match") == pytest.approx(number * (1 + 10 / 3), rel=0.1)
+
+
+def test_rows_that_are_kept_without_labels():
+    """Contiguity asks for all rows between those of a match."""
+    table = events(share=5e-4)
+    number = table["type"].to_pylist().count("C")
+    query = "PATTERN SEQ(A a, B b, C c) WITHIN 30"
+    assert kept(table, query, strategy="strict_contiguity") == pytest.approx(number * 31, rel=0.1)
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.timestamp("us"), pa.int32()])
+def test_types_of_time(kind):
+    table = events()
+    number = table["type"].to_pylist().count("C")
+    cast = table.set_column(0, "ts", table["ts"].cast(pa.int64()).cast(kind))
+    assert kept(cast, f"{SEQUENCE} WITHIN 30") == pytest.approx(number * 21, rel=0.1)
+
+
+def test_the_plan_says_so():
+    text = str(cep.explain(f"{SEQUENCE} WITHIN 30", events(size=10)))
+    assert "reach      where rare events are needed" in text
+    assert "reach  " not in str(cep.explain(f"{SEQUENCE} WITHIN 30 EVENTS", events(size=10)))
