@@ -13,7 +13,7 @@ from gpu_cep.engine.candidates import parts_of
 from gpu_cep.engine.join_statistics import batch_statistics
 from gpu_cep.engine.joins import APART, Joining
 from gpu_cep.engine.labels import overlapping
-from gpu_cep.engine.matches import Indices, Matches, concatenated
+from gpu_cep.engine.matches import Indices, Matches, concatenated, ones
 from gpu_cep.engine.programs import program_registers
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep.plan.costs import Estimate
@@ -130,7 +130,7 @@ class _PlannedBatch:
         return [self._matches(table) for table in self.joining.tables(self.tree)]
 
     def _matches(self, table: PartialMatches) -> Matches:
-        counts = np.ones((len(table.first), len(table.events)), np.int32)
+        counts = ones(len(table.first), len(table.events))
         self.account.found(counts.size, table.first, np.ones(len(counts), np.int64))
         events = np.empty(counts.shape, np.int64)
         for v, bound in zip(leaves(self.tree), table.events, strict=True):

@@ -41,7 +41,8 @@ class LazyAutomaton:
         enumerations = self._begin(batch, parts_of(batch))
         with self.search.profile.stage("matching"):
             found = spread(lambda enumeration: enumeration.matches(), enumerations, self.search.threads)
-            matches = concatenated([*chain.from_iterable(found)], len(self._single)).sorted_by_starts(batch.low, batch.own)
+            grouped = concatenated([*chain.from_iterable(found)], len(self._single)).grouped_by_starts(batch.low, batch.own)
+            matches = grouped if self._finds_in_order else grouped.sorted_within_starts()
         self.search.profile.add("matches", len(matches))
         return matches
 
@@ -71,6 +72,21 @@ class LazyAutomaton:
         single: Flags = self.search.tables.pattern.maximum == 1
         return single
 
+    @property
+    def _order(self) -> Indices:
+        """The variables from the rarest to the most frequent, quantified ones behind single ones."""
+        return np.lexsort([self.events.counts_of(self.search.tables.branch.positives), ~self._single])
+
+    @property
+    def _finds_in_order(self) -> bool:
+        """Whether the matches of one first event are found by last event, then bindings: pivots end them, and what is between ascends."""
+        order, precedes = self._order, self.search.tables.pattern.precedes
+        others = len(order) - 1
+        begins = precedes.sum(axis=1) == others
+        ends = bool(begins.any()) and precedes[:, order[0]].sum() == others
+        between = order[1:][~begins[order[1:]]]
+        return not self.anew and bool(self._single.all()) and ends and bool((np.diff(between) > 0).all())
+
     def _begin(self, batch: Batch, parts: int) -> list[Enumeration]:
         """The enumeration from the rarest variable's events on, or one for each variable that may begin a match; each in so many parts.
 
@@ -80,7 +96,7 @@ class LazyAutomaton:
         positives = search.tables.branch.positives
         counts = self.events.counts_of(positives)
         enough = bool((counts >= search.tables.pattern.minimum).all())
-        order = np.lexsort([counts, ~self._single])
+        order = self._order
         pivots = [v for v, mask in enumerate(search.tables.branch.before) if mask == 0] if self.anew else [int(order[0])]
         search.profile.add("pivots", int(counts[pivots].sum()) if enough else 0)
         if not enough:

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from gpu_cep.engine.batches import Batch
-from gpu_cep.engine.matches import Indices, Matches
+from gpu_cep.engine.matches import Indices, Matches, ones
 from gpu_cep.engine.sampling import NOTHING, Sample, evenly_spread, scattered
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep_kernels.input_buffers import InputBuffers, Streams
@@ -84,7 +84,7 @@ class Chained:
             status = self.advance(output, counting=False)
             taken = int(self.run.state[MATCHES])
             first, events = output.starts[:taken] + self.batch.low, output.events[:taken].ravel()
-            part = Matches(first, np.ones((taken, variables), np.int32), events)
+            part = Matches(first, ones(taken, variables), events)
             self._spend(taken, len(part.events), part.first.item)
             found.append(part)
             capacity = min(4 * capacity, _LARGEST_OUTPUT // variables)

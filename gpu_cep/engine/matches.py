@@ -35,7 +35,12 @@ class Matches:
     @cached_property
     def single(self) -> bool:
         """Whether each match binds one event to every variable."""
-        return len(self.events) == self.counts.size and bool((self.counts == 1).all())
+        return self._of_singles or (len(self.events) == self.counts.size and bool((self.counts == 1).all()))
+
+    @property
+    def _of_singles(self) -> bool:
+        """Whether that is known from the pattern."""
+        return self.counts.strides == (0, 0)
 
     @cached_property
     def offsets(self) -> Indices:
@@ -65,8 +70,7 @@ class Matches:
     def reordered(self, order: Indices) -> Matches:
         """The matches in another order, or some of them, each at most once."""
         if self.single:
-            # all counts are alike
-            counts = self.counts[: len(order)]
+            counts = ones(len(order), self.counts.shape[1])
             return Matches(self.first[order], counts, np.take(self.events.reshape(self.counts.shape), order, axis=0).ravel())
         offsets = self._offsets_of(order)
         counts, events = np.empty((len(order), self.counts.shape[1]), np.int32), np.empty(int(offsets[-1]), np.int64)
@@ -76,7 +80,8 @@ class Matches:
     def sorted_within_starts(self) -> Matches:
         """Matches that are grouped by first event, each group by last event, then bindings (SPEC section 3)."""
         order = np.arange(len(self))
-        moved = order_matches(self.first, self.offsets, self.counts, self.events, self.last, order, np.empty_like(order))
+        counts = np.ascontiguousarray(self.counts)
+        moved = order_matches(self.first, self.offsets, counts, self.events, self.last, order, np.empty_like(order))
         return self.reordered(order) if moved else self
 
     def _offsets_of(self, order: Indices) -> Indices:
@@ -94,19 +99,28 @@ class Matches:
         repeated = alike[np.logical_and.reduceat(same, begins)] if len(alike) else alike
         return self if not len(repeated) else self.reordered(np.delete(np.arange(len(self)), repeated))
 
+    def grouped_by_starts(self, low: int, own: int) -> Matches:
+        """Matches, all of which start in the events [low, own), by first event, else as they are."""
+        order, _ = grouped(self.first - low, own - low)
+        return self.reordered(order)
+
     def sorted_by_starts(self, low: int, own: int) -> Matches:
         """Matches in any order, all of which start in the events [low, own), by first event, last event, then bindings."""
-        order, _ = grouped(self.first - low, own - low)
         # neighbours in memory before any two are compared
-        return self.reordered(order).sorted_within_starts()
+        return self.grouped_by_starts(low, own).sorted_within_starts()
 
 
 def concatenated(parts: Sequence[Matches], variables: int) -> Matches:
     """All matches of the parts, one part after the other."""
     if len(parts) == 1:
         return parts[0]
-    return Matches(
-        np.concatenate([np.empty(0, np.int64), *(part.first for part in parts)]),
-        np.concatenate([np.empty((0, variables), np.int32), *(part.counts for part in parts)]),
-        np.concatenate([np.empty(0, np.int64), *(part.events for part in parts)]),
-    )
+    first = np.concatenate([np.empty(0, np.int64), *(part.first for part in parts)])
+    events = np.concatenate([np.empty(0, np.int64), *(part.events for part in parts)])
+    if all(part._of_singles for part in parts):
+        return Matches(first, ones(len(first), variables), events)
+    return Matches(first, np.concatenate([np.empty((0, variables), np.int32), *(part.counts for part in parts)]), events)
+
+
+def ones(matches: int, variables: int) -> Counts:
+    """The counts of so many matches of single variables, to be read only: one number for all."""
+    return np.broadcast_to(np.int32(1), (matches, variables))

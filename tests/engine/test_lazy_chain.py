@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 from unittest.mock import patch
 
@@ -45,6 +46,19 @@ def test_every_frequency_order_gives_the_matches_of_the_automaton(shares, ties, 
     wanted, found = (matched(table, ties=ties, partition_by=partition_by, algorithm=name) for name in ("ses_automaton", algorithm))
     assert found.num_rows > 20
     assert found.equals(wanted)
+
+
+@pytest.mark.parametrize("rarest_last", [*itertools.permutations(range(4))])
+@pytest.mark.parametrize("pattern", ["SEQ(A a, B b, C c, D d)", "SEQ(A a, AND(C c, B b), D d)", "SEQ(AND(A a, B b), C c, D d)"])
+def test_matches_are_in_order_whatever_order_finds_them(rarest_last, pattern):
+    """By first event, last event, then bindings in the order of the pattern."""
+    rng = np.random.default_rng(4)
+    shares = np.array([0.4, 0.3, 0.2, 0.1])[np.argsort(rarest_last)]
+    table = pa.table({"ts": np.cumsum(rng.integers(0, 3, 120)), "type": rng.choice(list("ABCD"), 120, p=shares)})
+    found = matched(table, f"PATTERN {pattern} WITHIN 15", algorithm="lazy_chain")
+    rows = [tuple(row.values()) for row in found.to_pylist()]
+    assert len(rows) > 20
+    assert rows == sorted(rows, key=lambda row: (min(row), max(row), row))
 
 
 @LAZY

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.engine.matches import Matches
+from gpu_cep.engine.matches import Matches, concatenated, ones
 
 # two variables, of which one may be absent
 MATCH = st.tuples(st.lists(st.integers(0, 3), max_size=2), st.lists(st.integers(0, 3), min_size=1, max_size=2))
@@ -64,3 +66,19 @@ def test_bindings_of_each_variable(matches):
 def test_matches_by_first_event_last_event_and_bindings(matches):
     found = flat(matches).sorted_by_starts(0, 4)
     assert listed(found) == sorted(matches, key=lambda match: (min(bound(match)), max(bound(match)), match))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(4, 7)), max_size=12), st.integers(0, 4))
+def test_matches_of_single_variables_need_no_counts(pairs, parts):
+    """Whether their number is written out or not, they are the same."""
+    events = np.array(pairs, np.int64).reshape(-1, 2)
+    written = Matches(events.min(axis=1), np.ones(events.shape, np.int32), events.ravel())
+    known = Matches(events.min(axis=1), ones(*events.shape), events.ravel())
+    cut = np.linspace(0, len(events), parts + 1).astype(int)
+    apart = [Matches(known.first[low:high], known.counts[low:high], events[low:high].ravel()) for low, high in itertools.pairwise(cut)]
+    for made in (known, concatenated(apart, 2) if parts else known):
+        assert made.single == written.single
+        for wanted, found in ((written, made), (written.sorted_by_starts(0, 8), made.sorted_by_starts(0, 8))):
+            for array in ("first", "counts", "events", "last", "offsets"):
+                assert np.array_equal(getattr(found, array), getattr(wanted, array))
+            assert [bound.tolist() for bound in found.binding(1)] == [bound.tolist() for bound in wanted.binding(1)]
