@@ -52,6 +52,11 @@ class Matches:
         return places
 
     @cached_property
+    def _numbers(self) -> Indices:
+        """Where each match's one event begins, and their end."""
+        return np.arange(len(self) + 1)
+
+    @cached_property
     def last(self) -> Indices:
         """The last event of each match."""
         lasts = np.empty(len(self), np.int64)
@@ -61,7 +66,7 @@ class Matches:
     def binding(self, v: int) -> tuple[Indices, Indices]:
         """The events bound to variable v, match after match, and where each match's begin (with the end)."""
         if self.single:
-            return self.events.reshape(self.counts.shape)[:, v].copy(), np.arange(len(self) + 1)
+            return self.events.reshape(self.counts.shape)[:, v], self._numbers
         places = np.concatenate([[0], np.cumsum(self.counts[:, v], dtype=np.int64)]).astype(np.int64)
         bound = np.empty(int(places[-1]), np.int64)
         split_binding(0, len(self), v, self.offsets, self.counts, self.events, places, bound)

@@ -10,6 +10,7 @@ is found by one pass over times that do not fall, whatever the streams.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,13 +20,14 @@ from gpu_cep.engine.batch_events import frequencies
 from gpu_cep.engine.batches import window_length
 from gpu_cep.engine.columns import Array, EventColumns
 from gpu_cep.engine.labels import BLOCK, LabelledEvents, Labeller, Words, labeller
+from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.patterns import MatcherTables
 from gpu_cep.engine.sampling import evenly_spread
 from gpu_cep.plan.plan import Plan
 from gpu_cep_kernels.launch import blocks, slices, spread
 from gpu_cep_kernels.ordering import DISORDERED, gather, order_faults
 from gpu_cep_kernels.primitives import marked_events, merged_words
-from gpu_cep_kernels.reach import keep_spans, reached_spans
+from gpu_cep_kernels.reach import keep_spans, reached_rows
 
 # So many parts of so many events each are labelled to see which variables are rare.
 _PARTS, _PART = 32, 1 << 11
@@ -34,6 +36,7 @@ _PARTS, _PART = 32, 1 << 11
 _LOOK, _RARE, _SPARED = 1.0, 40.0, 25.0
 
 Rows = npt.NDArray[np.int32]
+# Where spans of rows begin, and where they end.
 Spans = npt.NDArray[np.int64]
 
 
@@ -61,9 +64,8 @@ def label_reached(
     if reach is None:
         return None
     parts = spread(lambda span: _labelled(labels_of, reach, times, *span), slices(len(columns), threads), threads)
-    rare = np.concatenate([part.rare for part in parts])
     ascending = all(part.ascending for part in parts)
-    begins, ends = _spans(reach, rare, times) if ascending else (np.zeros(1, np.int64), np.full(1, len(columns)))
+    begins, ends = _merged([part.reached for part in parts]) if ascending else (np.zeros(1, np.int64), np.full(1, len(columns)))
     keeps_all = "filter" not in plan.steps
     kept = spread(lambda part: _kept(part, begins, ends, keeps_all), parts, threads)
     return LabelledEvents([rows for rows, _ in kept], [labels for _, labels in kept])
@@ -71,11 +73,11 @@ def label_reached(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The rows from `low` on: their labels, which of them are rare, and whether none of them is earlier than the one before."""
+    """The rows from `low` on: their labels, the spans that rare ones reach, and whether no row is earlier than the one before."""
 
     low: int
     labels: Words
-    rare: Rows
+    reached: Spans
     ascending: bool
 
 
@@ -116,24 +118,34 @@ def _reach(plan: Plan, tables: tuple[MatcherTables, ...], counts: npt.NDArray[np
 
 def _labelled(labels_of: Labeller, reach: Reach, times: Array, low: int, high: int) -> _Part:
     labels = labels_of.room(high - low)
-    found, faults = [], 0
+    reached, faults = [], 0
     for start, end in blocks(low, high, BLOCK):
         block = labels[:, start - low : end - low]
         labels_of.fill(start, end, block)
         faults |= order_faults(max(start - 1, 0), end, times)
-        found.append((np.flatnonzero(marked_events(block, reach.variables) != 0) + start).astype(np.int32))
-    return _Part(low, labels, np.concatenate(found), not faults & DISORDERED)
+        # while the times are near
+        reached.append(_reached(reach, np.flatnonzero(marked_events(block, reach.variables) != 0) + start, times))
+    return _Part(low, labels, np.concatenate(reached, axis=1), not faults & DISORDERED)
 
 
-def _spans(reach: Reach, rare: Rows, times: Array) -> tuple[Spans, Spans]:
-    """The spans of rows that the rare ones reach."""
+def _reached(reach: Reach, rare: Indices, times: Array) -> Spans:
+    """The span of rows that each rare one reaches."""
     clock = times if times.dtype.kind == "f" else times.view(np.uint64)
-    begins, ends = np.empty(len(rare), np.int64), np.empty(len(rare), np.int64)
-    count = reached_spans(rare, clock, reach.before, reach.after, begins, ends)
-    return begins[:count], ends[:count]
+    spans = np.empty((2, len(rare)), np.int64)
+    first, last = np.zeros(len(rare), np.int64), np.full(len(rare), len(times))
+    reached_rows(0, len(rare), rare, first, last, clock, reach.before, reach.after, *spans)
+    return spans
 
 
-def _kept(part: _Part, begins: Spans, ends: Spans, keeps_all: bool) -> tuple[Rows, Words]:
+def _merged(reached: Sequence[Spans]) -> Spans:
+    """The spans, whose begins ascend as their ends do, each that meets the one before made one with it."""
+    begins, ends = np.concatenate(reached, axis=1)
+    opens, closes = np.ones(len(begins), np.bool_), np.ones(len(ends), np.bool_)
+    opens[1:] = closes[:-1] = begins[1:] > ends[:-1]
+    return np.stack([begins[opens], ends[closes]])
+
+
+def _kept(part: _Part, begins: Indices, ends: Indices, keeps_all: bool) -> tuple[Rows, Words]:
     """The part's rows that are in the spans, and have a label unless all are kept; and their labels."""
     words, size = part.labels.shape
     here = slice(np.searchsorted(ends, part.low, side="right"), np.searchsorted(begins, part.low + size))

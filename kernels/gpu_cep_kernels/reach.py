@@ -33,33 +33,13 @@ def _farthest(row: int, place: int, direction: int, low: int, high: int, clock: 
 def reached_rows(
     low: int, high: int, rows: Any, first: Any, last: Any, clock: Any, before: Any, after: Any, begins: Any, ends: Any
 ) -> None:  # fmt: skip
-    """``[begins[k], ends[k])``: what ``rows[k]`` reaches of the rows ``[first[k], last[k])``, back by `before` and on by `after`."""
+    """``[begins[k], ends[k])``: what ``rows[k]`` reaches of the rows ``[first[k], last[k])``, back by `before` and on by `after`.
+
+    `clock` does not fall from one of these rows to the next.
+    """
     for k in range(low, high):
         begins[k] = _farthest(rows[k], rows[k], -1, first[k], last[k], clock, before)
         ends[k] = _farthest(rows[k], rows[k], 1, first[k], last[k], clock, after) + 1
-
-
-@sequential
-def reached_spans(rare: Any, clock: Any, before: Any, after: Any, begins: Any, ends: Any) -> int:
-    """The spans of rows that windows around the `rare` rows reach; returns how many.
-
-    `clock` does not fall from row to row, and `rare` ascends. A window reaches
-    `before` back from a rare row's time, and `after` on from it. Span k is
-    ``[begins[k], ends[k])``; spans ascend, and do not touch.
-    """
-    spans = 0
-    for k in range(rare.size):
-        row = rare[k]
-        reached = ends[spans - 1] if spans > 0 else 0
-        low = _farthest(row, row, -1, reached, clock.size, clock, before)
-        high = _farthest(row, max(row, reached - 1), 1, 0, clock.size, clock, after)
-        if spans > 0 and low <= reached:
-            ends[spans - 1] = high + 1
-        else:
-            begins[spans] = low
-            ends[spans] = high + 1
-            spans += 1
-    return spans
 
 
 @sequential

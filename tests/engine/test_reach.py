@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.api import Profile
 from gpu_cep.engine.labels import BLOCK
+from gpu_cep.engine.reach import _merged
 
 SIZE = 200_000
 SEQUENCE = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x"
@@ -40,6 +43,18 @@ def test_windows_reach_the_sides_on_which_others_are(rare, sides):
     table = events(rare=rare)
     number = table["type"].to_pylist().count(rare)
     assert kept(table, f"{SEQUENCE} WITHIN 30") == pytest.approx(number * (1 + sides * 30 * 2 / 3), rel=0.1)
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=5), min_size=1, max_size=3))
+def test_spans_are_merged_where_they_meet(parts):
+    """Of rows at times of their own each begins no earlier, and ends no earlier, than the one before."""
+    steps = np.cumsum([[0, 0], *([step, step] for part in parts for step, _ in part)], axis=0)[1:]
+    widths = np.array([width for part in parts for _, width in part], np.int64)
+    spans = np.stack([steps[:, 0], np.maximum.accumulate(steps[:, 1] + widths + 1)]) if len(steps) else np.empty((2, 0), np.int64)
+    begins, ends = _merged(np.split(spans, np.cumsum([len(part) for part in parts])[:-1], axis=1))
+    held = sorted({row for begin, end in spans.T.tolist() for row in range(begin, end)})
+    assert [row for begin, end in zip(begins, ends, strict=True) for row in range(begin, end)] == held
+    assert (begins[1:] > ends[:-1]).all()
 
 
 def test_nothing_is_kept_where_there_is_no_rare_event():

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.reach import keep_spans, reached_rows, reached_spans
+from gpu_cep_kernels.reach import keep_spans, reached_rows
 from gpu_cep_kernels.rules import within
 
 LEAST, GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -32,18 +32,6 @@ def reached(clock, row, other, before, after):
     low, high = min(row, other), max(row, other)
     with np.errstate(all="ignore"):
         return within(clock[low], clock[high], before if other < row else after)
-
-
-@given(clocks(), st.data())
-def test_spans_hold_what_some_rare_row_reaches(clock_and_lengths, data):
-    clock, before, after = clock_and_lengths
-    rare = np.flatnonzero(data.draw(st.lists(st.booleans(), min_size=len(clock), max_size=len(clock))))
-    begins, ends = np.full(len(rare), -1), np.full(len(rare), -1)
-    count = reached_spans(rare.astype(np.int32), clock, before, after, begins, ends)
-    spans = list(zip(begins[:count].tolist(), ends[:count].tolist(), strict=True))
-    expected = [row for row in range(len(clock)) if any(reached(clock, each, row, before, after) for each in rare.tolist())]
-    assert [row for span in spans for row in range(*span)] == expected
-    assert all(end < begin for (_, end), (begin, _) in zip(spans, spans[1:], strict=False))
 
 
 @given(clocks(), st.data())

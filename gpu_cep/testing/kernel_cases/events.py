@@ -161,12 +161,6 @@ def _reached_rows(size: int, random: Random, slots: int, kind: Any, before: floa
     return Call(len(rows), (rows, first, last, clock, *lengths, np.zeros_like(rows), np.zeros_like(rows)))
 
 
-def _reached_spans(size: int, random: Random, slots: int, kind: Any, before: float, after: float) -> Call:
-    clock, rare = _clock(size, random, kind), np.flatnonzero(flags(size, random, 0.1)).astype(np.int32)
-    lengths = clock.dtype.type(before), clock.dtype.type(after)
-    return Call(1, (rare, clock, *lengths, np.zeros(len(rare), np.int64), np.zeros(len(rare), np.int64)))
-
-
 def _spans(size: int, random: Random, slots: int, word: Any, keeps_all: bool) -> Call:
     borders = np.flatnonzero(flags(size + 1, random, 0.3))
     begins, ends = borders[: len(borders) // 2 * 2 : 2], borders[1::2]
@@ -223,7 +217,6 @@ EVENT_CASES: tuple[KernelCase, ...] = (
         ("rows", "kept"),
     ),
     *cases(reach.reached_rows, _reached_rows, _LENGTHS, ("begins", "ends")),
-    *cases(reach.reached_spans, _reached_spans, _LENGTHS, ("begins", "ends")),
     *cases(
         reach.keep_spans,
         _spans,
