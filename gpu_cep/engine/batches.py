@@ -43,9 +43,15 @@ class Batch:
 Reach = Callable[[int, int], int]
 
 
-def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH) -> list[Batch]:
-    """Cut the ordered events into batches of about `size` own events, or fewer if there are many variables."""
+def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH, threads: int = 1) -> list[Batch]:
+    """Cut the ordered events into batches of about `size` own events, or fewer if there are many variables.
+
+    Several batches are as many for each of the `threads`, none of them larger.
+    """
     size = max(1, size * _FEW_VARIABLES // max(_FEW_VARIABLES, len(plan.query.variables)))
+    total = int(ordered.offsets[-1])
+    if total > size:
+        size = -(-total // (threads * -(-total // (threads * size))))
     return cut(ordered.offsets, lambda last, stream_end: reach(plan, ordered, last, stream_end), size)
 
 

@@ -138,7 +138,7 @@ def _counts(run: Run, first: PhaseOne) -> list[tuple[Indices, Indices]]:
 def _each_batch(run: Run, ordered: OrderedEvents, found_in: Callable[[Batch], Result]) -> list[Result]:
     plan, columns, before = run.plan, run.columns, run.budget.steps
     try:
-        batches = [part for batch in cut_batches(plan, ordered) for part in at_borders(ordered, batch, run.own)]
+        batches = [part for batch in cut_batches(plan, ordered, threads=run.threads) for part in at_borders(ordered, batch, run.own)]
         parts = spread(found_in, batches, run.threads)
     except BudgetExceeded as exceeded:
         window = window_name(plan, columns, int(ordered.rows[exceeded.start]))

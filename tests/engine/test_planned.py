@@ -79,7 +79,7 @@ def test_nothing_is_tried_where_a_variable_has_no_event():
 
 
 def small_batches(size):
-    return patch.object(run, "cut_batches", lambda plan, ordered: plain(plan, ordered, size))
+    return patch.object(run, "cut_batches", lambda plan, ordered, threads: plain(plan, ordered, size))
 
 
 plain = run.cut_batches
@@ -111,8 +111,8 @@ def test_the_rest_of_a_stream_is_answered_as_what_came_before():
 
 def test_a_larger_batch_makes_a_choice_of_its_own():
     with small_batches(4_096), patch.object(planned, "cheapest", wraps=planned.cheapest) as choosing:
-        found = answers(events(5_000, (0.3, 0.3, 0.4), k=np.arange(5_000) >= 900), ANY.format("a.x < b.x", 40), partition_by="k")
-    assert [answer.events for answer in found] == [900, 4_096, 4]
+        found = answers(events(5_000, (0.3, 0.3, 0.4), k=np.arange(5_000) >= 400), ANY.format("a.x < b.x", 40), partition_by="k")
+    assert [answer.events for answer in found] == [400, 2_500, 2_100]
     assert choosing.call_count == 2
 
 

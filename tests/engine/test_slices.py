@@ -130,3 +130,17 @@ def test_overflow_in_a_condition_names_its_place(condition, message):
     table = pa.table({"ts": [1, 2, 3], "type": ["A", "A", "B"], "x": [1, 2**63 - 1, 0], "y": [2, 2, 2]})
     with pytest.raises(EventError, match=message):
         cep.match(table, f"PATTERN SEQ(A a, B b) WHERE {condition}", threads=1)
+
+
+@pytest.mark.parametrize(("threads", "sizes"), [(1, [34, 34, 32]), (2, [25] * 4), (3, [34, 34, 32]), (8, [13] * 7 + [9])])
+def test_batches_are_as_many_for_each_thread(monkeypatch, threads, sizes):
+    """Of 100 events in batches of at most 40."""
+    found = []
+
+    def cut(plan, ordered, threads):
+        found.extend(cut_batches(plan, ordered, 40, threads))
+        return found
+
+    monkeypatch.setattr(run, "cut_batches", cut)
+    cep.match(pa.table({"ts": range(100), "type": ["A"] * 100}), "PATTERN SEQ(A a, A b) WITHIN 1", threads=threads)
+    assert [batch.own - batch.low for batch in found] == sizes
