@@ -44,6 +44,8 @@ DRAWN = (*FORMATS, SUFFIX)
 
 _WRITTEN = {name: operator for operator, name in COMPARISONS.items()}
 _WINDOW_STEPS = ("summary", "chain")
+# Left out where phase 1 runs on a card.
+_CPU_STEPS = ("reach",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ def _plan_lines(plan: Plan, bulk: str) -> Iterator[str]:
         yield "pattern" if len(plan.branches) == 1 else f"branch {number} of {len(plan.branches)}"
         yield from (f"  {line}" for line in _branch_lines(query, bound, planned_branch, plan.derived))
     yield f"pruning (phase 1, in bulk, {bulk})"
-    for step in (step for step in plan.steps if step in _STEPS):
+    for step in (step for step in plan.steps if step in _STEPS and not (bulk == "gpu" and step in _CPU_STEPS)):
         elsewhere = bulk == "gpu" and step in _WINDOW_STEPS and not plan.windows_suffice
         yield f"  {step:<10} {_STEPS[step]}{' (cpu)' if elsewhere else ''}"
     yield from _algorithm_lines(plan)

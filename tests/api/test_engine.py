@@ -60,6 +60,7 @@ def test_explain_says_where_each_step_runs():
     assert "properties (phase 1, in bulk, cpu)" in text
     assert "in each batch of events, phase 2, cpu" in text
     assert "pruning (phase 1, in bulk, cpu)" in text
+    assert "\n  reach " in text
     assert text.splitlines()[-1].startswith("engine     cpu: 131,072 events and more")
 
 
@@ -88,6 +89,7 @@ def test_explain_names_the_card(monkeypatch):
     text = str(explained)
     assert "properties (phase 1, in bulk, gpu)" in text
     assert "pruning (phase 1, in bulk, gpu)" in text
+    assert "\n  reach " not in text
     assert "in each batch of events, phase 2, cpu" in text
     assert text.endswith("engine     gpu for phase 1 (CUDA simulator), cpu for phase 2: it pays")
     # the plan knows nothing of the machine
