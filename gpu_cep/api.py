@@ -155,7 +155,7 @@ def match(
         Bounds on the matches, and on the steps that are made to find them.
     prune
         Which pruning steps may be used: True (all), False (none) or some of
-        ``filter``, ``partition``, ``summary``, ``chain``, ``overlap``. The
+        ``filter``, ``reach``, ``partition``, ``summary``, ``chain``, ``overlap``. The
         matches are the same either way.
     functions
         Functions that conditions and RETURN may call, by name: Python
