@@ -108,8 +108,8 @@ def _reach(plan: Plan, tables: tuple[MatcherTables, ...], counts: npt.NDArray[np
         positives = branch.branch.positives
         v = int(np.argmin(counts[list(positives)]))
         variables |= 1 << positives[v]
-        # what begins or ends all matches has nothing on that side, unless negations look beyond
-        others, closed = len(positives) - 1, not branch.branch.negations
+        # one event that begins or ends a match has nothing on that side, unless negations look beyond
+        others, closed = len(positives) - 1, branch.pattern.maximum[v] == 1 and not branch.branch.negations
         before |= not (closed and branch.pattern.precedes[v].sum() == others)
         after |= not (closed and branch.pattern.precedes[:, v].sum() == others)
     nothing = type(length)(0)

@@ -81,6 +81,12 @@ def test_bindings_that_could_go_on(pattern, strategy):
     assert kept(events(share=0.01), f"PATTERN {pattern} WITHIN 4", strategy=strategy) < SIZE / 5
 
 
+def test_what_is_between_the_events_of_a_binding_is_kept():
+    """A run of rare events alone ends at the next event of another kind."""
+    table = events(share=0.02)
+    assert kept(table, "PATTERN C c+ WHERE count(c) = 1 WITHIN 4", strategy="strict_contiguity") < SIZE / 4
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_threads_keep_the_same(threads):
     table = events()
