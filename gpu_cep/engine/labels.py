@@ -15,13 +15,16 @@ from gpu_cep.engine.text import TRUE, Values, constant_codes, truth_table
 from gpu_cep.errors import EventError
 from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
 from gpu_cep_kernels.launch import blocks, slices, spread
-from gpu_cep_kernels.masks import compact, mask_by_code, mask_by_comparison, mask_by_truth
+from gpu_cep_kernels.masks import compact, mask_by_code, mask_by_comparison, mask_by_packed_code, mask_by_truth
 from gpu_cep_kernels.primitives import merged_words, words_overlap
 from gpu_cep_kernels.rules import COMPARISONS, LABEL_BITS
 from gpu_cep_kernels.summary import labels_overlap
 
 # Events per block: labels of a few variables stay in the second-level cache, and threads are seldom held up between blocks.
-BLOCK = 1 << 17
+BLOCK = 1 << 18
+
+# Tables of so many bits are one number.
+_PACKED_BITS = 64
 
 # Row numbers are int32.
 _MOST_ROWS = 2**31
@@ -186,11 +189,20 @@ def _code_step(planned: CodeProperty, columns: EventColumns, word: Word) -> Step
     codes = constant_codes(columns.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
     if codes is None:
         text = columns.text(planned.column)
-        table = label_table(planned, text.values, word)
-        return lambda low, high, labels: mask_by_code(0, high - low, text.codes[low:high], table, labels)
+        of_codes = _code_mask(label_table(planned, text.values, word), word)
+        return lambda low, high, labels: of_codes(text.codes[low:high], labels)
     of_block, values = codes
-    table = label_table(planned, values, word)
-    return lambda low, high, labels: mask_by_code(0, high - low, of_block(low, high), table, labels)
+    of_constants = _code_mask(label_table(planned, values, word), word)
+    return lambda low, high, labels: of_constants(of_block(low, high), labels)
+
+
+def _code_mask(table: Words, word: Word) -> Callable[[npt.NDArray[np.int32], Words], None]:
+    """What clears the bits that `table`, one of the word's labels for each code, denies events of such codes."""
+    bits = word.everyone.bit_length()
+    if bits * len(table) > _PACKED_BITS:
+        return lambda codes, labels: mask_by_code(0, len(codes), codes, table, labels)
+    entries = np.uint64(sum(entry << bits * code for code, entry in enumerate(table.tolist())))
+    return lambda codes, labels: mask_by_packed_code(0, len(codes), codes, entries, bits, labels)
 
 
 def label_table(planned: CodeProperty, values: Values, word: Word) -> Words:

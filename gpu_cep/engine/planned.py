@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
@@ -29,13 +30,16 @@ Choice = tuple[Estimate, tuple[Estimate, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A choice among algorithms for a branch, how many threads share a batch, and its events, starts, and events of each variable."""
+    """A choice among algorithms for a branch, how many threads share a batch, and its events, starts, and events of each variable.
+
+    The choice may still be in the making; where that fails, it does for all that wait for it.
+    """
 
     names: tuple[str, ...]
     branch: int
     workers: int
     sizes: Indices
-    choice: Choice
+    choice: Future[Choice]
 
     def suits(self, names: tuple[str, ...], branch: int, workers: int, sizes: Indices) -> bool:
         """Whether the choice is the same: not twice as many events, and none of the numbers has twice the share in them, or half."""
@@ -72,19 +76,29 @@ class Choices:
         if survey.decided_by_labels:
             # nothing is weighed, so nothing is counted
             return _recorded((Estimate("ses_automaton", 0.0, exact=False), ()), branch, search, events, _ignore)
-        sizes = np.array([survey.events, survey.starts, *survey.counts])
-        known = next((made for made in list(self._made) if made.suits(names, branch, survey.workers, sizes)), None)
-        if known is None:
-            known = _Made(names, branch, survey.workers, sizes, cheapest(survey, names))
-            with self._lock:
-                self._made.append(known)
-        choice = _scaled(known.choice, survey.events / float(known.sizes[0]))
+        known = self._chosen(names, branch, survey, np.array([survey.events, survey.starts, *survey.counts]))
+        choice = _scaled(known.choice.result(), survey.events / float(known.sizes[0]))
 
         def judge(steps: int) -> None:
             if _has_drifted(choice[0], steps):
                 self._forget(known)
 
         return _recorded(choice, branch, search, events, judge)
+
+    def _chosen(self, names: tuple[str, ...], branch: int, survey: Survey, sizes: Indices) -> _Made:
+        """The choice for batches of such sizes, which the first thread that asks makes."""
+        with self._lock:
+            known = next((made for made in self._made if made.suits(names, branch, survey.workers, sizes)), None)
+            if known is not None:
+                return known
+            made = _Made(names, branch, survey.workers, sizes, Future())
+            self._made.append(made)
+        try:
+            made.choice.set_result(cheapest(survey, names))
+        except BaseException as fault:
+            made.choice.set_exception(fault)
+            raise
+        return made
 
     def _forget(self, known: _Made) -> None:
         with self._lock:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gpu_cep_kernels.jit import kernel, rule, sequential
 from gpu_cep_kernels.rules import EQ, GE, GT, LE, LT, NE, compare
 
@@ -20,6 +22,18 @@ def mask_by_code(low: int, high: int, codes: Any, table: Any, labels: Any) -> No
     values, words = codes[low:high], labels[low:high]
     for e in range(values.size):
         words[e] &= table[values[e]]
+
+
+@kernel
+def mask_by_packed_code(low: int, high: int, codes: Any, entries: Any, bits: int, labels: Any) -> None:
+    """As :func:`mask_by_code`, with a table that is one number (uint64): the entry of code c begins at its bit ``c * bits``.
+
+    No label has a bit beyond the first `bits`. Nothing is looked up, so the
+    loop is vectorised.
+    """
+    values, words = codes[low:high], labels[low:high]
+    for e in range(values.size):
+        words[e] &= entries >> np.uint64(values[e] * bits)
 
 
 @rule
@@ -75,17 +89,27 @@ def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> 
         words[e] = words[e] & others if values[e] == 0 else words[e]
 
 
+@rule
+def kept_rows(low: int, marks: Any, keeps_all: bool, rows: Any) -> int:
+    """Write the rows from `low` on whose mark is not 0 (or all); returns how many.
+
+    `rows` needs one slot more than it may receive: every row is written, and
+    only those that are kept move the end.
+    """
+    count = 0
+    for e in range(marks.size):
+        rows[count] = low + e
+        count += keeps_all or marks[e] != 0
+    return count
+
+
 @sequential
 def compact(low: int, marks: Any, labels: Any, keeps_all: bool, rows: Any, kept: Any) -> int:
     """Write row numbers and labels of the block's events whose mark is not 0 (or of all); returns how many.
 
-    `rows` needs one slot more than it may receive: every event is written,
-    and only those that are kept move the end.
+    `rows` needs one slot more than it may receive.
     """
-    count = 0
-    for e in range(labels.size):
-        rows[count] = low + e
-        count += keeps_all or marks[e] != 0
+    count = kept_rows(low, marks, keeps_all, rows)
     for k in range(count):
         kept[k] = labels[rows[k] - low]
     return count

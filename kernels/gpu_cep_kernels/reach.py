@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep_kernels.jit import kernel, rule, sequential
+from gpu_cep_kernels.masks import kept_rows
 from gpu_cep_kernels.rules import within
 
 
@@ -46,12 +47,9 @@ def reached_rows(
 def keep_spans(begins: Any, ends: Any, marks: Any, keeps_all: bool, rows: Any) -> int:
     """Write the rows of the spans whose mark is not 0 (or all of them); returns how many.
 
-    `rows` needs one slot more than it may receive: every row is written, and
-    only those that are kept move the end.
+    `rows` needs one slot more than it may receive.
     """
     count = 0
     for k in range(begins.size):
-        for row in range(begins[k], ends[k]):
-            rows[count] = row
-            count += keeps_all or marks[row] != 0
+        count += kept_rows(begins[k], marks[begins[k] : ends[k]], keeps_all, rows[count:])
     return count

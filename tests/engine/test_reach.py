@@ -13,7 +13,7 @@ from gpu_cep.api import Profile
 from gpu_cep.engine.labels import BLOCK
 from gpu_cep.engine.reach import _merged
 
-SIZE = 200_000
+SIZE = 400_000
 SEQUENCE = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x"
 OTHERS = ["filter", "partition", "summary", "chain", "overlap"]
 

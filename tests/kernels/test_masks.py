@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.masks import compact, mask_by_code, mask_by_comparison, mask_by_comparisons, mask_by_truth
+from gpu_cep_kernels.masks import (
+    compact,
+    mask_by_code,
+    mask_by_comparison,
+    mask_by_comparisons,
+    mask_by_packed_code,
+    mask_by_truth,
+)
 from gpu_cep_kernels.rules import COMPARISONS
 
 OPERATORS = {"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
@@ -40,6 +47,22 @@ def test_mask_by_code_keeps_the_bits_of_the_codes_entry(data, codes, table):
     mask_by_code(low, high, np.array(codes, np.int32), words(table), labels)
     masked = [label & table[code] for label, code in zip(before, codes[low:high], strict=True)]
     assert labels.tolist() == [1] * low + masked + [1] * (len(codes) - high)
+
+
+@pytest.mark.parametrize(("kind", "bits"), [(np.uint8, 1), (np.uint8, 8), (np.uint16, 13), (np.uint32, 32), (np.uint64, 64)])
+def test_mask_by_packed_code_does_as_the_table_does(kind, bits):
+    @given(st.data(), st.lists(st.integers(0, 2**bits - 1), min_size=1, max_size=64 // bits))
+    def check(data, table):
+        codes = np.array(data.draw(st.lists(st.integers(0, len(table) - 1), max_size=20)), np.int32)
+        low, high = data.draw(spans(len(codes)))
+        labels = np.array(data.draw(st.lists(st.integers(0, 2**bits - 1), min_size=len(codes), max_size=len(codes))), kind)
+        expected = labels.copy()
+        mask_by_code(low, high, codes, np.array(table, kind), expected)
+        entries = np.uint64(sum(entry << bits * code for code, entry in enumerate(table)))
+        mask_by_packed_code(low, high, codes, entries, bits, labels)
+        assert labels.tolist() == expected.tolist()
+
+    check()
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,11 @@ def _codes(size: int, random: Random, slots: int, word: Any) -> Call:
     return Call(size, (random.integers(0, 5, size).astype(np.int32), table, np.full(size, word(7))))
 
 
+def _packed_codes(size: int, random: Random, slots: int, word: Any) -> Call:
+    entries = np.uint64(sum(entry << 3 * code for code, entry in enumerate(label_words(5, random, 3, word).tolist())))
+    return Call(size, (random.integers(0, 5, size).astype(np.int32), entries, 3, np.full(size, word(7))))
+
+
 def _comparison(size: int, random: Random, slots: int, word: Any, kind: Any, comparison: str) -> Call:
     column = _columns(size, random, kind)
     constant = np.float64(0.25) if column.dtype.kind == "f" else np.int64(1)
@@ -179,6 +184,7 @@ def _buffers(size: int, random: Random, slots: int, word: Any) -> Call:
 
 EVENT_CASES: tuple[KernelCase, ...] = (
     *cases(masks.mask_by_code, _codes, _WORDS, ("labels",), ("codes", "labels")),
+    *cases(masks.mask_by_packed_code, _packed_codes, _WORDS, ("labels",), ("codes", "labels")),
     *cases(
         masks.mask_by_comparison,
         _comparison,
