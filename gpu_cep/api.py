@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.bind import bind
@@ -249,6 +250,14 @@ def as_query(pattern: Pattern) -> AnyQuery:
 
 def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> AnyPlan:
     """The plan of a query over events of `schema`; all faults of query and settings are raised here, before any event is read."""
+    # before settings are compared: True is equal to 1, and no bound
+    check_settings(settings)
+    if isinstance(pattern, str) and options.gap is None and not options.functions:
+        return _plan_of_text(pattern, schema, options, settings)
+    return _new_plan(pattern, schema, options, settings)
+
+
+def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> AnyPlan:
     from gpu_cep.engine.answers import answer_schema
     from gpu_cep.engine.tables import schema_of
 
@@ -262,6 +271,10 @@ def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
         planned = plan(bind(query, schema_of(schema), options, text), settings)
     answer_schema(planned, schema)
     return planned
+
+
+# Plans of queries that are asked again, of the next events or the next part of them: it takes as long as matching some 10,000 events.
+_plan_of_text = lru_cache(maxsize=256)(_new_plan)
 
 
 def explain(
