@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.jit import rule, sequential
-from gpu_cep_kernels.rules import bit, within
+from gpu_cep_kernels.rules import within
 from gpu_cep_kernels.tables import Ints
 
 
@@ -48,11 +48,12 @@ def count_labels(labels: Any, counts: Any) -> None:
 def fill_buffers(labels: Any, first: Any, events: Any) -> None:
     """The input buffers that begin at ``first[v]``; `events` has one slot more than they take."""
     for v in range(first.size - 1):
-        mask = bit(v)
-        place = first[v]
+        mask = labels.dtype.type(1) << labels.dtype.type(v)
+        own = events[first[v] :]
+        count = 0
         for e in range(labels.size):
-            events[place] = e
-            place += (labels[e] & mask) != 0
+            own[count] = e
+            count += (labels[e] & mask) != 0
 
 
 @rule

@@ -197,6 +197,25 @@ def _reorder(chain: Any) -> None:
 
 
 @rule
+def _write(v: int, depth: int, block: Any, base: int, chain: Any, run: Any, matches: Any) -> int:
+    """Write the matches of what is bound above `depth` with the events in v's block, as many as there is room for; returns how many."""
+    taken, written = chain.taken[depth], run.state[MATCHES]
+    size = min(chain.kept[depth] - taken, matches.starts.size - written)
+    events = block[taken : taken + size]
+    starts, rows = matches.starts[written : written + size], matches.events[written : written + size]
+    earliest = chain.earliest[depth]
+    for k in range(size):
+        starts[k] = min(earliest, events[k])
+        rows[k, v] = base + events[k]
+    # variable by variable, for what is bound above is the same for all of them
+    for d in range(depth):
+        u, event = chain.order[d], base + run.event[d]
+        for k in range(size):
+            rows[k, u] = event
+    return size
+
+
+@rule
 def _enumerate(
     buffers: Any, streams: Any, own: int, pattern: Any, conditions: Any, negations: Any, negated: bool,
     starting: bool, counting: bool, step_limit: int, chain: Any, run: Any, matches: Any,
@@ -277,18 +296,10 @@ def _enumerate(
             matches.starts[place] = min(matches.starts[place], min(chain.earliest[depth], block[k]))
             chain.taken[depth] = chain.kept[depth]
         else:
-            m, k = state[MATCHES], chain.taken[depth]
-            while k < chain.kept[depth] and m < matches.starts.size:
-                event = block[k]
-                matches.starts[m] = min(chain.earliest[depth], event)
-                for d in range(depth):
-                    matches.events[m, chain.order[d]] = base + run.event[d]
-                matches.events[m, v] = base + event
-                m += 1
-                k += 1
-            chain.taken[depth] = k
-            state[MATCHES] = m
-            if k < chain.kept[depth]:
+            written = _write(v, depth, block, base, chain, run, matches)
+            chain.taken[depth] += written
+            state[MATCHES] += written
+            if chain.taken[depth] < chain.kept[depth]:
                 status = OUTPUT_FULL
     state[DEPTH] = depth
     state[STEPS] += steps

@@ -21,7 +21,8 @@ def mask_by_code(low: int, high: int, codes: Any, table: Any, labels: Any) -> No
     """Properties of a coded column: ``labels[e] &= table[codes[e]]``; the table holds a label word for each code."""
     values, words = codes[low:high], labels[low:high]
     for e in range(values.size):
-        words[e] &= table[values[e]]
+        # a code is not negative, so no place is counted from the end
+        words[e] &= table[np.uint64(values[e])]
 
 
 @kernel
