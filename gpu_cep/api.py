@@ -273,7 +273,7 @@ def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     return planned
 
 
-# Plans of queries that are asked again, of the next events or the next part of them: it takes as long as matching some 10,000 events.
+# Plans of queries that are asked again, of the next events or the next part of them: of few events, planning is most of the work.
 _plan_of_text = lru_cache(maxsize=256)(_new_plan)
 
 
