@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gpu_cep_kernels.jit import kernel, rule, sequential
 from gpu_cep_kernels.tables import Places
 
@@ -96,7 +98,8 @@ def gather(low: int, high: int, rows: Any, column: Any, out: Any) -> None:
     """``out[j] = column[rows[j]]``."""
     picked, targets = rows[low:high], out[low:high]
     for j in range(picked.size):
-        targets[j] = column[picked[j]]
+        # a row is not negative, so no place is counted from the end
+        targets[j] = column[np.uint64(picked[j])]
 
 
 @kernel
