@@ -110,7 +110,7 @@ def sizes_up_to(most: int) -> list[int]:
 
 
 def call_at(device: Device, speed: float, question: Question, size: int) -> EndToEnd:
-    """A question over so many events, planning included, by all contestants; `speed` is that of the transfer, in bytes per second."""
+    """A question over so many events, once it is planned, by all contestants; `speed` is that of the transfer, in bytes per second."""
     events, threads = question.events(size), available_threads()
     resident = on_device(events, device)
     contestants = Contestants(

@@ -46,7 +46,7 @@ measures what is missing, writes a record, and fills in this page."""
 
 READING = """\
 Each question is asked at 10,000 events and tenfold sizes up to 100 million, as far as time and memory reach; a call is a whole one,
-planning included, and counts matches. Sizes between measured ones are interpolated."""
+whose plan is remembered from the call before, and counts matches. Sizes between measured ones are interpolated."""
 
 # What stays on the CPU, and why.
 STAYS = {
