@@ -196,7 +196,7 @@ def markdown(timings: Sequence[Timing], where: str) -> str:
         (
             "# The planner's choice against the best algorithm",
             where,
-            "CPU seconds on one thread, the least of some warm calls, the trials that a choice is made by included; the plan is remembered. "
+            "CPU seconds on one thread, the least of some warm calls, trials for the choice included; the plan is remembered. "
             f"An algorithm that takes more than {BOUNDS['max_steps']:,} steps counts as given up, and so does a case of more than "
             f"{BOUNDS['max_matches']:,} matches. The best is the best of these runs, of the "
             "named algorithms; where two algorithms are alike, the noise of the clock is part of the ratio.",
