@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -252,9 +252,15 @@ def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     """The plan of a query over events of `schema`; all faults of query and settings are raised here, before any event is read."""
     # before settings are compared: True is equal to 1, and no bound
     check_settings(settings)
-    if isinstance(pattern, str) and options.gap is None and not options.functions:
-        return _plan_of_text(pattern, schema, options, settings)
-    return _new_plan(pattern, schema, options, settings)
+    planned = _plan_of_text if _is_remembered(pattern, schema, options) else _new_plan
+    return planned(pattern, schema, options, settings)
+
+
+def _is_remembered(pattern: Pattern, schema: pa.Schema, options: Options) -> bool:
+    """Whether a query's plan is kept: of text, for constants of built queries and gaps may be equal but of other types."""
+    told_apart = isinstance(pattern, str) and options.gap is None
+    # extension types need not be hashable, and functions are not held longer than their callers want
+    return told_apart and not options.functions and all(isinstance(kind, Hashable) for kind in schema.types)
 
 
 def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> AnyPlan:

@@ -51,7 +51,8 @@ def _without_views(arrow: pa.DataType) -> pa.DataType:
         return pa.list_(_field_without_views(arrow.value_field), arrow.list_size)
     if pa.types.is_struct(arrow):
         return pa.struct([_field_without_views(field) for field in arrow])
-    return _VIEWS.get(arrow, arrow)
+    # extension types need not be hashable
+    return arrow if isinstance(arrow, pa.BaseExtensionType) else _VIEWS.get(arrow, arrow)
 
 
 def _field_without_views(field: pa.Field) -> pa.Field:

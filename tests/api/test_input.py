@@ -244,3 +244,27 @@ def test_only_the_columns_of_a_parquet_file_that_are_read_are_read(tmp_path, mon
     monkeypatch.setattr(parquet, "read_table", lambda source, columns: asked.append(columns) or reading(source, columns=columns))
     assert cep.match(path, text).equals(cep.match(events, text))
     assert asked == [read]
+
+
+class Unhashable(pa.ExtensionType):
+    """What a user's own type is unless it defines more: it has an ``==``, and so no hash."""
+
+    def __init__(self):
+        super().__init__(pa.int64(), "gpu_cep.unhashable")
+
+    def __arrow_ext_serialize__(self):
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage, serialized):
+        return cls()
+
+
+@pytest.mark.parametrize("output", ["matches", "events", "indices", "count"])
+def test_columns_of_types_without_a_hash_are_carried(output):
+    column = pa.ExtensionArray.from_storage(Unhashable(), pa.array([7, 8]))
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "own": column})
+    found, stored = (
+        cep.match(table, "PATTERN SEQ(A a, B b)", output=output) for table in (events, events.set_column(2, "own", column.storage))
+    )
+    assert found.to_pylist() == stored.to_pylist()
