@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.api import make_plan
 from gpu_cep.engine import choice
 from gpu_cep.engine.choice import Calibration, Work, break_even, bytes_per_event, calibrate, choose_engine, copies_worth, costs
 from gpu_cep.errors import EngineUnavailable, UnsupportedError
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import Settings
+from gpu_cep.planning import make_plan
 from gpu_cep_kernels.device import DeviceUnavailable, NoDevice
 
 SCHEMA = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.float64(), "key": pa.string()})

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.api import make_plan
 from gpu_cep.engine.batches import cut_batches
 from gpu_cep.engine.candidates import Windows, branch_windows, match_windows, prune_windows
 from gpu_cep.engine.columns import EventColumns
@@ -22,6 +21,7 @@ from gpu_cep.engine.streams import OrderedEvents, load_times, order_events
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import PRUNING_STEPS, Settings
+from gpu_cep.planning import make_plan
 from gpu_cep.testing.chemo import P1, P2, chemo
 from gpu_cep_kernels.summary import prefix_counts, summary_statistics
 

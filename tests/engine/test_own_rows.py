@@ -15,7 +15,6 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from gpu_cep.analysis.bound import TimeWindow
-from gpu_cep.api import make_plan
 from gpu_cep.engine import run, slices
 from gpu_cep.engine.batches import cut_batches
 from gpu_cep.engine.columns import EventColumns
@@ -29,6 +28,7 @@ from gpu_cep.keywords import make_options
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import Settings
+from gpu_cep.planning import make_plan
 from gpu_cep.testing.drawn_situations import situation_cases
 from gpu_cep.testing.results import matches_of
 from gpu_cep.testing.strategies import trend_cases, whole_language

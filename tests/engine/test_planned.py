@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from unittest.mock import Mock, patch
 
@@ -123,6 +124,30 @@ def test_what_threads_share_is_chosen_apart(monkeypatch):
         found = answers(events(4_096 + 400, (0.3, 0.3, 0.4)), ANY.format("a.x < b.x", 40), threads=2)
     assert len(found) == 2
     assert choosing.call_count == 2
+
+
+def slowly(choose):
+    """The same, so slow that another thread asks meanwhile."""
+
+    def chosen(*arguments):
+        time.sleep(0.2)
+        return choose(*arguments)
+
+    return chosen
+
+
+def test_threads_wait_for_a_choice_that_suits_them():
+    with small_batches(2_048), patch.object(planned, "cheapest", side_effect=slowly(planned.cheapest)) as choosing:
+        found = answers(events(8_192, (0.3, 0.3, 0.4)), ANY.format("a.x < b.x", 40), threads=2)
+    assert len(found) == 4
+    assert choosing.call_count == 1
+
+
+def test_a_choice_that_fails_fails_for_all_that_wait_for_it():
+    choosing = patch.object(planned, "cheapest", side_effect=slowly(Mock(side_effect=errors.EventError("no choice"))))
+    with small_batches(2_048), choosing as chosen, pytest.raises(errors.EventError, match="no choice"):
+        answers(events(8_192, (0.3, 0.3, 0.4)), ANY.format("a.x < b.x", 40), threads=2)
+    assert chosen.call_count == 1
 
 
 def test_values_that_drift_make_a_choice_anew():

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpu_cep.api import make_plan
 from gpu_cep.engine.budget import Budget, memory_for_results
 from gpu_cep.engine.computed import event_columns
 from gpu_cep.engine.event_sequence import NO_POSITION
@@ -22,6 +21,7 @@ from gpu_cep.engine.slices import WHOLE
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
+from gpu_cep.planning import make_plan
 from tests.testing.lanes import lanes
 
 # First, last and ending row of a situation; it is open if there is none.

@@ -113,3 +113,18 @@ def test_a_dictionary_that_repeats_a_value_is_one_key_and_keeps_its_type():
     assert found["c"].type == keys.type
     assert found["c"].to_pylist() == ["a"]
     assert cep.match(events, "PATTERN SEQ(a, b)", partition_by="c", output="count").to_pylist() == [{"c": "a", "count": 1}]
+
+
+@pytest.mark.parametrize("values", [1, 2, 30, 31, 32, 62, 63, 64, 200])
+@pytest.mark.parametrize("variables", [1, 2, 9])
+def test_dictionaries_of_every_size_label_alike(values, variables):
+    """Tables of labels, one for each value and NULL, that fit one number of 64 bits and those that do not."""
+    codes = [*range(values), None] * 2
+    types = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array([f"t{code}" for code in range(values)]))
+    wanted = [-v % values for v in range(variables)]
+    pattern = ", ".join(f"t{code} v{v}" for v, code in enumerate(wanted))
+    query = f"PATTERN AND({pattern})" if variables > 1 else f"PATTERN {pattern}"
+    events = pa.table({"ts": range(len(codes)), "type": types})
+    profile = cep.Profile()
+    cep.match(events, query, output="count", profile=profile, max_steps=100_000)
+    assert profile.counts["filtered"] == 2 * len(set(wanted))

@@ -9,7 +9,6 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.api import make_plan
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.run import execute
 from gpu_cep.engine.slices import TimeSlice, events_to_keep
@@ -17,6 +16,7 @@ from gpu_cep.engine.streams import load_times
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
+from gpu_cep.planning import make_plan
 from gpu_cep.testing.results import matches_of
 from gpu_cep.testing.strategies import trend_cases, whole_language
 from tests.conformance.expectation import expected
