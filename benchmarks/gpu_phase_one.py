@@ -11,7 +11,6 @@ from gpu_floors import PHASE_ONE_RATE, TRANSFER_SHARE, milliseconds, verdict
 from measure import OUTPUTS, Case
 from workloads import query_text
 
-from gpu_cep.api import make_plan
 from gpu_cep.engine.budget import Budget, memory_for_results
 from gpu_cep.engine.computed import event_columns
 from gpu_cep.engine.device.arrays import open_array
@@ -25,6 +24,7 @@ from gpu_cep.engine.slices import WHOLE
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import Settings
+from gpu_cep.planning import make_plan
 from gpu_cep_kernels.device import Device
 from gpu_cep_kernels.launch import available_threads
 

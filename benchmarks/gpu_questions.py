@@ -11,10 +11,10 @@ from interval_peer import Listing1
 from measure import Case, events_of
 from workloads import DEFAULT_EVENTS, WORKLOADS, Workload, query_text
 
-from gpu_cep.api import make_plan
 from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
+from gpu_cep.planning import make_plan
 
 OUTPUT = "count"
 

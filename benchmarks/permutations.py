@@ -12,11 +12,11 @@ import pyarrow as pa
 from paper_figures import Run, Way
 
 import gpu_cep
-from gpu_cep.api import make_plan
 from gpu_cep.engine.run import execute
 from gpu_cep.keywords import make_options
 from gpu_cep.lang.ast import And, Equivalence, PatternNode, Query, Seq, Variable
 from gpu_cep.plan.settings import Settings
+from gpu_cep.planning import make_plan
 
 
 def sets_of(query: Query) -> list[tuple[PatternNode, ...]]:

@@ -25,13 +25,13 @@ from situation_events import (
 from situation_queries import DISCONNECTED, OVERLAPPING, PLANS, SEQUENTIAL, SHAPES, query_of, shaped
 
 import gpu_cep
-from gpu_cep.api import make_plan
 from gpu_cep.engine.intervals import execute_intervals
 from gpu_cep.engine.situations import Derived
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.interval_order import OrderChoice, assumed
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
+from gpu_cep.planning import make_plan
 
 COUNTING = {"output": "count"}
 REPORTS = (1_000_000, 2_000_000, 5_000_000, 10_000_000)  # of 100 M

@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bind_intervals import DETECTED_AT
 from gpu_cep.analysis.options import Options
-from gpu_cep.api import AnyPlan, AnyQuery, Profile, make_plan, run_plan
+from gpu_cep.api import Profile, run_plan
+from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.engine.columns import machine_values
 from gpu_cep.errors import CepError
 from gpu_cep.lang.ast import Aggregate, Call, IntervalQuery, Reference, ReturnItem
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.planning import AnyQuery, make_plan
 from gpu_cep.plotting.time_axis import Tick
 
 Rows = npt.NDArray[np.int64]

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpu_cep.api import as_query, make_plan
 from gpu_cep.engine.answers import plan_of_events
 from gpu_cep.engine.tables import on_host, read_events
 from gpu_cep.errors import PatternError
 from gpu_cep.keywords import Functions, Names, check_threads, make_options
 from gpu_cep.pictures.files import checked_suffix, require_matplotlib
 from gpu_cep.plan.settings import Settings, memory_bytes
+from gpu_cep.planning import as_query, make_plan
 from gpu_cep.plotting.composition import compose
 from gpu_cep.plotting.found import Findings, find_matches
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gpu_cep.analysis.options import Options
-    from gpu_cep.api import Pattern
     from gpu_cep.plan.plan import Plan
+    from gpu_cep.planning import Pattern
 
 # The widest margin, as a share of the match.
 MOST_MARGIN = 1_000

@@ -10,7 +10,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpu_cep.api import Profile, as_query, explanation_of, make_plan
+from gpu_cep.api import Profile, explanation_of
 from gpu_cep.engine.answers import plan_of_events
 from gpu_cep.engine.tables import on_host, read_events
 from gpu_cep.errors import CepError, PatternError
@@ -18,6 +18,7 @@ from gpu_cep.keywords import Functions, Names, check_threads, make_options, make
 from gpu_cep.lang.format import format_query
 from gpu_cep.pictures.files import require_matplotlib
 from gpu_cep.plan.vector import vector
+from gpu_cep.planning import as_query, make_plan
 from gpu_cep.plotting.found import Findings, find_matches
 from gpu_cep.plotting.timeline import check_margin, draw_match
 from gpu_cep.plotting.waterfall import stages, waterfall
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gpu_cep.analysis.options import Options
-    from gpu_cep.api import AnyPlan, AnyQuery, Pattern
+    from gpu_cep.engine.answers import AnyPlan
+    from gpu_cep.planning import AnyQuery, Pattern
 
 
 @dataclass(frozen=True, slots=True)

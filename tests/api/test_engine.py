@@ -8,12 +8,12 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep.analysis.options import Options
-from gpu_cep.api import make_plan
 from gpu_cep.engine import choice
 from gpu_cep.engine.choice import Choice, bytes_per_event
 from gpu_cep.engine.device import cudf
 from gpu_cep.errors import EngineUnavailable, PatternError
 from gpu_cep.plan.settings import Settings, memory_bytes
+from gpu_cep.planning import make_plan
 from gpu_cep_kernels.device import NoDevice
 from gpu_cep_kernels.devices import SimulatedDevice
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.api import make_plan
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.device.columns import DeviceColumns
 from gpu_cep.engine.text import truth_table
 from gpu_cep.errors import EventError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
+from gpu_cep.planning import make_plan
 from tests.gpu.foreign import strict_if_simulated
 
 DAYS = st.dates(date(1900, 1, 1), date(2100, 1, 1))

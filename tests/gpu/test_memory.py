@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep
-from gpu_cep.api import make_plan
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.device import road
 from gpu_cep.engine.device.columns import DeviceColumns
@@ -22,6 +21,7 @@ from gpu_cep.engine.tables import read_events
 from gpu_cep.errors import EngineUnavailable
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
+from gpu_cep.planning import make_plan
 from gpu_cep.testing.strict_arrays import StrictDevice
 from tests.gpu.foreign import Foreign, strict_if_simulated
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_cep
-from gpu_cep.api import make_plan
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.device.columns import DeviceColumns
 from gpu_cep.engine.tables import read_events
 from gpu_cep.errors import EngineUnavailable, EventError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
+from gpu_cep.planning import make_plan
 from gpu_cep.testing.strategies import whole_language
 from gpu_cep_kernels.device import DeviceUnavailable
 from tests.conformance.expectation import answered

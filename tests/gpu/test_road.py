@@ -12,7 +12,6 @@ import pytest
 
 import gpu_cep
 from gpu_cep.analysis.options import Options
-from gpu_cep.api import make_plan
 from gpu_cep.engine import choice
 from gpu_cep.engine.device import road
 from gpu_cep.engine.device.memory import DeviceMemory
@@ -20,6 +19,7 @@ from gpu_cep.engine.run import execute
 from gpu_cep.engine.slices import OwnRows
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.plan.settings import Settings
+from gpu_cep.planning import make_plan
 
 SIZE = 600
 EVENTS = pa.table(

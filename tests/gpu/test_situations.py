@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_cep
-from gpu_cep.api import make_plan
 from gpu_cep.engine import budget, intervals
 from gpu_cep.engine.budget import Budget
 from gpu_cep.engine.device import road, situations
@@ -22,6 +21,7 @@ from gpu_cep.engine.slices import OwnRows, TimeSlice
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
+from gpu_cep.planning import make_plan
 from gpu_cep.testing.drawn_situations import Size, situation_cases
 from gpu_cep.testing.results import matches_of
 from gpu_cep.testing.strategies import Case
