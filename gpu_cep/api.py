@@ -128,7 +128,7 @@ def match(
         least there), ``ses_automaton``, ``backtracking``, ``nfab``,
         ``lazy_chain`` and ``lazy_tree`` (both skip_till_any_match; good where
         events differ in frequency, as a whole or from window to window),
-        ``join_tree`` (the same without quantifiers and negations; good where
+        ``join_tree`` (the same without quantifiers; good where
         windows are long and conditions demand equal values, or let few
         combinations pass), or ``brute_force`` (small input only). For interval
         patterns ``auto`` is ``range_join``; ``end_join`` and ``nested_loop``

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.batches import Batch
+from gpu_cep.engine.lazy_negations import first_chances
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.search import Search
 from gpu_cep.plan.join_trees import Relation, Statistics
@@ -34,8 +35,11 @@ def batch_statistics(search: Search, batch: Batch, buffers: InputBuffers, stream
     relations = (
         Relation(sum(1 << v for v in condition.variables), _selectivity(search, batch, buffers, reach, c), group)
         for c, (condition, group) in enumerate(zip(branch.conditions, groups, strict=True))
+        # negations read the others
+        if max(condition.variables) < len(branch.before)
     )
-    return Statistics(tuple(np.diff(buffers.first).tolist()), branch.before, share, tuple(relations))
+    judged = tuple(sum(1 << int(v) for v in np.flatnonzero(needed)) for needed in first_chances(search, batch))
+    return Statistics(tuple(np.diff(buffers.first).tolist()), branch.before, share, tuple(relations), judged)
 
 
 def equality_groups(table: ConditionTable) -> list[int]:

@@ -10,17 +10,19 @@ import numpy as np
 from gpu_cep.engine.batch_events import BatchEvents
 from gpu_cep.engine.batches import Batch, window_clock
 from gpu_cep.engine.candidates import parts_of
+from gpu_cep.engine.join_negations import JoinNegations
 from gpu_cep.engine.join_statistics import batch_statistics
 from gpu_cep.engine.joins import APART, Joining
 from gpu_cep.engine.labels import overlapping
+from gpu_cep.engine.lazy_negations import first_chances
 from gpu_cep.engine.matches import Indices, Matches, concatenated, ones
 from gpu_cep.engine.programs import program_registers
 from gpu_cep.engine.search import ConditionOverflow, Search
 from gpu_cep.plan.costs import Estimate
-from gpu_cep.plan.join_trees import Join, Leaf, Tree, cheapest_tree, leaves, tree_cost, tree_text
+from gpu_cep.plan.join_trees import Join, Tree, cheapest_tree, leaves, tree_cost, tree_text
 from gpu_cep_kernels.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.joins import PartialMatches
-from gpu_cep_kernels.tables import Places
+from gpu_cep_kernels.tables import Places, new_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,11 @@ class JoinTree:
         conditions, account = search.conditions(batch), _Account(search, batch.low)
         threads = min(search.threads, parts_of(batch))
         registers = program_registers(np, conditions.programs, APART * threads, conditions.table.roles)
+        pattern = search.tables.pattern
+        runs = tuple(new_run(self._variables, pattern, conditions) for _ in range(threads))
+        negations = JoinNegations(pattern, conditions, search.negations, first_chances(search, batch), runs, account)
         own, exclusive = batch.own - batch.low, not overlapping(search.ordered.labels[:, batch.low : batch.high])
-        joining = Joining(search.tables.pattern, conditions, buffers, streams, registers, own, exclusive, account, threads)
+        joining = Joining(pattern, conditions, buffers, streams, registers, own, exclusive, account, negations, threads)
         return _PlannedBatch(tree, joining, account)
 
     def _inputs(self, batch: Batch) -> tuple[InputBuffers, Streams] | None:
@@ -138,14 +143,14 @@ class _PlannedBatch:
         return Matches(np.add(table.first, self.account.low, dtype=np.int64), counts, events.ravel())
 
     def count(self, totals: Indices) -> None:
-        """Raise the number of matches at their first events; the last join writes no rows."""
+        """Raise the number of matches at their first events; the last join writes no rows, unless negations judge them."""
         match self.tree:
-            case Leaf():
-                for table in self.joining.tables(self.tree):
-                    self._add(table.first, np.ones(len(table.first), np.int64), totals)
-            case Join():
+            case Join() if not len(self.joining.negations.judged_at(self.tree)):
                 for chunk in self.joining.chunks(self.tree):
                     self._add(*chunk.totals(), totals)
+            case _:
+                for table in self.joining.tables(self.tree):
+                    self._add(table.first, np.ones(len(table.first), np.int64), totals)
 
     def _add(self, starts: Indices | Places, counts: Indices, totals: Indices) -> None:
         self.account.found(0, starts, counts)

@@ -9,6 +9,7 @@ from typing import NoReturn, Protocol
 
 import numpy as np
 
+from gpu_cep.engine.join_negations import JoinNegations
 from gpu_cep.engine.join_sides import hash_keys, sides_of
 from gpu_cep.engine.matches import Indices
 from gpu_cep.plan.join_trees import Join, Leaf, Tree, leaves
@@ -91,7 +92,7 @@ class Joining:
     Events are numbered from the batch's first; matches begin before event
     `own`. `exclusive`: no event satisfies the properties of two variables.
     `threads` share the rows of each call; of `registers` each has a slot, which
-    are `APART` from each other.
+    are `APART` from each other. Rows that `negations` rule out are left out.
     """
 
     pattern: PatternTable
@@ -102,6 +103,7 @@ class Joining:
     own: int
     exclusive: bool
     account: Account
+    negations: JoinNegations
     threads: int = 1
 
     def tables(self, tree: Tree) -> Iterator[PartialMatches]:
@@ -112,10 +114,13 @@ class Joining:
             case Join():
                 for chunk in self.chunks(tree):
                     if len(chunk):
-                        yield chunk.rows()
+                        yield self.negations.allowed(tree, chunk.rows())
 
     def chunks(self, tree: Join) -> Iterator[Chunk]:
-        """The rows of a join as pairs of rows, chunk by chunk; each block of the right side meets all of the left."""
+        """The rows of a join as pairs of rows, chunk by chunk, those that it rules out itself among them.
+
+        Each block of the right side meets all of the left.
+        """
         left_places, right_places = leaves(tree.left), leaves(tree.right)
         sides = sides_of(self.pattern, self.conditions.table, left_places, right_places, exclusive=self.exclusive)
         left_keys, right_keys = hash_keys(self.conditions.table, sides)
@@ -127,7 +132,7 @@ class Joining:
 
     def _leaf(self, v: int) -> PartialMatches:
         events = self.buffers.events[self.buffers.first[v] : self.buffers.first[v + 1]]
-        return _of_events(events[: int(np.searchsorted(events, self._end_of_starts(Leaf(v))))])
+        return self.negations.allowed(Leaf(v), _of_events(events[: int(np.searchsorted(events, self._end_of_starts(Leaf(v))))]))
 
     def _end_of_starts(self, tree: Tree) -> int:
         """The event before which each row begins: the end of the own ones where the first event of a match is in the row."""

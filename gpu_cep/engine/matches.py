@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.groups import grouped
+from gpu_cep_kernels.launch import slices, spread
 from gpu_cep_kernels.matches import gather_matches, last_events, match_offsets, order_matches, split_binding
 
 Indices = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int32]
+_Number = TypeVar("_Number", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -117,15 +120,28 @@ class Matches:
         return self.grouped_by_starts(low, own).sorted_within_starts()
 
 
-def concatenated(parts: Sequence[Matches], variables: int) -> Matches:
+def concatenated(parts: Sequence[Matches], variables: int, threads: int = 1) -> Matches:
     """All matches of the parts, one part after the other."""
     if len(parts) == 1:
         return parts[0]
-    first = np.concatenate([np.empty(0, np.int64), *(part.first for part in parts)])
-    events = np.concatenate([np.empty(0, np.int64), *(part.events for part in parts)])
+    first, events = (_joined([np.empty(0, np.int64), *own], threads) for own in ([p.first for p in parts], [p.events for p in parts]))
     if all(part._of_singles for part in parts):
         return Matches(first, ones(len(first), variables), events)
-    return Matches(first, np.concatenate([np.empty((0, variables), np.int32), *(part.counts for part in parts)]), events)
+    return Matches(first, _joined([np.empty((0, variables), np.int32), *(part.counts for part in parts)], threads), events)
+
+
+def _joined(arrays: Sequence[npt.NDArray[_Number]], threads: int) -> npt.NDArray[_Number]:
+    """The arrays, one after the other."""
+    ends = np.cumsum([len(array) for array in arrays])
+    whole = np.empty((int(ends[-1]), *arrays[0].shape[1:]), arrays[0].dtype)
+    targets = np.split(whole, ends[:-1])
+
+    def fill(part: tuple[int, int]) -> None:
+        for target, array in zip(targets[slice(*part)], arrays[slice(*part)], strict=True):
+            target[...] = array
+
+    spread(fill, slices(len(arrays), threads), threads)
+    return whole
 
 
 def ones(matches: int, variables: int) -> Counts:

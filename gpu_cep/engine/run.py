@@ -112,7 +112,7 @@ def _matches(run: Run, first: PhaseOne) -> Matches:
     """All matches, grouped by first event."""
     if first.found is not None:
         return first.found
-    return concatenated(_each_batch(run, first.ordered, _matcher(run, first.ordered).find), len(run.plan.query.positives))
+    return concatenated(_each_batch(run, first.ordered, _matcher(run, first.ordered).find), len(run.plan.query.positives), run.threads)
 
 
 def _graph(run: Run, first: PhaseOne) -> Graph | None:

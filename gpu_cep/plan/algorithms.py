@@ -55,9 +55,8 @@ def _iterates(query: BoundQuery) -> bool:
 
 
 def _all_single(query: BoundQuery) -> bool:
-    """Whether all variables are single, none of them negated, and all matches are asked for."""
-    single = all(variable.minimum == variable.maximum == 1 and not variable.negated for variable in query.variables)
-    return query.strategy == "skip_till_any_match" and single
+    """Whether all variables that are not negated are single, and all matches are asked for."""
+    return _all_matches(query) and all(variable.minimum == variable.maximum == 1 for variable in query.positives)
 
 
 def _few_joined(query: BoundQuery) -> bool:
@@ -104,7 +103,7 @@ _ALGORITHMS = (
     Algorithm(
         "join_tree",
         _few_joined,
-        f"skip_till_any_match and variables without quantifiers but ?, at most {_MOST_JOINED} in a branch and none negated",
+        f"skip_till_any_match and variables without quantifiers but ?, at most {_MOST_JOINED} in a branch",
         ("filter", "reach", "partition"),
         "joins the events of variables in the cheapest order, as each batch's statistics have it",
     ),

@@ -190,7 +190,9 @@ def _branch_lines(query: BoundQuery, branch: Branch, planned: PlannedBranch, der
 
 
 def _joins(branch: PlannedBranch) -> str:
-    equalities = ", ".join(condition.text for condition in branch.conditions if demands_equality(condition))
+    # those on negated variables join nothing
+    joining = (condition for condition in branch.conditions if max(condition.variables) < len(branch.positives))
+    equalities = ", ".join(condition.text for condition in joining if demands_equality(condition))
     partners = f"within order and window by a hash for {equalities}" if equalities else "within order and window"
     return f"{_TREES if len(branch.positives) <= MOST_COMPARED else _GROWN_TREE}; partners {partners}"
 

@@ -27,6 +27,8 @@ MOST_COMPARED = 9
 # What a join costs, in nanoseconds measured on one core: to find the range of a row's partners, to look at one of these, to write a
 # row of the result, and to bring a row of the right side into order.
 LOOKUP, LOOK, WRITE, ORDER = 90.0, 8.0, 9.0, 20.0
+# And, to judge a negation for a row.
+JUDGED = 50.0
 
 # Costs beyond this power of two are equal.
 _MOST = 500.0
@@ -93,12 +95,16 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How many events each variable has, the masks of those before it, the share of all events that a window holds, and conditions."""
+    """How many events each variable has, the masks of those before it, the share of all events that a window holds, and conditions.
+
+    `judged` are the masks of the variables that each negation needs to be judged.
+    """
 
     counts: tuple[int, ...]
     before: tuple[int, ...]
     share: float
     relations: tuple[Relation, ...]
+    judged: tuple[int, ...] = ()
 
     def rounded(self) -> Statistics:
         """The same in powers of two: trees of one order of magnitude are planned once."""
@@ -107,7 +113,12 @@ class Statistics:
             self.before,
             _power(self.share),
             tuple(Relation(each.variables, _power(each.selectivity), each.group) for each in self.relations),
+            self.judged,
         )
+
+    def judged_by(self, left: int, right: int) -> int:
+        """How many negations a join of two sets of variables, masks, is the first to decide."""
+        return sum(not mask & ~(left | right) and bool(mask & ~left) and bool(mask & ~right) for mask in self.judged)
 
 
 def _power(share: float) -> float:
@@ -199,10 +210,14 @@ def members(variables: int) -> Iterator[int]:
         variables &= variables - 1
 
 
-def join_cost(left: Estimate, right: Estimate, joined: Estimate, orders: bool) -> float:
-    """What a join costs; `orders`: the right side is to be brought into order."""
+def join_cost(left: Estimate, right: Estimate, joined: Estimate, orders: bool, judged: int) -> float:
+    """What a join costs; `orders`: the right side is to be brought into order; so many negations are `judged` for each row.
+
+    How many rows these rule out is not known: as if none.
+    """
     ordering = ORDER * _number(right.rows) if orders else 0.0
-    return LOOKUP * _number(left.rows) + LOOK * _pairs(left, right, joined) + WRITE * _number(joined.rows) + ordering
+    writing = (WRITE + JUDGED * judged) * _number(joined.rows)
+    return LOOKUP * _number(left.rows) + LOOK * _pairs(left, right, joined) + writing + ordering
 
 
 def _pairs(left: Estimate, right: Estimate, joined: Estimate) -> float:
@@ -218,7 +233,8 @@ def tree_cost(statistics: Statistics, tree: Tree) -> tuple[float, float, float]:
         match pending.pop():
             case Join(left=left, right=right) as each:
                 one, other, both = (estimate(statistics, _mask(side)) for side in (left, right, each))
-                cost += join_cost(one, other, both, _orders(one, other, both, len(leaves(right))))
+                judged = statistics.judged_by(_mask(left), _mask(right))
+                cost += join_cost(one, other, both, _orders(one, other, both, len(leaves(right))), judged)
                 pairs += _pairs(one, other, both)
                 pending += (left, right)
     return cost, pairs, _number(estimate(statistics, _mask(tree)).rows)
@@ -252,7 +268,8 @@ def _compared(statistics: Statistics) -> Tree:
         while left:
             right = variables ^ left
             one, other, both = estimates[left], estimates[right], estimates[variables]
-            total = costs[left] + costs[right] + join_cost(one, other, both, _orders(one, other, both, right.bit_count()))
+            judged = statistics.judged_by(left, right)
+            total = costs[left] + costs[right] + join_cost(one, other, both, _orders(one, other, both, right.bit_count()), judged)
             if total < cost:
                 cost, tree = total, Join(trees[left], trees[right])
             left = left - 1 & variables
@@ -271,7 +288,10 @@ def grown_tree(statistics: Statistics) -> Tree:
     remaining.discard(first)
     while remaining:
         grown = {v: extended(statistics, found, seen, v) for v in remaining}
-        costs = {v: join_cost(found, events[v], each, _orders(found, events[v], each, 1)) for v, each in grown.items()}
+        costs = {
+            v: join_cost(found, events[v], each, _orders(found, events[v], each, 1), statistics.judged_by(seen, 1 << v))
+            for v, each in grown.items()
+        }
         v = min(remaining, key=lambda u: (costs[u], u))
         tree, found, seen = Join(tree, Leaf(v)), grown[v], seen | 1 << v
         remaining.discard(v)

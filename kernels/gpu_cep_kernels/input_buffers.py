@@ -57,26 +57,49 @@ def fill_buffers(labels: Any, first: Any, events: Any) -> None:
 
 
 @rule
-def is_early(event: int, begin: int, end: int, prec: int, latest: int, streams: Any) -> bool:
-    """Whether `event` comes too early: before `begin`, no later than `prec` (-1: none), or too long before `latest`.
-
-    From `end` on it may belong to another stream, whose times say nothing.
-    """
-    return bool(
-        event < begin
-        or (streams.strict and prec >= 0 and event < end and streams.times[event] == streams.times[prec])
-        or (event < latest and not within(streams.clock[event], streams.clock[latest], streams.length))
-    )
+def _is_at_once(one: int, other: int, begin: int, end: int, streams: Any) -> bool:
+    """Whether `other` is one of the events [begin, end), and at the time of `one`."""
+    return bool(begin <= other and other < end and streams.times[other] == streams.times[one])
 
 
 @rule
-def is_late(event: int, end: int, succ: int, earliest: int, streams: Any) -> bool:
-    """Whether `event` comes too late: not before `end`, no earlier than `succ` (their number: none), or too long after `earliest`."""
-    return bool(
-        event >= end
-        or (streams.strict and succ < streams.times.size and streams.times[event] == streams.times[succ])
-        or (event > earliest and not within(streams.clock[earliest], streams.clock[event], streams.length))
-    )
+def _last_at_once(event: int, direction: int, begin: int, end: int, streams: Any) -> int:
+    """The last of those at the time of `event`, in a direction from it: by doubling steps, then by halving them."""
+    place, step = event, direction
+    while _is_at_once(event, place + step, begin, end, streams):
+        place += step
+        step *= 2
+    while step != 0:
+        if _is_at_once(event, place + step, begin, end, streams):
+            place += step
+        # towards 0, whichever the direction
+        step = direction * (abs(step) // 2)
+    return place
+
+
+@rule
+def between(prec: int, succ: int, begin: int, end: int, streams: Any) -> tuple[int, int]:
+    """Those of the events [begin, end) of a stream that are behind `prec` (-1: none) and before `succ` (the number of events: none)."""
+    low, high = begin, end
+    if prec >= 0:
+        last = _last_at_once(prec, 1, begin, end, streams) if streams.strict else prec
+        low = max(begin, last + 1)
+    if succ < streams.times.size:
+        first = _last_at_once(succ, -1, begin, end, streams) if streams.strict else succ
+        high = min(end, first)
+    return low, high
+
+
+@rule
+def is_early(event: int, begin: int, latest: int, streams: Any) -> bool:
+    """Whether `event` comes too early: before `begin`, or too long before `latest`."""
+    return bool(event < begin or (event < latest and not within(streams.clock[event], streams.clock[latest], streams.length)))
+
+
+@rule
+def is_late(event: int, end: int, earliest: int, streams: Any) -> bool:
+    """Whether `event` comes too late: not before `end`, or too long after `earliest`."""
+    return bool(event >= end or (event > earliest and not within(streams.clock[earliest], streams.clock[event], streams.length)))
 
 
 @rule

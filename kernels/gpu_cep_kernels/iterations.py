@@ -16,7 +16,7 @@ from typing import Any
 
 from gpu_cep_kernels.conditions import condition_holds, is_decided
 from gpu_cep_kernels.filters import select_holding, select_unbound
-from gpu_cep_kernels.input_buffers import InputBuffers, Streams, is_early, is_late, stream_of
+from gpu_cep_kernels.input_buffers import InputBuffers, Streams, between, is_early, is_late, stream_of
 from gpu_cep_kernels.iteration_tables import (
     ALONE,
     BEGIN,
@@ -73,11 +73,11 @@ def _range(v: int, place: int, streams: Any, pattern: Any, buffers: Any, stack: 
             succ = min(succ, run.event[run.first[u]])
     if run.last[v] >= 0:
         begin = max(begin, run.event[run.last[v]] + 1)
-    begin, end = max(begin, prec + 1), min(end, succ)
+    begin, end = between(prec, succ, begin, end, streams)
     low, high = buffers.first[v], buffers.first[v + 1]
     while low < high:
         middle = (low + high) // 2
-        if is_early(buffers.events[middle], begin, end, prec, latest, streams):
+        if is_early(buffers.events[middle], begin, latest, streams):
             low = middle + 1
         else:
             high = middle
@@ -85,7 +85,7 @@ def _range(v: int, place: int, streams: Any, pattern: Any, buffers: Any, stack: 
     high = buffers.first[v + 1]
     while low < high:
         middle = (low + high) // 2
-        if is_late(buffers.events[middle], end, succ, earliest, streams):
+        if is_late(buffers.events[middle], end, earliest, streams):
             high = middle
         else:
             low = middle + 1
@@ -244,8 +244,8 @@ def _has_room(place: int, stack: Any) -> bool:
 @rule
 def _is_beyond(event: int, place: int, own: int, streams: Any, stack: Any) -> bool:
     """Whether `event`, and so all later ones, comes too late for the window, or for the start of a match that nothing earlier starts."""
-    size, earliest = streams.times.size, stack.earliest[place]
-    return is_late(event, size, size, earliest, streams) or (
+    earliest = stack.earliest[place]
+    return is_late(event, streams.times.size, earliest, streams) or (
         stack.stage[place] == stack.order.size - 1 and earliest >= own and event >= own
     )
 

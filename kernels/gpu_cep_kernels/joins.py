@@ -17,11 +17,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.expressions import holds, run_program
-from gpu_cep_kernels.input_buffers import Streams, is_early, is_late, stream_of
-from gpu_cep_kernels.jit import kernel, rule
+from gpu_cep_kernels.input_buffers import Streams, between, is_early, is_late, stream_of
+from gpu_cep_kernels.jit import kernel, rule, sequential
+from gpu_cep_kernels.negation import is_ruled_out
 from gpu_cep_kernels.rules import compare, hashed, mirrored, within
 from gpu_cep_kernels.running import is_null
-from gpu_cep_kernels.tables import BY_INTS, AggregateValues, Conditions, Flags, Ints, Places, Registers
+from gpu_cep_kernels.tables import (
+    BY_INTS,
+    ERROR_CONDITION,
+    AggregateValues,
+    Conditions,
+    Flags,
+    Ints,
+    NegationTable,
+    PatternTable,
+    Places,
+    Registers,
+    Run,
+)
 
 # How two variables are related that order does not relate in another way: they bind two events, or the first is before the second.
 APART, BEFORE, BEHIND = range(3)
@@ -102,11 +115,11 @@ def hash_rows(
 
 
 @rule
-def _first_in_reach(low: int, high: int, begin: int, end: int, prec: int, latest: int, firsts: Any, streams: Any) -> int:
+def _first_in_reach(low: int, high: int, begin: int, latest: int, firsts: Any, streams: Any) -> int:
     """The first of the rows [low, high) that does not come too early."""
     while low < high:
         middle = (low + high) // 2
-        if is_early(firsts[middle], begin, end, prec, latest, streams):
+        if is_early(firsts[middle], begin, latest, streams):
             low = middle + 1
         else:
             high = middle
@@ -114,11 +127,11 @@ def _first_in_reach(low: int, high: int, begin: int, end: int, prec: int, latest
 
 
 @rule
-def _first_out_of_reach(low: int, high: int, end: int, succ: int, earliest: int, firsts: Any, streams: Any) -> int:
+def _first_out_of_reach(low: int, high: int, end: int, earliest: int, firsts: Any, streams: Any) -> int:
     """The first of the rows [low, high) that comes too late."""
     while low < high:
         middle = (low + high) // 2
-        if is_late(firsts[middle], end, succ, earliest, streams):
+        if is_late(firsts[middle], end, earliest, streams):
             high = middle
         else:
             low = middle + 1
@@ -143,13 +156,14 @@ def find_ranges(
         for k in range(sides.succeeding.size):
             succ = min(succ, left.events[sides.succeeding[k], i])
         s = stream_of(base + earliest, streams.offsets)
-        begin, end = max(streams.offsets[s] - base, prec + 1), min(streams.offsets[s + 1] - base, succ)
+        begin, end = max(streams.offsets[s] - base, 0), min(streams.offsets[s + 1] - base, streams.times.size)
+        begin, end = between(prec, succ, begin, end, streams)
         end = min(end, own) if earliest >= own else end
         bucket = buckets.of_left[i] if buckets.of_left.size > 0 else 0
         start, stop = buckets.first[bucket], buckets.first[bucket + 1]
-        start = _first_in_reach(start, stop, begin, end, prec, latest, right.first, streams)
+        start = _first_in_reach(start, stop, begin, latest, right.first, streams)
         first[i] = start
-        size[i] = _first_out_of_reach(start, stop, end, succ, earliest, right.first, streams) - start
+        size[i] = _first_out_of_reach(start, stop, end, earliest, right.first, streams) - start
 
 
 @rule
@@ -277,3 +291,32 @@ def join_rows(
                 joined.events[places + p, m] = right.events[p, r]
             joined.first[m] = min(left.first[row], right.first[r])
             joined.last[m] = max(left.last[row], right.last[r])
+
+
+@sequential
+def judge_rows(
+    begin: int, end: int, table: PartialMatches, variables: Ints, judged: Ints,
+    pattern: PatternTable, conditions: Conditions, negations: NegationTable, run: Run, allowed: Flags,
+) -> int:  # fmt: skip
+    """``allowed[r]``: whether none of the negations `judged` rules out row r of [begin, end), which binds an event to each of `variables`.
+
+    Returns the row for which a condition failed, or `end`; `run` is scratch, and then says which one failed.
+    """
+    places = variables.size
+    for p in range(places):
+        run.first[variables[p]] = run.last[variables[p]] = p
+        # the only event of its variable
+        run.earlier[p] = -1
+    r = begin
+    while r < end and run.state[ERROR_CONDITION] == 0:
+        for p in range(places):
+            run.event[p] = table.events[p, r]
+        true = True
+        for k in range(judged.size):
+            if true:
+                true = not is_ruled_out(judged[k], table.first[r], table.last[r], places, False, pattern, conditions, negations, run)
+        allowed[r] = true
+        r += run.state[ERROR_CONDITION] == 0
+    for p in range(places):
+        run.first[variables[p]] = run.last[variables[p]] = -1
+    return int(r)

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from gpu_cep_kernels.conditions import is_decided
 from gpu_cep_kernels.filters import select_allowed, select_holding, select_pairs, select_unbound
-from gpu_cep_kernels.input_buffers import InputBuffers, Streams, is_early, is_late, stream_of
+from gpu_cep_kernels.input_buffers import InputBuffers, Streams, between, is_early, is_late, stream_of
 from gpu_cep_kernels.jit import rule, sequential
 from gpu_cep_kernels.tables import (
     DEPTH,
@@ -121,9 +121,9 @@ def _narrow(
     v: int, low: int, high: int, limit: int, depth: int, begin: int, end: int,
     streams: Any, pattern: Any, buffers: Any, chain: Any, run: Any,
 ) -> tuple[int, int]:  # fmt: skip
-    """The range of v's buffer that fits what is bound above `depth`: from `low` or later to `high` or later, at most `limit`.
+    """The range of v's buffer that fits what is bound above `depth`: from `low` or later to, if that is not too far, `high` or later.
 
-    Found by doubling steps, then by halving them.
+    Found by doubling steps, then by halving them; at most `limit`.
     """
     earliest, latest = chain.earliest[depth], chain.latest[depth]
     prec, succ = -1, streams.times.size
@@ -133,23 +133,24 @@ def _narrow(
             prec = max(prec, run.event[d])
         if pattern.precedes[v, u]:
             succ = min(succ, run.event[d])
-    begin, end = max(begin, prec + 1), min(end, succ)
+    begin, end = between(prec, succ, begin, end, streams)
     step = 1
-    while low + step <= limit and is_early(buffers.events[low + step - 1], begin, end, prec, latest, streams):
+    while low + step <= limit and is_early(buffers.events[low + step - 1], begin, latest, streams):
         low += step
         step *= 2
     while step > 1:
         step //= 2
-        if low + step <= limit and is_early(buffers.events[low + step - 1], begin, end, prec, latest, streams):
+        if low + step <= limit and is_early(buffers.events[low + step - 1], begin, latest, streams):
             low += step
-    high = max(low, high)
+    if high <= low or high > limit or is_late(buffers.events[high - 1], end, earliest, streams):
+        high = low
     step = 1
-    while high + step <= limit and not is_late(buffers.events[high + step - 1], end, succ, earliest, streams):
+    while high + step <= limit and not is_late(buffers.events[high + step - 1], end, earliest, streams):
         high += step
         step *= 2
     while step > 1:
         step //= 2
-        if high + step <= limit and not is_late(buffers.events[high + step - 1], end, succ, earliest, streams):
+        if high + step <= limit and not is_late(buffers.events[high + step - 1], end, earliest, streams):
             high += step
     return low, high
 
@@ -240,8 +241,9 @@ def _enumerate(
             begin = chain.cursor[depth]
             # pivots come one by one, for each has its stream
             size = min(BLOCK if depth > 0 else 1, chain.stop[depth] - begin)
+            fetched = buffers.events[begin : begin + size]
             for k in range(size):
-                block[k] = buffers.events[begin + k]
+                block[k] = fetched[k]
             while depth == 0 and offsets[s + 1] <= base + block[0]:
                 s += 1
             chain.cursor[depth] = begin + size
@@ -281,10 +283,13 @@ def _enumerate(
             u = chain.order[depth]
             # the last variable must start the match where no other does so before `own`
             end = min(stream_end, own) if depth == variables - 1 and chain.earliest[depth] >= own else stream_end
-            low, high = chain.reach[u, 0], chain.reach[u, 0]
-            if reached:
-                limit = chain.reach[u, 1]
-                low, high = _narrow(u, low, low, limit, depth, stream_begin, end, streams, pattern, buffers, chain, run)
+            low, high = chain.reach[u, 0], chain.reach[u, 1]
+            if not reached:
+                high = low
+            elif depth > 1 or end < stream_end:
+                # the event before this one at its depth reached about as far
+                stop, limit = chain.stop[depth], high
+                low, high = _narrow(u, low, stop, limit, depth, stream_begin, end, streams, pattern, buffers, chain, run)
             chain.cursor[depth] = low
             chain.stop[depth] = high
             chain.taken[depth] = 0

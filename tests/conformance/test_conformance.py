@@ -138,7 +138,7 @@ BRANCHES = cases(
     max_size=12,
     strategies=("skip_till_any_match",),
     quantifiers=("",),
-    operators=("SEQ", "AND", "OR", "?", "shared"),
+    operators=("SEQ", "AND", "OR", "NOT", "?", "shared"),
     iterations=True,
     after_match=AFTER_MATCH,
 )

@@ -65,3 +65,21 @@ def test_equalities_of_one_key_are_one_group():
     assert groups[0b0011] == groups[0b0110] >= 0
     assert groups[0b1001] not in (-1, groups[0b0011])
     assert groups[0b1100] == -1
+
+
+def test_what_negations_read_joins_nothing():
+    found = statistics(events(), "PATTERN SEQ(A a, NOT(C n), B b) WHERE a.k = b.k AND n.k = a.k AND n.x > 0.5 WITHIN 99")
+    assert [relation.variables for relation in found.relations] == [0b11]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "judged"),
+    [
+        ("SEQ(A a, NOT(C n), B b)", 0b11),
+        ("SEQ(A a, B b, NOT(C n))", 0b11),
+        ("SEQ(A a, NOT(C n), B b, A d)", 0b011),
+        ("SEQ(A a, B b, NOT(C n), A d)", 0b110),
+    ],
+)
+def test_negations_wait_for_what_they_read(pattern, judged):
+    assert statistics(events(), f"PATTERN {pattern} WITHIN 99").judged == (judged,)

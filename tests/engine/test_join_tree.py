@@ -144,3 +144,46 @@ def test_as_many_variables_as_are_nested_are_joined():
     table = pa.table({"ts": range(size), "type": [f"T{v}" for v in range(size)]})
     pattern = ", ".join(f"T{v} v{v}" for v in range(size))
     assert matched(table, f"PATTERN SEQ({pattern})").num_rows == 1
+
+
+NEGATED = [
+    "PATTERN SEQ(A a, NOT(D n), B b, C c) WHERE a.k = c.k AND n.x > a.x WITHIN 60",
+    "PATTERN SEQ(A a, B b, C c, NOT(D n)) WHERE a.k = b.k AND n.k = c.k WITHIN 20",
+    "PATTERN SEQ(NOT(D n), A a, B b, C c) WHERE a.k = c.k AND n.y = b.y WITHIN 30",
+    "PATTERN SEQ(AND(A a, C c), NOT(D n), B b) WHERE a.k = b.k AND n.x + a.x > c.x WITHIN 60",
+    "PATTERN SEQ(A a, NOT(B n), b, NOT(D m), C c) WHERE a.k = c.k AND n.k = a.k AND m.x < b.x WITHIN 30",
+]
+
+
+@pytest.mark.parametrize("query", NEGATED)
+@pytest.mark.parametrize("tree", [None, Join(Leaf(2), Join(Leaf(1), Leaf(0))), Join(Join(Leaf(0), Leaf(2)), Leaf(1))])
+@pytest.mark.parametrize("ties", ["strict", "position"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_negations_rule_out_what_they_do_of_the_automaton(query, tree, ties, threads):
+    table = events()
+    wanted = matched(table, query, ties=ties, algorithm="ses_automaton")
+    assert wanted.num_rows > 5
+    with with_tree(tree), patch.object(join_tree, "parts_of", lambda batch: threads):
+        assert matched(table, query, ties=ties, threads=threads).equals(wanted)
+        assert matched(table, query, ties=ties, threads=threads, output="count")["count"].to_pylist() == [wanted.num_rows]
+
+
+def test_what_is_negated_is_not_joined():
+    """A negation is judged by the first table that has all it needs: the others never see what it rules out."""
+    size = 300
+    table = pa.table({"ts": range(size), "type": ["A", "N", "B"] * 50 + ["C"] * 150, "k": [0] * size})
+    query = "PATTERN SEQ(A a, NOT(N n), B b, C c) WHERE a.k = c.k WITHIN 3000"
+    profile = gpu_cep.Profile()
+    with with_tree(Join(Join(Leaf(0), Leaf(1)), Leaf(2))):
+        assert matched(table, query, prune=False, profile=profile).num_rows == 0
+    assert profile.counts["pairs"] == 50 * 51 // 2
+
+
+@pytest.mark.parametrize("tree", [Join(Leaf(0), Join(Leaf(1), Leaf(2))), Join(Join(Leaf(0), Leaf(1)), Leaf(2))])
+def test_an_overflow_beside_a_match_names_condition_and_window(tree):
+    types, x = ["A", "N", "B", "C"], [2**62, 2**62, 1, 1]
+    table = pa.table({"ts": range(6), "type": ["C", "B", *types], "x": [1, 1, *x]})
+    query = "PATTERN SEQ(A a, NOT(N n), B b, C c) WHERE a.x + n.x > b.x WITHIN 9"
+    overflow = r"integer overflow in a\.x \+ n\.x > b\.x, in the window that starts at ts=2"
+    with with_tree(tree), pytest.raises(errors.EventError, match=overflow):
+        matched(table, query)

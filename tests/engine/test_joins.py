@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from gpu_cep.engine import joins
 from gpu_cep.engine.batch_events import frequencies, input_buffers
+from gpu_cep.engine.join_negations import JoinNegations
 from gpu_cep.engine.joins import Joining
 from gpu_cep.engine.programs import program_registers
 from gpu_cep.plan.join_trees import Join, Leaf, leaves
-from gpu_cep.testing.kernel_cases.tables import aggregate_table, condition_table, program_table
+from gpu_cep.testing.kernel_cases.tables import aggregate_table, condition_table, negation_table, program_table
 from gpu_cep_kernels.input_buffers import Streams
-from gpu_cep_kernels.tables import ColumnBank, Conditions
+from gpu_cep_kernels.tables import ColumnBank, Conditions, new_run
 from tests.kernels.streams import LabelStream, Pattern, label_streams, label_words, patterns
 
 SINGLE = patterns(st.just((1, 1)))
@@ -62,7 +63,9 @@ def joining(pattern, stream, own, account, exclusive=False, threads=1):
     streams = Streams(np.array([0, len(clock)]), clock, clock, np.uint64(stream.length), stream.strict)
     buffers = input_buffers(labels, frequencies(labels, variables))
     registers = program_registers(np, conditions.programs, joins.APART * threads)
-    return Joining(pattern.table(), conditions, buffers, streams, registers, own, exclusive, account, threads)
+    runs, no_negation = (new_run(variables, pattern.table(), conditions),), negation_table([], np.zeros(1, np.int64), clock, clock, 0)
+    none = JoinNegations(pattern.table(), conditions, no_negation, np.zeros((0, variables), np.bool_), runs, account)
+    return Joining(pattern.table(), conditions, buffers, streams, registers, own, exclusive, account, none, threads)
 
 
 def by_definition(pattern, stream, own):

@@ -26,7 +26,7 @@ SOUGHT = ("lazy_chain", *WALKED, "lazy_tree")
         ("PATTERN SEQ(A a, B b)", "robust_skip_till_next_match", ("ses_automaton",)),
         ("PATTERN SEQ(A a, OR(B b, C c))", "skip_till_any_match", (*SOUGHT, "join_tree")),
         ("PATTERN SEQ(A a, B b?)", "skip_till_any_match", (*SOUGHT, "join_tree")),
-        ("PATTERN SEQ(A a, NOT(C c), B b)", "skip_till_any_match", SOUGHT),
+        ("PATTERN SEQ(A a, NOT(C c), B b)", "skip_till_any_match", (*SOUGHT, "join_tree")),
         ("PATTERN AND(SEQ(A a, B b), SEQ(C c, B b))", "skip_till_any_match", (*SOUGHT, "join_tree")),
     ],
 )
@@ -59,6 +59,12 @@ def test_joins_are_explained():
     explained = str(gpu_cep.explain(query, EVENTS, strategy="skip_till_any_match", algorithm="join_tree"))
     assert "algorithm  join_tree (joins the events" in explained
     assert "joins      the cheapest of all trees; partners within order and window by a hash for a.x = b.x\n" in explained
+
+
+def test_equal_values_of_negated_events_join_nothing():
+    query = "PATTERN SEQ(A a, NOT(C c), B b) WHERE a.x = b.x AND a.x = c.x"
+    explained = str(gpu_cep.explain(query, EVENTS, strategy="skip_till_any_match", algorithm="join_tree", prune=False))
+    assert "partners within order and window by a hash for a.x = b.x\n" in explained
 
 
 def test_joins_of_many_variables_are_explained():

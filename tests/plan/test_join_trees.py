@@ -89,7 +89,8 @@ def cost(statistics, tree):
         return 0.0
     one, other, both = (estimate(statistics, mask(each)) for each in (tree.left, tree.right, tree))
     orders = isinstance(tree.right, Join) or both.hashed < one.hashed + other.hashed
-    return cost(statistics, tree.left) + cost(statistics, tree.right) + join_cost(one, other, both, orders)
+    judged = statistics.judged_by(mask(tree.left), mask(tree.right))
+    return cost(statistics, tree.left) + cost(statistics, tree.right) + join_cost(one, other, both, orders, judged)
 
 
 @st.composite
@@ -100,7 +101,8 @@ def statistics(draw, most=4):
     relations = [Relation(pair, draw(st.sampled_from([1e-4, 0.5])), draw(st.sampled_from([-1, pair]))) for pair in pairs]
     relations = draw(st.lists(st.sampled_from(relations), unique=True)) if relations else []
     counts = draw(st.lists(st.integers(0, 10**6), min_size=size, max_size=size))
-    return Statistics(tuple(counts), before, draw(st.sampled_from([1e-5, 0.01, 1.0])), tuple(relations))
+    judged = draw(st.lists(st.integers(1, (1 << size) - 1), max_size=2))
+    return Statistics(tuple(counts), before, draw(st.sampled_from([1e-5, 0.01, 1.0])), tuple(relations), tuple(judged))
 
 
 @given(statistics())
@@ -124,6 +126,17 @@ def test_many_variables_are_joined_one_after_the_other_from_the_rarest_on(given)
     assert sorted(leaves(tree)) == list(range(len(given.counts)))
     assert given.counts[leaves(tree)[0]] == min(given.counts)
     assert math.isfinite(cost(given, tree))
+
+
+def test_a_negation_is_judged_by_the_join_that_is_the_first_to_bind_all_that_it_needs():
+    given = Statistics((10,) * 3, (0,) * 3, 1.0, (), judged=(0b011, 0b001))
+    assert [given.judged_by(0b001, 0b010), given.judged_by(0b011, 0b100), given.judged_by(0b101, 0b010)] == [1, 0, 1]
+
+
+@pytest.mark.parametrize("needed", [0b011, 0b101, 0b110])
+def test_many_rows_are_not_judged_where_few_may_be(needed):
+    tree = cheapest_tree(Statistics((100,) * 3, (0,) * 3, 1.0, (Relation(0b111, 1e-4),), judged=(needed,)))
+    assert needed not in (mask(tree.left), mask(tree.right))
 
 
 def test_of_many_variables_no_trees_are_compared():

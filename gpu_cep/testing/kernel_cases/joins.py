@@ -8,11 +8,19 @@ import numpy as np
 
 from gpu_cep.testing.kernel_cases.calls import Call, KernelCase, cases
 from gpu_cep.testing.kernel_cases.inputs import Array, Random, Streams, column_bank, places_of, streams
-from gpu_cep.testing.kernel_cases.tables import PROGRAMS, SINGLE, aggregate_table, condition_table, program_registers
+from gpu_cep.testing.kernel_cases.tables import (
+    PROGRAMS,
+    SINGLE,
+    aggregate_table,
+    condition_table,
+    negation_table,
+    pattern_table,
+    program_registers,
+)
 from gpu_cep_kernels import joins
 from gpu_cep_kernels.input_buffers import Streams as BatchStreams
 from gpu_cep_kernels.joins import APART, BEFORE, BEHIND, Buckets, HashKeys, PartialMatches, Partners, Sides
-from gpu_cep_kernels.tables import Conditions, Registers
+from gpu_cep_kernels.tables import Conditions, Registers, new_run
 
 _BUCKETS = 4
 
@@ -115,6 +123,19 @@ def _joining(size: int, random: Random, slots: int, left: int) -> Call:
     return Call(size - begin, (begin, one, other, partners, partners.place.copy(), joined))
 
 
+def _judging(size: int, random: Random, slots: int, **given: Any) -> Call:
+    """Rows of b and a are ruled out by a d between these, or by one in the window behind a."""
+    events = streams(size, random, **given)
+    table = _partial_matches(events, random, 2)
+    places = np.flatnonzero(random.random(size) < 0.1)
+    listed = [(3, (0,), (1,), places), (3, (0,), (), places)]
+    negations = negation_table(listed, events.offsets, events.times, events.times, events.length)
+    conditions = Conditions(condition_table(4, SINGLE), aggregate_table(4, ()), PROGRAMS, column_bank(size, random), 0)
+    pattern = pattern_table((1, 2), ((1, 1), (1, 1), (1, 1)))
+    run, allowed = new_run(2, pattern, conditions), np.zeros(size, np.bool_)
+    return Call(1, (size // 3, size, table, np.array([1, 0]), np.arange(2), pattern, conditions, negations, run, allowed))
+
+
 JOIN_CASES: tuple[KernelCase, ...] = (
     *cases(joins.hash_rows, _hashes, {"": {}}, ("buckets",)),
     *cases(
@@ -135,4 +156,5 @@ JOIN_CASES: tuple[KernelCase, ...] = (
         ("partners",),
     ),
     *cases(joins.join_rows, _joining, {"left-single": {"left": 1}, "right-single": {"left": 2}}, ("joined",)),
+    *cases(joins.judge_rows, _judging, {"int64": {}, "float64": {"time": np.float64}}, ("allowed",)),
 )
