@@ -30,6 +30,8 @@ def decoded_type(arrow: pa.DataType) -> pa.DataType:
 
 def is_copied(arrow: pa.DataType) -> bool:
     """Whether Arrow can pick rows of a column of this type."""
+    if pa.types.is_primitive(arrow) or _is_text(arrow):
+        return True
     try:
         pa.nulls(1, arrow).take(pa.array([0]))
     except pa.ArrowNotImplementedError:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gpu_cep.engine.columns import EventColumns
 from gpu_cep.engine.programs import assemble, evaluate, load_bank, tabulator
-from gpu_cep.engine.text import TRUE, Values, constant_codes, truth_table
+from gpu_cep.engine.text import TRUE, Values, constant_codes, domain_of, truth_of
 from gpu_cep.errors import EventError
 from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
 from gpu_cep_kernels.launch import blocks, slices, spread
@@ -207,10 +207,10 @@ def _code_mask(table: Words, word: Word) -> Callable[[npt.NDArray[np.int32], Wor
 
 def label_table(planned: CodeProperty, values: Values, word: Word) -> Words:
     """The label word of each value, and of NULL last."""
-    table = np.full(len(values) + 1, word.all())
+    table, domain = np.full(len(values) + 1, word.all()), domain_of(values)
     for predicate, bits in planned.predicates:
         if word.own(bits):
-            table[truth_table(predicate, values) != TRUE] &= word.others(bits)
+            table[truth_of(predicate, domain) != TRUE] &= word.others(bits)
     return table
 
 

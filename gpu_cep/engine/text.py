@@ -37,7 +37,16 @@ FALSE, TRUE, UNKNOWN = 0, 1, 2
 
 def truth_table(predicate: Bound, values: pa.Array) -> npt.NDArray[np.uint8]:
     """The truth of `predicate` for each of `values` and, last, for NULL: FALSE, TRUE or UNKNOWN."""
-    domain = pa.concat_arrays([values.cast(pa.large_string()), pa.nulls(1, pa.large_string())])
+    return truth_of(predicate, domain_of(values))
+
+
+def domain_of(values: pa.Array) -> pa.Array:
+    """What a predicate is asked about: the values, and NULL last."""
+    return pa.concat_arrays([values.cast(pa.large_string()), pa.nulls(1, pa.large_string())])
+
+
+def truth_of(predicate: Bound, domain: pa.Array) -> npt.NDArray[np.uint8]:
+    """As :func:`truth_table`, of a domain."""
     truth = _evaluate(predicate, domain)
     if not isinstance(truth, (pa.Array, pa.ChunkedArray)):
         truth = pa.array([truth.as_py()] * len(domain), pa.bool_())
