@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
@@ -28,42 +26,25 @@ def machine_memory(proc: Path = PROC) -> int:
 
 def container_memory(proc: Path = PROC, cgroups: Path = CGROUPS) -> int | None:
     """Bytes that the control group of the process has left, caches included; None where none limits it."""
-    group = _control_group(proc, cgroups, os.getpid())
-    bound = "max" if group is None else group.limit.read_text().strip()
-    if group is None or bound == "max" or int(bound) >= _UNLIMITED:
-        return None
-    return max(0, int(bound) - int(group.used.read_text()) + _entries(group.statistics).get(group.cache, 0))
-
-
-@dataclass(frozen=True, slots=True)
-class _ControlGroup:
-    """The files that say how much memory a control group may use, uses, and for what; `cache` is the entry of what can be had again."""
-
-    limit: Path
-    used: Path
-    statistics: Path
-    cache: str
-
-
-@lru_cache(maxsize=64)
-def _control_group(proc: Path, cgroups: Path, process: int) -> _ControlGroup | None:
-    """The control group of the process that may limit its memory: looked for once, as processes seldom move."""
     membership = proc / "self" / "cgroup"
     if not membership.exists():
         return None
     # hierarchy:controllers:path; version 2 names no controllers, and may be there beside version 1
     paths = {controllers: path for _, controllers, path in (line.split(":", 2) for line in membership.read_text().splitlines())}
     if "memory" in paths:
-        names = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
-        return _group_at(cgroups / "memory", paths["memory"], names)
-    return _group_at(cgroups, paths[""], ("memory.max", "memory.current", "inactive_file")) if "" in paths else None
+        return _left(cgroups / "memory", paths["memory"], ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"))
+    return _left(cgroups, paths[""], ("memory.max", "memory.current", "inactive_file")) if "" in paths else None
 
 
-def _group_at(root: Path, path: str, names: tuple[str, str, str]) -> _ControlGroup | None:
-    """The group at `path`, or at the root where a container sees itself there; None where neither has a limit."""
+def _left(root: Path, path: str, names: tuple[str, str, str]) -> int | None:
+    """What the limit leaves of the group at `path`, or at the root where a container sees itself there."""
     limit, used, cache = names
-    groups = [folder for folder in (root / path.lstrip("/"), root) if (folder / limit).exists()]
-    return _ControlGroup(groups[0] / limit, groups[0] / used, groups[0] / "memory.stat", cache) if groups else None
+    group = root / path.lstrip("/")
+    group = group if (group / limit).exists() else root
+    bound = (group / limit).read_text().strip() if (group / limit).exists() else "max"
+    if bound == "max" or int(bound) >= _UNLIMITED:
+        return None
+    return max(0, int(bound) - int((group / used).read_text()) + _entries(group / "memory.stat").get(cache, 0))
 
 
 def _entries(path: Path) -> dict[str, int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 import numpy as np
 
@@ -14,19 +15,13 @@ from gpu_cep_kernels.launch import slices, spread
 from gpu_cep_kernels.tables import ERROR_CONDITION, Conditions, Flags, NegationTable, PatternTable, Run
 
 
-class Account(Protocol):
-    """Who is told of failure."""
-
-    def fail(self, condition: int, start: int) -> NoReturn:
-        """A condition could not be computed, for a match that may start at an event."""
-
-
 @dataclass(frozen=True, slots=True)
 class JoinNegations:
     """The negations of a branch, for the tables of a batch.
 
     ``needs[n, v]``: negation n cannot be judged before variable v is bound.
-    Each thread has one of the `runs` for scratch.
+    Each thread has one of the `runs` for scratch. Where a condition cannot be
+    computed, `fail` is called with it and an event at which a match may start.
     """
 
     pattern: PatternTable
@@ -34,7 +29,7 @@ class JoinNegations:
     negations: NegationTable
     needs: Flags
     runs: tuple[Run, ...]
-    account: Account
+    fail: Callable[[int, int], NoReturn]
 
     def judged_at(self, tree: Tree) -> Indices:
         """The negations that the rows of a tree decide, and those of its sides do not."""
@@ -60,6 +55,6 @@ class JoinNegations:
         parts = [*zip(self.runs, slices(len(keep), len(self.runs)), strict=False)]
         for (run, (_, high)), row in zip(parts, spread(judge, parts, len(self.runs)), strict=True):
             if row < high:
-                self.account.fail(int(run.state[ERROR_CONDITION]) - 1, int(table.first[row]))
+                self.fail(int(run.state[ERROR_CONDITION]) - 1, int(table.first[row]))
         rows = np.flatnonzero(keep)
         return table if len(rows) == len(keep) else PartialMatches(*(np.take(column, rows, axis=-1) for column in table))

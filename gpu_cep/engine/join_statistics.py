@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.batches import Batch
-from gpu_cep.engine.lazy_negations import first_chances
 from gpu_cep.engine.matches import Indices
 from gpu_cep.engine.search import Search
 from gpu_cep.plan.join_trees import Relation, Statistics
 from gpu_cep_kernels.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.reach import reached_rows
 from gpu_cep_kernels.rules import EQ
-from gpu_cep_kernels.tables import BY_INTS, ColumnBank, ConditionTable
+from gpu_cep_kernels.tables import BY_INTS, ColumnBank, ConditionTable, Flags
 
 Array = npt.NDArray[Any]
 
@@ -27,9 +26,10 @@ _UNKNOWN = 0.5
 _COMPARE = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 
 
-def batch_statistics(search: Search, batch: Batch, buffers: InputBuffers, streams: Streams) -> Statistics:
-    """The statistics of a batch whose variables all have events."""
-    branch, groups = search.tables.branch, equality_groups(search.tables.conditions)
+def batch_statistics(search: Search, batch: Batch, buffers: InputBuffers, streams: Streams, needs: Flags) -> Statistics:
+    """The statistics of a batch whose variables all have events; ``needs[n, v]``: negation n waits for v."""
+    branch = search.tables.branch
+    groups = equality_groups(search.tables.conditions, len(branch.before))
     share = window_share(batch, buffers, streams, branch.before)
     reach = share * len(streams.times)
     relations = (
@@ -38,13 +38,14 @@ def batch_statistics(search: Search, batch: Batch, buffers: InputBuffers, stream
         # negations read the others
         if max(condition.variables) < len(branch.before)
     )
-    judged = tuple(sum(1 << int(v) for v in np.flatnonzero(needed)) for needed in first_chances(search, batch))
+    judged = tuple(sum(1 << int(v) for v in np.flatnonzero(needed)) for needed in needs)
     return Statistics(tuple(np.diff(buffers.first).tolist()), branch.before, share, tuple(relations), judged)
 
 
-def equality_groups(table: ConditionTable) -> list[int]:
-    """A number for each condition: the same for equalities that are connected by the columns they compare, −1 for others."""
-    equal = [c for c in range(len(table.means)) if table.left_variable[c] >= 0 and table.comparison[c] == EQ]
+def equality_groups(table: ConditionTable, positives: int) -> list[int]:
+    """A number for each condition: the same for equalities of positive variables that the columns they compare connect, −1 for others."""
+    pairs = (table.left_variable >= 0) & (np.maximum(table.left_variable, table.right_variable) < positives)
+    equal = np.flatnonzero(pairs & (table.comparison == EQ)).tolist()
     group_of: dict[tuple[int, ...], int] = {}
     for c in equal:
         ends = _ends(table, c)

@@ -61,10 +61,11 @@ class JoinTree:
         inputs = self._inputs(batch)
         if inputs is None:
             return Estimate("join_tree", 0.0)
-        statistics = batch_statistics(self.search, batch, *inputs)
+        needs = first_chances(self.search, batch)
+        statistics = batch_statistics(self.search, batch, *inputs, needs)
         tree = cheapest_tree(statistics.rounded())
         cost, pairs, matches = tree_cost(statistics, tree)
-        return Estimate("join_tree", cost, pairs, matches, order=tree_text(tree, self.search.names))
+        return Estimate("join_tree", cost, pairs, matches, order=tree_text(tree, self.search.names), at_most=len(needs) > 0)
 
     def _planned(self, batch: Batch) -> _PlannedBatch | None:
         """What is joined, and in which order; None if some variable has no event."""
@@ -73,13 +74,14 @@ class JoinTree:
             return None
         buffers, streams = inputs
         with search.profile.stage("planning"):
-            tree = cheapest_tree(batch_statistics(search, batch, buffers, streams).rounded())
+            needs = first_chances(search, batch)
+            tree = cheapest_tree(batch_statistics(search, batch, buffers, streams, needs).rounded())
         conditions, account = search.conditions(batch), _Account(search, batch.low)
         threads = min(search.threads, parts_of(batch))
         registers = program_registers(np, conditions.programs, APART * threads, conditions.table.roles)
         pattern = search.tables.pattern
-        runs = tuple(new_run(self._variables, pattern, conditions) for _ in range(threads))
-        negations = JoinNegations(pattern, conditions, search.negations, first_chances(search, batch), runs, account)
+        runs = tuple(new_run(self._variables, pattern, conditions) for _ in range(threads if len(needs) else 0))
+        negations = JoinNegations(pattern, conditions, search.negations, needs, runs, account.fail)
         own, exclusive = batch.own - batch.low, not overlapping(search.ordered.labels[:, batch.low : batch.high])
         joining = Joining(pattern, conditions, buffers, streams, registers, own, exclusive, account, negations, threads)
         return _PlannedBatch(tree, joining, account)

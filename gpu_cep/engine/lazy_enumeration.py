@@ -39,8 +39,8 @@ from gpu_cep_kernels.tables import (
 
 # Events filtered between two returns to Python, so that a long enumeration can be interrupted and its budget checked.
 _STEPS_PER_CALL = 1 << 22
-# Matches that the first buffer holds at least, and for each pivot; and events that one holds at most.
-_SMALLEST_OUTPUT, _EACH_PIVOT, _LARGEST_OUTPUT = 1 << 12, 1 << 6, 1 << 24
+# Matches that the first buffer holds at least, for each pivot, and at most; and events that any holds at most.
+_SMALLEST_OUTPUT, _EACH_PIVOT, _FIRST_OUTPUT, _LARGEST_OUTPUT = 1 << 12, 1 << 6, 1 << 17, 1 << 24
 # Events that bindings of quantified variables have together at first, and for which their lists have room.
 _PATH, _ROOM = 64, 1 << 12
 # The same of a sample, which ends where more is needed.
@@ -77,7 +77,8 @@ class Chained:
         """All matches, as they are found."""
         variables = len(self.chain.order)
         # memory that nothing is written to is not taken
-        capacity = min(max(_SMALLEST_OUTPUT, _EACH_PIVOT * int(self.chain.stop[0] - self.chain.cursor[0])), _LARGEST_OUTPUT // variables)
+        pivots = int(self.chain.stop[0] - self.chain.cursor[0])
+        capacity = min(max(_SMALLEST_OUTPUT, _EACH_PIVOT * pivots), _FIRST_OUTPUT, _LARGEST_OUTPUT // variables)
         found = []
         status = OUTPUT_FULL
         while status != FINISHED:

@@ -1,4 +1,7 @@
-"""When a lazy automaton judges a negation: at its first chance, or when a match is complete (lazy automata paper, section 4.4)."""
+"""When a negation is judged where variables are bound in another order than the pattern's (lazy automata paper, section 4.4).
+
+At its first chance, as joins do, or when a match is complete; a lazy automaton does what is expected to be less work.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -62,36 +61,29 @@ def matcher_tables(plan: Plan, columns: EventColumns) -> tuple[MatcherTables, ..
 
 def _branch_tables(plan: Plan, branch: PlannedBranch, columns: EventColumns) -> MatcherTables:
     variables = [plan.query.variables[v] for v in branch.positives]
+    precedes = _relation(branch.before)
+    # what precedes v, but nothing else that does
+    direct = precedes & ~(precedes.astype(np.float32) @ precedes.astype(np.float32) > 0)
     programs, spans = assemble([condition.program for condition in branch.conditions], tabulator(columns))
     conditions = _condition_table(branch, spans, [plan.query.variables[v].maximum == 1 for v in branch.variables])
     return MatcherTables(
         branch=branch,
-        pattern=_pattern_table(branch.before, tuple((variable.minimum, variable.maximum) for variable in variables)),
+        pattern=PatternTable(
+            order=np.argsort(precedes.sum(axis=0), kind="stable").astype(np.int64),
+            precedes=precedes,
+            direct_first=offsets(direct.sum(axis=0)),
+            direct=np.nonzero(direct.T)[1].astype(np.uint16),
+            following_first=offsets(direct.sum(axis=1)),
+            following=np.nonzero(direct)[1].astype(np.uint16),
+            minimum=np.array([variable.minimum for variable in variables], np.int64),
+            maximum=np.array([UNBOUNDED if variable.maximum is None else variable.maximum for variable in variables], np.int64),
+        ),
         conditions=conditions,
         aggregates=_aggregate_table(plan, branch, columns),
         programs=programs,
         jumps=jump_table(branch, conditions.final),
         minimal=sum(1 << v for v, mask in zip(branch.positives, branch.before, strict=True) if mask == 0),
         fewest=sum(variable.minimum for variable in variables),
-    )
-
-
-# Of few events, to make tables is much of the work; nothing writes to this one.
-@lru_cache(maxsize=256)
-def _pattern_table(before: tuple[int, ...], quantifiers: tuple[tuple[int, int | None], ...]) -> PatternTable:
-    """The table of variables that are preceded by others, masks of bits, and bind from so many to so many events."""
-    precedes = _relation(before)
-    # what precedes v, but nothing else that does
-    direct = precedes & ~(precedes.astype(np.float32) @ precedes.astype(np.float32) > 0)
-    return PatternTable(
-        order=np.argsort(precedes.sum(axis=0), kind="stable").astype(np.int64),
-        precedes=precedes,
-        direct_first=offsets(direct.sum(axis=0)),
-        direct=np.nonzero(direct.T)[1].astype(np.uint16),
-        following_first=offsets(direct.sum(axis=1)),
-        following=np.nonzero(direct)[1].astype(np.uint16),
-        minimum=np.array([minimum for minimum, _ in quantifiers], np.int64),
-        maximum=np.array([UNBOUNDED if maximum is None else maximum for _, maximum in quantifiers], np.int64),
     )
 
 

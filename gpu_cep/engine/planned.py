@@ -129,6 +129,8 @@ def _scaled(choice: Choice, factor: float) -> Choice:
 
 def _has_drifted(expected: Estimate, steps: int) -> bool:
     """Whether a batch made many more or many fewer steps than were expected of it."""
+    if expected.at_most and steps < expected.steps:
+        return False
     more, fewer = max(expected.steps, steps), min(expected.steps, steps)
     return expected.exact and more > _FEW_STEPS and more > _DRIFT * fewer
 

@@ -24,7 +24,7 @@ PASSED, OFFER, PATH, READ = 52.0, 26.0, 200.0, 23.0
 COUNTED = 0.25
 # A pivot of a lazy chain, and of a lazy tree, and an event that either filters, or tries for a quantified variable.
 PIVOT, TREE_PIVOT, FILTERED, ITERATED = 110.0, 200.0, 10.0, 40.0
-# What it takes more to filter an event where a condition is a program, and where negations are judged.
+# What it takes more to filter an event where a condition is a program, and where negations are judged; this also for a joined row.
 PROGRAM, JUDGED = 45.0, 50.0
 # An event of a written match, by the automaton or a lazy chain, and by joins.
 BOUND, JOINED = 6.0, 12.0
@@ -37,7 +37,8 @@ class Estimate:
     """What a batch is expected to cost by an algorithm, how many steps it makes, and how many matches it finds.
 
     ``exact`` is False where `cost` is only what the algorithm costs at least, because that was enough to rule it out; then
-    nothing else is known. `order` says in which order variables are bound, where the algorithm chooses one.
+    nothing else is known. `order` says in which order variables are bound, where the algorithm chooses one. ``at_most`` is True
+    where there may be far fewer steps and matches, for nobody knows how many negations rule out.
     """
 
     algorithm: str
@@ -46,6 +47,7 @@ class Estimate:
     matches: float = 0.0
     order: str = ""
     exact: bool = True
+    at_most: bool = False
 
     def scaled(self, factor: float) -> Estimate:
         """The same of so many times the events."""

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from gpu_cep.plan.costs import JUDGED
 from gpu_cep.plan.plan import PlannedCondition
 
 # Of more variables than this trees are not compared with each other: their number grows as 3 to that power.
@@ -27,8 +28,6 @@ MOST_COMPARED = 9
 # What a join costs, in nanoseconds measured on one core: to find the range of a row's partners, to look at one of these, to write a
 # row of the result, and to bring a row of the right side into order.
 LOOKUP, LOOK, WRITE, ORDER = 90.0, 8.0, 9.0, 20.0
-# And, to judge a negation for a row.
-JUDGED = 50.0
 
 # Costs beyond this power of two are equal.
 _MOST = 500.0

@@ -79,13 +79,14 @@ def _last_at_once(event: int, direction: int, begin: int, end: int, streams: Any
 
 @rule
 def between(prec: int, succ: int, begin: int, end: int, streams: Any) -> tuple[int, int]:
-    """Those of the events [begin, end) of a stream that are behind `prec` (-1: none) and before `succ` (the number of events: none)."""
+    """Those of the events [begin, end) of a stream that are behind its event `prec` (-1: none) and before `succ` (their number: none)."""
     low, high = begin, end
     if prec >= 0:
-        last = _last_at_once(prec, 1, begin, end, streams) if streams.strict else prec
+        last = _last_at_once(prec, 1, prec, end, streams) if streams.strict else prec
         low = max(begin, last + 1)
     if succ < streams.times.size:
-        first = _last_at_once(succ, -1, begin, end, streams) if streams.strict else succ
+        # ties with an event beyond the end may begin before it
+        first = _last_at_once(succ, -1, begin, succ, streams) if streams.strict else succ
         high = min(end, first)
     return low, high
 

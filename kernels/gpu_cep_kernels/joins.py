@@ -7,7 +7,7 @@ conditions demand equal values, both tables are divided into buckets by a hash
 of these values, and the range is sought in the row's bucket alone. What the
 range does not imply is tested partner by partner, rule after rule, and then
 the conditions that the join decides. Equality is among them, so that a hash
-may collide.
+may collide. Negations rule out rows of the table that binds all they need.
 """
 
 from __future__ import annotations

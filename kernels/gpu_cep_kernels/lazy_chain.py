@@ -121,9 +121,9 @@ def _narrow(
     v: int, low: int, high: int, limit: int, depth: int, begin: int, end: int,
     streams: Any, pattern: Any, buffers: Any, chain: Any, run: Any,
 ) -> tuple[int, int]:  # fmt: skip
-    """The range of v's buffer that fits what is bound above `depth`: from `low` or later to, if that is not too far, `high` or later.
+    """The range of v's buffer that fits what is bound above `depth`, by doubling steps and then by halving them.
 
-    Found by doubling steps, then by halving them; at most `limit`.
+    It begins at `low` or later and ends at `limit` or earlier; its end is sought from `high` on, unless that is too far.
     """
     earliest, latest = chain.earliest[depth], chain.latest[depth]
     prec, succ = -1, streams.times.size

@@ -83,3 +83,9 @@ def test_what_negations_read_joins_nothing():
 )
 def test_negations_wait_for_what_they_read(pattern, judged):
     assert statistics(events(), f"PATTERN {pattern} WITHIN 99").judged == (judged,)
+
+
+def test_what_only_a_negated_event_connects_is_not_one_key():
+    query = "PATTERN SEQ(A a, NOT(C n), B b) WHERE a.k = b.k AND a.n = b.n AND n.k = a.k AND n.k = a.n WITHIN 99"
+    groups = [relation.group for relation in statistics(events(), query).relations]
+    assert len(groups) == len(set(groups)) == 2

@@ -179,11 +179,23 @@ def test_what_is_negated_is_not_joined():
     assert profile.counts["pairs"] == 50 * 51 // 2
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("output", ["indices", "count"])
+def test_a_negation_beside_the_only_variable(threads, output):
+    table, query = events(), "PATTERN SEQ(A a, NOT(D n)) WHERE n.x > a.x WITHIN 20"
+    wanted = matched(table, query, algorithm="ses_automaton", output=output)
+    assert not wanted.equals(matched(table, "PATTERN A a WITHIN 20", output=output))
+    with patch.object(join_tree, "parts_of", lambda batch: threads):
+        assert matched(table, query, threads=threads, output=output).equals(wanted)
+
+
 @pytest.mark.parametrize("tree", [Join(Leaf(0), Join(Leaf(1), Leaf(2))), Join(Join(Leaf(0), Leaf(1)), Leaf(2))])
-def test_an_overflow_beside_a_match_names_condition_and_window(tree):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_overflow_beside_a_match_names_condition_and_window(tree, threads):
     types, x = ["A", "N", "B", "C"], [2**62, 2**62, 1, 1]
     table = pa.table({"ts": range(6), "type": ["C", "B", *types], "x": [1, 1, *x]})
     query = "PATTERN SEQ(A a, NOT(N n), B b, C c) WHERE a.x + n.x > b.x WITHIN 9"
     overflow = r"integer overflow in a\.x \+ n\.x > b\.x, in the window that starts at ts=2"
-    with with_tree(tree), pytest.raises(errors.EventError, match=overflow):
-        matched(table, query)
+    split = patch.object(join_tree, "parts_of", lambda batch: threads)
+    with split, with_tree(tree), pytest.raises(errors.EventError, match=overflow):
+        matched(table, query, threads=threads)

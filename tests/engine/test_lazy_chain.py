@@ -48,6 +48,20 @@ def test_every_frequency_order_gives_the_matches_of_the_automaton(shares, ties, 
     assert found.equals(wanted)
 
 
+@LAZY
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+@pytest.mark.parametrize("shares", [(0.6, 0.3, 0.1), (0.1, 0.3, 0.6), (0.3, 0.6, 0.1)])
+def test_ties_across_the_border_of_a_batch(size, shares, algorithm):
+    """Of events at one time none is before another, whichever batch they are in."""
+    rng = np.random.default_rng(2)
+    table = pa.table({"ts": np.cumsum(rng.random(400) < 0.3), "type": rng.choice(list("ABC"), 400, p=shares)})
+    query = "PATTERN SEQ(A a, B b, C c) WITHIN 4"
+    wanted = matched(table, query, ties="strict", algorithm="ses_automaton")
+    assert wanted.num_rows > 100
+    with patch("gpu_cep.engine.run.cut_batches", partial(cut_batches, size=size)):
+        assert matched(table, query, ties="strict", algorithm=algorithm).equals(wanted)
+
+
 @pytest.mark.parametrize("rarest_last", [*itertools.permutations(range(4))])
 @pytest.mark.parametrize("pattern", ["SEQ(A a, B b, C c, D d)", "SEQ(A a, AND(C c, B b), D d)", "SEQ(AND(A a, B b), C c, D d)"])
 def test_matches_are_in_order_whatever_order_finds_them(rarest_last, pattern):

@@ -82,3 +82,10 @@ def test_matches_of_single_variables_need_no_counts(pairs, parts):
             for array in ("first", "counts", "events", "last", "offsets"):
                 assert np.array_equal(getattr(found, array), getattr(wanted, array))
             assert [bound.tolist() for bound in found.binding(1)] == [bound.tolist() for bound in wanted.binding(1)]
+
+
+@given(st.lists(MATCHES, max_size=5), st.integers(1, 3))
+def test_parts_one_after_the_other(parts, threads):
+    found = concatenated([flat(part) for part in parts], 2, threads)
+    assert listed(found) == [match for part in parts for match in part]
+    assert found.first.tolist() == [min(bound(match)) for part in parts for match in part]

@@ -162,6 +162,18 @@ def test_values_that_drift_make_a_choice_anew():
     assert 0.4 < third.expected.matches / third.matches < 2.5
 
 
+def test_matches_that_negations_rule_out_make_no_choice_anew():
+    """How many these are is not known before, nor then."""
+    size = 20_000
+    table = events(3 * size, (0.2, 0.2, 0.3, 0.3))
+    query = "PATTERN SEQ(A a, NOT(D d), B b, C c) WHERE skip_till_any_match { a.k = b.k AND b.x < c.x } WITHIN 400"
+    with small_batches(size), patch.object(planned, "cheapest", side_effect=planned.cheapest) as choosing:
+        found = answers(table, query)
+    assert {answer.expected.algorithm for answer in found} == {"join_tree"}
+    assert all(4 * answer.steps < answer.expected.steps for answer in found)
+    assert choosing.call_count == 1
+
+
 def test_trials_are_not_charged_to_the_budget():
     table, query = events(5_000, (0.3, 0.3, 0.4)), ANY.format("a.x < b.x", 30)
     (answer,) = answers(table, query)
