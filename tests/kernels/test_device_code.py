@@ -32,6 +32,7 @@ SEARCHES = {
     "filter_partners",
     "grow_graph",
     "grow_runs",
+    "judge_rows",
     "order_matches",
 }
 
