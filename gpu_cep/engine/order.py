@@ -55,7 +55,8 @@ def _partition_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents
     """A number for the `partition_by` stream of each of the events `first`, which ascend."""
     streams = np.zeros(len(first), np.int64)
     if not plan.derived:
-        streams_of(first, ordered.offsets, streams)
+        if len(ordered.offsets) > 2:
+            streams_of(first, ordered.offsets, streams)
         return streams
     if any(columns.resident(column) is not None for column in plan.query.partition_by):
         return tie_ranks(columns, plan.query.partition_by, ordered.rows[first])

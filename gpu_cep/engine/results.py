@@ -151,7 +151,7 @@ def match_table(
     As many columns as there are `threads` are made at a time.
     """
     schema = result_schema(plan, columns.table.schema)
-    events = MatchedEvents(columns, rows, matches)
+    events = MatchedEvents(columns, rows, matches, threads)
     carried = carried_columns(plan, columns.table.schema)
     made = _TABLES[plan.settings.output](plan, events, streams, carried) + _end_columns(plan, events)
     arrays = spread(lambda column: column(), made, threads)

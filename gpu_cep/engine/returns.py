@@ -22,6 +22,8 @@ from gpu_cep.errors import EventError
 from gpu_cep.plan.plan import ReturnProgram
 from gpu_cep.plan.programs import Leaf
 from gpu_cep_kernels.aggregates import count_present, extreme_places, sum_floats, sum_ints
+from gpu_cep_kernels.launch import slices, spread
+from gpu_cep_kernels.ordering import gather
 from gpu_cep_kernels.tables import ColumnBank
 
 
@@ -148,6 +150,7 @@ class MatchedEvents(BoundEvents):
     columns: EventColumns
     rows: Indices
     matches: Matches
+    threads: int = 1
     _bindings: dict[int, tuple[Indices, Indices]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -156,7 +159,9 @@ class MatchedEvents(BoundEvents):
     def binding(self, v: int) -> tuple[Indices, Indices]:
         if v not in self._bindings:
             events, places = self.matches.binding(v)
-            self._bindings[v] = (self.rows[events], places)
+            rows = np.empty(len(events), np.int64)
+            spread(lambda span: gather(*span, events, self.rows, rows), slices(len(rows), self.threads), self.threads)
+            self._bindings[v] = (rows, places)
         return self._bindings[v]
 
     def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
