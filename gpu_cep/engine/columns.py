@@ -24,6 +24,9 @@ Array = npt.NDArray[Any]
 # Decimals of so many digits are exact in an int64.
 EXACT_DIGITS = 18
 
+# Unsigned Arrow types by their bits, of codes that are read as they are.
+_NARROW = {8: pa.uint8(), 16: pa.uint16()}
+
 # Arrow types whose buffers kernels read as they are.
 _NATIVE = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float32(): np.float32, pa.float64(): np.float64}
 
@@ -178,6 +181,14 @@ class EventColumns:
             self._codes[column] = own if places is None else Codes(places[own.codes], self.text_values(column))
         return self._codes[column]
 
+    def label_codes(self, column: int) -> tuple[Array, pa.Array]:
+        """A text column's codes and their values, for what is read of each row once: those that are narrower in its dictionary stay so."""
+        narrow = _narrow_codes(self.arrow(column))
+        if narrow is not None:
+            return narrow, self._own_values(column)
+        text = self.text(column)
+        return text.codes, text.values
+
     def text_values(self, column: int) -> pa.Array:
         """The values that a text column's codes stand for, known without the codes of a dictionary's rows."""
         shared = self._shared_dictionary(column)
@@ -314,9 +325,21 @@ def _unscaled(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
 def _encode(array: pa.Array) -> Codes:
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     values = encoded.dictionary
-    indices = encoded.indices.cast(pa.int32())
+    indices = encoded.indices
+    # no code is negative, so a sign's bit is free
+    indices = indices.view(pa.int32()) if indices.type == pa.uint32() else indices.cast(pa.int32())
     # filling copies, whether there is a NULL or not
     return Codes(machine_values(indices.fill_null(len(values)) if indices.null_count else indices, ""), values)
+
+
+def _narrow_codes(array: pa.Array) -> Array | None:
+    """The codes of a dictionary that has them in 8 or 16 bits, NULL's among them, as they are; None of any other array."""
+    width = array.type.index_type.bit_width if pa.types.is_dictionary(array.type) else 0
+    if width not in _NARROW or len(array.dictionary) >> width:
+        return None
+    codes = array.indices.view(_NARROW[width])
+    codes = codes.fill_null(len(array.dictionary)) if codes.null_count else codes
+    return buffer_values(codes.buffers()[1], f"u{width // 8}", len(codes), codes.offset)
 
 
 def _share(own: dict[int, pa.Array]) -> _SharedDictionary:

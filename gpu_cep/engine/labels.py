@@ -188,15 +188,15 @@ def _steps(planned: Property, columns: EventColumns, word: Word) -> list[Step]:
 def _code_step(planned: CodeProperty, columns: EventColumns, word: Word) -> Step:
     codes = constant_codes(columns.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
     if codes is None:
-        text = columns.text(planned.column)
-        of_codes = _code_mask(label_table(planned, text.values, word), word)
-        return lambda low, high, labels: of_codes(text.codes[low:high], labels)
+        coded, distinct = columns.label_codes(planned.column)
+        of_codes = _code_mask(label_table(planned, distinct, word), word)
+        return lambda low, high, labels: of_codes(coded[low:high], labels)
     of_block, values = codes
     of_constants = _code_mask(label_table(planned, values, word), word)
     return lambda low, high, labels: of_constants(of_block(low, high), labels)
 
 
-def _code_mask(table: Words, word: Word) -> Callable[[npt.NDArray[np.int32], Words], None]:
+def _code_mask(table: Words, word: Word) -> Callable[[npt.NDArray[Any], Words], None]:
     """What clears the bits that `table`, one of the word's labels for each code, denies events of such codes."""
     bits = word.everyone.bit_length()
     if bits * len(table) > _PACKED_BITS:

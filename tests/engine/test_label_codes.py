@@ -1,0 +1,81 @@
+"""Codes of dictionaries of every width label events as text does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpu_cep as cep
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.columns import EventColumns
+from gpu_cep.plan.settings import Settings
+from gpu_cep.planning import make_plan
+
+WIDTHS = (pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64())
+NARROW = {pa.int8(): np.uint8, pa.uint8(): np.uint8, pa.int16(): np.uint16, pa.uint16(): np.uint16}
+TEXTS = [f"T{number}" for number in range(300)]
+# Around the greatest code of a byte with a sign, and of one without.
+SIZES = (1, 2, 127, 128, 129, 255, 256, 257)
+
+
+def most(width):
+    """How many values codes of that type number."""
+    return 1 << (width.bit_width - (not str(width).startswith("u")))
+
+
+def encoded(codes, size, width):
+    return pa.DictionaryArray.from_arrays(pa.array(codes, width), pa.array(TEXTS[:size]))
+
+
+def columns_of(array):
+    table = pa.table({"ts": range(len(array)), "type": array})
+    return EventColumns(table, make_plan("PATTERN T0 a", table.schema, Options(), Settings()).query)
+
+
+@st.composite
+def dictionaries(draw):
+    width = draw(st.sampled_from(WIDTHS))
+    size = draw(st.sampled_from([size for size in SIZES if size <= most(width)]))
+    codes = st.sampled_from(sorted({0, size // 2, size - 1})) | st.none()
+    rows = draw(st.lists(codes, min_size=1, max_size=20))
+    start = draw(st.integers(0, len(rows) - 1))
+    return encoded(rows, size, width).slice(start), size
+
+
+@given(dictionaries())
+def test_any_width_labels_as_text_does(drawn):
+    array, size = drawn
+    wanted = sorted({"T0", TEXTS[size // 2], TEXTS[size - 1]})
+    some = ", ".join(map(repr, wanted[:2]))
+    for predicate in (f"a.type IN ({some})", f"a.type <> '{wanted[-1]}'", "a.type IS NULL", "a.type LIKE '%2%'"):
+        found = [
+            cep.match(pa.table({"ts": range(len(array)), "type": types}), f"PATTERN a WHERE {predicate}", output="indices")
+            for types in (array, array.cast(pa.string()))
+        ]
+        assert found[0].equals(found[1])
+
+
+@pytest.mark.parametrize("width", WIDTHS, ids=str)
+@pytest.mark.parametrize("rows", [[0, 1, 0], [0, None, 1]], ids=["no NULL", "a NULL"])
+def test_narrow_codes_are_read_as_they_are(width, rows):
+    array = encoded(rows, 2, width)
+    codes, values = columns_of(array).label_codes(1)
+    assert codes.dtype == NARROW.get(width, np.int32)
+    assert codes.tolist() == [2 if row is None else row for row in rows]
+    assert values.to_pylist() == TEXTS[:2]
+
+
+def test_narrow_codes_without_null_are_not_copied():
+    for width in (pa.int8(), pa.uint16()):
+        array = encoded([0, 1, 1, 0], 2, width).slice(1)
+        codes, _ = columns_of(array).label_codes(1)
+        assert codes.ctypes.data == array.indices.buffers()[1].address + array.offset * width.bit_width // 8
+
+
+def test_a_dictionary_with_a_code_for_null_beyond_its_width():
+    codes, _ = columns_of(encoded([0, 255, None], 256, pa.uint8())).label_codes(1)
+    assert codes.dtype == np.int32
+    assert codes.tolist() == [0, 255, 256]
