@@ -43,6 +43,7 @@ from gpu_cep.plan.costs import (
     grown_offers,
     windows_cost,
 )
+from gpu_cep_kernels.tables import BY_PROGRAM
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,8 @@ def _written(survey: Survey, bound: float, each: float) -> float:
 def _walked(survey: Survey) -> Estimate:
     """Every candidate by the automaton."""
     walk = survey.walk
-    walking = STEP * (walk.all_steps - walk.all_passed) + SKIP * walk.all_passed
+    judged = _judging(survey.search)
+    walking = (STEP + judged) * (walk.all_steps - walk.all_passed) + (SKIP + judged) * walk.all_passed
     cost = _least_of_walks(survey) + walking + WALKED * walk.all_matches + _written(survey, walk.all_bound, BOUND)
     return Estimate("ses_automaton", cost, walk.all_steps, walk.all_matches)
 
@@ -150,6 +152,12 @@ def _filtering(search: Search) -> float:
     """What a lazy automaton takes to filter an event."""
     by_program = bool((search.tables.conditions.left_variable < 0).any())
     return FILTERED + PROGRAM * by_program + JUDGED * bool(search.tables.branch.negations)
+
+
+def _judging(search: Search) -> float:
+    """What the automaton takes more for a step, or to pass over an event, where a program has judged it; else labels did, mostly."""
+    judges = search.plan.strategy == "skip_till_any_match" and (search.tables.conditions.means == BY_PROGRAM).any()
+    return PROGRAM * bool(judges)
 
 
 def _joined(survey: Survey) -> Estimate:

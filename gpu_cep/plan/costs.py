@@ -24,7 +24,8 @@ PASSED, OFFER, PATH, READ = 52.0, 26.0, 200.0, 23.0
 COUNTED = 0.25
 # A pivot of a lazy chain, and of a lazy tree, and an event that either filters, or tries for a quantified variable.
 PIVOT, TREE_PIVOT, FILTERED, ITERATED = 110.0, 200.0, 7.0, 40.0
-# What it takes more to filter an event where a condition is a program, and where negations are judged; this also for a joined row.
+# What it takes more to filter an event, or to walk past one, where a condition is a program; to filter one, or a joined row, where
+# negations are judged.
 PROGRAM, JUDGED = 45.0, 50.0
 # An event of a written match, by the automaton or a lazy chain, and by joins.
 BOUND, JOINED = 6.0, 12.0
