@@ -215,7 +215,8 @@ class _Enumeration:
         status, at = STEPS_SPENT, -1
         while status in (STEPS_SPENT, PATH_FULL) and at < self.run.state[CANDIDATE] and len(self.run.event) < _LARGEST_SAMPLE:
             at = int(self.run.state[CANDIDATE]) if status == STEPS_SPENT else at
-            status = self._advance(output, steps, counting=False)
+            # few calls, and no candidate for longer than all before it
+            status = self._advance(output, max(steps, int(self.run.state[STEPS])), counting=False)
         state, finished = self.run.state, status == FINISHED
         found = int(state[MATCHES]), int(state[EVENTS])
         tried = int(state[CANDIDATE]) + (not finished)
