@@ -248,8 +248,9 @@ that of the minute before. Where it is above the threads in use, the machine had
 time is the better one. Every rival has the events in memory in the form that it likes best (types as codes of 8 bits, in DuckDB's ENUM
 as in the library's dictionaries), and found the library's matches, compared row by row, before it was timed. All produce the
 rows of all matches: the library, DuckDB and pandas as a table, Spark and Flink into a sink that discards them. The library
-returns all row numbers of every binding; the rivals the time of its first event and its length. The rivals plan in every run, and Flink's local cluster starts a job; the library remembers the plan of a
-query's text, and chooses among algorithms in every run."""
+returns all row numbers of every binding; the rivals the time of its first event and its length. The rivals plan in every
+run, and Flink's local cluster starts a job; the library remembers the plan of a query's text, and chooses among algorithms
+in every run."""
 
 _CHANGES = """\
 - Times are unique in a stream, so neither strict order nor SQL's order of ties matters.
