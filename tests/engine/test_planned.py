@@ -12,7 +12,7 @@ import pytest
 
 import gpu_cep
 from gpu_cep import errors
-from gpu_cep.engine import planned, run
+from gpu_cep.engine import contenders, planned, run
 from gpu_cep.engine.contenders import CONTENDERS, Contender
 from gpu_cep.plan.costs import Estimate
 
@@ -63,6 +63,26 @@ def test_what_is_expected_is_near_to_what_comes(query):
     assert 0.4 < answer.expected.matches / answer.matches < 2.5
     if answer.expected.steps:
         assert 0.4 < answer.expected.steps / answer.steps < 2.5
+
+
+@pytest.mark.parametrize(
+    ("strategy", "condition", "weighed"),
+    [
+        ("skip_till_any_match", "a.x > b.x + 0.9", 1),
+        ("skip_till_any_match", "a.x > b.x", 0),
+        ("skip_till_next_match", "a.x > b.x + 0.9", 0),
+    ],
+)
+def test_programs_that_judge_what_is_passed_over_are_weighed(strategy, condition, weighed):
+    table, query = events(20_000, (0.1, 0.45, 0.45)), f"PATTERN SEQ(A a, B b, C c) WHERE {strategy} {{ {condition} }} WITHIN 100"
+    walks = []
+    for program in (0.0, 1_000.0):
+        with patch.object(contenders, "PROGRAM", program), patch.object(contenders, "PASS_BATCH", 1e12):
+            (answer,) = answers(table, query)
+        walks += [each for each in (answer.expected, *answer.others) if each.algorithm == "ses_automaton"]
+    cheap, dear = walks
+    assert cheap.steps == dear.steps > 0
+    assert dear.cost - cheap.cost == pytest.approx(1_000 * weighed * cheap.steps)
 
 
 def test_what_cannot_be_cheaper_is_not_tried():
