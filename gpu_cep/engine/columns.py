@@ -183,9 +183,11 @@ class EventColumns:
 
     def label_codes(self, column: int) -> tuple[Array, pa.Array]:
         """A text column's codes and their values, for what is read of each row once: those that are narrower in its dictionary stay so."""
-        narrow = _narrow_codes(self.arrow(column))
-        if narrow is not None:
-            return narrow, self._own_values(column)
+        array = self.arrow(column)
+        width = array.type.index_type.bit_width if pa.types.is_dictionary(array.type) else 0
+        # NULL has a code of its own
+        if width in _NARROW and not len(array.dictionary) >> width:
+            return _codes(array, _NARROW[width]), array.dictionary
         text = self.text(column)
         return text.codes, text.values
 
@@ -324,22 +326,17 @@ def _unscaled(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
 
 def _encode(array: pa.Array) -> Codes:
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    values = encoded.dictionary
+    return Codes(_codes(encoded, pa.int32()), encoded.dictionary)
+
+
+def _codes(encoded: pa.Array, kind: pa.DataType) -> Array:
+    """A dictionary array's codes in an integer type, NULL's among them; those of its width are not copied, unless there is a NULL."""
     indices = encoded.indices
     # no code is negative, so a sign's bit is free
-    indices = indices.view(pa.int32()) if indices.type == pa.uint32() else indices.cast(pa.int32())
+    codes = indices.view(kind) if indices.type.bit_width == kind.bit_width else indices.cast(kind)
     # filling copies, whether there is a NULL or not
-    return Codes(machine_values(indices.fill_null(len(values)) if indices.null_count else indices, ""), values)
-
-
-def _narrow_codes(array: pa.Array) -> Array | None:
-    """The codes of a dictionary that has them in 8 or 16 bits, NULL's among them, as they are; None of any other array."""
-    width = array.type.index_type.bit_width if pa.types.is_dictionary(array.type) else 0
-    if width not in _NARROW or len(array.dictionary) >> width:
-        return None
-    codes = array.indices.view(_NARROW[width])
-    codes = codes.fill_null(len(array.dictionary)) if codes.null_count else codes
-    return buffer_values(codes.buffers()[1], f"u{width // 8}", len(codes), codes.offset)
+    codes = codes.fill_null(len(encoded.dictionary)) if codes.null_count else codes
+    return buffer_values(codes.buffers()[1], kind.to_pandas_dtype(), len(codes), codes.offset)
 
 
 def _share(own: dict[int, pa.Array]) -> _SharedDictionary:

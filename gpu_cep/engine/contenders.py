@@ -109,8 +109,7 @@ def _written(survey: Survey, bound: float, each: float) -> float:
 def _walked(survey: Survey) -> Estimate:
     """Every candidate by the automaton."""
     walk = survey.walk
-    judged = _judging(survey.search)
-    walking = (STEP + judged) * (walk.all_steps - walk.all_passed) + (SKIP + judged) * walk.all_passed
+    walking = STEP * (walk.all_steps - walk.all_passed) + SKIP * walk.all_passed + _judging(survey.search) * walk.all_steps
     cost = _least_of_walks(survey) + walking + WALKED * walk.all_matches + _written(survey, walk.all_bound, BOUND)
     return Estimate("ses_automaton", cost, walk.all_steps, walk.all_matches)
 
@@ -150,12 +149,13 @@ def _lazily(name: str, survey: Survey, least: float, pivot: float, samples: tupl
 
 def _filtering(search: Search) -> float:
     """What a lazy automaton takes to filter an event."""
+    # what compares no two single variables' columns is judged as a program is
     by_program = bool((search.tables.conditions.left_variable < 0).any())
     return FILTERED + PROGRAM * by_program + JUDGED * bool(search.tables.branch.negations)
 
 
 def _judging(search: Search) -> float:
-    """What the automaton takes more for a step, or to pass over an event, where a program has judged it; else labels did, mostly."""
+    """What programs add to each step of the automaton; unless all matches are sought, labels rule out most of what it passes over."""
     judges = search.plan.strategy == "skip_till_any_match" and (search.tables.conditions.means == BY_PROGRAM).any()
     return PROGRAM * bool(judges)
 

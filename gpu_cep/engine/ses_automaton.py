@@ -191,17 +191,17 @@ class _Enumeration:
         """What the candidates take: those that take few steps in all, and those that take many as the first of them goes on."""
         few = steps // _HEAVY
         parts: list[Sample] = []
-        heavy: list[int] = []
+        heavy: list[tuple[int, int]] = []
         begin = 0
         while begin < len(self.starts) and len(heavy) < _HEAVY:
-            part, finished = self._some(begin, len(self.starts))._sampled(few)
+            part, spent = self._some(begin, len(self.starts))._sampled(few)
             parts.append(part)
             begin += part.tried
-            heavy += [] if finished else [begin - 1]
+            heavy += [(begin - 1, spent)] if spent else []
         sample = replace(joined(parts), places=len(self.starts))
-        for place in heavy[:1]:
+        for place, _ in heavy[:1]:
             whole, _ = self._some(place, place + 1)._sampled(_HEAVY * steps)
-            sample = sample.raised(whole, len(heavy) * max(1 - few / max(whole.steps, 1), 0.0))
+            sample = sample.raised(whole, sum(max(1 - spent / max(whole.steps, 1), 0.0) for _, spent in heavy))
         return sample
 
     def _some(self, begin: int, end: int) -> _Enumeration:
@@ -209,19 +209,24 @@ class _Enumeration:
         run = new_run(_PATH, self.search.tables.pattern, self.conditions, self.search.kept)
         return replace(self, starts=self.starts[begin:end], ends=self.ends[begin:end], run=run)
 
-    def _sampled(self, steps: int) -> tuple[Sample, bool]:
-        """What the candidates take up to the first one that takes more than about so many steps; whether there is none."""
+    def _sampled(self, steps: int) -> tuple[Sample, int]:
+        """What the candidates take up to the first that is given up, and about how many steps that one has taken; 0 if none is.
+
+        It takes more than so many `steps`, and more than all before it.
+        """
         output = _output(_LARGEST_SAMPLE // 16, _LARGEST_SAMPLE, len(self.search.tables.pattern.order))
-        status, at = STEPS_SPENT, -1
+        status, at, before = STEPS_SPENT, -1, 0
         while status in (STEPS_SPENT, PATH_FULL) and at < self.run.state[CANDIDATE] and len(self.run.event) < _LARGEST_SAMPLE:
             at = int(self.run.state[CANDIDATE]) if status == STEPS_SPENT else at
-            # few calls, and no candidate for longer than all before it
-            status = self._advance(output, max(steps, int(self.run.state[STEPS])), counting=False)
+            # each call is as long as all before it, so that few are needed
+            before = int(self.run.state[STEPS])
+            status = self._advance(output, max(steps, before), counting=False)
         state, finished = self.run.state, status == FINISHED
         found = int(state[MATCHES]), int(state[EVENTS])
         tried = int(state[CANDIDATE]) + (not finished)
         passed, wasted = int(state[PASSED]), wasted_searches(self.run)
-        return Sample(len(self.starts), tried, int(state[STEPS]), *found, passed=passed, wasted=wasted), finished
+        spent = 0 if finished else max(int(state[STEPS]) - before, 1)
+        return Sample(len(self.starts), tried, int(state[STEPS]), *found, passed=passed, wasted=wasted), spent
 
     def jumping(self, sample: Sample, times: float) -> _Enumeration | None:
         """The same candidates with jumps; None if they do not pay where so many times the work of a sample is done."""
