@@ -49,28 +49,28 @@ docs: $(STAMP)
 pages: $(STAMP)
 	$(IN_VENV) examples/recipe_pages.py
 	$(IN_VENV) examples/pictures.py
-	$(IN_VENV) benchmarks/gpu_versus_cpu.py
+	$(IN_VENV) -m benchmarks.gpu.versus_cpu
 
 # Five minutes; fails if a stage is slower than its recorded ratio to the floor.
 bench: $(STAMP)
-	$(IN_VENV) benchmarks/run.py $(BENCH_ARGS)
+	$(IN_VENV) -m benchmarks.suite.run $(BENCH_ARGS)
 
 # All sizes and curves; the rivals run in environments of their own, which the first run makes.
 bench-full: $(STAMP)
-	$(IN_VENV) benchmarks/run.py --extent full $(BENCH_ARGS)
-	$(IN_VENV) benchmarks/rivals.py $(RIVALS_ARGS)
+	$(IN_VENV) -m benchmarks.suite.run --extent full $(BENCH_ARGS)
+	$(IN_VENV) -m benchmarks.rivals.run $(RIVALS_ARGS)
 
 # Two records of bench: make bench-compare BEFORE=benchmarks/results/….json AFTER=….json
 bench-compare: $(STAMP)
-	$(IN_VENV) benchmarks/compare.py $(BEFORE) $(AFTER) $(COMPARE_ARGS)
+	$(IN_VENV) -m benchmarks.suite.compare $(BEFORE) $(AFTER) $(COMPARE_ARGS)
 
 # With the Python at hand, for machines without a network: it needs CuPy, numba-cuda, pyarrow, hypothesis and lark.
 # numba-cuda without the wheel of NVVM takes the toolkit's, if it is told where that is. The docs' page on cards is made of what was measured.
 gpu-check:
 	if [ -z "$$CUDA_HOME$$CUDA_PATH" ] && [ -d /usr/local/cuda/nvvm ]; then export CUDA_HOME=/usr/local/cuda; fi; \
 	export PYTHONPATH=.:kernels$${PYTHONPATH:+:$$PYTHONPATH}; \
-	$(PYTHON) benchmarks/gpu_check.py $(GPU_CHECK_ARGS); status=$$?; \
-	if [ $$status != 2 ]; then $(PYTHON) benchmarks/gpu_versus_cpu.py || exit; fi; exit $$status
+	$(PYTHON) -m benchmarks.gpu.check $(GPU_CHECK_ARGS); status=$$?; \
+	if [ $$status != 2 ]; then $(PYTHON) -m benchmarks.gpu.versus_cpu || exit; fi; exit $$status
 
 # Random queries against the oracle: so many examples for each property.
 fuzz: $(STAMP)

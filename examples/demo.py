@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from textwrap import dedent, indent
 
 import pyarrow as pa
+from chemo import chemo
 from display import matches_text, waterfall_text
 from flights import Flights, flights
 from pyspark.sql import SparkSession
 
 import gpu_cep
-from gpu_cep.testing.chemo import chemo
 
 SHOWN = 5
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from chemo import chemo
 
 import gpu_cep as cep
 from gpu_cep.lang.ast import STRATEGIES
-from gpu_cep.testing.chemo import chemo
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 COLOURS = ("#2a9d8f", "#e76f51", "#5b6abf", "#b5892b")

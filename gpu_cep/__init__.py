@@ -16,7 +16,9 @@ from gpu_cep.errors import (
 )
 
 if TYPE_CHECKING:
-    from gpu_cep.engine.compressed import Compressed
+    from gpu_cep.display.plotting import Picture, Timeline, plot, waterfall
+    from gpu_cep.display.reporting import Report, report
+    from gpu_cep.engine.compressed.compressed import Compressed
     from gpu_cep.lang.builder import (
         all_of,
         any_of,
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
         sum,
         var,
     )
-    from gpu_cep.plotting import Picture, Timeline, plot, waterfall
-    from gpu_cep.reporting import Report, report
     from gpu_cep_spark import RunReport, gpu_match, rapids_conf, register
 
 __version__ = "0.1.0"
@@ -90,15 +90,15 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # pyspark is imported by those who ask for it, and so are the builder, what holds results and what draws them
     if name == "Compressed":
-        from gpu_cep.engine.compressed import Compressed
+        from gpu_cep.engine.compressed.compressed import Compressed
 
         return Compressed
     if name in ("Picture", "Timeline", "plot", "waterfall"):
-        from gpu_cep import plotting
+        from gpu_cep.display import plotting
 
         return getattr(plotting, name)
     if name in ("Report", "report"):
-        from gpu_cep import reporting
+        from gpu_cep.display import reporting
 
         return getattr(reporting, name)
     if name in ("RunReport", "gpu_match", "rapids_conf", "register"):

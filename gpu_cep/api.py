@@ -7,24 +7,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.profile import Profile
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.keywords import Functions, Names, check_threads, make_options, make_settings
 from gpu_cep.lang.ast import IntervalQuery, Query
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.columns_read import columns_read, narrowed
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import Settings, check_settings
-from gpu_cep.planning import as_query, make_plan
+from gpu_cep.query_plans import as_query, make_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from gpu_cep.engine.answers import AnyPlan
-    from gpu_cep.planning import AnyQuery, Pattern
+    from gpu_cep.query_plans import AnyQuery, Pattern
 
 __all__ = ["Profile", "as_query", "explain", "explanation_of", "make_plan", "match", "parse", "run_plan"]
 
@@ -202,8 +202,8 @@ def run_plan(
 def _planned_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
     """The plan, and the events as a table; of a source of columns only those that the query reads."""
     from gpu_cep.engine.answers import plan_of_events
-    from gpu_cep.engine.sources import source_of
-    from gpu_cep.engine.tables import read_events
+    from gpu_cep.engine.input.read_tables import read_events
+    from gpu_cep.engine.input.sources import source_of
 
     source = source_of(events)
     if source is None:
@@ -217,8 +217,8 @@ def _planned_events(events: Any, pattern: Pattern, options: Options, settings: S
 
 def _by_definition(planned: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:
     """The result by brute force."""
-    from gpu_cep.engine.brute_force import enumerate_by_definition
-    from gpu_cep.engine.interval_brute_force import enumerate_situations
+    from gpu_cep.engine.brute_force.events import enumerate_by_definition
+    from gpu_cep.engine.brute_force.intervals import enumerate_situations
 
     if isinstance(planned, IntervalPlan) and isinstance(query, IntervalQuery):
         return enumerate_situations(planned, query, options, table)
@@ -289,8 +289,8 @@ def explanation_of(
     query: AnyQuery, planned: AnyPlan, table: Any, threads: int | None, profile: Profile | None = None
 ) -> Explanation | IntervalExplanation:  # fmt: skip
     """How a plan of `query` answers it over the events of `table`, and what the `profile` of a run says that it did."""
-    from gpu_cep.engine.choice import bytes_per_event, choose_engine
-    from gpu_cep.engine.tables import is_resident, on_host
+    from gpu_cep.engine.input.read_tables import is_resident, on_host
+    from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine
 
     counts = None if profile is None else dict(profile.counts)
     if isinstance(planned, IntervalPlan):
@@ -301,8 +301,8 @@ def explanation_of(
     device = None if choice.device is None else choice.device.name
     if profile is None:
         return Explanation(query, planned, device, choice.reason)
-    from gpu_cep.engine.computed import event_columns
-    from gpu_cep.engine.variable_events import events_of_variables
+    from gpu_cep.engine.phase_one.computed_columns import event_columns
+    from gpu_cep.engine.phase_one.variable_counts import events_of_variables
 
     fitting = events_of_variables(planned, event_columns(planned, on_host(table)), threads)
     return Explanation(query, planned, device, choice.reason, counts, tuple(profile.answers), fitting)
@@ -310,7 +310,7 @@ def explanation_of(
 
 def _check_engine(settings: Settings) -> None:
     """Refuse an engine that is unknown, or not there, before events are read: files may be large."""
-    from gpu_cep.engine.choice import require_device
+    from gpu_cep.engine.phase_one.engine_choice import require_device
 
     check_settings(settings)
     if settings.engine == "gpu":
@@ -327,17 +327,17 @@ def _result_form(result: object, output: str) -> Callable[[pa.Table], Any]:
     if result == "arrow":
         return lambda table: table
     if result != "cudf":
-        from gpu_cep.engine.frames import frame_maker
+        from gpu_cep.engine.output.frames import frame_maker
 
         return frame_maker(str(result))
-    from gpu_cep.engine.device.cudf import require_cudf, to_cudf
+    from gpu_cep.engine.input.device.cudf import require_cudf, to_cudf
 
     require_cudf()
     return to_cudf
 
 
 def _compressed(result: object) -> Callable[[pa.Table], Any]:
-    from gpu_cep.engine.compressed import Compressed
+    from gpu_cep.engine.compressed.compressed import Compressed
 
     if result != "arrow":
         raise UnsupportedError([Diagnostic(f"output='compressed' is not supported with result={result!r}; supported: arrow")])

@@ -64,7 +64,7 @@ def make_options(
     gap: float | str | None = None,
 ) -> Options:
     """The keywords of a call as options, a single name as a tuple of one."""
-    from gpu_cep.engine.functions import result_type, scalar_functions
+    from gpu_cep.engine.lowering.user_functions import result_type, scalar_functions
 
     required = {"timestamp": timestamp, "type_column": type_column, "ties": ties, "detect": detect, "allen": allen}
     optional = {"strategy": strategy, "time_unit": time_unit}

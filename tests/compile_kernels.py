@@ -10,9 +10,9 @@ from typing import Any
 
 import numba
 
-from benchmarks.device_code import arguments_of
-from gpu_cep.testing.kernel_cases import CASES, KernelCase
-from gpu_cep_kernels.launch import available_threads
+from benchmarks.gpu.device_code import arguments_of
+from gpu_cep_kernels.compile.launch import available_threads
+from tests.kernel_cases import CASES, KernelCase
 from tests.kernels.runs import leading
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.cells import cells, json_lines, json_rows
+from gpu_cep.display.cells import cells, json_lines, json_rows
 from gpu_cep.errors import UnsupportedError
 
 SAMPLES = [

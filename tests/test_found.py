@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
+from gpu_cep.display.plotting import found
 from gpu_cep.keywords import make_options, make_settings
-from gpu_cep.planning import as_query, make_plan
-from gpu_cep.plotting import found
+from gpu_cep.query_plans import as_query, make_plan
 
 EVENTS = pa.table(
     {

@@ -6,6 +6,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -18,87 +19,89 @@ SOURCES = {
     for path in sorted(package.rglob("*.py"))
 }
 
-ROAD = ["gpu_cep.errors", "gpu_cep.lang", "gpu_cep.analysis", "gpu_cep.plan", "gpu_cep.engine", "gpu_cep.planning", "gpu_cep.api"]
+ROAD = ["gpu_cep.errors", "gpu_cep.lang", "gpu_cep.analysis", "gpu_cep.plan", "gpu_cep.engine", "gpu_cep.query_plans", "gpu_cep.api"]
+# The folders of the engine and of the kernels: each imports only those before it.
+ENGINE = [
+    f"gpu_cep.engine.{folder}"
+    for folder in (
+        "accounting", "input", "lowering", "events", "windows", "phase_one", "output",
+        "matchers", "adaptive", "compressed", "intervals", "brute_force",
+    )
+]  # fmt: skip
+# The algorithms, none of which imports another.
+MATCHERS = [f"gpu_cep.engine.matchers.{folder}" for folder in ("automaton", "nfab", "lazy", "joins")]
+KERNELS = [
+    f"gpu_cep_kernels.{folder}"
+    for folder in (
+        "compile", "rules", "phase_one", "labels_decide", "matches", "automaton", "joins", "intervals", "device", "lazy", "nfab",
+    )
+]  # fmt: skip
+MOST_FLOORS = {"gpu_cep.engine": 9, "gpu_cep_kernels": 5}
+
+DISPLAY = "gpu_cep.display"
 # What the modules of a layer may import of the project; a layer is named by the longest prefix that fits.
-BELOW = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)} | {
+BELOW: dict[str, set[str]] = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)}
+BELOW |= {
     "gpu_cep.errors": {"gpu_cep.lang.ast"},
-    "gpu_cep.pictures": {"gpu_cep.errors"},
-    "gpu_cep.plan": {*ROAD[:3], "gpu_cep.pictures"},
-    "gpu_cep.engine": {*ROAD[:4], "gpu_cep_kernels"},
-    "gpu_cep.engine.brute_force": {*ROAD[:5], "gpu_cep.testing.expressions", "gpu_cep.testing.oracle"},
-    "gpu_cep.engine.interval_brute_force": {*ROAD[:5], "gpu_cep.testing.interval_oracle"},
-    "gpu_cep.testing": {*ROAD[:2]},
-    "gpu_cep.testing.kernel_cases": {"gpu_cep_kernels"},
-    "gpu_cep.testing.strict_arrays": {"gpu_cep_kernels"},
-    "gpu_cep.plotting": {*ROAD, "gpu_cep.keywords", "gpu_cep.pictures"},
+    f"{DISPLAY}.pictures": {"gpu_cep.errors"},
+    "gpu_cep.plan": {*ROAD[:3], f"{DISPLAY}.pictures"},
+    "gpu_cep.engine": {*ROAD[:4], *ENGINE, "gpu_cep_kernels"},
+}
+BELOW |= {folder: {*ROAD[:4], *ENGINE[:number], "gpu_cep_kernels"} for number, folder in enumerate(ENGINE)}
+BELOW |= {folder: BELOW["gpu_cep.engine.matchers"] | {"gpu_cep.engine.matchers"} for folder in MATCHERS}
+BELOW["gpu_cep.engine.brute_force"] |= {"gpu_cep.oracle"}
+BELOW |= {
+    "gpu_cep.oracle": {*ROAD[:2]},
+    f"{DISPLAY}.plotting": {*ROAD, "gpu_cep.keywords", f"{DISPLAY}.pictures"},
     "gpu_cep.keywords": {*ROAD[:5]},
     "gpu_cep.api": {*ROAD[:6], "gpu_cep.keywords"},
-    "gpu_cep.cells": {"gpu_cep.errors"},
-    "gpu_cep.reporting": {*ROAD, "gpu_cep.cells", "gpu_cep.keywords", "gpu_cep.pictures", "gpu_cep.plotting"},
-    "gpu_cep.cli": {*ROAD, "gpu_cep.cells", "gpu_cep.keywords", "gpu_cep.pictures", "gpu_cep.plotting", "gpu_cep.reporting"},
+    f"{DISPLAY}.cells": {"gpu_cep.errors"},
+    f"{DISPLAY}.reporting": {*ROAD, "gpu_cep.keywords", f"{DISPLAY}.cells", f"{DISPLAY}.pictures", f"{DISPLAY}.plotting"},
+    "gpu_cep.cli": {*ROAD, "gpu_cep.keywords", DISPLAY},
     "gpu_cep": {*ROAD},
-    "gpu_cep_kernels": set(),
     "gpu_cep_spark": {*ROAD, "gpu_cep.keywords", "gpu_cep.__version__"},
+    "gpu_cep_kernels": set(),
 }
+BELOW |= {folder: set(KERNELS[:number]) for number, folder in enumerate(KERNELS)}
 # The ways up, allowed inside a function or for type checkers only.
 LAZY = {
-    "gpu_cep": {"gpu_cep.plotting", "gpu_cep.reporting", "gpu_cep_spark"},
+    "gpu_cep": {f"{DISPLAY}.plotting", f"{DISPLAY}.reporting", "gpu_cep_spark"},
 }
 # Where a third-party package may be imported; numpy may be everywhere.
 HOMES = {
-    "numba": {"gpu_cep_kernels.jit"},
-    "llvmlite": {"gpu_cep_kernels.jit"},
-    "cupy": {"gpu_cep_kernels"},
-    "rmm": {"gpu_cep_kernels.rmm_pool"},
-    "cudf": {"gpu_cep.engine.device.cudf"},
+    "numba": {"gpu_cep_kernels.compile"},
+    "llvmlite": {"gpu_cep_kernels.compile"},
+    "cupy": {"gpu_cep_kernels.device"},
+    "rmm": {"gpu_cep_kernels.device.rmm_pool"},
+    "cudf": {"gpu_cep.engine.input.device.cudf"},
     "lark": {"gpu_cep.lang"},
-    "hypothesis": {"gpu_cep.testing"},
-    "matplotlib": {"gpu_cep.pictures.figure", "gpu_cep.pictures.files", "gpu_cep.plotting"},
-    "duckdb": {"gpu_cep.engine.frames"},
-    "pandas": {"gpu_cep.engine.frames"},
-    "polars": {"gpu_cep.engine.frames"},
+    "matplotlib": {f"{DISPLAY}.pictures.figure", f"{DISPLAY}.pictures.files", f"{DISPLAY}.plotting"},
+    "duckdb": {"gpu_cep.engine.output.frames"},
+    "pandas": {"gpu_cep.engine.output.frames"},
+    "polars": {"gpu_cep.engine.output.frames"},
     "pyspark": {"gpu_cep_spark"},
     "rich": {"gpu_cep.cli", "gpu_cep_spark.progress"},
     "typer": {"gpu_cep.cli"},
     "pyarrow": {
         "gpu_cep.api",
-        "gpu_cep.cells",
         "gpu_cep.cli",
-        "gpu_cep.planning",
-        "gpu_cep.plotting",
-        "gpu_cep.reporting",
-        "gpu_cep.testing",
+        DISPLAY,
+        "gpu_cep.oracle",
+        "gpu_cep.query_plans",
         "gpu_cep_spark",
         # where tables come in …
-        "gpu_cep.engine.buffers",
-        "gpu_cep.engine.columns",
-        "gpu_cep.engine.computed",
-        "gpu_cep.engine.device.columns",
-        "gpu_cep.engine.device.cudf",
-        "gpu_cep.engine.device.resident",
-        "gpu_cep.engine.device.tables",
-        "gpu_cep.engine.footprint",
-        "gpu_cep.engine.encodings",
-        "gpu_cep.engine.host_functions",
-        "gpu_cep.engine.lists",
+        "gpu_cep.engine.events.own_events",
+        "gpu_cep.engine.input",
+        "gpu_cep.engine.lowering.text_predicates",
+        "gpu_cep.engine.phase_one.computed_columns",
+        "gpu_cep.engine.phase_one.device.columns",
         "gpu_cep.engine.run",
-        "gpu_cep.engine.slices",
-        "gpu_cep.engine.sources",
-        "gpu_cep.engine.tables",
-        "gpu_cep.engine.text",
         # … and go out
         "gpu_cep.engine.answers",
-        "gpu_cep.engine.arrow",
         "gpu_cep.engine.brute_force",
-        "gpu_cep.engine.compressed",
-        "gpu_cep.engine.frames",
-        "gpu_cep.engine.interval_brute_force",
-        "gpu_cep.engine.interval_events",
-        "gpu_cep.engine.interval_results",
+        "gpu_cep.engine.compressed.compressed",
         "gpu_cep.engine.intervals",
-        "gpu_cep.engine.order",
-        "gpu_cep.engine.results",
-        "gpu_cep.engine.returns",
+        "gpu_cep.engine.output",
     },
 }
 
@@ -153,6 +156,8 @@ def allowed(module: str, found: Import) -> bool:
     package = found.name.partition(".")[0]
     if package.startswith("gpu_cep"):
         layer = layer_of(module)
+        if layer in MATCHERS and layer_of(found.name) in MATCHERS:
+            return layer_of(found.name) == layer
         targets = BELOW[layer] | (LAZY.get(layer, set()) if found.lazy else set())
         return layer_of(found.name) == layer or any(under(found.name, target) for target in targets)
     if package in HOMES:
@@ -164,12 +169,57 @@ def canonical(module: str) -> str:
     return module.removesuffix(".__init__")
 
 
-@pytest.mark.parametrize("module", SOURCES)
-def test_imports_run_down(module: str) -> None:
-    path = SOURCES[module]
-    found = imports(module, ast.parse(path.read_text(encoding="utf-8")))
-    faults = [f"{path.relative_to(ROOT)}:{each.line} imports {each.name}" for each in found if not allowed(canonical(module), each)]
+def test_imports_run_down() -> None:
+    faults = [
+        f"{path.relative_to(ROOT)}:{each.line} imports {each.name}"
+        for module, path in SOURCES.items()
+        for each in imports(module, ast.parse(path.read_text(encoding="utf-8")))
+        if not allowed(canonical(module), each)
+    ]
     assert not faults, "\n".join(faults)
+
+
+def room_of(name: str, root: str) -> str | None:
+    """The folder, or the file beside the folders, in which a module of `root` lies."""
+    return ".".join(name.split(".")[: root.count(".") + 2]) if name.startswith(f"{root}.") else None
+
+
+def rooms(root: str) -> dict[str, set[str]]:
+    """What each folder and file right under `root` imports of the others."""
+    found: dict[str, set[str]] = {}
+    for module, path in SOURCES.items():
+        room = room_of(canonical(module), root)
+        if room:
+            names = (room_of(each.name, root) for each in imports(module, ast.parse(path.read_text(encoding="utf-8"))))
+            found.setdefault(room, set()).update(name for name in names if name and name != room)
+    return found
+
+
+@pytest.mark.parametrize("root", MOST_FLOORS)
+def test_few_floors_and_no_circle(root: str) -> None:
+    floors = list(TopologicalSorter(rooms(root)).static_order())  # raises CycleError
+    below = rooms(root)
+    floor: dict[str, int] = {}
+    for room in floors:
+        floor[room] = 1 + max((floor[other] for other in below.get(room, ())), default=0)
+    assert max(floor.values()) <= MOST_FLOORS[root], floor
+
+
+@pytest.mark.parametrize("folder", [*ENGINE, *MATCHERS, *KERNELS, "gpu_cep.oracle", DISPLAY])
+def test_a_folder_says_in_one_sentence_what_happens_inside(folder: str) -> None:
+    tree = ast.parse(SOURCES[f"{folder}.__init__"].read_text(encoding="utf-8"))
+    assert len(tree.body) == 1, "nothing else happens there"
+    sentence = ast.get_docstring(tree) or ""
+    assert sentence[:1].isupper(), sentence
+    assert sentence.endswith("."), sentence
+
+
+@pytest.mark.parametrize("folder", [*ENGINE, *KERNELS])
+def test_the_lists_name_every_folder(folder: str) -> None:
+    root = folder.rpartition(".")[0]
+    path = SOURCES[f"{root}.__init__"].parent
+    listed = {name.rpartition(".")[2] for name in (*ENGINE, *KERNELS) if name.rpartition(".")[0] == root}
+    assert {each.name for each in path.iterdir() if (each / "__init__.py").exists()} == listed
 
 
 @pytest.mark.parametrize(
@@ -178,17 +228,25 @@ def test_imports_run_down(module: str) -> None:
         ("gpu_cep.lang.ast", "from gpu_cep.engine import run", False),
         ("gpu_cep.plan", "import gpu_cep.api", False),
         ("gpu_cep.plan", "from gpu_cep import api", False),
-        ("gpu_cep.engine", "from gpu_cep_kernels import jit", True),
+        ("gpu_cep.engine.run", "from gpu_cep_kernels.compile import jit", True),
+        ("gpu_cep.engine.input.times", "from gpu_cep.engine.lowering import programs", False),
+        ("gpu_cep.engine.lowering.programs", "from gpu_cep.engine.input import times", True),
+        ("gpu_cep.engine.matchers.lazy.conditions", "from gpu_cep.engine.matchers import search", True),
+        ("gpu_cep.engine.matchers.lazy.conditions", "from gpu_cep.engine.matchers.joins import sides", False),
+        ("gpu_cep.engine.matchers.search", "from gpu_cep.engine.matchers.joins import sides", False),
+        ("gpu_cep_kernels.rules.cut", "from gpu_cep_kernels.compile import jit", True),
+        ("gpu_cep_kernels.rules.cut", "from gpu_cep_kernels.matches import groups", False),
+        ("gpu_cep_kernels.rules.cut", "import numba", False),
         ("gpu_cep.api", "import gpu_cep_kernels", False),
-        ("gpu_cep.api", "from gpu_cep.testing.oracle import matches", False),
-        ("gpu_cep.engine.run", "from gpu_cep.testing.oracle import matches", False),
-        ("gpu_cep.engine.brute_force", "from gpu_cep.testing.oracle import matches", True),
-        ("gpu_cep.plotting.view", "from gpu_cep.engine import keys", True),
-        ("gpu_cep.api", "def f():\n    from gpu_cep import plotting", False),
-        ("gpu_cep.__init__", "from gpu_cep.plotting import plot", False),
+        ("gpu_cep.api", "from gpu_cep.oracle.events import matches", False),
+        ("gpu_cep.engine.run", "from gpu_cep.oracle.events import matches", False),
+        ("gpu_cep.engine.brute_force.events", "from gpu_cep.oracle.events import matches", True),
+        ("gpu_cep.display.plotting.view", "from gpu_cep.engine.events import stream_keys", True),
+        ("gpu_cep.api", "def f():\n    from gpu_cep.display import plotting", False),
+        ("gpu_cep.__init__", "from gpu_cep.display.plotting import plot", False),
         ("gpu_cep.__init__", "from gpu_cep_spark import gpu_match", False),
         ("gpu_cep.__init__", "def f():\n    from gpu_cep_spark import gpu_match", True),
-        ("gpu_cep.testing", "from gpu_cep.plan import planner", False),
+        ("gpu_cep.oracle", "from gpu_cep.plan import planner", False),
         ("gpu_cep.plan", "import numba", False),
         ("gpu_cep.analysis", "import pyarrow.compute", False),
         ("gpu_cep.api", "import_module('pyspark')", False),

@@ -20,8 +20,8 @@ from matplotlib.dates import date2num
 from matplotlib.patches import Polygon, Rectangle
 
 import gpu_cep as cep
-from gpu_cep.plotting.drawing import MOST_TRACKS
-from gpu_cep.plotting.view import MOST_LABELS
+from gpu_cep.display.plotting.drawing import MOST_TRACKS
+from gpu_cep.display.plotting.view import MOST_LABELS
 
 DEFINE = "DEFINE A AS x > 5, B AS y"
 OVERLAP = f"{DEFINE} PATTERN A overlaps B"

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.plotting.waterfall import Stage, stages
+from gpu_cep.display.plotting.waterfall import Stage, stages
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVENTS = pa.table({"ts": range(8), "type": list("AXBXXAXX")})

@@ -18,14 +18,14 @@ from rich.table import Table
 from rich.text import Text
 
 from gpu_cep import api
-from gpu_cep.cells import cells
 from gpu_cep.cli.files import PIPE, WRITERS, checked_target, events_named, print_json_lines, table_writer
 from gpu_cep.cli.options import BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, takes
 from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, faults_reported, json_of, say
 from gpu_cep.cli.progress import counted, watched
 from gpu_cep.cli.samples import CHUNK, SAMPLES
+from gpu_cep.display.cells import cells
+from gpu_cep.display.pictures.files import FORMATS
 from gpu_cep.errors import DiagnosedError
-from gpu_cep.pictures.files import FORMATS
 from gpu_cep.plan.explain import DRAWN, Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 
@@ -129,7 +129,7 @@ def plot(
     as_json: AsJson = False,
 ) -> None:
     """Draw a match as a timeline: .png, .svg or .pdf (needs the extra 'plot')."""
-    from gpu_cep.plotting import plot
+    from gpu_cep.display.plotting import plot
 
     checked_target(out, FORMATS)
     with watched("drawing"):
@@ -150,7 +150,7 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Run a pattern, and tell of the run on one page of HTML: query, plan, pruning, and the matches with their timelines."""
-    from gpu_cep.reporting import report
+    from gpu_cep.display.reporting import report
 
     checked_target(out, (".html",))
     with watched("reporting") as profile:
@@ -205,8 +205,8 @@ def gen(
 
 def _without_rows(events: str) -> pa.Table:
     """A table of the events' columns; of a source of columns only the schema is read."""
-    from gpu_cep.engine.sources import source_of
-    from gpu_cep.engine.tables import on_host, read_events
+    from gpu_cep.engine.input.read_tables import on_host, read_events
+    from gpu_cep.engine.input.sources import source_of
 
     source = None if events == PIPE else source_of(events)
     schema = source.schema if source else on_host(read_events(events_named(events))).schema
@@ -214,7 +214,7 @@ def _without_rows(events: str) -> pa.Table:
 
 
 def _draw_pruning(explanation: Explanation | IntervalExplanation, target: str) -> None:
-    from gpu_cep.plotting import waterfall
+    from gpu_cep.display.plotting import waterfall
 
     waterfall(explanation).save(target)
 

@@ -12,8 +12,8 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from gpu_cep.cells import json_lines
 from gpu_cep.cli.outcome import USAGE_FAULT, fail
+from gpu_cep.display.cells import json_lines
 from gpu_cep.errors import EventError
 
 PIPE = "-"

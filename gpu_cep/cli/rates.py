@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from gpu_cep import api
 from gpu_cep.engine.answers import plan_of_events
-from gpu_cep.engine.tables import on_host, read_events
+from gpu_cep.engine.input.read_tables import on_host, read_events
 from gpu_cep.plan.columns_read import columns_read
 
 Result = TypeVar("Result")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from gpu_cep.engine.budget import Spent
-from gpu_cep.engine.device.resident import ResidentTable
-from gpu_cep.engine.interval_results import interval_schema
-from gpu_cep.engine.intervals import execute_intervals
-from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.results import result_schema
+from gpu_cep.engine.accounting.budget import Spent
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.events.own_events import WHOLE, Own
+from gpu_cep.engine.input.device.resident import ResidentTable
+from gpu_cep.engine.intervals.results import interval_schema
+from gpu_cep.engine.intervals.run import execute_intervals
+from gpu_cep.engine.output.result_tables import result_schema
 from gpu_cep.engine.run import execute
-from gpu_cep.engine.slices import WHOLE, Own
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep.plan.plan import Plan
 
 AnyPlan = Plan | IntervalPlan
 
@@ -40,5 +40,5 @@ def plan_of_events(plan: AnyPlan) -> Plan:
 
 
 def answer_schema(plan: AnyPlan, schema: pa.Schema) -> pa.Schema:
-    """The schema of a plan's result over events of `schema`; raises as :func:`gpu_cep.engine.results.result_schema`."""
+    """The schema of a plan's result over events of `schema`; raises as :func:`gpu_cep.engine.output.result_tables.result_schema`."""
     return interval_schema(plan, schema) if isinstance(plan, IntervalPlan) else result_schema(plan, schema)

@@ -9,32 +9,32 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.engine.batches import Batch, cut_batches
-from gpu_cep.engine.budget import BudgetExceeded, Spent, memory_for_results
-from gpu_cep.engine.buffer_graph import buffer_graph, may_share_buffer, united
-from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.compressed import node_table
-from gpu_cep.engine.computed import event_columns
-from gpu_cep.engine.footprint import result_footprint
-from gpu_cep.engine.graph import Graph, label_graph, match_tree
-from gpu_cep.engine.matches import Indices, Matches, concatenated
-from gpu_cep.engine.naming import window_name
-from gpu_cep.engine.order import in_result_order, matches_by_stream
-from gpu_cep.engine.patterns import matcher_tables
-from gpu_cep.engine.phase_one import PhaseOne, Run
-from gpu_cep.engine.phase_one_run import phase_one
-from gpu_cep.engine.planned import Choices
-from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.programs import failure
-from gpu_cep.engine.results import carried_columns, count_table, match_table
-from gpu_cep.engine.search import ConditionOverflow, Matcher, searches
-from gpu_cep.engine.selection import selected
-from gpu_cep.engine.slices import WHOLE, Own, at_borders, refuse_slices
-from gpu_cep.engine.streams import OrderedEvents
-from gpu_cep.engine.union import Union
+from gpu_cep.engine.accounting.budget import BudgetExceeded, Spent, memory_for_results
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.adaptive.choice import Choices
+from gpu_cep.engine.compressed.buffer_graph import buffer_graph, may_share_buffer, united
+from gpu_cep.engine.compressed.compressed import node_table
+from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
+from gpu_cep.engine.events.batches import Batch, cut_batches
+from gpu_cep.engine.events.matches import Indices, Matches, concatenated
+from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.events.own_events import WHOLE, Own, at_borders, refuse_slices
+from gpu_cep.engine.events.window_names import window_name
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.pattern_tables import matcher_tables
+from gpu_cep.engine.lowering.programs import failure
+from gpu_cep.engine.matchers.search import ConditionOverflow, Matcher, searches
+from gpu_cep.engine.matchers.union import Union
+from gpu_cep.engine.output.after_match import selected
+from gpu_cep.engine.output.footprint import result_footprint
+from gpu_cep.engine.output.result_order import in_result_order, matches_by_stream
+from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
+from gpu_cep.engine.phase_one.computed_columns import event_columns
+from gpu_cep.engine.phase_one.on_cpu import PhaseOne, Run
+from gpu_cep.engine.phase_one.run import phase_one
 from gpu_cep.errors import EventError, MatchLimitExceeded
-from gpu_cep.plan.plan import Plan
-from gpu_cep_kernels.launch import available_threads, spread
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.compile.launch import available_threads, spread
 
 # Sums of match counts are exact in int64 below this bound, whatever the rounding of the float sum that is compared with it.
 _MOST_MATCHES = 2.0**62
@@ -61,7 +61,7 @@ def execute(
     own
         Report only the matches that start in this slice of time, or at these
         rows; what a slice's successor needs,
-        :func:`gpu_cep.engine.slices.events_to_keep` tells.
+        :func:`gpu_cep.engine.events.own_events.events_to_keep` tells.
     threads
         Threads to use; None: all cores that the process may use.
     profile

@@ -1,8 +1,8 @@
 """What an algorithm costs in a batch: estimates, and the constants they are made of.
 
 All costs are nanoseconds of one core, fitted to measurements by ``python
-benchmarks/costs.py``. How near the choices come that are made by them, ``python
-benchmarks/planner.py`` measures.
+benchmarks/planner/costs.py``. How near the choices come that are made by them, ``python
+benchmarks/planner/choices.py`` measures.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from gpu_cep.analysis.bound import EventVariable
+from gpu_cep.plan.event_plan import Plan, PlannedBranch
 from gpu_cep.plan.interval_order import assumed, evaluation_order
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep.plan.plan import Plan, PlannedBranch
 
 # Automata of more states than this are not drawn, but the order of their variables.
 MOST_STATES = 32

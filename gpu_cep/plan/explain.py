@@ -9,17 +9,17 @@ from pathlib import Path
 
 from gpu_cep.analysis.bound import BoundQuery, Branch, CountWindow, Negation, TimeWindow
 from gpu_cep.analysis.operators import COMPARISONS
+from gpu_cep.display.pictures.files import FORMATS, checked_suffix
 from gpu_cep.errors import PatternError
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.format import format_query
-from gpu_cep.pictures.files import FORMATS, checked_suffix
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.answers import answer_lines
 from gpu_cep.plan.costs import Answer
+from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, Plan, PlannedBranch, ProgramProperty
 from gpu_cep.plan.join_trees import MOST_COMPARED, demands_equality
 from gpu_cep.plan.lengths import length_text
 from gpu_cep.plan.mermaid import SUFFIX, mermaid
-from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, Plan, PlannedBranch, ProgramProperty
 from gpu_cep.plan.programs import string_predicate_column
 from gpu_cep.plan.properties import property_conjuncts
 from gpu_cep.plan.states import decided_by_states

@@ -9,8 +9,8 @@ from gpu_cep.analysis.bound import BoundQuery, Condition, ConditionKind, EventVa
 from gpu_cep.analysis.bound_intervals import BoundIntervals
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 from gpu_cep.plan.allen import clash
+from gpu_cep.plan.event_plan import BankLayout, Plan
 from gpu_cep.plan.interval_algorithms import choose_interval_algorithm
-from gpu_cep.plan.plan import BankLayout, Plan
 from gpu_cep.plan.properties import plan_properties
 from gpu_cep.plan.relationships import plan_dictionaries
 from gpu_cep.plan.returns import plan_return

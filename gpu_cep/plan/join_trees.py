@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gpu_cep.plan.costs import JUDGED
-from gpu_cep.plan.plan import PlannedCondition
+from gpu_cep.plan.event_plan import PlannedCondition
 
 # Of more variables than this trees are not compared with each other: their number grows as 3 to that power.
 MOST_COMPARED = 9

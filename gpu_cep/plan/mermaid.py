@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpu_cep.plan.drawing import Drawing, Shows, drawings
-from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.event_plan import Plan
 
 SUFFIX = ".mmd"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_cep.analysis.bound import BoundQuery, CountWindow, TimeWindow
 from gpu_cep.plan.algorithms import Algorithm, choose_algorithms
-from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.properties import plan_properties
 from gpu_cep.plan.relationships import plan_branches, plan_dictionaries
 from gpu_cep.plan.returns import plan_return

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from gpu_cep.analysis.bound import Bound, BoundQuery, Condition, ConditionKind, Constant, Field, Operation
 from gpu_cep.analysis.types import DataType, Kind
-from gpu_cep.plan.plan import BankLayout, CodeProperty, ComparisonProperty, ProgramProperty, Property
+from gpu_cep.plan.event_plan import BankLayout, CodeProperty, ComparisonProperty, ProgramProperty, Property
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, mapped, string_predicate_column
 
 _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}

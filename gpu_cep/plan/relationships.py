@@ -14,7 +14,7 @@ from dataclasses import replace
 from gpu_cep.analysis.bound import Aggregation, Bound, BoundQuery, Branch, Condition, ConditionKind, Constant, Field, Operation, Place
 from gpu_cep.analysis.conditions import reads
 from gpu_cep.analysis.types import FLOAT, INTEGER, Kind
-from gpu_cep.plan.plan import BankLayout, Part, PlannedBranch, PlannedCondition, PlannedNegation, RunningAggregate, Spread
+from gpu_cep.plan.event_plan import BankLayout, Part, PlannedBranch, PlannedCondition, PlannedNegation, RunningAggregate, Spread
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, mapped, string_comparisons
 from gpu_cep.plan.properties import layout_of, slot_of
 

@@ -7,7 +7,7 @@ fields and aggregates it reads become columns of a bank, at role 0.
 from __future__ import annotations
 
 from gpu_cep.analysis.bound import Bound, Constant, Operation
-from gpu_cep.plan.plan import ReturnProgram
+from gpu_cep.plan.event_plan import ReturnProgram
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gpu_cep.plan.plan import Plan, PlannedBranch
+from gpu_cep.plan.event_plan import Plan, PlannedBranch
 
 # More states than this are not computed: what runs over them takes their number squared in memory.
 MOST_STATES = 64

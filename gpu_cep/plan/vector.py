@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import hypot
 
-from gpu_cep.pictures import Picture
-from gpu_cep.pictures.shapes import ACCENT, GREY, LEADING, PAPER, Area, Box, Letters, Line, Look, Point, Shape, Text
+from gpu_cep.display.pictures import Picture
+from gpu_cep.display.pictures.shapes import ACCENT, GREY, LEADING, PAPER, Area, Box, Letters, Line, Look, Point, Shape, Text
 from gpu_cep.plan.drawing import Arrow, Drawing, Shows, drawings
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep.plan.plan import Plan
 
 # Pixels: of a character, of a node, of what lies between layers at least, around everything, and of an arrow's head.
 _CHARACTER, _NODE, _GAP, _MARGIN, _HEAD = 6.7, 30, 56, 16, 8

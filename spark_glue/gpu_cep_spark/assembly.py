@@ -13,11 +13,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.types import Schema
-from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.keys import encode_keys
-from gpu_cep.engine.matches import Indices
-from gpu_cep.engine.places import disjoint
-from gpu_cep.plan.plan import Plan
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.positions import disjoint
+from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep_spark.pushdown import column
 
 OVERFLOW = "a stream has more than 2**63 - 1 matches"

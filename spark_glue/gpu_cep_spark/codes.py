@@ -12,9 +12,9 @@ from pyspark.sql.types import StringType, StructType
 
 from gpu_cep.analysis.bound import Bound, BoundQuery, Condition, ConditionKind, Constant, Field, Operation
 from gpu_cep.analysis.conditions import reads
-from gpu_cep.engine.text import tested_constants
+from gpu_cep.engine.lowering.text_predicates import tested_constants
 from gpu_cep.plan.columns_read import columns_read
-from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.properties import split_conjunction
 from gpu_cep_spark.pushdown import column
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from pyspark import TaskContext
 
-from gpu_cep.engine.choice import use_device
+from gpu_cep.engine.phase_one.engine_choice import use_device
 
 
 def device_index(visible: str | None, addresses: Sequence[str], partition: int, count: int) -> int:

@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from gpu_cep import __version__
+from gpu_cep.plan.event_plan import PLAN_VERSION
 from gpu_cep.plan.interval_plan import INTERVAL_PLAN_VERSION
-from gpu_cep.plan.plan import PLAN_VERSION
 from gpu_cep_spark.worker import Work
 
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -33,11 +33,11 @@ def shipped(work: Work) -> Stage:
         remedy = f"install the driver's release there, gpu_cep {release}"
         try:
             from gpu_cep.errors import EngineUnavailable
-            from gpu_cep.plan import interval_plan, plan
+            from gpu_cep.plan import event_plan, interval_plan
             from gpu_cep_spark import worker
         except ImportError as fault:
             raise ImportError(f"{where} cannot import gpu_cep: {fault}; {remedy}") from None
-        found = plan.PLAN_VERSION, interval_plan.INTERVAL_PLAN_VERSION
+        found = event_plan.PLAN_VERSION, interval_plan.INTERVAL_PLAN_VERSION
         if found != versions:
             raise EngineUnavailable(f"{where} has plans of version {found}, and the driver of {versions}; {remedy}")
         yield from worker.match_partition(pickle.loads(payload), batches)

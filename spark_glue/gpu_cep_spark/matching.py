@@ -16,9 +16,9 @@ from gpu_cep.engine.answers import AnyPlan, answer_schema, plan_of_events
 from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
 from gpu_cep.keywords import Functions, Names, make_options, make_settings
 from gpu_cep.lang.format import format_query
-from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
-from gpu_cep.planning import as_query
+from gpu_cep.query_plans import as_query
 from gpu_cep_spark.assembly import assembled, total_counts
 from gpu_cep_spark.codes import Codes, code, coded_columns
 from gpu_cep_spark.handshake import shipped
@@ -32,7 +32,7 @@ from gpu_cep_spark.statistics import time_span
 from gpu_cep_spark.worker import Work, without_rows
 
 if TYPE_CHECKING:
-    from gpu_cep.planning import Pattern
+    from gpu_cep.query_plans import Pattern
 
 # Characters of a query that errors show.
 LONGEST_TEXT = 500

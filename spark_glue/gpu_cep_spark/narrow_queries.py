@@ -12,15 +12,15 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.types import INTEGER, Kind
 from gpu_cep.engine.answers import AnyPlan, answer_schema, plan_of_events
 from gpu_cep.plan.columns_read import columns_read, narrowed
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.returns import plan_return
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
+from gpu_cep.query_plans import make_plan
 from gpu_cep_spark.ties import tie_breakers
 
 if TYPE_CHECKING:
-    from gpu_cep.planning import Pattern
+    from gpu_cep.query_plans import Pattern
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.engine.answers import AnyPlan, plan_of_events
-from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.places import positions_of_events
-from gpu_cep.engine.slices import OwnRows
+from gpu_cep.engine.events.own_events import OwnRows
+from gpu_cep.engine.events.positions import positions_of_events
+from gpu_cep.engine.input.event_columns import EventColumns
 
 
 def with_own_rows(plan: AnyPlan, table: pa.Table) -> tuple[pa.Table, OwnRows]:

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
-from gpu_cep.engine.profile import Profile
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import PatternError
 from gpu_cep_spark.road_metrics import rows_on_the_road
 

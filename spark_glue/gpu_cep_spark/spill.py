@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.analysis.types import Kind
-from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.input.event_columns import EventColumns
 
 Hashes = npt.NDArray[np.uint64]
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark import TaskContext
 
+from gpu_cep.engine.accounting.budget import Spent
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import AnyPlan, answer, plan_of_events
-from gpu_cep.engine.budget import Spent
-from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.slices import WHOLE, Own, OwnRows
+from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows
+from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
 from gpu_cep_spark.codes import Codes, decoded
 from gpu_cep_spark.devices import use_device_of_task

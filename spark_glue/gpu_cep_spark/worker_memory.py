@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark import TaskContext
 
-from gpu_cep.engine.host_memory import container_memory, free_memory
+from gpu_cep.engine.accounting.host_memory import container_memory, free_memory
 
 # What events and what the engine makes of them take at most together, in sizes of the events; measured, see
 # benchmarks/results/worker-memory-amd-epyc-2026-11-22.md. Matches come on top: max_matches and the engine bound them.

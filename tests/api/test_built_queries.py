@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 import gpu_cep as cep
+from examples.chemo import P1, chemo
 from gpu_cep.errors import PatternError, PatternSyntaxError
-from gpu_cep.testing.chemo import P1, chemo
 
 OPTIONS = {"timestamp": "T", "type_column": "L"}
 

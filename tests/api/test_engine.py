@@ -8,14 +8,14 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine import choice
-from gpu_cep.engine.choice import Choice, bytes_per_event
-from gpu_cep.engine.device import cudf
+from gpu_cep.engine.input.device import cudf
+from gpu_cep.engine.phase_one import engine_choice
+from gpu_cep.engine.phase_one.engine_choice import Choice, bytes_per_event
 from gpu_cep.errors import EngineUnavailable, PatternError
 from gpu_cep.plan.settings import Settings, memory_bytes
-from gpu_cep.planning import make_plan
-from gpu_cep_kernels.device import NoDevice
-from gpu_cep_kernels.devices import SimulatedDevice
+from gpu_cep.query_plans import make_plan
+from gpu_cep_kernels.device.device import NoDevice
+from gpu_cep_kernels.device.devices import SimulatedDevice
 
 EVENTS = pa.table({"ts": [1, 2], "type": ["A", "B"]})
 PATTERN = "PATTERN SEQ(A a, B b) WITHIN 10"
@@ -26,7 +26,7 @@ def no_driver(monkeypatch):
     def refuse():
         raise NoDevice("there is no CUDA driver (libcuda.so.1 is missing)")
 
-    for module in (choice, cudf):
+    for module in (engine_choice, cudf):
         monkeypatch.setattr(module, "open_device", refuse)
 
 
@@ -82,7 +82,7 @@ def test_explain_names_the_card(monkeypatch):
         asked.append((*work, resident))
         return Choice(SimulatedDevice(), "it pays")
 
-    monkeypatch.setattr(choice, "choose_engine", choose)
+    monkeypatch.setattr(engine_choice, "choose_engine", choose)
     explained = cep.explain(PATTERN, EVENTS, threads=3)
     assert asked == [(explained.plan, 2, bytes_per_event(explained.plan), 3, False)]
     assert (explained.device, explained.reason) == ("CUDA simulator", "it pays")

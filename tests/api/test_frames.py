@@ -16,7 +16,7 @@ import pytest
 from pyarrow import dataset
 
 import gpu_cep as cep
-from gpu_cep.engine.frames import FRAMES
+from gpu_cep.engine.output.frames import FRAMES
 
 MOMENT = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
 TABLE = pa.table(

@@ -17,7 +17,7 @@ import gpu_cep as cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
+from gpu_cep.query_plans import make_plan
 
 OFFSET = 0.5
 TABLE = np.array([0.0, 1.0, 4.0, 9.0])

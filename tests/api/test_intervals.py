@@ -10,7 +10,7 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep.errors import CepError, EventError, MatchLimitExceeded, PatternError, UnsupportedError
-from tests.testing.lanes import lanes
+from tests.oracle.lanes import lanes
 
 EVENTS = lanes("##.#.", "..##.", v=[1, 2, 3, 4, 5], k=[1, 1, 1, 2, 2])
 DEFINE = "DEFINE A AS a, B AS b"
@@ -344,7 +344,7 @@ def test_lack_of_memory_while_situations_are_derived_is_told(monkeypatch):
     def exhausted(*_):
         raise MemoryError
 
-    monkeypatch.setattr("gpu_cep.engine.intervals.derive", exhausted)
+    monkeypatch.setattr("gpu_cep.engine.intervals.run.derive", exhausted)
     events = pa.table({"ts": [1, 2, 3], "a": [True, True, False], "b": [False, True, True]})
     with pytest.raises(cep.MatchLimitExceeded, match="out of memory"):
         cep.match(events, "DEFINE A AS a, B AS b PATTERN A overlaps B")

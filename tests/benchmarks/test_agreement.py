@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from importlib import import_module
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+from benchmarks.baselines import measure
+from benchmarks.workloads.questions import WORKLOADS
+
 EVENTS = 20_000
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="the C++ loops need g++")
 
 
-@pytest.fixture
-def measure(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return import_module("measure")
-
-
 @pytest.mark.parametrize(("name", "streams"), [("medical", 300), ("medical_pair", 300), ("stocks", 50), ("stocks", 2)])
 @pytest.mark.parametrize("smallest_gap", [0, 1])
-def test_streams(measure: ModuleType, name: str, streams: int, smallest_gap: int) -> None:
-    workload = replace(import_module("workloads").WORKLOADS[name], smallest_gap=smallest_gap)
+def test_streams(name: str, streams: int, smallest_gap: int) -> None:
+    workload = replace(WORKLOADS[name], smallest_gap=smallest_gap)
     case = measure.Case(workload, EVENTS, streams)
     events = measure.events_of(case)
     assert measure.peer(case, events, "count").matches > 0
@@ -33,8 +26,8 @@ def test_streams(measure: ModuleType, name: str, streams: int, smallest_gap: int
 
 
 @pytest.mark.parametrize("name", ["selective", "selective_plain"])
-def test_one_stream(measure: ModuleType, name: str) -> None:
-    case = measure.Case(replace(import_module("workloads").WORKLOADS[name], smallest_gap=0), EVENTS, 1)
+def test_one_stream(name: str) -> None:
+    case = measure.Case(replace(WORKLOADS[name], smallest_gap=0), EVENTS, 1)
     events = measure.events_of(case)
     assert measure.peer(case, events, "count").matches > 0
     measure.check_agreement(case, events)

@@ -6,46 +6,38 @@ import json
 import math
 import shutil
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-ROOT = Path(__file__).resolve().parents[2]
-BENCHMARKS = ROOT / "benchmarks"
+from benchmarks.gpu import crossover, findings, phase_one, questions, records, report, traffic, versus_cpu
+from benchmarks.gpu.end_to_end import EndToEnd
+from benchmarks.gpu.facts import Fact
+from benchmarks.record.folders import RESULTS
+
 QUESTIONS = ("medical", "medical_dense", "medical_pair", "stocks", "selective", "selective_plain", "drivers")
 FACTS = {"compute capability": "0.0", "CUDA, driver": "0.0", "driver": "made up", "processor": "no processor", "commit": "none"}
 SECONDS = st.floats(1e-6, 1e3)
-
-
-@pytest.fixture(scope="module")
-def module():
-    """Modules of the benchmarks' folder, by name."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(BENCHMARKS))
-        yield import_module
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     """A folder with the records that need no card, and one that is none of the check's."""
     for name in ("gpu-traffic.json", "kernel-resources.json"):
-        shutil.copy(BENCHMARKS / "results" / name, tmp_path)
+        shutil.copy(RESULTS / name, tmp_path)
     (tmp_path / "other.json").write_text("[1, 2]")
     return tmp_path
 
 
-def calls(module, question: str, times: dict[int, tuple[float, float, float]]) -> list:
-    end_to_end = module("gpu_end_to_end").EndToEnd
-    return [end_to_end(question, size, 7, 3, *seconds, 0.25 * seconds[1]) for size, seconds in times.items()]
+def calls(question: str, times: dict[int, tuple[float, float, float]]) -> list:
+    return [EndToEnd(question, size, 7, 3, *seconds, 0.25 * seconds[1]) for size, seconds in times.items()]
 
 
-def write_record(module, folder: Path, name: str, made_up: list, *, day: str = "2001-01-01", simulated: bool = False, **facts: str) -> Path:
+def write_record(folder: Path, name: str, made_up: list, *, day: str = "2001-01-01", simulated: bool = False, **facts: str) -> Path:
     """The record of a card that there is not, as the check writes it."""
-    crossover, findings, report = module("gpu_crossover"), module("gpu_findings"), module("gpu_report")
-    rows = [findings.row("Facts", module("gpu_facts").Fact(what, value)) for what, value in {"device": name, **FACTS, **facts}.items()]
+    rows = [findings.row("Facts", Fact(what, value)) for what, value in {"device": name, **FACTS, **facts}.items()]
     rows += [findings.row(crossover.CALLS, call) for call in made_up]
     if made_up:
         rows.append(findings.row(crossover.TURNS, crossover.turn(made_up, 200_000)))
@@ -57,14 +49,13 @@ def lines_of(page: str, question: str) -> list[str]:
     return [line for line in page.splitlines() if line.startswith(f"| {question} |")]
 
 
-def test_the_page_is_what_the_records_make(module) -> None:
+def test_the_page_is_what_the_records_make() -> None:
     """`make pages` writes it."""
-    versus = module("gpu_versus_cpu")
-    assert versus.PAGE.read_text(encoding="utf-8") == versus.page(versus.RESULTS)
+    assert versus_cpu.PAGE.read_text(encoding="utf-8") == versus_cpu.page(versus_cpu.RESULTS)
 
 
-def test_without_a_record_the_page_says_so(module, results: Path) -> None:
-    page = module("gpu_versus_cpu").page(results)
+def test_without_a_record_the_page_says_so(results: Path) -> None:
+    page = versus_cpu.page(results)
     assert "## On a card: not yet measured" in page
     assert 'make gpu-check GPU_CHECK_ARGS="--only crossover' in page
     for question in QUESTIONS:
@@ -75,10 +66,10 @@ def test_without_a_record_the_page_says_so(module, results: Path) -> None:
         assert "not yet measured" not in travels
 
 
-def test_a_record_fills_the_page(module, results: Path) -> None:
+def test_a_record_fills_the_page(results: Path) -> None:
     times = {10_000: (0.001, 0.004, 0.002), 1_000_000: (0.1, 0.025, 0.02)}
-    write_record(module, results, "No Card 1", calls(module, "medical", times))
-    page = module("gpu_versus_cpu").page(results)
+    write_record(results, "No Card 1", calls("medical", times))
+    page = versus_cpu.page(results)
     assert "## On No Card 1, 2001-01-01" in page
     assert "no processor, CUDA 0.0, driver made up, commit none." in page
     assert "`benchmarks/results/no-card-1-2001-01-01-crossover.md`" in page
@@ -93,35 +84,35 @@ def test_a_record_fills_the_page(module, results: Path) -> None:
     assert "## On a card: not yet measured" not in page
 
 
-def test_of_each_card_the_newest_record_counts(module, results: Path) -> None:
+def test_of_each_card_the_newest_record_counts(results: Path) -> None:
     some, more = {10_000: (1.0, 2.0, 3.0)}, {10_000: (1.0, 2.0, 3.0), 100_000: (1.0, 2.0, 3.0)}
-    write_record(module, results, "No Card 1", calls(module, "medical", more), day="2001-01-01")
-    newest = write_record(module, results, "No Card 1", calls(module, "medical", some), day="2001-01-02")
-    other = write_record(module, results, "No Card 2", calls(module, "medical", some), day="2000-01-01")
-    write_record(module, results, "No Card 3", [])
-    found = module("gpu_records").newest_records(results)
+    write_record(results, "No Card 1", calls("medical", more), day="2001-01-01")
+    newest = write_record(results, "No Card 1", calls("medical", some), day="2001-01-02")
+    other = write_record(results, "No Card 2", calls("medical", some), day="2000-01-01")
+    write_record(results, "No Card 3", [])
+    found = records.newest_records(results)
     assert [record.path for record in found] == [newest, other]
 
 
-def test_records_of_the_simulator_are_refused(module, results: Path) -> None:
-    made_up = calls(module, "medical", {10_000: (1.0, 2.0, 3.0)})
-    path = write_record(module, results, "CUDA simulator", made_up, simulated=True)
-    with pytest.raises(module("gpu_records").NoCard, match="simulator"):
-        module("gpu_versus_cpu").page(results)
+def test_records_of_the_simulator_are_refused(results: Path) -> None:
+    made_up = calls("medical", {10_000: (1.0, 2.0, 3.0)})
+    path = write_record(results, "CUDA simulator", made_up, simulated=True)
+    with pytest.raises(records.NoCard, match="simulator"):
+        versus_cpu.page(results)
     record = json.loads(path.read_text())
     record["simulated"] = False
     record["parts"][0]["findings"] = [found for found in record["parts"][0]["findings"] if found["record"].get("what") != "driver"]
     path.write_text(json.dumps(record))
-    with pytest.raises(module("gpu_records").NoCard, match="does not tell: driver"):
-        module("gpu_versus_cpu").page(results)
+    with pytest.raises(records.NoCard, match="does not tell: driver"):
+        versus_cpu.page(results)
 
 
-def test_a_record_keeps_numbers(module, results: Path) -> None:
-    made_up = calls(module, "stocks", {10_000: (1 / 3, 2 / 3, 0.1), 100_000: (1.0, 0.3, 0.2)})
-    path = write_record(module, results, "No Card 1", made_up)
-    (found,) = module("gpu_records").newest_records(results)
+def test_a_record_keeps_numbers(results: Path) -> None:
+    made_up = calls("stocks", {10_000: (1 / 3, 2 / 3, 0.1), 100_000: (1.0, 0.3, 0.2)})
+    path = write_record(results, "No Card 1", made_up)
+    (found,) = records.newest_records(results)
     assert found.calls == tuple(made_up)
-    assert found.turns == (module("gpu_crossover").turn(made_up, 200_000),)
+    assert found.turns == (crossover.turn(made_up, 200_000),)
     assert asdict(made_up[0]) in [finding["record"] for finding in json.loads(path.read_text())["parts"][0]["findings"]]
 
 
@@ -132,13 +123,13 @@ def test_a_record_keeps_numbers(module, results: Path) -> None:
     st.floats(0.1, 1.0),
     st.lists(st.integers(10**2, 10**9), min_size=2, max_size=8, unique=True),
 )
-def test_powers_meet_where_they_meet(module, meeting: float, rate: float, power: float, slower: float, sizes: list[int]) -> None:
+def test_powers_meet_where_they_meet(meeting: float, rate: float, power: float, slower: float, sizes: list[int]) -> None:
     """Times that are powers of the size are interpolated exactly."""
     sizes = sorted(sizes)
     assume(all(abs(math.log(size / meeting)) > 1e-6 for size in sizes))
     cpu = [rate * size**power for size in sizes]
     gpu = [rate * meeting**slower * size ** (power - slower) for size in sizes]
-    found = module("gpu_crossover").turning_size(sizes, cpu, gpu)
+    found = crossover.turning_size(sizes, cpu, gpu)
     if meeting > sizes[-1]:
         assert found is None
     elif meeting < sizes[0]:
@@ -148,8 +139,8 @@ def test_powers_meet_where_they_meet(module, meeting: float, rate: float, power:
 
 
 @given(st.lists(st.tuples(SECONDS, SECONDS), min_size=1, max_size=8))
-def test_the_gpu_wins_from_the_turn_on_and_not_before(module, times: list[tuple[float, float]]) -> None:
-    turning_size = module("gpu_crossover").turning_size
+def test_the_gpu_wins_from_the_turn_on_and_not_before(times: list[tuple[float, float]]) -> None:
+    turning_size = crossover.turning_size
     sizes = [10_000 * 10**step for step in range(len(times))]
     cpu, gpu = zip(*times, strict=True)
     found = turning_size(sizes, cpu, gpu)
@@ -164,15 +155,15 @@ def test_the_gpu_wins_from_the_turn_on_and_not_before(module, times: list[tuple[
 
 
 @pytest.mark.parametrize(("most", "sizes"), [(1, [10_000]), (99_999, [10_000]), (10**8, [10**exponent for exponent in range(4, 9)])])
-def test_sizes_grow_tenfold(module, most: int, sizes: list[int]) -> None:
-    assert module("gpu_crossover").sizes_up_to(most) == sizes
+def test_sizes_grow_tenfold(most: int, sizes: list[int]) -> None:
+    assert crossover.sizes_up_to(most) == sizes
 
 
-def test_sizes_grow_while_time_is_left(module, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_grow_while_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a device that the CPU plays."""
-    crossover, findings, device = module("gpu_crossover"), module("gpu_findings"), module("gpu_traffic").CountingDevice()
-    monkeypatch.setattr("gpu_cep.engine.choice.open_device", lambda: device)
-    question, calibration = module("gpu_questions").QUESTIONS["stocks"], module("gpu_crossover").calibrate(device)
+    device = traffic.CountingDevice()
+    monkeypatch.setattr("gpu_cep.engine.phase_one.engine_choice.open_device", lambda: device)
+    question, calibration = questions.QUESTIONS["stocks"], crossover.calibrate(device)
 
     def measured(seconds: float) -> list:
         check = findings.Check(device, findings.Deadline.after(seconds), 100_000, False)
@@ -186,21 +177,20 @@ def test_sizes_grow_while_time_is_left(module, monkeypatch: pytest.MonkeyPatch) 
     assert told.text == "stocks: not more than 10,000 events, for want of time."
 
 
-def test_what_travels_is_counted(module) -> None:
+def test_what_travels_is_counted() -> None:
     """As many bytes as the columns have, and little more, for an event pattern and an interval pattern."""
-    traffic, questions = module("gpu_traffic"), module("gpu_questions").QUESTIONS
     for name in ("medical", "drivers"):
-        question, size = questions[name], 20_000
+        question, size = questions.QUESTIONS[name], 20_000
         found = traffic.traffic(question, size)
         table = question.events(size)
-        plan = module("gpu_crossover").plan_of_events(question.plan(size, table.schema, "gpu"))
-        columns = module("gpu_phase_one").transferred_bytes(plan, table)
+        plan = crossover.plan_of_events(question.plan(size, table.schema, "gpu"))
+        columns = phase_one.transferred_bytes(plan, table)
         assert columns <= found.up < 1.5 * columns
         assert 0 < found.down < columns
         assert found.on_device[0] == "labels"
 
 
-def test_the_record_of_what_travels_has_every_question(module) -> None:
-    rows = module("gpu_traffic").read_traffic(BENCHMARKS / "results")
-    assert [(row.question, row.about) for row in rows] == [(each.name, each.about) for each in module("gpu_questions").QUESTIONS.values()]
+def test_the_record_of_what_travels_has_every_question() -> None:
+    rows = traffic.read_traffic(RESULTS)
+    assert [(row.question, row.about) for row in rows] == [(each.name, each.about) for each in questions.QUESTIONS.values()]
     assert tuple(row.question for row in rows) == QUESTIONS

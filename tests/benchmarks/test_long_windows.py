@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
-from types import ModuleType
-
 import pytest
 
+from benchmarks.planner import long_windows
 from gpu_cep.errors import MatchLimitExceeded
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
-
-@pytest.fixture
-def long_windows(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return import_module("long_windows")
-
-
-def test_algorithms_agree(long_windows: ModuleType) -> None:
+def test_algorithms_agree() -> None:
     costs = long_windows.by_window(10_000, 1, (30, 300))
     found: dict[str, set[tuple[int, ...]]] = {}
     for cost in costs:
@@ -28,7 +17,7 @@ def test_algorithms_agree(long_windows: ModuleType) -> None:
     assert sum(matches.pop()[-1] > 0 for matches in found.values()) >= 8
 
 
-def test_steps_of_flat_questions_do_not_grow(long_windows: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_of_flat_questions_do_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixty for each event, whatever the window, where runs that bind what is in it take thousands."""
     size = 30_000
     events = long_windows.events_of(size)
@@ -40,7 +29,7 @@ def test_steps_of_flat_questions_do_not_grow(long_windows: ModuleType, monkeypat
         long_windows.asked(events, endless, 20_000, "ses_automaton")
 
 
-def test_figures_stand_on_the_page(long_windows: ModuleType) -> None:
+def test_figures_stand_on_the_page() -> None:
     windows, noise = long_windows.by_window(2_000, 1, (30, 300)), long_windows.by_noise(2_000, 1, 300)
     endless = long_windows.shared(long_windows.QUESTIONS[1], 2_000, 1)
     page = long_windows.markdown(windows, noise, [endless], 1.0, long_windows.two_threads(1_000), "here")

@@ -15,61 +15,55 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.rivals import environments, run
 from gpu_cep.lang.parser import parse
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 NAMES = ("contiguous", "set", "selective")
 
 
 @pytest.fixture
-def rivals(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return import_module("rivals")
-
-
-@pytest.fixture
 def contestant(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCHMARKS / "workers"))
+    monkeypatch.syspath_prepend(str(run.WORKERS))
     return import_module("contestant")
 
 
-def small(rivals: ModuleType, name: str):
+def small(name: str):
     """The question over few streams, so that few events give matches."""
-    question = rivals.QUESTIONS[name]
+    question = run.QUESTIONS[name]
     return replace(question, workload=replace(question.workload, streams=min(question.workload.streams, 20)))
 
 
-def test_entries_are_formed(rivals: ModuleType) -> None:
-    entries = rivals.entries()
-    assert {entry.question for entry in entries} == set(NAMES) == set(rivals.QUESTIONS)
-    assert {entry.environment for entry in entries} == set(rivals.REQUIREMENTS)
+def test_entries_are_formed() -> None:
+    entries = run.entries()
+    assert {entry.question for entry in entries} == set(NAMES) == set(run.QUESTIONS)
+    assert {entry.environment for entry in entries} == set(run.REQUIREMENTS)
     for entry in entries:
         assert "{" not in entry.text, entry
         assert bool(entry.text) == (entry.rival != "Flink CEP")
-        assert (rivals.WORKERS / f"on_{entry.environment}.py").exists()
+        assert (run.WORKERS / f"on_{entry.environment}.py").exists()
     answered = {(entry.rival, entry.question) for entry in entries}
-    assert answered.isdisjoint((each.rival, each.question) for each in rivals.UNASKED)
+    assert answered.isdisjoint((each.rival, each.question) for each in run.UNASKED)
 
 
-def test_row_patterns_state_the_window(rivals: ModuleType) -> None:
-    question = rivals.QUESTIONS["contiguous"]
+def test_row_patterns_state_the_window() -> None:
+    question = run.QUESTIONS["contiguous"]
     assert "WITHIN INTERVAL '40.001' SECOND(9, 3)" in question.in_flink()
     for text in (question.in_flink(), question.in_pandas()):
         assert "C.ts - A.ts <= 40000" in text
     with pytest.raises(ValueError, match="no row pattern"):
-        rivals.QUESTIONS["selective"].in_flink()
+        run.QUESTIONS["selective"].in_flink()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_queries_parse(rivals: ModuleType, name: str) -> None:
-    assert parse(rivals.QUESTIONS[name].query)
+def test_queries_parse(name: str) -> None:
+    assert parse(run.QUESTIONS[name].query)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_hand_written_sql_finds_the_matches(rivals: ModuleType, contestant: ModuleType, name: str) -> None:
-    question = small(rivals, name)
+def test_hand_written_sql_finds_the_matches(contestant: ModuleType, name: str) -> None:
+    question = small(name)
     events = question.events(3_000)
-    expected = rivals.comparable(question, events, rivals.answer(question, events, 1))
+    expected = run.comparable(question, events, run.answer(question, events, 1))
     assert expected.num_rows > 0
     contestant.check(in_sqlite(question.hand_written(), pa.table(contestant.plain_columns(events))), expected)
 
@@ -141,27 +135,26 @@ def test_a_worker_does_not_time_other_matches(contestant: ModuleType, job: pa.Ta
     assert rival.runs == 0
 
 
-def test_what_cannot_be_installed_is_reported(rivals: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rivals, "environment", lambda name: SimpleNamespace(missing="no such version"))
-    entry = rivals.entries()[0]
-    comparisons, absent = rivals.compared([entry], 1)
+def test_what_cannot_be_installed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "environment", lambda name: SimpleNamespace(missing="no such version"))
+    entry = run.entries()[0]
+    comparisons, absent = run.compared([entry], 1)
     assert comparisons == []
-    assert absent == [rivals.Absent(entry.rival, entry.question, "no such version")]
-    page = rivals.markdown(comparisons, absent, rivals.surroundings())
+    assert absent == [run.Absent(entry.rival, entry.question, "no such version")]
+    page = run.markdown(comparisons, absent, run.surroundings())
     assert f"- {entry.rival}, {entry.question}: no such version." in page
 
 
-def test_an_environment_without_its_tools_says_so(rivals: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    environments = import_module("rival_environments")
+def test_an_environment_without_its_tools_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(environments.shutil, "which", lambda tool: None)
     assert environments.environment("flink", tmp_path).missing == "needs java and javac"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_page_shows_both_rates_and_their_ratio(rivals: ModuleType) -> None:
-    measured = rivals.Comparison("DuckDB", "set", 1_000_000, 7, 2, 2.0, 3.0, 0.5, 0.6, 1.0)
-    page = rivals.markdown([measured], [], rivals.surroundings())
+def test_the_page_shows_both_rates_and_their_ratio() -> None:
+    measured = run.Comparison("DuckDB", "set", 1_000_000, 7, 2, 2.0, 3.0, 0.5, 0.6, 1.0)
+    page = run.markdown([measured], [], run.surroundings())
     assert "| set | DuckDB | 1,000,000 | 7 | 2 | 0.5 M/s | 2 M/s | 4.0 × | 0.333 M/s | 1.67 M/s | 5.0 × | 3 ×, met | 1.0 |" in page
     assert "Not measured" not in page
-    slower = rivals.markdown([replace(measured, our_seconds=1.0)], [], rivals.surroundings())
+    slower = run.markdown([replace(measured, our_seconds=1.0)], [], run.surroundings())
     assert "| 2.0 × | 0.333 M/s | 1.67 M/s | 5.0 × | 3 ×, missed |" in slower

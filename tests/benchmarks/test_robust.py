@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import gpu_cep
-from gpu_cep.testing import oracle
-from gpu_cep.testing.results import matches_of
+from benchmarks.papers.post_processing import conforming
+from gpu_cep.oracle import events as oracle
+from tests.results import matches_of
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 QUERIES = [
     "PATTERN SEQ(a, b, c) WHERE a.v > b.v AND b.v > c.v WITHIN 8",
     "PATTERN SEQ(a, b+) WHERE b[1].v < a.v AND prev(b.v) > b.v WITHIN 6",
@@ -25,24 +21,18 @@ QUERIES = [
 ]
 
 
-@pytest.fixture
-def robust(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return import_module("robust")
-
-
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("seed", range(3))
-def test_post_processing(robust: ModuleType, query: str, seed: int) -> None:
+def test_post_processing(query: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     events = pa.table({"ts": np.cumsum(rng.integers(0, 3, 12)), "v": rng.integers(0, 6, 12)})
     wanted = oracle.matches(gpu_cep.parse(query), events, strategy="robust_skip_till_next_match")
     every = gpu_cep.match(events, query, strategy="skip_till_any_match", output="indices")
     assert len(wanted) < every.num_rows
-    assert matches_of(robust.conforming(every)) == wanted
+    assert matches_of(conforming(every)) == wanted
 
 
-def test_nothing_is_left_of_no_match(robust: ModuleType) -> None:
+def test_nothing_is_left_of_no_match() -> None:
     events = pa.table({"ts": [1, 2], "v": [1, 2]})
     every = gpu_cep.match(events, QUERIES[0], strategy="skip_till_any_match", output="indices")
-    assert robust.conforming(every).equals(every)
+    assert conforming(every).equals(every)

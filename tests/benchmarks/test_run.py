@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+from benchmarks.baselines import floors, measure
+from benchmarks.spark import peer
+from benchmarks.suite import compare, extents, guard, memory, report, run, startup
+from benchmarks.workloads import questions
+
 WORKLOADS = ("medical", "selective")
-
-
-@pytest.fixture(autouse=True)
-def path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Any:
     """An extent of seconds."""
-    extents = import_module("extents")
     sizes = {"events": 20_000, "curve_events": 10_000, "algorithm_events": 5_000, "repeats": 1}
     found = replace(extents.QUICK, **sizes, streams=(10, 100), windows=(1, 2))
     monkeypatch.setitem(extents.EXTENTS, "quick", found)
@@ -31,16 +27,16 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-def run(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    module = import_module("run")
-    monkeypatch.setattr(module, "RESULTS", tmp_path)
-    monkeypatch.setattr(import_module("guard"), "RECORDED", tmp_path / "stage-ratios.json")
-    return module
+def results(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder to which the command writes."""
+    monkeypatch.setattr(run, "RESULTS", tmp_path)
+    monkeypatch.setattr(guard, "RECORDED", tmp_path / "stage-ratios.json")
+    return tmp_path
 
 
-def test_page_record_and_plots(run: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_page_record_and_plots(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run.main(["--only", *WORKLOADS, "--without", "memory", "startup", "spark", "--record"]) == 0
-    (page,), plots = tmp_path.glob("*.md"), sorted(path.name for path in tmp_path.glob("*/*.svg"))
+    (page,), plots = results.glob("*.md"), sorted(path.name for path in results.glob("*/*.svg"))
     assert plots == ["events.svg", "stages.svg", "streams.svg", "window.svg"]
     text = page.read_text()
     assert all(f"({page.stem}/{plot})" in text for plot in plots)
@@ -48,24 +44,23 @@ def test_page_record_and_plots(run: ModuleType, tmp_path: Path, capsys: pytest.C
     record = json.loads(page.with_suffix(".json").read_text())
     assert {timing["workload"] for timing in record["timings"]} == set(WORKLOADS)
     assert {rate["algorithm"] for rate in record["algorithms"] if rate["seconds"]} >= {"auto", "ses_automaton", "nfab", "lazy_chain"}
-    recorded = json.loads((tmp_path / "stage-ratios.json").read_text())
+    recorded = json.loads((results / "stage-ratios.json").read_text())
     assert recorded["events"] == 20_000
     assert {name.split("/")[0] for name in recorded["ratios"]} == set(WORKLOADS)
     assert str(page) in capsys.readouterr().out
 
 
-def test_a_stage_beyond_its_recorded_ratio_fails_the_run(run: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stage_beyond_its_recorded_ratio_fails_the_run(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     short = ["--only", "medical", "--without", "algorithms", "curves", "memory", "startup", "spark"]
     assert run.main(short) == 0
     assert "No ratios are recorded for this number of events" in capsys.readouterr().out
-    (tmp_path / "stage-ratios.json").write_text(json.dumps({"events": 20_000, "ratios": {"medical/count/order": -1.0}}))
+    (results / "stage-ratios.json").write_text(json.dumps({"events": 20_000, "ratios": {"medical/count/order": -1.0}}))
     assert run.main(short) == 1
     assert "0 of 1 stages" in capsys.readouterr().out
 
 
 def record_of(scale: float, copy: float) -> dict[str, Any]:
     """A record in which everything takes `scale` times as long, the copy of the columns `copy` times."""
-    report, measure, floors, startup, memory = (import_module(name) for name in ("report", "measure", "floors", "startup", "memory"))
     found = report.Report(
         replace(report.environment(2), commit=f"c{scale}"),
         "quick",
@@ -79,7 +74,6 @@ def record_of(scale: float, copy: float) -> dict[str, Any]:
 
 
 def test_comparison_is_in_multiples_of_each_runs_own_floor() -> None:
-    compare = import_module("compare")
     found = compare.changes(record_of(1.0, 1.0), record_of(3.0, 2.0))
     changes = {(change.part, change.name.split(", ")[-1]): change for change in found}
     assert changes["stages", "labels"].ratio == pytest.approx(3.0)
@@ -91,7 +85,6 @@ def test_comparison_is_in_multiples_of_each_runs_own_floor() -> None:
 
 
 def test_compare_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    compare = import_module("compare")
     for name, scale in (("before", 1.0), ("after", 2.0)):
         (tmp_path / f"{name}.json").write_text(json.dumps(record_of(scale, 1.0)))
     paths = [str(tmp_path / "before.json"), str(tmp_path / "after.json")]
@@ -109,7 +102,7 @@ def test_compare_refuses_runs_of_other_sizes(tmp_path: Path, capsys: pytest.Capt
     for path, record in zip(paths, (few, many), strict=True):
         path.write_text(json.dumps(record))
     with pytest.raises(SystemExit):
-        import_module("compare").main([str(path) for path in paths])
+        compare.main([str(path) for path in paths])
     assert "questions of [1000] events" in capsys.readouterr().err
 
 
@@ -118,13 +111,12 @@ def test_compare_refuses_other_files(tmp_path: Path, text: str, said: str, capsy
     other = tmp_path / "other.json"
     other.write_text(text)
     with pytest.raises(SystemExit) as ended:
-        import_module("compare").main([str(other), str(other)])
+        compare.main([str(other), str(other)])
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
 
 
 def test_spark_and_its_loop_count_alike(tmp_path: Path) -> None:
-    spark_peer, workloads = import_module("spark_peer"), import_module("workloads")
-    timings = spark_peer.measure_spark(workloads.WORKLOADS["medical"], 20_000, 5_000, tmp_path, 1)
+    timings = peer.measure_spark(questions.WORKLOADS["medical"], 20_000, 5_000, tmp_path, 1)
     assert [timing.contestant for timing in timings].count("gpu_match") == 2
     assert any(timing.contestant.startswith("applyInPandas") and timing.answer > 0 for timing in timings)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from itertools import groupby, product
-from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,27 +12,10 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep
+from benchmarks.baselines.interval_peer import ANY_DURATIONS, PRINTED_DURATIONS, Listing1, aggressive_drivers
+from benchmarks.workloads import drives, situation_events
+from benchmarks.workloads.situation_queries import DISCONNECTED, OVERLAPPING, PLANS, SEQUENTIAL, SHAPES, query_of, shaped
 from gpu_cep.lang.ast import IntervalQuery
-
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-
-Load = Callable[[str], ModuleType]
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Load:
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return import_module
-
-
-@pytest.fixture
-def drives(load: Load) -> ModuleType:
-    return load("drives")
-
-
-@pytest.fixture
-def situation_events(load: Load) -> ModuleType:
-    return load("situation_events")
 
 
 def processor_seconds(make: Callable[[], object]) -> float:
@@ -47,7 +27,7 @@ def processor_seconds(make: Callable[[], object]) -> float:
 # Drives
 
 
-def test_drives_are_the_same_each_time(drives: ModuleType) -> None:
+def test_drives_are_the_same_each_time() -> None:
     reports = drives.car_reports(10_000, cars=70)
     assert reports.equals(drives.car_reports(10_000, cars=70))
     assert not reports["speed"].equals(drives.car_reports(10_000, cars=70, seed=1)["speed"])
@@ -56,7 +36,7 @@ def test_drives_are_the_same_each_time(drives: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("events", [1, 69, 70, 71, 10_000])
-def test_every_car_reports_each_second(drives: ModuleType, events: int) -> None:
+def test_every_car_reports_each_second(events: int) -> None:
     reports = drives.car_reports(events, cars=70)
     assert np.array_equal(reports["ts"].to_numpy(), np.arange(events) // 70)
     cars = reports["car_id"].to_numpy()
@@ -65,7 +45,7 @@ def test_every_car_reports_each_second(drives: ModuleType, events: int) -> None:
     assert cars.max() < 70
 
 
-def test_motion_is_coherent(drives: ModuleType) -> None:
+def test_motion_is_coherent() -> None:
     cars = 50
     reports = drives.car_reports(cars * 2_000, cars=cars, aggressive=0.3)
     position, mph, accel = (reports[name].to_numpy().reshape(-1, cars) for name in ("position", "speed", "accel"))
@@ -77,14 +57,14 @@ def test_motion_is_coherent(drives: ModuleType) -> None:
     assert np.abs(accel).max() < 13
 
 
-def test_a_car_stands_accelerates_cruises_and_brakes(drives: ModuleType) -> None:
+def test_a_car_stands_accelerates_cruises_and_brakes() -> None:
     reports = drives.car_reports(50_000, cars=50)
     speed, accel = reports["speed"].to_numpy(), reports["accel"].to_numpy()
     shares = [np.mean((speed == 0) & (accel == 0)), np.mean(accel > 0.7), np.mean(accel < -0.7), np.mean((speed > 20) & (abs(accel) < 0.3))]
     assert min(shares) > 0.05
 
 
-def test_aggressive_phases_pass_the_printed_thresholds(drives: ModuleType) -> None:
+def test_aggressive_phases_pass_the_printed_thresholds() -> None:
     peaceful, rough = (drives.car_reports(100_000, cars=100, aggressive=share)["accel"].to_numpy() for share in (0, 0.3))
     assert peaceful.min() > drives.PRINTED.braking
     assert peaceful.max() < drives.PRINTED.acceleration
@@ -92,13 +72,13 @@ def test_aggressive_phases_pass_the_printed_thresholds(drives: ModuleType) -> No
     assert np.mean(rough < drives.PRINTED.braking) > 0.003
 
 
-def test_percentiles_are_of_the_values_of_each_sign(drives: ModuleType) -> None:
+def test_percentiles_are_of_the_values_of_each_sign() -> None:
     values = np.arange(1.0, 102.0)
     reports = pa.table({"speed": np.tile(values, 2), "accel": np.concatenate([values, -values])})
     assert drives.percentiles(reports) == drives.Thresholds(acceleration=91, speed=100, braking=-91)
 
 
-def test_a_million_reports_take_little_time(drives: ModuleType) -> None:
+def test_a_million_reports_take_little_time() -> None:
     assert processor_seconds(lambda: drives.car_reports(1_000_000)) < 2
 
 
@@ -111,7 +91,7 @@ def runs_of(column: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
-def test_situations_are_the_runs_of_the_columns(situation_events: ModuleType) -> None:
+def test_situations_are_the_runs_of_the_columns() -> None:
     streams = [*situation_events.plain_streams(4), *situation_events.streams_of_occurrences()]
     events = situation_events.situation_events(20_000, streams)
     assert events.equals(situation_events.situation_events(20_000, streams))
@@ -122,7 +102,7 @@ def test_situations_are_the_runs_of_the_columns(situation_events: ModuleType) ->
 
 
 @pytest.mark.parametrize("count", [4, 10])
-def test_lengths_are_uniform_in_their_bounds(situation_events: ModuleType, count: int) -> None:
+def test_lengths_are_uniform_in_their_bounds(count: int) -> None:
     streams = situation_events.plain_streams(count)
     assert [stream.name for stream in streams] == [f"S{number}" for number in range(1, count + 1)]
     drawn = [situation_events.draw_situations(100_000, stream, place) for place, stream in enumerate(streams)]
@@ -134,13 +114,13 @@ def test_lengths_are_uniform_in_their_bounds(situation_events: ModuleType, count
         assert lengths.std() == pytest.approx((high - low) / 12**0.5, rel=0.05)
 
 
-def test_columns_are_independent_and_later_ones_change_nothing(situation_events: ModuleType) -> None:
+def test_columns_are_independent_and_later_ones_change_nothing() -> None:
     events = situation_events.situation_events(200_000, situation_events.plain_streams(3))
     assert events.select(["ts", "S1"]).equals(situation_events.situation_events(200_000, situation_events.plain_streams(1)))
     assert np.abs(np.corrcoef([events[f"S{number}"].to_numpy() for number in (1, 2, 3)]) - np.eye(3)).max() < 0.05
 
 
-def test_ratios_of_durations(situation_events: ModuleType) -> None:
+def test_ratios_of_durations() -> None:
     for a, b in situation_events.DURATION_RATIOS:
         streams = situation_events.streams_of_durations(a, b)
         drawn = [situation_events.draw_situations(500_000, stream, place) for place, stream in enumerate(streams)]
@@ -149,7 +129,7 @@ def test_ratios_of_durations(situation_events: ModuleType) -> None:
         assert means[0] / means[1] == pytest.approx(a / b, rel=0.05)
 
 
-def test_ratios_of_occurrences_change_after_thirds(situation_events: ModuleType) -> None:
+def test_ratios_of_occurrences_change_after_thirds() -> None:
     third = 1_000_000
     streams = situation_events.streams_of_occurrences()
     assert [stream.name for stream in streams] == ["A", "B", "C"]
@@ -160,7 +140,7 @@ def test_ratios_of_occurrences_change_after_thirds(situation_events: ModuleType)
         assert found.max() == pytest.approx(third / 85, rel=0.03)
 
 
-def test_a_million_events_of_ten_columns_take_little_time(situation_events: ModuleType) -> None:
+def test_a_million_events_of_ten_columns_take_little_time() -> None:
     streams = situation_events.plain_streams(10)
     assert processor_seconds(lambda: situation_events.situation_events(1_000_000, streams)) < 1
 
@@ -168,25 +148,23 @@ def test_a_million_events_of_ten_columns_take_little_time(situation_events: Modu
 # Queries
 
 
-def test_patterns_have_the_shapes_of_figure_6(load: Load) -> None:
-    made = load("situation_queries")
-    assert made.shaped("equal", 4) == "S1 equals S2 AND S2 equals S3 AND S3 equals S4"
-    assert made.shaped("chain", 6) == made.shaped("chain", 6) != made.shaped("chain", 6, run=1)
-    related = {shape: [tuple(each.split()[::2]) for each in made.shaped(shape, 6).split(" AND ")] for shape in made.SHAPES}
+def test_patterns_have_the_shapes_of_figure_6() -> None:
+    assert shaped("equal", 4) == "S1 equals S2 AND S2 equals S3 AND S3 equals S4"
+    assert shaped("chain", 6) == shaped("chain", 6) != shaped("chain", 6, run=1)
+    related = {shape: [tuple(each.split()[::2]) for each in shaped(shape, 6).split(" AND ")] for shape in SHAPES}
     chain = [(f"S{left}", f"S{left + 1}") for left in range(1, 6)]
     assert related["equal"] == related["meets"] == related["chain"] == chain
     assert related["star"] == [("S1", f"S{right}") for right in range(2, 7)]
     assert related["combined"] == [*chain[:2], *(("S3", f"S{right}") for right in (4, 5, 6))]
 
 
-def test_queries_parse(load: Load, situation_events: ModuleType) -> None:
-    made = load("situation_queries")
-    patterns = [made.DISCONNECTED, *made.PLANS.values()]
-    texts = [made.query_of(pattern, "ABC", window) for pattern in patterns for window in situation_events.WINDOWS]
-    texts += [made.query_of(f"A {relation} B", "AB", 1_000) for relation in (*made.SEQUENTIAL, *made.OVERLAPPING)]
-    for shape, count in product(made.SHAPES, situation_events.STREAM_COUNTS):
+def test_queries_parse() -> None:
+    patterns = [DISCONNECTED, *PLANS.values()]
+    texts = [query_of(pattern, "ABC", window) for pattern in patterns for window in situation_events.WINDOWS]
+    texts += [query_of(f"A {relation} B", "AB", 1_000) for relation in (*SEQUENTIAL, *OVERLAPPING)]
+    for shape, count in product(SHAPES, situation_events.STREAM_COUNTS):
         names = [stream.name for stream in situation_events.plain_streams(count)]
-        texts.append(made.query_of(made.shaped(shape, count), names, 2_000))
+        texts.append(query_of(shaped(shape, count), names, 2_000))
     assert all(isinstance(gpu_cep.parse(text), IntervalQuery) for text in texts)
 
 
@@ -254,47 +232,42 @@ def noisy_reports(seed: int) -> pa.Table:
     return pa.table({"ts": ts, "car_id": cars, "speed": speeds[order], "accel": held[order]})
 
 
-@pytest.fixture
-def peer(load: Load) -> ModuleType:
-    return load("interval_peer")
-
-
-def check(peer: ModuleType, reports: pa.Table, cars: int, query: Any) -> int:
+def check(reports: pa.Table, cars: int, query: Any) -> int:
     expected = sorted(matches_by_definition(reports, query))
-    count, rows = peer.aggressive_drivers(reports, cars, query, rows=True)
-    assert peer.aggressive_drivers(reports, cars, query, rows=False) == (count, None)
+    count, rows = aggressive_drivers(reports, cars, query, rows=True)
+    assert aggressive_drivers(reports, cars, query, rows=False) == (count, None)
     assert sorted(zip(*(column.to_pylist() for column in rows.columns), strict=True)) == expected
     assert count == len(expected)
     return count
 
 
-@pytest.mark.parametrize("durations", ["PRINTED_DURATIONS", "ANY_DURATIONS"])
+@pytest.mark.parametrize("durations", [PRINTED_DURATIONS, ANY_DURATIONS], ids=["printed", "any"])
 @pytest.mark.parametrize("window", [40, 300])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_loop_finds_the_matches_of_noise(peer: ModuleType, durations: str, window: int, seed: int) -> None:
-    assert check(peer, noisy_reports(seed), 3, peer.Listing1(durations=getattr(peer, durations), window=window)) > 0
+def test_the_loop_finds_the_matches_of_noise(durations: Any, window: int, seed: int) -> None:
+    assert check(noisy_reports(seed), 3, Listing1(durations=durations, window=window)) > 0
 
 
-def test_the_loop_finds_the_matches_of_drives(drives: ModuleType, peer: ModuleType) -> None:
+def test_the_loop_finds_the_matches_of_drives() -> None:
     reports = drives.car_reports(6_000, cars=20, aggressive=0.6)
-    plain = peer.Listing1(durations=peer.ANY_DURATIONS)
-    low = peer.Listing1(drives.percentiles(reports), durations=peer.ANY_DURATIONS)
-    assert check(peer, reports, 20, plain) > check(peer, reports, 20, peer.Listing1()) > 0
-    assert check(peer, reports, 20, low) > 0
+    plain = Listing1(durations=ANY_DURATIONS)
+    low = Listing1(drives.percentiles(reports), durations=ANY_DURATIONS)
+    assert check(reports, 20, plain) > check(reports, 20, Listing1()) > 0
+    assert check(reports, 20, low) > 0
 
 
-def test_some_cars_drive_aggressively(peer: ModuleType, drives: ModuleType) -> None:
-    count, _ = peer.aggressive_drivers(drives.car_reports(1_000_000), drives.CARS, peer.Listing1(), rows=False)
+def test_some_cars_drive_aggressively() -> None:
+    count, _ = aggressive_drivers(drives.car_reports(1_000_000), drives.CARS, Listing1(), rows=False)
     assert 10 <= count <= 100
 
 
-def test_reports_out_of_order_are_refused(peer: ModuleType, drives: ModuleType) -> None:
+def test_reports_out_of_order_are_refused() -> None:
     reports = drives.car_reports(100, cars=10)
     with pytest.raises(ValueError, match="time order"):
-        peer.aggressive_drivers(reports.take(pa.array(range(99, -1, -1))), 10, peer.Listing1(), rows=False)
+        aggressive_drivers(reports.take(pa.array(range(99, -1, -1))), 10, Listing1(), rows=False)
 
 
-def test_the_text_has_the_bounds(peer: ModuleType) -> None:
-    assert "CS.accel > 8 AT LEAST 5, B AS CS.speed > 70 BETWEEN 4 AND 30, C AS CS.accel < -9 AT LEAST 3 PATTERN" in peer.Listing1().text
-    assert "CS.accel > 8, B AS CS.speed > 70, C AS" in peer.Listing1(durations=peer.ANY_DURATIONS).text
-    assert isinstance(gpu_cep.parse(peer.Listing1().text), IntervalQuery)
+def test_the_text_has_the_bounds() -> None:
+    assert "CS.accel > 8 AT LEAST 5, B AS CS.speed > 70 BETWEEN 4 AND 30, C AS CS.accel < -9 AT LEAST 3 PATTERN" in Listing1().text
+    assert "CS.accel > 8, B AS CS.speed > 70, C AS" in Listing1(durations=ANY_DURATIONS).text
+    assert isinstance(gpu_cep.parse(Listing1().text), IntervalQuery)

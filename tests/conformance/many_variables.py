@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_cep.lang.parser import parse
-from gpu_cep.testing import oracle
+from gpu_cep.oracle import events as oracle
 
 NEXT, ANY = "skip_till_next_match", "skip_till_any_match"
 # So many single variables precede all that a case is about.

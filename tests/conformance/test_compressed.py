@@ -13,13 +13,13 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine.batches import cut_batches
+from gpu_cep.engine.events.batches import cut_batches
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.lang.parser import parse
-from gpu_cep.testing import oracle
-from gpu_cep.testing.drawn_patterns import ALL_OPERATORS
-from gpu_cep.testing.strategies import Case, cases, whole_language
+from gpu_cep.oracle import events as oracle
 from tests.conformance.expectation import LIMIT, answered, expected
+from tests.drawn.patterns import ALL_OPERATORS
+from tests.drawn.queries import Case, cases, whole_language
 
 LABELS_ONLY = cases(max_size=12, strategies=("skip_till_any_match",))
 ALTERNATIVES = cases(max_size=7, strategies=("skip_till_any_match",), operators=ALL_OPERATORS)

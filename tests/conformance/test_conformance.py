@@ -14,13 +14,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gpu_cep import UnsupportedError, explain
-from gpu_cep.engine.batches import cut_batches
+from gpu_cep.engine.events.batches import cut_batches
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, PRUNING_STEPS
-from gpu_cep.testing.results import matches_of
-from gpu_cep.testing.strategies import AFTER_MATCH, Case, cases, trend_cases, whole_language
 from tests.conformance.expectation import answered, expected
+from tests.drawn.queries import AFTER_MATCH, Case, cases, trend_cases, whole_language
+from tests.results import matches_of
 
 # What most faults show in is tried more often than CEP_EXAMPLES says, unless that is a large number.
 thoroughly = settings(max_examples=max(1_000, settings().max_examples))

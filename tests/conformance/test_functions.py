@@ -9,11 +9,11 @@ from hypothesis import assume, given
 import gpu_cep
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang.parser import parse
-from gpu_cep.testing import oracle
-from gpu_cep.testing.expressions import Kind, Scalar
-from gpu_cep.testing.results import matches_of
-from gpu_cep.testing.strategies import Case, cases
+from gpu_cep.oracle import events
+from gpu_cep.oracle.expressions import Kind, Scalar
 from tests.conformance.expectation import LIMIT
+from tests.drawn.queries import Case, cases
+from tests.results import matches_of
 
 # v.x, v[i].y, v[i-1].x where they stand by themselves, and not in an aggregate or another function
 REFERENCE = re.compile(r"(?<![\w.(])\w+(?:\[i(?:-1)?\])?\.([xy])\b")
@@ -34,7 +34,7 @@ def test_calls_mean_the_same_everywhere(case: Case) -> None:
     text = through_functions(case.text)
     assume(text != case.text)
     try:
-        wanted = oracle.matches(parse(text), case.events, functions=SCALARS, **case.options, limit=LIMIT)
+        wanted = events.matches(parse(text), case.events, functions=SCALARS, **case.options, limit=LIMIT)
     except (PatternError, UnsupportedError):
         assume(False)
     functions = {name: scalar.body for name, scalar in SCALARS.items()}

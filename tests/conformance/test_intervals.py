@@ -19,15 +19,15 @@ from gpu_cep.analysis.windows import length_of
 from gpu_cep.errors import CepError, EventError, UnsupportedError
 from gpu_cep.lang.ast import RELATIONS, IntervalQuery
 from gpu_cep.lang.parser import parse
+from gpu_cep.oracle import intervals
+from gpu_cep.oracle.intervals import IntervalMatch
+from gpu_cep.oracle.streams import values
 from gpu_cep.plan.interval_algorithms import INTERVAL_ALGORITHMS
 from gpu_cep.plan.interval_order import OrderChoice
-from gpu_cep.testing import interval_oracle
-from gpu_cep.testing.drawn_situations import Size, situation_cases
-from gpu_cep.testing.interval_oracle import IntervalMatch
-from gpu_cep.testing.results import matches_of
-from gpu_cep.testing.strategies import Case
-from gpu_cep.testing.streams import values
-from gpu_cep_kernels import launch
+from gpu_cep_kernels.compile import launch
+from tests.drawn.queries import Case
+from tests.drawn.situations import Size, situation_cases
+from tests.results import matches_of
 
 # What most faults show in is tried more often than CEP_EXAMPLES says, unless that is a large number.
 thoroughly = settings(max_examples=max(300, settings().max_examples))
@@ -44,7 +44,7 @@ def expected(case: Case) -> list[IntervalMatch]:
     gap = case.options.get("gap")
     options = {**case.options, "gap": None if gap is None else length_of(gap)}
     try:
-        return interval_oracle.matches(query, case.events, **options, limit=LIMIT)
+        return intervals.matches(query, case.events, **options, limit=LIMIT)
     except UnsupportedError:
         assume(False)
         raise
@@ -144,11 +144,11 @@ def with_seams(seams: tuple[int, int, int, int, int], case: Case, **options: Any
     with ExitStack() as patches:
         for module in ("situations", "borders", "interval_events"):
             patches.enter_context(patch(f"gpu_cep.engine.{module}.slices", lambda length, _: launch.slices(length, parts)))
-        patches.enter_context(patch("gpu_cep.engine.borders.BLOCK", block))
-        patches.enter_context(patch("gpu_cep.engine.interval_join._PART", part))
-        patches.enter_context(patch("gpu_cep.engine.interval_parts.WINDOWS", windows))
-        patches.enter_context(patch("gpu_cep.engine.interval_statistics._TESTED", candidates))
-        patches.enter_context(patch("gpu_cep.engine.interval_join._CANDIDATES", candidates))
+        patches.enter_context(patch("gpu_cep.engine.intervals.borders.BLOCK", block))
+        patches.enter_context(patch("gpu_cep.engine.intervals.join._PART", part))
+        patches.enter_context(patch("gpu_cep.engine.intervals.parts.WINDOWS", windows))
+        patches.enter_context(patch("gpu_cep.engine.intervals.statistics._TESTED", candidates))
+        patches.enter_context(patch("gpu_cep.engine.intervals.join._CANDIDATES", candidates))
         return outcome(case, **options)
 
 

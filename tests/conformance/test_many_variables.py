@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep
-from gpu_cep.engine.batches import cut_batches
+from gpu_cep.engine.events.batches import cut_batches
 from gpu_cep.plan.settings import PRUNING_STEPS
-from gpu_cep.testing.results import matches_of
 from tests.conformance.many_variables import ANY, CASES, NEXT, SINGLE, typed
+from tests.results import matches_of
 
 NAMES = pytest.mark.parametrize("name", CASES)
 STRATEGIES = pytest.mark.parametrize("strategy", [NEXT, ANY])

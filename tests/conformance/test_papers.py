@@ -10,9 +10,9 @@ import pytest
 
 import gpu_cep
 from gpu_cep.lang.parser import parse
-from gpu_cep.testing import oracle
-from gpu_cep.testing.results import matches_of
+from gpu_cep.oracle import events as oracle
 from tests.lang.test_papers import CONTAMINATION, SHOPLIFTING, STOCKS
+from tests.results import matches_of
 
 ANY = "skip_till_any_match"
 NOON = datetime(2024, 5, 1, 12)

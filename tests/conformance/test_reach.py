@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_cep.engine import phase_one, reach
+from gpu_cep.engine.phase_one import on_cpu, rare_events
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, PRUNING_STEPS
-from gpu_cep.testing.results import matches_of
-from gpu_cep.testing.strategies import AFTER_MATCH, trend_cases, whole_language
 from tests.conformance.expectation import answered, expected
 from tests.conformance.test_conformance import applicable
+from tests.drawn.queries import AFTER_MATCH, trend_cases, whole_language
+from tests.results import matches_of
 
 thoroughly = settings(max_examples=max(1_000, settings().max_examples))
 CASES = st.one_of(whole_language(), whole_language(max_size=30), trend_cases(after_match=AFTER_MATCH))
@@ -27,10 +27,10 @@ THREADS = st.integers(1, 3)
 @pytest.fixture(autouse=True)
 def _always_tried(monkeypatch):
     """Any number of events is enough, and nothing is promised too little."""
-    monkeypatch.setattr(reach, "_PARTS", 2)
-    monkeypatch.setattr(reach, "_PART", 1)
-    monkeypatch.setattr(reach, "_LOOK", -math.inf)
-    monkeypatch.setattr(reach, "BLOCK", 8)
+    monkeypatch.setattr(rare_events, "_PARTS", 2)
+    monkeypatch.setattr(rare_events, "_PART", 1)
+    monkeypatch.setattr(rare_events, "_LOOK", -math.inf)
+    monkeypatch.setattr(rare_events, "BLOCK", 8)
 
 
 @st.composite
@@ -82,9 +82,9 @@ def test_cases_are_pruned():
     dropped = []
 
     def counted(plan, columns, tables, times, threads):
-        labelled = reach.label_reached(plan, columns, tables, times, threads)
+        labelled = rare_events.label_reached(plan, columns, tables, times, threads)
         if labelled is not None:
-            alone = phase_one.label_events(plan, columns, threads)
+            alone = on_cpu.label_events(plan, columns, threads)
             dropped.append(sum(map(len, alone.rows)) - sum(map(len, labelled.rows)))
         return labelled
 
@@ -93,7 +93,7 @@ def test_cases_are_pruned():
     def run(case):
         answered(case, output="count")
 
-    with patch.object(phase_one, "label_reached", counted):
+    with patch.object(on_cpu, "label_reached", counted):
         run()
     assert sum(number > 0 for number in dropped) > 10
     assert min(dropped) >= 0

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from examples.chemo import P1, P2, chemo
+from examples.stocks import P3, stocks
 from gpu_cep.lang.parser import parse
-from gpu_cep.testing import oracle
-from gpu_cep.testing.chemo import P1, P2, chemo
-from gpu_cep.testing.oracle import Match
-from gpu_cep.testing.results import matches_of
-from gpu_cep.testing.stocks import P3, stocks
+from gpu_cep.oracle import events as oracle
+from gpu_cep.oracle.events import Match
+from tests.results import matches_of
 
 
 def from_oracle(events: pa.Table, text: str, strategy: str) -> list[Match]:

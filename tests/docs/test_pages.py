@@ -42,4 +42,4 @@ def test_the_kernel_that_is_shown_is_in_the_sources() -> None:
     (kernel,) = (
         code for language, code in BLOCK.findall((ROOT / "docs" / "extending.md").read_text(encoding="utf-8")) if language == "python"
     )
-    assert kernel in (ROOT / "kernels" / "gpu_cep_kernels" / "masks.py").read_text(encoding="utf-8")
+    assert kernel in (ROOT / "kernels" / "gpu_cep_kernels" / "phase_one" / "label_masks.py").read_text(encoding="utf-8")

@@ -12,13 +12,22 @@ import pyarrow as pa
 import pytest
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine import choice
-from gpu_cep.engine.choice import Calibration, Work, break_even, bytes_per_event, calibrate, choose_engine, copies_worth, costs
+from gpu_cep.engine.phase_one import engine_choice
+from gpu_cep.engine.phase_one.engine_choice import (
+    Calibration,
+    Work,
+    break_even,
+    bytes_per_event,
+    calibrate,
+    choose_engine,
+    copies_worth,
+    costs,
+)
 from gpu_cep.errors import EngineUnavailable, UnsupportedError
-from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
-from gpu_cep_kernels.device import DeviceUnavailable, NoDevice
+from gpu_cep.query_plans import make_plan
+from gpu_cep_kernels.device.device import DeviceUnavailable, NoDevice
 
 SCHEMA = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.float64(), "key": pa.string()})
 PATTERN = "PATTERN SEQ(A a, B b) WITHIN 10"
@@ -62,10 +71,10 @@ def plan_of(pattern: str = PATTERN, **settings: object) -> Plan:
 @pytest.fixture(autouse=True)
 def forgotten():
     """What is kept for a process is forgotten before and after each test."""
-    for kept in (choice._calibrated, choice._log_once):
+    for kept in (engine_choice._calibrated, engine_choice._log_once):
         kept.cache_clear()
     yield
-    for kept in (choice._calibrated, choice._log_once):
+    for kept in (engine_choice._calibrated, engine_choice._log_once):
         kept.cache_clear()
 
 
@@ -74,13 +83,13 @@ def no_driver(monkeypatch):
     def refuse():
         raise NoDevice("there is no CUDA driver (libcuda.so.1 is missing)")
 
-    monkeypatch.setattr(choice, "open_device", refuse)
+    monkeypatch.setattr(engine_choice, "open_device", refuse)
 
 
 def with_card(monkeypatch, card: Card, calibration: Calibration | None = None) -> None:
-    monkeypatch.setattr(choice, "open_device", lambda: card)
+    monkeypatch.setattr(engine_choice, "open_device", lambda: card)
     if calibration is not None:
-        monkeypatch.setattr(choice, "calibrate", lambda device: calibration)
+        monkeypatch.setattr(engine_choice, "calibrate", lambda device: calibration)
 
 
 @pytest.mark.usefixtures("no_driver")
@@ -129,7 +138,7 @@ def test_a_card_that_cannot_be_used_keeps_no_callers_alive(monkeypatch):
 
 
 def test_few_events_open_no_device(monkeypatch):
-    monkeypatch.setattr(choice, "open_device", lambda: pytest.fail("a device was opened"))
+    monkeypatch.setattr(engine_choice, "open_device", lambda: pytest.fail("a device was opened"))
     assert "131,072 events and more" in choose_engine(plan_of(), 1000, 12).reason
 
 
@@ -147,7 +156,7 @@ def test_auto_takes_a_card_where_the_transfer_pays(monkeypatch):
     card = Card()
     with_card(monkeypatch, card, Calibration(copy_rate=1e9, transfer_rate=1e10, latency=1e-3))
     plan = plan_of()
-    threshold = break_even(choice._calibration(), Work(0, 12, copies_worth(plan), 1))
+    threshold = break_even(engine_choice._calibration(), Work(0, 12, copies_worth(plan), 1))
     assert choose_engine(plan, threshold - 1, 12, threads=1).device is None
     taken = choose_engine(plan, threshold + 1, 12, threads=1)
     assert taken.device is card
@@ -179,7 +188,7 @@ def test_the_cpu_shares_the_work_among_its_threads():
     one, four = (costs(RATES, Work(10**6, 10, 3.0, threads)) for threads in (1, 4))
     assert one.cpu == pytest.approx(3e-3)
     assert four.cpu == pytest.approx(one.cpu / 4)
-    assert one.gpu == four.gpu == pytest.approx(choice.LAUNCHES * 1e-5 + 5e-4)
+    assert one.gpu == four.gpu == pytest.approx(engine_choice.LAUNCHES * 1e-5 + 5e-4)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -203,11 +212,11 @@ def test_nothing_to_do_does_not_pay():
 @pytest.mark.parametrize(
     ("pattern", "settings", "copies"),
     [
-        (PATTERN, {}, choice.KEEPING_SOME),
-        (PATTERN, {"prune": ("partition",)}, choice.KEEPING_ALL),
-        ("PATTERN SEQ(A a, b) WITHIN 10", {}, choice.KEEPING_ALL),
-        ("PATTERN SEQ(A a, B b) WITHIN 10 EVENTS", {}, choice.KEEPING_ALL),
-        ("PATTERN SEQ(A a, B b) WHERE skip_till_any_match { a.x < b.x } WITHIN 10", {}, choice.WITHOUT_WINDOWS),
+        (PATTERN, {}, engine_choice.KEEPING_SOME),
+        (PATTERN, {"prune": ("partition",)}, engine_choice.KEEPING_ALL),
+        ("PATTERN SEQ(A a, b) WITHIN 10", {}, engine_choice.KEEPING_ALL),
+        ("PATTERN SEQ(A a, B b) WITHIN 10 EVENTS", {}, engine_choice.KEEPING_ALL),
+        ("PATTERN SEQ(A a, B b) WHERE skip_till_any_match { a.x < b.x } WITHIN 10", {}, engine_choice.WITHOUT_WINDOWS),
     ],
 )
 def test_the_work_of_phase_1_depends_on_what_is_filtered(pattern, settings, copies):

@@ -9,8 +9,8 @@ import pyarrow.compute
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine import buffer_graph, paths
-from gpu_cep.engine.results import result_schema
+from gpu_cep.engine.compressed import buffer_graph, paths
+from gpu_cep.engine.output.result_tables import result_schema
 
 ANY = {"strategy": "skip_till_any_match"}
 
@@ -77,7 +77,7 @@ def test_no_node_is_entered_in_vain(monkeypatch):
 def test_the_schema_is_known_without_events():
     from gpu_cep.keywords import make_options
     from gpu_cep.plan.settings import Settings
-    from gpu_cep.planning import make_plan
+    from gpu_cep.query_plans import make_plan
 
     events = pa.table({"ts": [1, 2], "type": ["A", "B"], "k": ["x", "x"]})
     options = make_options("ts", "k", None, "type", "skip_till_any_match", "strict", None)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.analysis.bound import Constant, Field, Operation
 from gpu_cep.analysis.types import DataType, Kind
-from gpu_cep.engine import labels
-from gpu_cep.engine.text import constant_codes, truth_table
+from gpu_cep.engine.lowering.text_predicates import constant_codes, truth_table
+from gpu_cep.engine.phase_one import label_events
 
 STRING, BOOLEAN = DataType(Kind.STRING), DataType(Kind.BOOLEAN)
 COLUMN = Field(0, 1, STRING)
@@ -100,7 +100,7 @@ def test_hundreds_of_constants_in_blocks_and_threads(threads):
     events = pa.table({"s": pa.chunked_array(chunks)}).append_column("ts", [range(714)])
     wanted, rows = names[::3], events["s"].to_pylist()
     listed = ", ".join(f"'{name}'" for name in wanted)
-    with patch.object(labels, "BLOCK", 50):
+    with patch.object(label_events, "BLOCK", 50):
         for condition, holds in ((f"a.s IN ({listed})", set(wanted)), (f"a.s NOT IN ({listed})", set(rows) - set(wanted) - {None})):
             found = cep.match(events, f"PATTERN a WHERE {condition}", output="indices", threads=threads)
             assert found["a"].to_pylist() == [place for place, row in enumerate(rows) if row in holds]

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep_kernels.counting import capped_product, capped_sum
-from gpu_cep_kernels.rules import UNBOUNDED
+from gpu_cep_kernels.labels_decide.counting import capped_product, capped_sum
+from gpu_cep_kernels.rules.rules import UNBOUNDED
 
 ANY = {"strategy": "skip_till_any_match"}
 
@@ -28,7 +28,7 @@ def count(events, pattern, **options):
 
 @pytest.mark.parametrize("ties", ["strict", "position"])
 def test_nothing_is_enumerated(ties):
-    with patch("gpu_cep.engine.two_phase.SesAutomaton.count", side_effect=AssertionError):
+    with patch("gpu_cep.engine.matchers.automaton.two_phase.SesAutomaton.count", side_effect=AssertionError):
         assert count(events_of("AABB"), "SEQ(A a+, B b+)", ties=ties) == 9
 
 
@@ -54,7 +54,7 @@ def test_windows_that_slide():
     wanted = full * 2 ** (length - 1) + sum(2**size for size in range(length - 1))
     assert count(events, "A a+ WITHIN 49") == wanted
     assert count(events, "A a+ WITHIN 50 EVENTS") == wanted
-    with patch("gpu_cep.engine.counting._ROWS", 7):
+    with patch("gpu_cep.engine.windows.state_counts._ROWS", 7):
         assert count(events, "A a+ WITHIN 49") == wanted
 
 

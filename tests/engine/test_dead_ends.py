@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 
 import gpu_cep as cep
-from gpu_cep.engine import dead_ends
-from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.dead_ends import state_table
-from gpu_cep.engine.patterns import matcher_tables
-from gpu_cep.engine.profile import Profile
-from gpu_cep.testing.drawn_patterns import ALL_OPERATORS
-from gpu_cep.testing.results import matches_of
-from gpu_cep.testing.strategies import cases
-from gpu_cep_kernels.dead_ends import ALL_EVENTS, AT_THE_END, FIRST_EVENT, LAST_EVENT, MATCH_END, MATCH_START, NUMBER
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.pattern_tables import matcher_tables
+from gpu_cep.engine.matchers import dead_ends
+from gpu_cep.engine.matchers.dead_ends import state_table
+from gpu_cep_kernels.automaton.dead_ends import ALL_EVENTS, AT_THE_END, FIRST_EVENT, LAST_EVENT, MATCH_END, MATCH_START, NUMBER
 from tests.conformance.expectation import answered, expected
+from tests.drawn.patterns import ALL_OPERATORS
+from tests.drawn.queries import cases
+from tests.results import matches_of
 
 ROBUST = "robust_skip_till_next_match"
 WITHOUT_END = 10**12

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine.encodings import decoded
+from gpu_cep.engine.input.encodings import decoded
 from gpu_cep.errors import UnsupportedError
 
 ROWS = 6

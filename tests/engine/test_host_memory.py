@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gpu_cep.engine import host_memory
-from gpu_cep.engine.host_memory import container_memory, free_memory, machine_memory
+from gpu_cep.engine.accounting import host_memory
+from gpu_cep.engine.accounting.host_memory import container_memory, free_memory, machine_memory
 
 STAT = "anon 900\ninactive_file 100\ntotal_inactive_file 150\n"
 VERSION_1 = {"memory.limit_in_bytes": "5000\n", "memory.usage_in_bytes": "1000\n", "memory.stat": STAT}

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep
-from gpu_cep.engine import join_tree
+from gpu_cep.engine.matchers.joins import join_tree
 
 
 def statistics(table, query, **options):

@@ -12,8 +12,8 @@ import pytest
 
 import gpu_cep
 from gpu_cep import errors
-from gpu_cep.engine import join_tree, joins
-from gpu_cep.engine.batches import cut_batches
+from gpu_cep.engine.events.batches import cut_batches
+from gpu_cep.engine.matchers.joins import execution, join_tree
 from gpu_cep.plan.join_trees import Join, Leaf
 
 KEYED = "PATTERN SEQ(A a, B b, AND(C c, D d)) WHERE a.k = b.k AND c.y = d.y AND a.x < d.x AND a.x + c.x > b.x WITHIN 60"
@@ -60,7 +60,7 @@ def test_any_tree_gives_the_matches_of_the_automaton(tree, ties, window):
 def test_hashes_may_collide(buckets):
     table = events()
     wanted = matched(table)
-    with with_tree(BUSHY), patch.object(joins, "_MOST_BUCKETS", buckets):
+    with with_tree(BUSHY), patch.object(execution, "_MOST_BUCKETS", buckets):
         assert matched(table).equals(wanted)
 
 

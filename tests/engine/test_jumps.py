@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine import jumps
-from gpu_cep.engine.jumps import jump_table
+from gpu_cep.engine.lowering import jump_tables
+from gpu_cep.engine.lowering.jump_tables import jump_table
 from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.lang.ast import STRATEGIES
-from gpu_cep.testing.results import matches_of
-from gpu_cep.testing.strategies import AFTER_MATCH, trend_cases, whole_language
-from gpu_cep_kernels.rules import COMPARISONS
+from gpu_cep_kernels.rules.rules import COMPARISONS
 from tests.conformance.expectation import answered, expected
+from tests.drawn.queries import AFTER_MATCH, trend_cases, whole_language
+from tests.results import matches_of
 
 NAMES = {number: name for name, number in COMPARISONS.items()}
 NEVER = 10**12
@@ -26,8 +26,8 @@ SIZE = 2_000
 @pytest.fixture
 def at_once(monkeypatch):
     """Searches jump from the first event on."""
-    monkeypatch.setattr(jumps, "PATIENCE", 0)
-    monkeypatch.setattr(jumps, "WASTED_PER_EVENT", 0)
+    monkeypatch.setattr(jump_tables, "PATIENCE", 0)
+    monkeypatch.setattr(jump_tables, "WASTED_PER_EVENT", 0)
 
 
 def jumping(case):
@@ -85,8 +85,8 @@ def test_jumps_over_many_blocks(monkeypatch, query, strategy):
         events = nasty(np.random.default_rng(seed))
         found = []
         for patience in (0, 3, NEVER):
-            monkeypatch.setattr(jumps, "PATIENCE", patience)
-            monkeypatch.setattr(jumps, "WASTED_PER_EVENT", 0)
+            monkeypatch.setattr(jump_tables, "PATIENCE", patience)
+            monkeypatch.setattr(jump_tables, "WASTED_PER_EVENT", 0)
             text = f"PATTERN {query} WITHIN {window}"
             found.append(cep.match(events, text, strategy=strategy, algorithm="ses_automaton", output="indices"))
         assert found[0].equals(found[2])
@@ -108,7 +108,7 @@ def test_steps_do_not_grow_with_the_window(monkeypatch, query):
     columns = {"x": random.random(size), "k": random.integers(0, 10_000, size)}
     events = pa.table({"ts": np.arange(size), "type": random.choice(list("ABCD"), size, p=[0.1, 0.5, 0.1, 0.3]), **columns})
     found = cep.match(events, f"PATTERN {query} WITHIN 15000", output="indices", max_steps=5 * size)
-    monkeypatch.setattr(jumps, "WASTED_PER_EVENT", NEVER)
+    monkeypatch.setattr(jump_tables, "WASTED_PER_EVENT", NEVER)
     assert cep.match(events, f"PATTERN {query} WITHIN 15000", output="indices").equals(found)
     with pytest.raises(MatchLimitExceeded, match="steps"):
         cep.match(events, f"PATTERN {query} WITHIN 15000", output="indices", max_steps=25 * size)
@@ -132,7 +132,7 @@ def test_runs_that_cannot_become_matches_are_given_up(monkeypatch, query, strate
     text = f"PATTERN {query} WITHIN 3000"
     options = {"strategy": strategy, "algorithm": "ses_automaton", "output": "indices"}
     found = cep.match(events, text, **options, max_steps=20 * size)
-    monkeypatch.setattr(jumps, "WASTED_PER_EVENT", NEVER)
+    monkeypatch.setattr(jump_tables, "WASTED_PER_EVENT", NEVER)
     assert cep.match(events, text, **options).equals(found)
     assert 0 < found.num_rows < 200
     with pytest.raises(MatchLimitExceeded, match="steps"):
@@ -157,7 +157,7 @@ def test_starts_that_give_matches_waste_nothing(monkeypatch):
     kinds = ["A"] + ["B"] * 14 + ["C"]
     events = pa.table({"ts": np.arange(len(kinds)), "type": kinds, "x": np.arange(len(kinds))})
     query = "PATTERN SEQ(A a, B b+, C c) WHERE c.x > a.x + 1"
-    monkeypatch.setattr(jumps, "jump_indexes", made)
+    monkeypatch.setattr(jump_tables, "jump_indexes", made)
     found = cep.match(events, query, strategy="skip_till_any_match", algorithm="ses_automaton")
     assert found.num_rows == 2**14 - 1
 

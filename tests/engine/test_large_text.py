@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine import columns
+from gpu_cep.engine.input import event_columns
 from gpu_cep.errors import MatchLimitExceeded
 
 ROWS = 60
@@ -21,13 +21,13 @@ def events() -> pa.Table:
 @pytest.mark.parametrize("output", ["matches", "events", "count"])
 def test_the_same_matches_in_the_same_types(output: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = cep.match(events(), QUERY, output=output)
-    monkeypatch.setattr(columns, "_MOST_TEXT", 100)
+    monkeypatch.setattr(event_columns, "_MOST_TEXT", 100)
     assert cep.match(events(), QUERY, output=output).equals(expected)
     assert expected.num_rows
 
 
 def test_text_that_the_result_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def overflowing(self: columns.EventColumns, column: int) -> pa.Array:
+    def overflowing(self: event_columns.EventColumns, column: int) -> pa.Array:
         return Overflowing() if self.name(column) == "note" else arrow(self, column)
 
     class Overflowing:
@@ -36,7 +36,7 @@ def test_text_that_the_result_cannot_hold_is_refused(monkeypatch: pytest.MonkeyP
         def take(self, rows: pa.Array) -> pa.Array:
             raise pa.ArrowInvalid("Take operation overflowed binary array capacity")
 
-    arrow = columns.EventColumns.arrow
-    monkeypatch.setattr(columns.EventColumns, "arrow", overflowing)
+    arrow = event_columns.EventColumns.arrow
+    monkeypatch.setattr(event_columns.EventColumns, "arrow", overflowing)
     with pytest.raises(MatchLimitExceeded, match=r"column 'note' of 30 matched events: .* capacity; use output='count'"):
         cep.match(events(), "PARTITION BY key PATTERN A a WITHIN 1 RETURN a.note AS note")

@@ -9,21 +9,23 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine.batches import cut_batches
-from gpu_cep.engine.candidates import Windows, branch_windows, match_windows, prune_windows
-from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.keys import encode_keys
-from gpu_cep.engine.labels import label_events
-from gpu_cep.engine.patterns import MatcherTables, matcher_tables
-from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.slices import WHOLE
-from gpu_cep.engine.streams import OrderedEvents, load_times, order_events
+from examples.chemo import P1, P2, chemo
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.events.batches import cut_batches
+from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.events.own_events import WHOLE
+from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.times import load_times
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables, matcher_tables
+from gpu_cep.engine.phase_one.label_events import label_events
+from gpu_cep.engine.phase_one.order_events import order_events
+from gpu_cep.engine.windows.candidates import Windows, branch_windows, match_windows, prune_windows
 from gpu_cep.keywords import make_options
-from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.settings import PRUNING_STEPS, Settings
-from gpu_cep.planning import make_plan
-from gpu_cep.testing.chemo import P1, P2, chemo
-from gpu_cep_kernels.summary import prefix_counts, summary_statistics
+from gpu_cep.query_plans import make_plan
+from gpu_cep_kernels.phase_one.window_conditions import prefix_counts, summary_statistics
 
 
 @dataclass(frozen=True)

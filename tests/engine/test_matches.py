@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.engine.matches import Matches, concatenated, ones
+from gpu_cep.engine.events.matches import Matches, concatenated, ones
 
 # two variables, of which one may be absent
 MATCH = st.tuples(st.lists(st.integers(0, 3), max_size=2), st.lists(st.integers(0, 3), min_size=1, max_size=2))

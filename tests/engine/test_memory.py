@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine import budget, run
+from gpu_cep.engine import run
+from gpu_cep.engine.accounting import budget
 from gpu_cep.errors import MatchLimitExceeded
 
 ANY = {"strategy": "skip_till_any_match"}

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine.buffer_counts import counted_on_buffer
+from gpu_cep.engine.matchers.nfab.buffer_counts import counted_on_buffer
 
 CHOICE = random.Random(3)
 
@@ -77,7 +77,8 @@ def test_more_runs_than_the_first_room():
 def counted(events, pattern, strategy="skip_till_any_match", **options):
     """How many matches NFA^b counts, and the steps it takes to count them when all runs have been followed."""
     spent = []
-    with patch("gpu_cep.engine.nfab.counted_on_buffer", lambda *given: counted_on_buffer(*given[:-1], noting(given[-1], spent))):
+    target = "gpu_cep.engine.matchers.nfab.nfab.counted_on_buffer"
+    with patch(target, lambda *given: counted_on_buffer(*given[:-1], noting(given[-1], spent))):
         found = cep.match(events, f"PATTERN {pattern}", strategy=strategy, algorithm="nfab", output="count", **options)
     return sum(found["count"].to_pylist()), sum(spent)
 
@@ -118,7 +119,7 @@ def test_counts_where_windows_slide_over_merged_runs(strategy):
         "AND(A a+, B b) WITHIN 5 EVENTS",
     ):
         found = cep.match(events, f"PATTERN {pattern}", strategy=strategy, partition_by="k", algorithm="ses_automaton", output="count")
-        with patch("gpu_cep.engine.buffer_counts._HEIGHT", 1):
+        with patch("gpu_cep.engine.matchers.nfab.buffer_counts._HEIGHT", 1):
             again = cep.match(events, f"PATTERN {pattern}", strategy=strategy, partition_by="k", algorithm="nfab", output="count")
         assert again.equals(found)
         assert sum(found["count"].to_pylist()) > 0

@@ -15,24 +15,25 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from gpu_cep.analysis.bound import TimeWindow
-from gpu_cep.engine import run, slices
-from gpu_cep.engine.batches import cut_batches
-from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.intervals import execute_intervals
-from gpu_cep.engine.keys import encode_keys
+from gpu_cep.engine import run
+from gpu_cep.engine.events import own_events
+from gpu_cep.engine.events.batches import cut_batches
+from gpu_cep.engine.events.own_events import OwnRows
+from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.times import load_times
+from gpu_cep.engine.intervals.run import execute_intervals
 from gpu_cep.engine.run import execute
-from gpu_cep.engine.slices import OwnRows
-from gpu_cep.engine.streams import load_times
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.keywords import make_options
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep.plan.plan import Plan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
-from gpu_cep.testing.drawn_situations import situation_cases
-from gpu_cep.testing.results import matches_of
-from gpu_cep.testing.strategies import trend_cases, whole_language
+from gpu_cep.query_plans import make_plan
 from tests.conformance.expectation import expected
+from tests.drawn.queries import trend_cases, whole_language
+from tests.drawn.situations import situation_cases
+from tests.results import matches_of
 
 
 def sliced(plan: Plan, table: pa.Table, length: int) -> tuple[pa.Table, np.ndarray, np.ndarray]:
@@ -64,7 +65,7 @@ def test_slices_in_one_table_have_the_matches_of_the_whole(case, longer, data):
     plan = replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=(*keys, *plan.derived))
     wanted = sorted(map(repr, matches_of(execute(whole, case.events))))
     together, size = data.draw(st.sampled_from([(0, 3), (0, 1 << 17), (1 << 12, 5)]))
-    with patch.object(slices, "TOGETHER", together), patch.object(run, "cut_batches", partial(cut_batches, size=size)):
+    with patch.object(own_events, "TOGETHER", together), patch.object(run, "cut_batches", partial(cut_batches, size=size)):
         assert_same(plan, table, rows, OwnRows(own), wanted)
 
 

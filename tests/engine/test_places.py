@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.places import disjoint, positions_of_events
+from gpu_cep.engine.events.positions import disjoint, positions_of_events
+from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.run import execute
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
+from gpu_cep.query_plans import make_plan
 
 small = st.integers(0, 3)
 

@@ -12,8 +12,9 @@ import pytest
 
 import gpu_cep
 from gpu_cep import errors
-from gpu_cep.engine import contenders, planned, run
-from gpu_cep.engine.contenders import CONTENDERS, Contender
+from gpu_cep.engine import run
+from gpu_cep.engine.adaptive import algorithms, choice
+from gpu_cep.engine.adaptive.algorithms import CONTENDERS, Contender
 from gpu_cep.plan.costs import Estimate
 
 RISING = "PATTERN SEQ(A a, B b+, C c) WHERE b[i].x > b[i-1].x WITHIN 20000"
@@ -77,7 +78,7 @@ def test_programs_that_judge_what_is_passed_over_are_weighed(strategy, condition
     table, query = events(20_000, (0.1, 0.45, 0.45)), f"PATTERN SEQ(A a, B b, C c) WHERE {strategy} {{ {condition} }} WITHIN 100"
     walks = []
     for program in (0.0, 1_000.0):
-        with patch.object(contenders, "PROGRAM", program), patch.object(contenders, "PASS_BATCH", 1e12):
+        with patch.object(algorithms, "PROGRAM", program), patch.object(algorithms, "PASS_BATCH", 1e12):
             (answer,) = answers(table, query)
         walks += [each for each in (answer.expected, *answer.others) if each.algorithm == "ses_automaton"]
     cheap, dear = walks
@@ -94,7 +95,7 @@ def test_what_cannot_be_cheaper_is_not_tried():
 
 def test_nothing_is_tried_where_a_variable_has_no_event():
     table = events(1_000, (0.5, 0.5))
-    with patch.object(planned.CONTENDERS["ses_automaton"].__class__, "estimate", side_effect=AssertionError, create=True):
+    with patch.object(choice.CONTENDERS["ses_automaton"].__class__, "estimate", side_effect=AssertionError, create=True):
         (answer,) = answers(table, ANY.format("a.x < b.x", 100))
     assert (answer.matches, answer.steps, answer.expected.exact) == (0, 0, False)
 
@@ -124,14 +125,14 @@ def test_batches_alike_share_a_choice():
 
 
 def test_the_rest_of_a_stream_is_answered_as_what_came_before():
-    with small_batches(4_096), patch.object(planned, "cheapest", wraps=planned.cheapest) as choosing:
+    with small_batches(4_096), patch.object(choice, "cheapest", wraps=choice.cheapest) as choosing:
         found = answers(events(8_192 + 400, (0.3, 0.3, 0.4)), ANY.format("a.x < b.x", 40))
     assert len(found) == 3
     assert choosing.call_count == 1
 
 
 def test_a_larger_batch_makes_a_choice_of_its_own():
-    with small_batches(4_096), patch.object(planned, "cheapest", wraps=planned.cheapest) as choosing:
+    with small_batches(4_096), patch.object(choice, "cheapest", wraps=choice.cheapest) as choosing:
         found = answers(events(5_000, (0.3, 0.3, 0.4), k=np.arange(5_000) >= 400), ANY.format("a.x < b.x", 40), partition_by="k")
     assert [answer.events for answer in found] == [400, 2_500, 2_100]
     assert choosing.call_count == 2
@@ -139,8 +140,8 @@ def test_a_larger_batch_makes_a_choice_of_its_own():
 
 def test_what_threads_share_is_chosen_apart(monkeypatch):
     """Estimates are of time, and so of as many threads as share a batch."""
-    monkeypatch.setattr("gpu_cep.engine.survey.parts_of", lambda batch: 2 if batch.low else 1)
-    with small_batches(4_096), patch.object(planned, "cheapest", wraps=planned.cheapest) as choosing:
+    monkeypatch.setattr("gpu_cep.engine.adaptive.statistics.parts_of", lambda batch: 2 if batch.low else 1)
+    with small_batches(4_096), patch.object(choice, "cheapest", wraps=choice.cheapest) as choosing:
         found = answers(events(4_096 + 400, (0.3, 0.3, 0.4)), ANY.format("a.x < b.x", 40), threads=2)
     assert len(found) == 2
     assert choosing.call_count == 2
@@ -157,14 +158,14 @@ def slowly(choose):
 
 
 def test_threads_wait_for_a_choice_that_suits_them():
-    with small_batches(2_048), patch.object(planned, "cheapest", side_effect=slowly(planned.cheapest)) as choosing:
+    with small_batches(2_048), patch.object(choice, "cheapest", side_effect=slowly(choice.cheapest)) as choosing:
         found = answers(events(8_192, (0.3, 0.3, 0.4)), ANY.format("a.x < b.x", 40), threads=2)
     assert len(found) == 4
     assert choosing.call_count == 1
 
 
 def test_a_choice_that_fails_fails_for_all_that_wait_for_it():
-    choosing = patch.object(planned, "cheapest", side_effect=slowly(Mock(side_effect=errors.EventError("no choice"))))
+    choosing = patch.object(choice, "cheapest", side_effect=slowly(Mock(side_effect=errors.EventError("no choice"))))
     with small_batches(2_048), choosing as chosen, pytest.raises(errors.EventError, match="no choice"):
         answers(events(8_192, (0.3, 0.3, 0.4)), ANY.format("a.x < b.x", 40), threads=2)
     assert chosen.call_count == 1
@@ -187,7 +188,7 @@ def test_matches_that_negations_rule_out_make_no_choice_anew():
     size = 20_000
     table = events(3 * size, (0.2, 0.2, 0.3, 0.3))
     query = "PATTERN SEQ(A a, NOT(D d), B b, C c) WHERE skip_till_any_match { a.k = b.k AND b.x < c.x } WITHIN 400"
-    with small_batches(size), patch.object(planned, "cheapest", side_effect=planned.cheapest) as choosing:
+    with small_batches(size), patch.object(choice, "cheapest", side_effect=choice.cheapest) as choosing:
         found = answers(table, query)
     assert {answer.expected.algorithm for answer in found} == {"join_tree"}
     assert all(4 * answer.steps < answer.expected.steps for answer in found)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.api import Profile
-from gpu_cep.engine.labels import BLOCK
-from gpu_cep.engine.reach import _merged
+from gpu_cep.engine.phase_one.label_events import BLOCK
+from gpu_cep.engine.phase_one.rare_events import _merged
 
 SIZE = 400_000
 SEQUENCE = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x"

@@ -10,19 +10,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpu_cep.engine.budget import Budget, memory_for_results
-from gpu_cep.engine.computed import event_columns
-from gpu_cep.engine.event_sequence import NO_POSITION
-from gpu_cep.engine.footprint import result_footprint
-from gpu_cep.engine.phase_one import Run
-from gpu_cep.engine.profile import Profile
-from gpu_cep.engine.situations import Derived, derive
-from gpu_cep.engine.slices import WHOLE
+from gpu_cep.engine.accounting.budget import Budget, memory_for_results
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.events.event_sequence import NO_POSITION
+from gpu_cep.engine.events.own_events import WHOLE
+from gpu_cep.engine.intervals.situations import Derived, derive
+from gpu_cep.engine.output.footprint import result_footprint
+from gpu_cep.engine.phase_one.computed_columns import event_columns
+from gpu_cep.engine.phase_one.on_cpu import Run
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
-from tests.testing.lanes import lanes
+from gpu_cep.query_plans import make_plan
+from tests.oracle.lanes import lanes
 
 # First, last and ending row of a situation; it is open if there is none.
 Found = tuple[int, int, int | None]
@@ -94,7 +94,7 @@ def test_open_runs_are_situations_of_early_detection(lane, ts, found):
 def test_seams_fall_anywhere_in_a_run(threads, block):
     for marks in product("#.", repeat=6):
         lane = "".join(marks)
-        with patch("gpu_cep.engine.borders.BLOCK", block):
+        with patch("gpu_cep.engine.intervals.borders.BLOCK", block):
             assert rows(derived(lanes(lane), threads=threads)) == by_definition(lane)
             assert rows(derived(lanes(lane), threads=threads, detect="early")) == by_definition(lane, early=True)
 
@@ -217,7 +217,7 @@ def lasting(found: Derived) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_a_longer_gap_ends_a_situation_so_long_after_its_last_event(lane, ts, lasts, threads):
     for block in (1, 100):
-        with patch("gpu_cep.engine.borders.BLOCK", block):
+        with patch("gpu_cep.engine.intervals.borders.BLOCK", block):
             assert lasting(derived(lanes(lane, ts=ts), gap=3, threads=threads)) == lasts
 
 

@@ -9,8 +9,10 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine import labels, run, ses_automaton
-from gpu_cep.engine.batches import cut_batches
+from gpu_cep.engine import run
+from gpu_cep.engine.events.batches import cut_batches
+from gpu_cep.engine.matchers.automaton import ses_automaton
+from gpu_cep.engine.phase_one import label_events
 from gpu_cep.errors import EventError
 
 PATTERNS = [
@@ -114,7 +116,7 @@ def test_blocks_of_labels(monkeypatch, block):
     pattern = "PATTERN SEQ(A a, B b, c) WHERE a.x > 2 AND a.x + b.x > 0 AND c.x * 2 > 5 AND (c.type = 'C' OR c.x = 5) WITHIN 9"
     wanted = found(EVENTS["ties"], pattern, STRATEGIES[0])
     assert wanted.num_rows > 0
-    monkeypatch.setattr(labels, "BLOCK", block)
+    monkeypatch.setattr(label_events, "BLOCK", block)
     assert found(EVENTS["ties"], pattern, STRATEGIES[0]).equals(wanted)
     assert found(EVENTS["ties"], pattern, STRATEGIES[0], prune=False).equals(wanted)
 

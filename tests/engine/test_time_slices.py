@@ -9,17 +9,17 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.events.own_events import TimeSlice, events_to_keep
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.run import execute
-from gpu_cep.engine.slices import TimeSlice, events_to_keep
-from gpu_cep.engine.streams import load_times
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
-from gpu_cep.testing.results import matches_of
-from gpu_cep.testing.strategies import trend_cases, whole_language
+from gpu_cep.query_plans import make_plan
 from tests.conformance.expectation import expected
+from tests.drawn.queries import trend_cases, whole_language
+from tests.results import matches_of
 
 WINDOW = 6
 QUERIES = [

@@ -6,7 +6,7 @@ import importlib.util
 
 import numpy as np
 
-from gpu_cep.testing.strict_arrays import StrictDevice
+from tests.gpu.strict_arrays import StrictDevice
 
 
 def strict_if_simulated(device):

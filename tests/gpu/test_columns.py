@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.device.columns import DeviceColumns
-from gpu_cep.engine.text import truth_table
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.text_predicates import truth_table
+from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.errors import EventError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
+from gpu_cep.query_plans import make_plan
 from tests.gpu.foreign import strict_if_simulated
 
 DAYS = st.dates(date(1900, 1, 1), date(2100, 1, 1))
@@ -129,7 +129,7 @@ def test_text(device, kind, shared, data):
 
 def test_text_is_not_encoded_to_know_its_size(device):
     columns = DeviceColumns(columns_of(pa.array(["x", None])), device)
-    with patch("gpu_cep.engine.columns._encode", side_effect=AssertionError("encoded")):
+    with patch("gpu_cep.engine.input.event_columns._encode", side_effect=AssertionError("encoded")):
         assert columns.row_bytes(1) == 4 + columns.present(1).row_bytes
 
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import gpu_cep
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import PRUNING_STEPS
-from gpu_cep.testing.results import matches_of
-from gpu_cep.testing.strategies import AFTER_MATCH, trend_cases, whole_language
 from tests.conformance.expectation import answered, expected
+from tests.drawn.queries import AFTER_MATCH, trend_cases, whole_language
+from tests.results import matches_of
 
 found = partial(answered, engine="gpu")
 
@@ -72,14 +72,14 @@ def test_same_matches_in_longer_streams(case):
 def test_pieces_and_pruning_change_nothing(case, pieces, data):
     wanted = expected(case)
     prune = data.draw(st.one_of(st.booleans(), st.sets(st.sampled_from(PRUNING_STEPS)).map(sorted)))
-    with patch("gpu_cep.engine.device.road.memory_of", lambda device, plan: pieces):
+    with patch("gpu_cep.engine.phase_one.device.on_device.memory_of", lambda device, plan: pieces):
         assert matches_of(found(case, output="indices", prune=prune)) == wanted
 
 
 @given(whole_language(max_size=20), PIECES)
 def test_same_counts(case, pieces):
     expected(case)  # not too many to count
-    with patch("gpu_cep.engine.device.road.memory_of", lambda device, plan: pieces):
+    with patch("gpu_cep.engine.phase_one.device.on_device.memory_of", lambda device, plan: pieces):
         counts = found(case, output="count")
     wanted = gpu_cep.match(case.events, case.text, **case.options, engine="cpu", output="count")
     assert counts.schema == wanted.schema

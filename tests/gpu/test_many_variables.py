@@ -7,9 +7,9 @@ from unittest.mock import patch
 import pytest
 
 import gpu_cep
-from gpu_cep.engine.device.memory import DeviceMemory
-from gpu_cep.testing.results import matches_of
+from gpu_cep.engine.phase_one.device.memory import DeviceMemory
 from tests.conformance.many_variables import ANY, CASES, NEXT
+from tests.results import matches_of
 
 
 class Cramped(DeviceMemory):
@@ -28,7 +28,7 @@ class Cramped(DeviceMemory):
 def test_same_matches_in_the_same_order(name, strategy, memory, prune):
     case = CASES[name]
     wanted = case.matches(strategy)
-    with patch("gpu_cep.engine.device.road.memory_of", lambda device, plan: memory):
+    with patch("gpu_cep.engine.phase_one.device.on_device.memory_of", lambda device, plan: memory):
         matches = gpu_cep.match(case.events, case.text, strategy=strategy, engine="gpu", output="indices", prune=prune)
         counts = gpu_cep.match(case.events, case.text, strategy=strategy, engine="gpu", output="count", prune=prune)
     assert matches_of(matches) == wanted

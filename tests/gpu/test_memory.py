@@ -13,17 +13,17 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep
-from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.device import road
-from gpu_cep.engine.device.columns import DeviceColumns
-from gpu_cep.engine.device.memory import DeviceMemory, memory_of
-from gpu_cep.engine.tables import read_events
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.read_tables import read_events
+from gpu_cep.engine.phase_one.device import on_device
+from gpu_cep.engine.phase_one.device.columns import DeviceColumns
+from gpu_cep.engine.phase_one.device.memory import DeviceMemory, memory_of
 from gpu_cep.errors import EngineUnavailable
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
-from gpu_cep.testing.strict_arrays import StrictDevice
+from gpu_cep.query_plans import make_plan
 from tests.gpu.foreign import Foreign, strict_if_simulated
+from tests.gpu.strict_arrays import StrictDevice
 
 SIZE = 1500
 
@@ -96,7 +96,7 @@ def counted(device):
     if not device.simulated:
         pytest.skip("a card does not count what one run takes")
     found = strict_if_simulated(device)
-    with patch("gpu_cep_kernels.devices._find_device", lambda: found):
+    with patch("gpu_cep_kernels.device.devices._find_device", lambda: found):
         yield found
 
 
@@ -150,7 +150,7 @@ def planned_memory(device, case, table):
         seen.append(memory_of(*arguments))
         return seen[0]
 
-    with patch.object(road, "memory_of", noted):
+    with patch.object(on_device, "memory_of", noted):
         run(case, table, engine="gpu")
     return lambda size: DeviceMemory(size, seen[0].label, seen[0].variables, seen[0].keys)
 

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_cep
-from gpu_cep.engine.columns import EventColumns
-from gpu_cep.engine.device.columns import DeviceColumns
-from gpu_cep.engine.tables import read_events
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.read_tables import read_events
+from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.errors import EngineUnavailable, EventError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
-from gpu_cep.testing.strategies import whole_language
-from gpu_cep_kernels.device import DeviceUnavailable
+from gpu_cep.query_plans import make_plan
+from gpu_cep_kernels.device.device import DeviceUnavailable
 from tests.conformance.expectation import answered
+from tests.drawn.queries import whole_language
 from tests.gpu.foreign import MASKS, Foreign, bits, flags, strict_if_simulated
 
 NUMBERS = ["b1", *(f"{sign}{width}" for sign in "iu" for width in (1, 2, 4, 8)), "f4", "f8"]
@@ -30,7 +30,7 @@ def device(device):
     """The device, also for what the engine opens."""
     found = strict_if_simulated(device)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpu_cep_kernels.devices._find_device", lambda: found)
+        patch.setattr("gpu_cep_kernels.device.devices._find_device", lambda: found)
         yield found
 
 
@@ -136,7 +136,7 @@ def test_masks_of_another_length(device):
 
 
 def test_without_a_device(device, monkeypatch):
-    monkeypatch.setattr("gpu_cep_kernels.devices._find_device", lambda: DeviceUnavailable("there is no driver"))
+    monkeypatch.setattr("gpu_cep_kernels.device.devices._find_device", lambda: DeviceUnavailable("there is no driver"))
     with pytest.raises(EngineUnavailable, match="arrays on a device cannot be read here: there is no driver"):
         read_events({"ts": Foreign(device, np.arange(3))})
 

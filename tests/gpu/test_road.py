@@ -12,14 +12,14 @@ import pytest
 
 import gpu_cep
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine import choice
-from gpu_cep.engine.device import road
-from gpu_cep.engine.device.memory import DeviceMemory
+from gpu_cep.engine.events.own_events import OwnRows
+from gpu_cep.engine.phase_one import engine_choice
+from gpu_cep.engine.phase_one.device import on_device
+from gpu_cep.engine.phase_one.device.memory import DeviceMemory
 from gpu_cep.engine.run import execute
-from gpu_cep.engine.slices import OwnRows
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
+from gpu_cep.query_plans import make_plan
 
 SIZE = 600
 EVENTS = pa.table(
@@ -53,7 +53,7 @@ class Cramped(DeviceMemory):
 
 def memory(found):
     """Patches what a run may take of the device's memory."""
-    return patch.object(road, "memory_of", lambda device, plan: found)
+    return patch.object(on_device, "memory_of", lambda device, plan: found)
 
 
 @BOTH
@@ -75,7 +75,7 @@ def test_the_waterfall_is_that_of_the_cpu(text):
 
 @BOTH
 def test_events_that_do_not_fit_are_ordered_on_the_host(text):
-    with memory(Cramped(1 << 20)), patch.object(road, "_ordered_on_host", wraps=road._ordered_on_host) as on_host:
+    with memory(Cramped(1 << 20)), patch.object(on_device, "_ordered_on_host", wraps=on_device._ordered_on_host) as on_host:
         found = on_gpu(text, partition_by="k")
     assert on_host.call_count == 1
     assert found.equals(on_cpu(text, partition_by="k"))
@@ -97,7 +97,7 @@ def test_matches_that_start_in_own_rows_are_those_of_the_cpu(text, found, output
 @BOTH
 def test_a_failed_allocation_is_tried_again_with_less_memory(text):
     tried = []
-    original = road._phase_one
+    original = on_device._phase_one
 
     def failing_twice(run, memory):
         tried.append(memory.bytes)
@@ -107,7 +107,7 @@ def test_a_failed_allocation_is_tried_again_with_less_memory(text):
         return found
 
     profile = gpu_cep.Profile()
-    with memory(DeviceMemory(1 << 26)), patch.object(road, "_phase_one", failing_twice):
+    with memory(DeviceMemory(1 << 26)), patch.object(on_device, "_phase_one", failing_twice):
         found = on_gpu(text, max_matches=on_cpu(text).num_rows, profile=profile)
     assert tried == [1 << 26, 1 << 25, 1 << 24]
     assert found.equals(on_cpu(text))
@@ -115,14 +115,14 @@ def test_a_failed_allocation_is_tried_again_with_less_memory(text):
 
 
 def test_allocations_that_never_succeed_are_an_error():
-    failing = patch.object(road, "_phase_one", side_effect=MemoryError("2 GiB"))
+    failing = patch.object(on_device, "_phase_one", side_effect=MemoryError("2 GiB"))
     with failing, pytest.raises(EngineUnavailable, match=r"memory.*2 GiB.*engine='cpu'"):
         on_gpu(DIRECT)
 
 
 def test_matches_that_bind_more_events_than_fit_come_back_in_slices():
     text = "PATTERN SEQ(A a, B b+, C c) WITHIN 9"
-    with memory(Cramped(1 << 20)), patch.object(road, "bind_on_device", wraps=road.bind_on_device) as bind:
+    with memory(Cramped(1 << 20)), patch.object(on_device, "bind_on_device", wraps=on_device.bind_on_device) as bind:
         found = on_gpu(text, output="indices", partition_by="k")
     assert bind.call_count > 1
     assert found.equals(on_cpu(text, output="indices", partition_by="k"))
@@ -144,7 +144,7 @@ def test_windows_that_no_batch_holds_are_an_error():
 
 
 def test_windows_that_no_batch_holds_are_left_to_the_cpu_where_it_may_run(device, monkeypatch, caplog):
-    monkeypatch.setattr("gpu_cep.engine.phase_one_run.choose_engine", lambda *_, **__: choice.Choice(device, "a test"))
+    monkeypatch.setattr("gpu_cep.engine.phase_one.run.choose_engine", lambda *_, **__: engine_choice.Choice(device, "a test"))
     with caplog.at_level(logging.WARNING, "gpu_cep"):
         found = gpu_cep.match(many_events(), LONG, engine="auto", output="count", gpu_memory=300_000)
     assert found.equals(gpu_cep.match(many_events(), LONG, engine="cpu", output="count"))

@@ -13,23 +13,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_cep
-from gpu_cep.engine import budget, intervals
-from gpu_cep.engine.budget import Budget
-from gpu_cep.engine.device import road, situations
-from gpu_cep.engine.device.memory import DeviceMemory
-from gpu_cep.engine.slices import OwnRows, TimeSlice
+from gpu_cep.engine.accounting import budget
+from gpu_cep.engine.accounting.budget import Budget
+from gpu_cep.engine.events.own_events import OwnRows, TimeSlice
+from gpu_cep.engine.intervals import on_device as situations
+from gpu_cep.engine.intervals import run as intervals
+from gpu_cep.engine.phase_one.device import on_device
+from gpu_cep.engine.phase_one.device.memory import DeviceMemory
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
-from gpu_cep.testing.drawn_situations import Size, situation_cases
-from gpu_cep.testing.results import matches_of
-from gpu_cep.testing.strategies import Case
-from gpu_cep.testing.strict_arrays import StrictDevice
-from gpu_cep_kernels.jit import Kernel
+from gpu_cep.query_plans import make_plan
+from gpu_cep_kernels.compile.jit import Kernel
 from tests.conformance.test_intervals import ALGORITHMS, OUTPUTS, answered, expected, expected_or_failing, outcome
+from tests.drawn.queries import Case
+from tests.drawn.situations import Size, situation_cases
 from tests.gpu.foreign import Foreign
+from tests.gpu.strict_arrays import StrictDevice
 from tests.requirements import require_modules
+from tests.results import matches_of
 
 # The simulator takes its time.
 briefly = settings(max_examples=max(20, settings().max_examples // 2))
@@ -44,7 +46,7 @@ def strict(device, monkeypatch):
     import cupy
 
     found = StrictDevice(cupy)
-    monkeypatch.setattr("gpu_cep_kernels.devices._find_device", lambda: found)
+    monkeypatch.setattr("gpu_cep_kernels.device.devices._find_device", lambda: found)
     return found
 
 
@@ -91,9 +93,9 @@ def in_pieces(pieces, seams, case: Case, **options):
     """The outcome on the device where all is cut into small parts."""
     part, windows = seams
     with ExitStack() as patches:
-        patches.enter_context(patch.object(road, "memory_of", lambda device, plan: pieces))
+        patches.enter_context(patch.object(on_device, "memory_of", lambda device, plan: pieces))
         patches.enter_context(patch.object(situations, "_PART", part))
-        patches.enter_context(patch("gpu_cep.engine.interval_parts.WINDOWS", windows))
+        patches.enter_context(patch("gpu_cep.engine.intervals.parts.WINDOWS", windows))
         return outcome(case, engine="gpu", **options)
 
 
@@ -153,7 +155,7 @@ def on_gpu(text=LASTING, **options):
 
 def memory(found):
     """Patches what a run may take of the device's memory."""
-    return patch.object(road, "memory_of", lambda device, plan: found)
+    return patch.object(on_device, "memory_of", lambda device, plan: found)
 
 
 @BOTH

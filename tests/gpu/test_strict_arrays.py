@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 
 import gpu_cep
-from gpu_cep.testing.strategies import whole_language
-from gpu_cep.testing.strict_arrays import StrictDevice
 from tests.conformance.expectation import answered
+from tests.drawn.queries import whole_language
+from tests.gpu.strict_arrays import StrictDevice
 from tests.requirements import require_modules
 
 SIZE = 240
@@ -42,7 +42,7 @@ def strict(device, monkeypatch):
     import cupy
 
     found = StrictDevice(cupy)
-    monkeypatch.setattr("gpu_cep_kernels.devices._find_device", lambda: found)
+    monkeypatch.setattr("gpu_cep_kernels.device.devices._find_device", lambda: found)
     return found
 
 

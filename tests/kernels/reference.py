@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from gpu_cep_kernels.tables import ANY, CONTIGUOUS, NEXT, ROBUST
+from gpu_cep_kernels.rules.tables import ANY, CONTIGUOUS, NEXT, ROBUST
 
 
 def matches(pattern, stream, strategy, negations=()):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu_cep.testing.kernel_cases import CASES
-from gpu_cep.testing.kernel_cases.calls import arrays_in, written
-from gpu_cep_kernels.jit import plain
+from gpu_cep_kernels.compile.jit import plain
+from tests.kernel_cases import CASES
+from tests.kernel_cases.calls import arrays_in, written
 
 SIZES = (0, 1, 40, 200)
 

@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from hypothesis import strategies as st
 
-from gpu_cep.testing.kernel_cases.tables import negation_table, pattern_table
-from gpu_cep_kernels.rules import LABEL_BITS
-from gpu_cep_kernels.summary import prefix_counts
-from gpu_cep_kernels.windows import mark_streams, next_occurrences, window_ends
+from gpu_cep_kernels.phase_one.window_conditions import prefix_counts
+from gpu_cep_kernels.phase_one.windows import mark_streams, next_occurrences, window_ends
+from gpu_cep_kernels.rules.rules import LABEL_BITS
+from tests.kernel_cases.tables import negation_table, pattern_table
 
 
 @dataclass(frozen=True)

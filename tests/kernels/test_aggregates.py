@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.aggregates import count_present, extreme_places, sum_floats, sum_ints
+from gpu_cep_kernels.matches.aggregates import count_present, extreme_places, sum_floats, sum_ints
 
 INTEGERS = st.one_of(st.integers(-3, 3), st.sampled_from([-(2**63), 2**63 - 1, 2**62]))
 FLOATS = st.one_of(st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 0.0, 0.1, 1e16, -1e16]), st.floats(width=32))

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gpu_cep_kernels.jit import simulated
+from gpu_cep_kernels.compile.jit import simulated
 from tests.requirements import require_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "kernels" / "gpu_cep_kernels"
-SOURCES = [*sorted((ROOT / "gpu_cep" / "engine" / "device").glob("*.py")), *sorted(KERNELS.glob("*.py"))]
+SOURCES = [*sorted((ROOT / "gpu_cep" / "engine").rglob("*.py")), *sorted(KERNELS.rglob("*.py"))]
 
 
 def is_module(node):

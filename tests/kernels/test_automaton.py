@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.testing.kernel_cases.jumps import no_jumps
-from gpu_cep.testing.kernel_cases.tables import aggregate_table
-from gpu_cep_kernels.automaton import FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, enumerate_matches
-from gpu_cep_kernels.dead_ends import ALWAYS, NEVER, StateTable, new_dead_ends
-from gpu_cep_kernels.overlap import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
-from gpu_cep_kernels.tables import (
+from gpu_cep_kernels.automaton.automaton import FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, enumerate_matches
+from gpu_cep_kernels.automaton.dead_ends import ALWAYS, NEVER, StateTable, new_dead_ends
+from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
+from gpu_cep_kernels.rules.tables import (
     ANY,
     CONTIGUOUS,
     EVENTS,
@@ -31,6 +29,8 @@ from gpu_cep_kernels.tables import (
     deepened,
     new_run,
 )
+from tests.kernel_cases.jumps import no_jumps
+from tests.kernel_cases.tables import aggregate_table
 from tests.kernels import reference
 from tests.kernels.streams import Negated, divided_problems, negated_problems, of_characters, problems, widened
 

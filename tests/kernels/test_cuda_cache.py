@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpu_cep.testing.kernel_cases import kernels
-from gpu_cep_kernels import jit
+from gpu_cep_kernels.compile import jit
+from tests.kernel_cases import kernels
 from tests.requirements import require_modules
 
 pytestmark = pytest.mark.skipif(jit.simulated(), reason="the simulator compiles nothing")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_cep_kernels.cuda_device import CudaDevice
+from gpu_cep_kernels.device.cuda_device import CudaDevice
 
 THREADS = 256
 

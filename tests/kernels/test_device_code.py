@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.device_code import CAPABILITIES, distinct_cases, machine_code, missing_wheels, ptx
-from gpu_cep.testing.kernel_cases import kernels
+from benchmarks.gpu.device_code import CAPABILITIES, distinct_cases, machine_code, missing_wheels, ptx
+from tests.kernel_cases import kernels
 from tests.requirements import require
 
 RECORD = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "kernel-resources.json"

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.testing.kernel_cases.tables import program_registers, program_results, program_table
-from gpu_cep_kernels.expressions import OPCODES, evaluate_rows
-from gpu_cep_kernels.tables import ColumnBank
+from gpu_cep_kernels.rules.interpreter import OPCODES, evaluate_rows
+from gpu_cep_kernels.rules.tables import ColumnBank
+from tests.kernel_cases.tables import program_registers, program_results, program_table
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
 EDGES = [LEAST, LEAST + 1, -(2**62), 2**62, GREATEST - 1, GREATEST]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.input_buffers import Streams, between, count_labels, fill_buffers
+from gpu_cep_kernels.phase_one.input_buffers import Streams, between, count_labels, fill_buffers
 
 
 @given(st.lists(st.integers(0, 7), max_size=20))

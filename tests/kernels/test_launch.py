@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from gpu_cep_kernels.launch import spread
+from gpu_cep_kernels.compile.launch import spread
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

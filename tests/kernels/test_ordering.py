@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.ordering import (
+from gpu_cep_kernels.phase_one.ordering import (
     exclusive_offsets,
     find_destinations,
     gather,

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels import primitives, situations, summary, windows
+from gpu_cep_kernels.device import primitives
+from gpu_cep_kernels.intervals import situations
+from gpu_cep_kernels.phase_one import window_conditions, windows
 from tests.kernels.streams import problems
 
 WIDTHS = pytest.mark.parametrize("word", [np.uint8, np.uint16, np.uint32, np.uint64])
@@ -20,7 +22,7 @@ def test_prefix_counts(word):
     def check(values):
         labels = np.array(values, word)
         expected = np.empty((8, len(labels) + 1), np.int32)
-        summary.prefix_counts(labels, 8, expected)
+        window_conditions.prefix_counts(labels, 8, expected)
         found = primitives.prefix_counts(np, labels.reshape(1, -1), 8)
         assert found.dtype == expected.dtype
         assert found.tolist() == expected.tolist()
@@ -50,7 +52,7 @@ def test_next_occurrences(word):
 @given(LABELS)
 def test_labels_overlap(values):
     labels = np.array(values, np.uint64)
-    assert primitives.labels_overlap(labels.reshape(1, -1)) == bool(summary.labels_overlap(labels))
+    assert primitives.labels_overlap(labels.reshape(1, -1)) == bool(window_conditions.labels_overlap(labels))
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5).map(sorted), min_size=1, max_size=4))

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import pytest
 
-from gpu_cep.testing.kernel_cases import CASES, kernels
+from tests.kernel_cases import CASES, kernels
 from tests.kernels.runs import leading, made
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from gpu_cep_kernels import rmm_pool
+from gpu_cep_kernels.device import rmm_pool
 
 
 class Pool:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.testing.kernel_cases.tables import aggregate_table
-from gpu_cep_kernels.running import OVERFLOWED, STEPS, accumulate
-from gpu_cep_kernels.tables import AggregateValues, ColumnBank
+from gpu_cep_kernels.rules.running import OVERFLOWED, STEPS, accumulate
+from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank
+from tests.kernel_cases.tables import aggregate_table
 
 INTS = st.one_of(st.none(), st.integers(-5, 5))
 FLOATS = st.one_of(st.none(), st.sampled_from([0.5, -0.0, 2.25, -1.0, math.inf, math.nan]))

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu_cep.testing.kernel_cases.tables import program_registers, program_results, program_table
-from gpu_cep_kernels.expressions import evaluate_rows
-from gpu_cep_kernels.jit import call_scalar, compile_scalar, plain
-from gpu_cep_kernels.tables import ColumnBank
+from gpu_cep_kernels.compile.jit import call_scalar, compile_scalar, plain
+from gpu_cep_kernels.rules.interpreter import evaluate_rows
+from gpu_cep_kernels.rules.tables import ColumnBank
+from tests.kernel_cases.tables import program_registers, program_results, program_table
 
 NO_WORDS = np.empty(0, np.uint64)
 NO_LISTS = np.empty((0, 0, 0))

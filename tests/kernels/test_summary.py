@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.direct import bind_events, count_bindings
-from gpu_cep_kernels.summary import (
+from gpu_cep_kernels.labels_decide.direct import bind_events, count_bindings
+from gpu_cep_kernels.phase_one.window_conditions import (
     chain_windows,
     judge_windows,
     keep_windows,
@@ -16,7 +16,7 @@ from gpu_cep_kernels.summary import (
     select_starts,
     summary_statistics,
 )
-from gpu_cep_kernels.tables import ANY, NEXT
+from gpu_cep_kernels.rules.tables import ANY, NEXT
 from tests.kernels.reference import matches
 from tests.kernels.streams import of_characters, problems
 

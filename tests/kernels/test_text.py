@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.constant_tables import constant_table
-from gpu_cep_kernels.text import find_constants
+from gpu_cep_kernels.phase_one.constant_tables import constant_table
+from gpu_cep_kernels.phase_one.text import find_constants
 
 # of all lengths about those of one word, two and three, that differ in one byte or none
 ALIKE = [bytes(length) for length in (0, 1, 7, 8, 9, 15, 16, 17, 24, 25, 33, 70)]

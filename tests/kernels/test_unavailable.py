@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gpu_cep_kernels import cuda_device, devices
-from gpu_cep_kernels.cuda_device import CudaDevice
-from gpu_cep_kernels.device import DeviceUnavailable, NoDevice
-from gpu_cep_kernels.devices import open_device
+from gpu_cep_kernels.device import cuda_device, devices
+from gpu_cep_kernels.device.cuda_device import CudaDevice
+from gpu_cep_kernels.device.device import DeviceUnavailable, NoDevice
+from gpu_cep_kernels.device.devices import open_device
 
 
 class CUDARuntimeError(RuntimeError):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.windows import mark_streams, next_occurrences, window_ends
+from gpu_cep_kernels.phase_one.windows import mark_streams, next_occurrences, window_ends
 
 INTEGER_TIMES = st.one_of(st.integers(0, 8), st.sampled_from([-(2**63), -1, 2**63 - 1]))
 FLOAT_TIMES = st.one_of(st.integers(0, 8).map(float), st.floats(-1e300, 1e300, allow_nan=False))

@@ -7,7 +7,7 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep.analysis.types import Attribute
-from gpu_cep.engine.tables import schema_of
+from gpu_cep.engine.input.read_tables import schema_of
 from gpu_cep.plan.lengths import length_text
 
 

@@ -14,9 +14,9 @@ import pytest
 import gpu_cep as cep
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.keywords import make_options
-from gpu_cep.plan.plan import CodeProperty, ComparisonProperty, PlannedNegation, ProgramProperty, Spread
+from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, PlannedNegation, ProgramProperty, Spread
 from gpu_cep.plan.settings import PRUNING_STEPS, Settings, pruning_steps
-from gpu_cep.planning import make_plan
+from gpu_cep.query_plans import make_plan
 
 ROOT = Path(__file__).parents[2]
 EVENTS = pa.table(

@@ -8,9 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.testing.results import matches_of
-from gpu_cep.testing.strategies import Case, whole_language
 from tests.conformance.expectation import LIMIT, answered, expected
+from tests.drawn.queries import Case, whole_language
+from tests.results import matches_of
 
 NEXT, ROBUST = "skip_till_next_match", "robust_skip_till_next_match"
 EVENTS = pa.table({"ts": [1, 2], "type": ["A", "B"], "x": [1, 2], "k": [1, 1]})

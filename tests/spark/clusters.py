@@ -15,7 +15,7 @@ import pyspark
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from gpu_cep_kernels import devices
+from gpu_cep_kernels.device import devices
 from gpu_cep_spark.devices import use_device_of_task
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"

@@ -20,7 +20,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import gpu_cep as cep
-from gpu_cep.testing.chemo import P1, chemo
+from examples.chemo import P1, chemo
 from tests.spark.clusters import GPU_CONF, devices_of_tasks, worker_conf
 from tests.spark.samples import QUERIES, as_set, streams
 

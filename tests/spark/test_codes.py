@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 import gpu_cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
+from gpu_cep.query_plans import make_plan
 from gpu_cep_spark.codes import coded_columns
 from tests.spark.samples import as_set, streams
 

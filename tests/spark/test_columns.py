@@ -7,7 +7,7 @@ import pytest
 from gpu_cep.analysis.bind import bind
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.tables import schema_of
+from gpu_cep.engine.input.read_tables import schema_of
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.columns_read import columns_read
 from gpu_cep.plan.settings import Settings

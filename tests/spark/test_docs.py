@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import gpu_cep as cep
-from gpu_cep.testing.chemo import chemo
+from examples.chemo import chemo
 from tests.docs.blocks import BLOCK, printed_and_shown
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
-from gpu_cep.testing.chemo import P1, P2, chemo
+from examples.chemo import P1, P2, chemo
 from tests.spark.samples import QUERIES, as_set, streams
 
 OUTPUTS = ("matches", "events", "count")

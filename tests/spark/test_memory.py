@@ -14,12 +14,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 import gpu_cep as cep
-from gpu_cep.engine.columns import EventColumns
+from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.errors import MatchLimitExceeded, PatternError
 from gpu_cep.keywords import make_options
-from gpu_cep.plan.plan import Plan
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
+from gpu_cep.query_plans import make_plan
 from gpu_cep_spark import matching, worker
 from gpu_cep_spark.handshake import shipped
 from gpu_cep_spark.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams

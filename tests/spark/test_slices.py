@@ -17,7 +17,7 @@ import gpu_cep as cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.plan.settings import Settings
-from gpu_cep.planning import make_plan
+from gpu_cep.query_plans import make_plan
 from gpu_cep_spark.slices import Slicing, slicing_of
 from gpu_cep_spark.statistics import time_span
 from tests.spark.samples import as_set

@@ -1,0 +1,1 @@
+"""Measure what the library takes, beside what others take for the same."""

@@ -1,0 +1,1 @@
+"""Time the library beside C++ loops written by hand and elementary operations."""

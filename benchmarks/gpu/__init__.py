@@ -1,0 +1,1 @@
+"""Prove the GPU engine, and measure it where there is a card."""

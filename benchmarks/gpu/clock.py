@@ -1,0 +1,71 @@
+"""Time on a device, and the two speeds that bound it: copying its memory, and copying to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.baselines.floors import best_seconds
+from gpu_cep_kernels.device.device import Device
+
+# Bytes that a speed is measured with. Their copy also precedes each timed run: caches hold other data then, and the host
+# queues the run meanwhile.
+COPIED = 1 << 30
+SIMULATED_BYTES = 1 << 16
+
+
+def device_seconds(device: Device, action: Callable[[], object], repeats: int) -> float:
+    """The shortest of `repeats` runs of `action`, between two events of the device; the first run, untimed, compiles."""
+    action()
+    device.synchronize()
+    if device.simulated:
+        return best_seconds(action, repeats)
+    spacer = _copy(device, COPIED)
+    return min(_timed(device.xp.cuda, spacer, action) for _ in range(repeats))
+
+
+def _timed(cuda: Any, spacer: Callable[[], object], action: Callable[[], object]) -> float:
+    begin, end = cuda.Event(), cuda.Event()
+    spacer()
+    begin.record()
+    action()
+    end.record()
+    end.synchronize()
+    return float(cuda.get_elapsed_time(begin, end)) / 1000
+
+
+def copy_bandwidth(device: Device, repeats: int = 5) -> float:
+    """Bytes per second of a copy in the device's memory, those read and those written."""
+    size = SIMULATED_BYTES if device.simulated else COPIED
+    return 2 * size / device_seconds(device, _copy(device, size), repeats)
+
+
+def _copy(device: Device, size: int) -> Callable[[], object]:
+    source = device.xp.arange(size // 8)
+    target = device.xp.empty_like(source)
+    return lambda: device.xp.copyto(target, source)
+
+
+def upload_bandwidth(device: Device, repeats: int = 5) -> float:
+    """Bytes per second from pinned host memory to the device."""
+    size = SIMULATED_BYTES if device.simulated else COPIED
+    return size / device_seconds(device, _upload(device, size), repeats)
+
+
+def _upload(device: Device, size: int) -> Callable[[], object]:
+    xp = device.xp
+    target = xp.empty(size, xp.uint8)
+    if device.simulated:
+        pageable = np.zeros(size, np.uint8)
+        return lambda: np.copyto(target, pageable)
+    pinned = np.frombuffer(xp.cuda.alloc_pinned_memory(size), np.uint8, size)
+    pinned.view(np.int64)[:] = np.arange(size // 8)
+    runtime = xp.cuda.runtime
+
+    def upload() -> None:
+        stream = xp.cuda.get_current_stream()
+        runtime.memcpyAsync(target.data.ptr, pinned.ctypes.data, size, runtime.memcpyHostToDevice, stream.ptr)
+
+    return upload

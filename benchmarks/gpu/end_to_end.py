@@ -1,0 +1,144 @@
+"""The benchmarks' questions at full size: GPU against CPU, with events in host memory and on the device, and phase 1 alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from benchmarks.baselines.floors import best_seconds
+from benchmarks.baselines.measure import Case, Disagreement, events_of, match_count, run_match
+from benchmarks.gpu.clock import upload_bandwidth
+from benchmarks.gpu.findings import Check, Deadline, Finding, in_turn, note, row
+from benchmarks.gpu.phase_one import PhaseOneTime, on_device, plan_of, time_phase_one, transferred_bytes
+from benchmarks.workloads.questions import WORKLOADS, Workload
+from gpu_cep.engine.accounting.budget import memory_for_results
+from gpu_cep.engine.run import execute
+from gpu_cep_kernels.compile.launch import available_threads
+from gpu_cep_kernels.device.device import Device
+
+OUTPUT = "count"
+REPEATS = 3
+# Bytes per event that generating and matching takes at most, on the host and on the device.
+HOST_BYTES, DEVICE_BYTES = 150, 80
+# Smaller runs come first: one compiles, from the time of the other that of the whole is told.
+COMPILED, REHEARSED_SHARE = 10_000, 20
+QUICK_EVENTS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class EndToEnd:
+    """The best wall times of a whole call on one question."""
+
+    workload: str
+    events: int
+    matches: int
+    threads: int
+    cpu: float
+    gpu: float
+    gpu_resident: float
+    transfer: float
+
+    def cells(self) -> dict[str, str]:
+        return {
+            "workload": self.workload,
+            "events": f"{self.events:,}",
+            "matches": f"{self.matches:,}",
+            f"CPU, {self.threads} threads": rate(self.events, self.cpu),
+            "GPU, from Arrow": rate(self.events, self.gpu),
+            "of transfer speed": f"{self.transfer / self.gpu:.0%}",
+            "GPU / CPU": f"{self.cpu / self.gpu:.1f} ×",
+            "GPU, events on the device": rate(self.events, self.gpu_resident),
+            "on the device / CPU": f"{self.cpu / self.gpu_resident:.1f} ×",
+        }
+
+
+class Contestants(NamedTuple):
+    """A whole call on the CPU, on the GPU from Arrow, and on the GPU with the events there."""
+
+    cpu: Callable[[], pa.Table]
+    gpu: Callable[[], pa.Table]
+    gpu_resident: Callable[[], pa.Table]
+
+
+def rate(events: int, seconds: float) -> str:
+    """Millions of events per second."""
+    return f"{events / seconds / 1e6:,.0f} M/s"
+
+
+def run(check: Check) -> Iterator[Finding]:
+    """Each workload with as many events as memory and its share of the time allow."""
+    speed = upload_bandwidth(check.device)
+    yield note(f"The transfer's own speed, from pinned memory, measured beside these: {speed / 1e9:,.1f} GB/s.")
+    yield from in_turn(check.deadline, WORKLOADS, partial(_measured, check, speed))
+
+
+def _measured(check: Check, speed: float, workload: Workload, deadline: Deadline) -> Iterator[Finding]:
+    measure = partial(_at_size, check.device, speed, workload)
+    if check.quick:
+        yield from measure(QUICK_EVENTS)
+        return
+    list(measure(COMPILED))
+    most = affordable(check, deadline.left, measure)
+    if most < check.events:
+        yield note(f"{workload.name}: {most:,} events instead of {check.events:,}, for want of time or memory.")
+    yield from measure(most)
+
+
+def affordable(check: Check, seconds: float, measure: Callable[[int], Iterator[Finding]]) -> int:
+    """As many events as were asked for, or fewer if the machine's memory, or a rehearsal's time, says so."""
+    fit = fitting(check)
+    rehearsed = max(COMPILED, fit // REHEARSED_SHARE)
+    begin = time.monotonic()
+    list(measure(rehearsed))
+    spent = time.monotonic() - begin
+    in_time = int(rehearsed * max(0.0, seconds - spent) / spent)
+    return max(rehearsed, min(fit, in_time))
+
+
+def fitting(check: Check) -> int:
+    """As many events as were asked for, or fewer if the host's or the device's memory says so."""
+    return min(check.events, memory_for_results(1) // HOST_BYTES, check.device.free_memory() // DEVICE_BYTES)
+
+
+def _at_size(device: Device, speed: float, workload: Workload, size: int) -> Iterator[Finding]:
+    """All measurements of one workload; the counts are compared before anything is told."""
+    case = Case(workload, size, workload.streams if size > workload.streams else 1)
+    events, threads = events_of(case), available_threads()
+    plan = plan_of(case, events.schema, OUTPUT)
+    resident = on_device(events, device)
+    resident_plan = plan_of(case, resident.schema, OUTPUT)
+    contestants = Contestants(
+        cpu=lambda: run_match(case, events, OUTPUT, threads, engine="cpu"),
+        gpu=lambda: run_match(case, events, OUTPUT, threads, engine="gpu"),
+        gpu_resident=lambda: execute(resident_plan, resident, threads=threads),
+    )
+    transfer = transferred_bytes(plan, events) / speed
+    yield row("Whole calls, output='count'", whole_call(workload.name, size, threads, contestants, transfer))
+    encoding = best_seconds(events["type"].dictionary_encode, REPEATS) if workload.plain_types else 0.0
+    spent, stages = _best_phase_one(partial(time_phase_one, plan, events, device))
+    yield row("Phase 1 alone", PhaseOneTime(workload.name, "host memory", size, spent, stages, transfer, encoding, device.simulated))
+    spent, stages = _best_phase_one(partial(time_phase_one, resident_plan, resident, device))
+    yield row("Phase 1 alone", PhaseOneTime(workload.name, "device memory", size, spent, stages, 0.0, 0.0, device.simulated))
+
+
+def whole_call(name: str, size: int, threads: int, contestants: Contestants, transfer: float) -> EndToEnd:
+    """The best times of each contestant, who must all count the same matches; `transfer` is the least that the events take to the device.
+
+    Raises
+    ------
+    Disagreement
+        They do not.
+    """
+    counts = [match_count(answer(), OUTPUT) for answer in contestants]
+    if len(set(counts)) > 1:
+        raise Disagreement(f"{name}, {size:,} events, matches: {dict(zip(Contestants._fields, counts, strict=True))}")
+    return EndToEnd(name, size, counts[0], threads, *(best_seconds(answer, REPEATS) for answer in contestants), transfer)
+
+
+def _best_phase_one(measure: Callable[[], tuple[float, dict[str, float]]]) -> tuple[float, dict[str, float]]:
+    return min((measure() for _ in range(REPEATS)), key=lambda timed: timed[0])

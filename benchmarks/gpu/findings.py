@@ -1,0 +1,108 @@
+"""What the parts of the GPU check find, as lines that travel from a part's own process to the command.
+
+A part that crashes, hangs or poisons its CUDA context leaves what it had found until then.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from gpu_cep_kernels.device.device import Device
+
+Item = TypeVar("Item")
+
+ROW, NOTE, FAULT = "row", "note", "fault"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A row of one of a part's tables, a note beside them, or a fault, which fails the check.
+
+    A row's `cells` are for readers; `record` has its figures as they were measured.
+    """
+
+    kind: str
+    text: str = ""
+    table: str = ""
+    cells: Mapping[str, str] = field(default_factory=dict)
+    record: Mapping[str, Any] = field(default_factory=dict)
+
+
+def row(table: str, record: Any) -> Finding:
+    """A row of `table`: a dataclass of figures that has its ``cells()`` by heading."""
+    return Finding(ROW, table=table, cells=record.cells(), record=asdict(record))
+
+
+def note(text: str) -> Finding:
+    return Finding(NOTE, text)
+
+
+def fault(text: str) -> Finding:
+    return Finding(FAULT, text)
+
+
+def write_findings(path: Path, findings: Iterable[Finding]) -> None:
+    """Each finding as a line of JSON, written as soon as it is there."""
+    with path.open("w") as lines:
+        for found in findings:
+            print(json.dumps(asdict(found)), file=lines, flush=True)
+
+
+def read_findings(path: Path) -> list[Finding]:
+    """What was written, without a last line that was cut off."""
+    return [Finding(**json.loads(line)) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A moment by which a part is to be done; it looks before each piece of work."""
+
+    moment: float
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        return cls(time.monotonic() + seconds)
+
+    @property
+    def left(self) -> float:
+        """Seconds; negative once it has passed."""
+        return self.moment - time.monotonic()
+
+    @property
+    def passed(self) -> bool:
+        return self.left <= 0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a part is given: the device, its time, how many events the large measurements take, and whether small sizes will do."""
+
+    device: Device
+    deadline: Deadline
+    events: int
+    quick: bool
+
+
+def in_time(deadline: Deadline, items: Mapping[str, Item], measure: Callable[[Item], Iterable[Finding]]) -> Iterator[Finding]:
+    """What `measure` finds of each item, as far as time goes: an item that fails is a fault, those that are left are a note."""
+    names = list(items)
+    for place, name in enumerate(names):
+        if deadline.passed:
+            yield note(f"out of time before: {', '.join(names[place:])}")
+            return
+        try:
+            yield from measure(items[name])
+        except Exception as error:
+            yield fault(f"{name}: {type(error).__name__}: {error}")
+
+
+def in_turn(deadline: Deadline, items: Mapping[str, Item], measure: Callable[[Item, Deadline], Iterable[Finding]]) -> Iterator[Finding]:
+    """As :func:`in_time`; each item has an even share of the time that is left, until the deadline that `measure` is told."""
+    shared = {name: (item, len(items) - place) for place, (name, item) in enumerate(items.items())}
+    yield from in_time(deadline, shared, lambda own: measure(own[0], Deadline.after(deadline.left / own[1])))

@@ -1,0 +1,83 @@
+"""What each kernel takes of a GPU: registers, stack and spilled bytes of one thread, told by the compiler; no device is needed.
+
+``python -m benchmarks.gpu.kernel_resources`` writes results/kernel-resources.md
+and .json, and the docs' page on cards anew, which tells of them. Each set of
+argument types in the table of cases is compiled once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from benchmarks.gpu import versus_cpu
+from benchmarks.gpu.device_code import CAPABILITIES, WHEELS, Resources, distinct_cases, machine_code, ptx
+from benchmarks.record import pages
+from benchmarks.record.folders import RESULTS
+from benchmarks.record.machine import package_version
+from tests.kernel_cases import KernelCase
+
+PACKAGES = ("numba", *WHEELS)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kernel with arguments of certain types, on each architecture (``sm_90``)."""
+
+    kernel: str
+    variant: str
+    parallel: bool
+    resources: dict[str, Resources]
+
+
+def measured(case: KernelCase) -> Row:
+    """The case compiled for all architectures."""
+    resources = {
+        f"sm_{10 * major + minor}": machine_code(ptx(case, (major, minor)), (major, minor)).resources for major, minor in CAPABILITIES
+    }
+    return Row(case.kernel.__name__, case.variant, case.kernel.parallel, resources)
+
+
+def markdown(rows: Sequence[Row], versions: dict[str, str]) -> str:
+    """The rows as a page: parallel kernels first."""
+    architectures = [*rows[0].resources]
+    named = ", ".join(f"{name} {version}" for name, version in versions.items())
+    head = [
+        "kernel",
+        "arguments",
+        *(f"{name} registers" for name in architectures),
+        *(f"{name} stack" for name in architectures),
+        "spilled",
+    ]
+    parts = [
+        "# What kernels take of a GPU",
+        "As the compiler tells, for one thread; nothing here was run on a card. Registers count those of library functions that a kernel "
+        "calls. Stack and spilled are bytes; spilled is the most of stores and loads on any architecture.",
+        f"Written by `python -m benchmarks.gpu.kernel_resources` with {named}.",
+    ]
+    for title, parallel in (("Parallel kernels, one thread per index", True), ("Sequential kernels, one thread in all", False)):
+        lines = [_line(row) for row in rows if row.parallel is parallel]
+        parts += [f"## {title}", pages.table([head, *lines], figures=len(head) - 2)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _line(row: Row) -> list[str]:
+    found = row.resources.values()
+    spilled = max(max(each.spill_stores, each.spill_loads) for each in found)
+    figures = [*(each.registers for each in found), *(each.stack for each in found), spilled]
+    return [f"`{row.kernel}`", row.variant, *map(str, figures)]
+
+
+def main() -> None:
+    """Compile all cases, write both files and the page made of them, print the report."""
+    rows = [measured(case) for case in distinct_cases()]
+    versions = {package: package_version(package) for package in PACKAGES}
+    page = markdown(rows, versions)
+    record = {"versions": versions, "kernels": [asdict(row) for row in rows]}
+    pages.write(RESULTS, "kernel-resources", page, record)
+    versus_cpu.main()
+    print(page)
+
+
+if __name__ == "__main__":
+    main()

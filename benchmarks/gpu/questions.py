@@ -1,0 +1,59 @@
+"""What both engines are asked at many sizes: the benchmarks' questions, with as many events in each stream, and TPStream's Listing 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from benchmarks.baselines.interval_peer import Listing1
+from benchmarks.baselines.measure import Case, events_of
+from benchmarks.workloads import drives
+from benchmarks.workloads.questions import DEFAULT_EVENTS, WORKLOADS, Workload, query_text
+from gpu_cep.engine.answers import AnyPlan
+from gpu_cep.keywords import make_options
+from gpu_cep.plan.settings import Settings
+from gpu_cep.query_plans import make_plan
+
+OUTPUT = "count"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query over any number of events; `about` says it to readers, `text` and `events` are of a size."""
+
+    name: str
+    about: str
+    key: str | None
+    text: Callable[[int], str]
+    events: Callable[[int], pa.Table]
+
+    def plan(self, size: int, schema: pa.Schema, engine: str) -> AnyPlan:
+        """The plan for so many events of `schema` on an engine; matches are counted."""
+        options = make_options("ts", self.key, None, "type", None, "strict", None)
+        return make_plan(self.text(size), schema, options, Settings(output=OUTPUT, engine=engine))
+
+
+def _of_workload(workload: Workload) -> Question:
+    def case(size: int) -> Case:
+        return Case(workload, size, max(1, workload.streams * size // DEFAULT_EVENTS))
+
+    return Question(
+        workload.name,
+        f"`{workload.query}`",
+        workload.key,
+        lambda size: query_text(workload, case(size).streams),
+        lambda size: events_of(case(size)),
+    )
+
+
+_LISTING = Question(
+    "drivers",
+    f"TPStream's Listing 1 as printed, an interval pattern, over {drives.CARS:,} cars",
+    None,
+    lambda size: Listing1().text,
+    drives.car_reports,
+)
+
+QUESTIONS = {question.name: question for question in (*map(_of_workload, WORKLOADS.values()), _LISTING)}

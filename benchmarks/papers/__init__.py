@@ -1,0 +1,1 @@
+"""Measure what the figures of the papers show."""

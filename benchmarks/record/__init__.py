@@ -1,0 +1,1 @@
+"""Say on what machine figures were measured, and write them down."""

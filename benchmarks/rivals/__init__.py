@@ -1,0 +1,1 @@
+"""Measure the library against other engines, each in an environment of its own."""

@@ -1,0 +1,1 @@
+"""Measure the library under Spark, beside what Spark takes by itself."""

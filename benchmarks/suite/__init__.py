@@ -1,0 +1,1 @@
+"""Measure every workload by all its ways, and compare one run with another."""

@@ -1,0 +1,1 @@
+"""Make the events and questions that are measured."""

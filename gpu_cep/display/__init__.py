@@ -1,0 +1,1 @@
+"""Show queries, matches and results: pictures, plots, cells and reports."""

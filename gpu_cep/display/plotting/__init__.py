@@ -1,0 +1,7 @@
+"""What is drawn of a run: its matches, over the series that they were found in, and what each stage let through."""
+
+from gpu_cep.display.pictures import Picture
+from gpu_cep.display.plotting.timeline import Timeline, plot
+from gpu_cep.display.plotting.waterfall import waterfall
+
+__all__ = ["Picture", "Timeline", "plot", "waterfall"]

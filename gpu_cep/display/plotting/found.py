@@ -1,0 +1,141 @@
+"""The matches of a query, by the rows of the input that they are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.analysis.bind_intervals import DETECTED_AT
+from gpu_cep.analysis.options import Options
+from gpu_cep.api import Profile, run_plan
+from gpu_cep.display.plotting.time_axis import Tick
+from gpu_cep.engine.answers import AnyPlan
+from gpu_cep.engine.input.event_columns import machine_values
+from gpu_cep.errors import CepError
+from gpu_cep.lang.ast import Aggregate, Call, IntervalQuery, Reference, ReturnItem
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.query_plans import AnyQuery, make_plan
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSituation:
+    """A situation by its first event; `end` is None while it is open."""
+
+    row: int
+    end: Tick | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSituations:
+    """Match `number` of `count`: one situation of each name, and when it was detected."""
+
+    number: int
+    count: int
+    situations: tuple[FoundSituation, ...]
+    detected: Tick
+
+    @property
+    def all_rows(self) -> Rows:
+        """The first events of all situations."""
+        return np.array([situation.row for situation in self.situations])
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEvents:
+    """Match `number` of `count`: the rows that each variable is bound to, none if it is absent."""
+
+    number: int
+    count: int
+    rows: tuple[Rows, ...]
+
+    @property
+    def all_rows(self) -> Rows:
+        """The rows of all variables."""
+        return np.concatenate(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All matches of `query` in the order of results: what it returns of them, and the rows and the ends of what they are made of."""
+
+    query: AnyQuery
+    returned: pa.Table
+    bound: pa.Table
+
+    def match(self, number: int) -> FoundSituations | FoundEvents:
+        """One match.
+
+        Raises
+        ------
+        CepError
+            There are fewer.
+        """
+        bound, count = _numbered(self.bound, number), self.bound.num_rows
+        if isinstance(self.query, IntervalQuery):
+            return _found_situations(number, count, bound, self.returned.slice(number, 1))
+        return FoundEvents(number, count, tuple(map(_rows, bound.columns)))
+
+
+def find_matches(
+    planned: AnyPlan, query: AnyQuery, table: pa.Table, options: Options, *, threads: int | None, profile: Profile | None = None,
+    returned: bool = True,
+) -> Findings:  # fmt: skip
+    """All matches of `query`, of which `planned` is the plan, in one run; without what it returns of them, unless `returned`.
+
+    Raises as :func:`gpu_cep.match`.
+    """
+    names = [each.name for each in (planned.query.situations if isinstance(planned, IntervalPlan) else planned.query.positives)]
+    row = "_" * (1 + max(len(name) for name in (*table.column_names, *names, *(item.name or "" for item in query.returns))))
+    bound = [item for name in names for item in (_bounds(name, row) if isinstance(planned, IntervalPlan) else (_row(name, row),))]
+    wanted = (query.returns or tuple(ReturnItem(Reference(name, None), name) for name in names)) if returned else ()
+    asked = replace(query, returns=(*wanted, *bound))
+    carried = tuple(table.column_names) if planned.settings.columns is None else planned.settings.columns
+    table = table.append_column(row, pa.array(np.arange(table.num_rows)))
+    plan = make_plan(asked, table.schema, options, replace(planned.settings, columns=carried))
+    found = run_plan(plan, asked, options, table, threads=threads, profile=profile)
+    columns = found.num_columns
+    return Findings(query, found.select(range(columns - len(bound))), found.select(range(columns - len(bound), columns)))
+
+
+def _found_situations(number: int, count: int, bound: pa.Table, returned: pa.Table) -> FoundSituations:
+    pairs = zip(bound.columns[::2], bound.columns[1::2], strict=True)
+    situations = tuple(FoundSituation(first[0].as_py(), _tick(end)) for first, end in pairs)
+    detected = _tick(returned.column(DETECTED_AT))
+    assert detected is not None, "a match is detected some time"
+    return FoundSituations(number, count, situations, detected)
+
+
+def _row(name: str, row: str) -> ReturnItem:
+    """The rows of the events that a variable is bound to."""
+    return ReturnItem(Reference(name, row), f"{row}{name}")
+
+
+def _bounds(name: str, row: str) -> tuple[ReturnItem, ReturnItem]:
+    """The row of a situation's first event, and the situation's end."""
+    first = Aggregate("first", name, row)
+    return ReturnItem(first, f"{row}first {name}"), ReturnItem(Call("end", (Reference(name, None),)), f"{row}end {name}")
+
+
+def _rows(column: pa.ChunkedArray) -> Rows:
+    bound = column[0].as_py()
+    return np.array([] if bound is None else bound, np.int64).reshape(-1)
+
+
+def _numbered(matches: pa.Table, number: int) -> pa.Table:
+    if number < matches.num_rows:
+        return matches.slice(number, 1)
+    found = f"finds {matches.num_rows:,}, numbered from 0" if matches.num_rows else "finds none"
+    raise CepError(f"there is no match {number:,} to draw: the query {found}")
+
+
+def _tick(column: pa.ChunkedArray) -> Tick | None:
+    """The one time in a column."""
+    if column.null_count:
+        return None
+    tick: Tick = machine_values(column.combine_chunks(), "time")[0].item()
+    return tick

@@ -1,0 +1,151 @@
+"""A match as a picture: its situations or events over the series that their conditions read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpu_cep.display.pictures.files import checked_suffix, require_matplotlib
+from gpu_cep.display.plotting.composition import compose
+from gpu_cep.display.plotting.found import Findings, find_matches
+from gpu_cep.engine.answers import plan_of_events
+from gpu_cep.engine.input.read_tables import on_host, read_events
+from gpu_cep.errors import PatternError
+from gpu_cep.keywords import Functions, Names, check_threads, make_options
+from gpu_cep.plan.settings import Settings, memory_bytes
+from gpu_cep.query_plans import as_query, make_plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
+    from gpu_cep.analysis.options import Options
+    from gpu_cep.plan.event_plan import Plan
+    from gpu_cep.query_plans import Pattern
+
+# The widest margin, as a share of the match.
+MOST_MARGIN = 1_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timeline:
+    """A match as a picture, which notebooks show by themselves; `figure` is matplotlib's."""
+
+    figure: Figure
+
+    def save(self, path: str | Path) -> None:
+        """Write the picture to a file, as its suffix says: ``.png``, ``.svg`` or ``.pdf``.
+
+        Raises
+        ------
+        CepError
+            The suffix is none of these.
+        """
+        Path(path).write_bytes(self._rendered(checked_suffix(path)))
+
+    def _repr_png_(self) -> bytes:
+        return self._rendered(".png")
+
+    def _repr_svg_(self) -> str:
+        return self._rendered(".svg").decode()
+
+    def _rendered(self, suffix: str) -> bytes:
+        from gpu_cep.display.pictures.figure import style, written
+        from gpu_cep.display.plotting.drawing import STYLE
+
+        with style(STYLE):
+            return written(self.figure, suffix)
+
+
+def plot(
+    events: Any,
+    pattern: Pattern,
+    *,
+    match: int = 0,
+    margin: float = 0.25,
+    timestamp: str = "ts",
+    partition_by: Names = None,
+    order_by: Names = None,
+    type_column: str = "type",
+    strategy: str | None = None,
+    ties: str = "strict",
+    time_unit: str | None = None,
+    after_match: str = "all",
+    detect: str = "final",
+    allen: str = "paper",
+    gap: float | str | None = None,
+    engine: str = "auto",
+    gpu_memory: int | str | None = None,
+    algorithm: str = "auto",
+    max_matches: int | None = None,
+    max_steps: int | None = None,
+    functions: Functions = None,
+    threads: int | None = None,
+) -> Timeline:
+    """A match as a picture: the series that its conditions read, and under them its situations or its events.
+
+    A situation is a bar from its start to its end, with a tip where it was
+    still open when the match was detected; a line says when that was. A
+    variable of an event pattern is a row of dots, one for each event that it
+    is bound to. There is a panel for each column of numbers, truth values or
+    text of few values that a condition reads, but for the keys of streams.
+
+    Parameters
+    ----------
+    events, pattern
+        As in :func:`gpu_cep.match`.
+    match
+        Which match: its number in the order of results, from 0 on.
+    margin
+        How much of the stream is drawn before and behind the match, as a
+        share of the match's length.
+    timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, after_match, detect, allen, gap
+        As in :func:`gpu_cep.match`.
+    engine, gpu_memory, algorithm, max_matches, max_steps, functions, threads
+        As in :func:`gpu_cep.match`, which is how the match is found.
+
+    Returns
+    -------
+    Timeline
+        It has :meth:`~Timeline.save`, and notebooks show it.
+
+    Raises
+    ------
+    EngineUnavailable
+        There is no matplotlib, which the extra ``plot`` installs.
+    UnsupportedError
+        The match begins or ends at infinity, or has too many variables.
+    CepError
+        There are fewer matches; and whatever :func:`gpu_cep.match` raises.
+    """
+    require_matplotlib("timelines")
+    _check_match(match)
+    check_margin(margin)
+    check_threads(threads)
+    settings = Settings(engine=engine, gpu_memory=memory_bytes(gpu_memory), algorithm=algorithm, after_match=after_match)
+    settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
+    table = on_host(read_events(events))
+    planned = make_plan(pattern, table.schema, options, settings)
+    query = as_query(pattern)
+    found = find_matches(planned, query, table, options, threads=threads, returned=False)
+    return draw_match(found, match, plan_of_events(planned), table, options, margin)
+
+
+def draw_match(found: Findings, number: int, plan: Plan, table: pa.Table, options: Options, margin: float) -> Timeline:
+    """One of the matches that were found in the events of `table`, which `plan` labels and orders; raises as :func:`plot`."""
+    from gpu_cep.display.plotting.drawing import draw
+
+    return Timeline(draw(compose(found.match(number), found.query, plan, table, options, margin)))
+
+
+def _check_match(match: object) -> None:
+    if not isinstance(match, int) or isinstance(match, bool) or match < 0:
+        raise PatternError(f"match must be a whole number of at least 0, not {match!r}")
+
+
+def check_margin(margin: object) -> None:
+    """Refuse a margin that is none."""
+    if not isinstance(margin, int | float) or isinstance(margin, bool) or not 0 <= margin <= MOST_MARGIN:
+        raise PatternError(f"margin must be a number from 0 to {MOST_MARGIN:,}, not {margin!r}")

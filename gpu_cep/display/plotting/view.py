@@ -1,0 +1,118 @@
+"""The events around a match: those of its stream, a little before it to a little behind it, and what they read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.analysis.types import Kind
+from gpu_cep.display.plotting.found import Rows
+from gpu_cep.display.plotting.scene import Series
+from gpu_cep.display.plotting.time_axis import Tick, Ticks
+from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.errors import UnsupportedError
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.programs import leaves
+
+# Text of more values than that makes no series.
+MOST_LABELS = 12
+
+_NUMBERS = (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The stream's events from `low` to `high`: their input rows, in order, and their times."""
+
+    low: Tick
+    high: Tick
+    rows: Rows
+    ticks: Ticks
+
+
+def view_around(plan: Plan, columns: EventColumns, times: Ticks, row: int, ends: tuple[Tick, Tick], margin: float) -> View:
+    """What is seen of the stream of the event in an input row, a `margin` (a share of the match) before and behind the match.
+
+    Raises
+    ------
+    UnsupportedError
+        The match begins or ends at infinity.
+    """
+    first, last = ends
+    if not np.isfinite(first) or not np.isfinite(last):
+        raise UnsupportedError("a match that begins or ends at infinity cannot be drawn; supported: finite times")
+    stream = _stream(plan, columns, row)
+    ticks = times[stream]
+    low, high = _stretched(first, last, margin * (last - first) if last > first else _nearest(ticks, first))
+    seen = np.flatnonzero((ticks >= low) & (ticks <= high))
+    order = np.lexsort([*(columns.dense_rank(column, stream[seen]) for column in plan.query.order_by[::-1]), ticks[seen]])
+    return View(low, high, stream[seen[order]], ticks[seen[order]])
+
+
+def _stream(plan: Plan, columns: EventColumns, row: int) -> Rows:
+    codes = encode_keys(columns, plan.stream_keys).codes
+    return np.arange(len(columns)) if codes is None else np.flatnonzero(codes == codes[row])
+
+
+def _nearest(ticks: Ticks, tick: Tick) -> Tick:
+    """How far the nearest of other times is; 1 if there is none."""
+    distances = np.abs(ticks - ticks.dtype.type(tick))
+    others = distances[(distances > 0) & np.isfinite(distances)]
+    return others.min().item() if len(others) else 1
+
+
+def _stretched(first: Tick, last: Tick, reach: Tick) -> tuple[Tick, Tick]:
+    """The times so far before `first` and behind `last`, whole ones where these are."""
+    if isinstance(first, float):
+        return first - reach, last + reach
+    limits = np.iinfo(np.int64)
+    return max(first - math.ceil(reach), limits.min), min(last + math.ceil(reach), limits.max)
+
+
+def series_in_view(plan: Plan, columns: EventColumns, view: View, tracks: int, hidden: str | None) -> Iterator[Series]:
+    """The columns that the conditions of the first `tracks` variables read, as far as they can be drawn.
+
+    These are numbers, truth values and text of few values; neither the
+    streams' keys nor the timestamp nor the column called `hidden`.
+    """
+    for column, readers in _readers(plan, tracks).items():
+        if column in (*plan.stream_keys, plan.query.timestamp) or columns.name(column) == hidden:
+            continue
+        drawn = _values(columns.type(column).kind, columns.take(column, pa.array(view.rows)))
+        if drawn is not None:
+            yield Series(columns.name(column), *drawn, tuple(readers))
+
+
+def _readers(plan: Plan, tracks: int) -> dict[int, dict[int, None]]:
+    """The attributes that conditions read, in order, each with the variables whose conditions do."""
+    readers: dict[int, dict[int, None]] = {}
+    for condition in plan.query.conditions:
+        for leaf in leaves(condition.expression):
+            if leaf.column is None or leaf.variable >= tracks:
+                continue
+            for column in plan.query.input_columns(leaf.column):
+                readers.setdefault(column, {})[leaf.variable] = None
+    return readers
+
+
+def _values(kind: Kind, values: pa.Array) -> tuple[npt.NDArray[np.float64], tuple[str, ...]] | None:
+    """The values as floats, and the labels of those that are no numbers; None for what cannot be drawn."""
+    if kind is Kind.BOOLEAN:
+        return _floats(values.cast(pa.int8())), ("false", "true")
+    if kind is Kind.STRING:
+        # a dictionary may hold what is not in view
+        encoded = (values.dictionary_decode() if pa.types.is_dictionary(values.type) else values).dictionary_encode()
+        labels = encoded.dictionary.to_pylist()
+        return (_floats(encoded.indices), tuple(labels)) if len(labels) <= MOST_LABELS else None
+    return (_floats(values), ()) if kind in _NUMBERS else None
+
+
+def _floats(values: pa.Array) -> npt.NDArray[np.float64]:
+    floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return np.where(np.isfinite(floats), floats, np.nan)

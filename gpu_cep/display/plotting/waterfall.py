@@ -1,0 +1,98 @@
+"""The pruning waterfall: how many events, windows and matches each stage of a run let through."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gpu_cep.api import Profile
+from gpu_cep.display.pictures import Picture
+from gpu_cep.display.pictures.shapes import ACCENT, GREY, Box, Letters, Look, Shape, Text
+from gpu_cep.errors import PatternError
+from gpu_cep.plan.explain import Explanation
+from gpu_cep.plan.interval_explain import IntervalExplanation
+
+# What a run counts (see Profile), in the order of the road.
+STAGES = {
+    "events": "events read",
+    "situations": "situations derived",
+    "filtered": "events left after filtering",
+    "windows": "windows: events a match can start with",
+    "summarised": "windows with enough events for each variable",
+    "candidates": "windows in which a match may be",
+    "pivots": "events of the rarest variable",
+    "pairs": "pairs whose relation was tested",
+    "matches": "matches",
+}
+
+# Pixels.
+_LABEL, _BAR, _COUNT, _ROW, _MARGIN, _APART = 270, 360, 190, 26, 12, 8
+
+_SHAPE, _ABOUT, _NUMBER = Look("stage", ACCENT), Letters("about", at="end"), Letters("count")
+_SHARE, _SCALE = Letters("share", GREY, at="end"), Letters("scale", GREY)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one stage let through; `share` is that of the stage before (None: the first one, or nothing to have a share of)."""
+
+    name: str
+    count: int
+    share: float | None
+
+
+def stages(counts: Mapping[str, int]) -> tuple[Stage, ...]:
+    """The stages that a run counted, in the order of the road."""
+    found = [(name, counts[name]) for name in STAGES if name in counts]
+    before = [0, *(count for _, count in found)]
+    return tuple(Stage(name, count, count / last if last else None) for (name, count), last in zip(found, before, strict=False))
+
+
+def waterfall(run: Profile | Explanation | IntervalExplanation) -> Picture:
+    """What each stage of a run let through, as bars on a logarithmic scale.
+
+    Parameters
+    ----------
+    run
+        The profile that :func:`gpu_cep.match` received, or an explanation of a
+        query that was run (``explain(…, run=True)``).
+
+    Raises
+    ------
+    PatternError
+        Nothing was counted: the query was not run, or by brute force.
+    """
+    counted = stages(run.counts or {})
+    if not counted:
+        raise PatternError("a waterfall needs the counts of a run: give match() a profile, or explain() run=True")
+    width, height = _LABEL + _BAR + _COUNT, _MARGIN * 2 + _ROW * len(counted) + 18
+    longest = max(map(_length, (stage.count for stage in counted))) or 1.0
+    shapes = [shape for number, stage in enumerate(counted) for shape in _row(stage, _MARGIN + _ROW * number, longest)]
+    shapes += _legend(width, height - _MARGIN)
+    return Picture("waterfall", width, height, tuple(shapes))
+
+
+def _length(count: int) -> float:
+    """How long a count's bar is; that of one event can still be seen."""
+    return math.log10(1 + count)
+
+
+def _row(stage: Stage, top: float, longest: float) -> Iterator[Shape]:
+    """A stage's name at the left of its bar, how many it let through at the bar's end, and their share at the picture's."""
+    length, foot = _BAR * _length(stage.count) / longest, top + _ROW / 2 + 4
+    yield Text(_ABOUT, _LABEL - _APART, foot, (STAGES[stage.name],))
+    yield Box(_SHAPE, _LABEL, top + 4, length, _ROW - 8, 2, stage.name)
+    yield Text(_NUMBER, _LABEL + length + _APART, foot, (f"{stage.count:,}",))
+    if stage.share is not None:
+        yield Text(_SHARE, _LABEL + _BAR + _COUNT - _MARGIN, foot, (_percentage(stage.share),))
+
+
+def _legend(width: float, foot: float) -> Iterator[Shape]:
+    yield Text(_SCALE, _LABEL, foot, ("logarithmic scale",))
+    yield Text(_SHARE, width - _MARGIN, foot, ("of the stage before",))
+
+
+def _percentage(share: float) -> str:
+    """A share in as few digits as tell it from none."""
+    return f"{share:.2%}" if share == 0 or share >= 0.0001 else f"{share:.0e}"

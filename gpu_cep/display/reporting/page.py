@@ -1,0 +1,91 @@
+"""What a report holds → a page of HTML that loads nothing: styles, script, pictures and rows are all in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from string import Template
+
+import pyarrow as pa
+
+from gpu_cep.display.cells import json_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a page shows.
+
+    `shown` are the first of all `matches`, `timelines` the pictures of the
+    first of these; `waterfall` is None where nothing was counted; `stages`
+    are the seconds of each stage, summed over threads.
+    """
+
+    query: str
+    events: int
+    matches: int
+    seconds: float
+    plan: str
+    drawing: str
+    waterfall: str | None
+    stages: Mapping[str, float]
+    shown: pa.Table
+    timelines: Sequence[str]
+
+
+def page(content: Content) -> str:
+    """The page."""
+    return Template(_resource("page.html")).substitute(
+        style=_resource("page.css"),
+        script=_resource("page.js"),
+        summary=_summary(content),
+        query=escape(content.query),
+        drawing=content.drawing,
+        plan=escape(content.plan),
+        waterfall=content.waterfall or "<p>Nothing was counted: brute force does nothing by parts.</p>",
+        stages=_stages(content.stages),
+        bounds=_bounds(content),
+        data=_data(content),
+        timelines="".join(f'<template id="timeline-{n}">{_element(svg)}</template>' for n, svg in enumerate(content.timelines)),
+    )
+
+
+def _resource(name: str) -> str:
+    return files("gpu_cep.display.reporting").joinpath(name).read_text(encoding="utf-8")
+
+
+def _summary(content: Content) -> str:
+    return f"{content.events:,} events, {content.matches:,} matches, {content.seconds:.3g} s"
+
+
+def _stages(stages: Mapping[str, float]) -> str:
+    rows = "".join(f"<tr><td>{escape(name)}</td><td>{1000 * seconds:.1f}</td></tr>" for name, seconds in stages.items())
+    return f"<table><thead><tr><th>stage</th><th>ms, summed over threads</th></tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _bounds(content: Content) -> str:
+    """What of the matches the page holds, and what it does not."""
+    shown, drawn = content.shown.num_rows, len(content.timelines)
+    rows = "all matches" if shown == content.matches else f"the first {shown:,} of {content.matches:,} matches"
+    if shown == 0:
+        return "There are no matches." if content.matches == 0 else "This page holds none of the matches: rows=0."
+    timelines = "no timelines" if drawn == 0 else "a timeline of each" if drawn == shown else f"timelines of the first {drawn:,}"
+    return f"This page holds {rows}, and {timelines}."
+
+
+def _data(content: Content) -> str:
+    """What the script reads, as JSON in which nothing ends the script that holds it."""
+    columns = json.dumps([{"name": field.name, "type": _type_name(field.type)} for field in content.shown.schema], ensure_ascii=False)
+    data = f'{{"columns": {columns}, "rows": {json_rows(content.shown)}, "timelines": {len(content.timelines)}}}'
+    return data.replace("<", "\\u003c")
+
+
+def _type_name(kind: pa.DataType) -> str:
+    return "struct" if pa.types.is_struct(kind) else "list" if pa.types.is_nested(kind) else str(kind)
+
+
+def _element(svg: str) -> str:
+    """An SVG file's element, without what stands before it in a file."""
+    return svg[svg.index("<svg") :]

@@ -1,0 +1,173 @@
+"""A query, run to be looked at: everything that its page shows, and the page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from html import escape
+from inspect import cleandoc
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpu_cep.api import Profile, explanation_of
+from gpu_cep.display.pictures.files import require_matplotlib
+from gpu_cep.display.plotting.found import Findings, find_matches
+from gpu_cep.display.plotting.timeline import check_margin, draw_match
+from gpu_cep.display.plotting.waterfall import stages, waterfall
+from gpu_cep.display.reporting.page import Content, page
+from gpu_cep.engine.answers import plan_of_events
+from gpu_cep.engine.input.read_tables import on_host, read_events
+from gpu_cep.errors import CepError, PatternError
+from gpu_cep.keywords import Functions, Names, check_threads, make_options, make_settings
+from gpu_cep.lang.format import format_query
+from gpu_cep.plan.vector import vector
+from gpu_cep.query_plans import as_query, make_plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from gpu_cep.analysis.options import Options
+    from gpu_cep.engine.answers import AnyPlan
+    from gpu_cep.query_plans import AnyQuery, Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A run as a page of HTML that needs no network, which notebooks show by themselves; `html` is the file's text."""
+
+    html: str = field(repr=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write the page to a file.
+
+        Raises
+        ------
+        CepError
+            The file's suffix is not ``.html``.
+        """
+        if Path(path).suffix.lower() != ".html":
+            raise CepError(f"cannot tell the format of {path} from its suffix; expected .html")
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, so that its styles and the notebook's leave each other alone."""
+        return f'<iframe srcdoc="{escape(self.html)}" style="width:100%;height:48em;border:0"></iframe>'
+
+
+def report(
+    events: Any,
+    pattern: Pattern,
+    *,
+    rows: int = 1_000,
+    timelines: int = 20,
+    margin: float = 0.25,
+    timestamp: str = "ts",
+    partition_by: Names = None,
+    order_by: Names = None,
+    type_column: str = "type",
+    strategy: str | None = None,
+    ties: str = "strict",
+    time_unit: str | None = None,
+    after_match: str = "all",
+    detect: str = "final",
+    allen: str = "paper",
+    gap: float | str | None = None,
+    engine: str = "auto",
+    gpu_memory: int | str | None = None,
+    algorithm: str = "auto",
+    columns: Names = None,
+    max_matches: int | None = None,
+    max_steps: int | None = None,
+    prune: bool | Iterable[str] = True,
+    functions: Functions = None,
+    threads: int | None = None,
+    profile: Profile | None = None,
+) -> Report:
+    """Run a query, and tell of the run on one page: query, plan, pruning waterfall, and the matches with their timelines.
+
+    Parameters
+    ----------
+    events, pattern
+        As in :func:`gpu_cep.match`.
+    rows
+        How many matches the page holds at most: the first ones, in the order of results.
+    timelines
+        How many of them it holds the timelines of, which take matplotlib (the
+        extra ``plot``); 0 for none.
+    margin
+        How much of the stream a timeline shows on either side, as in :func:`gpu_cep.plot`.
+    timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, after_match, detect, allen, gap
+        As in :func:`gpu_cep.match`.
+    engine, gpu_memory, algorithm, columns, max_matches, max_steps, prune, functions, threads, profile
+        As in :func:`gpu_cep.match`.
+
+    Returns
+    -------
+    Report
+        It has :meth:`~Report.save`, and notebooks show it.
+
+    Raises
+    ------
+    EngineUnavailable
+        There is no matplotlib, and timelines are asked for.
+    UnsupportedError
+        A match cannot be drawn (see :func:`gpu_cep.plot`).
+    CepError
+        Whatever :func:`gpu_cep.match` raises.
+    """
+    _check_bounds(rows=rows, timelines=timelines)
+    check_margin(margin)
+    check_threads(threads)
+    if timelines:
+        require_matplotlib("timelines")
+    settings = make_settings("matches", engine, gpu_memory, algorithm, after_match, columns, prune)
+    settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
+    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
+    table = on_host(read_events(events))
+    planned = make_plan(pattern, table.schema, options, settings)
+    run = _Run(pattern, as_query(pattern), planned, options, table, threads)
+    profile = Profile() if profile is None else profile
+    begin = time.perf_counter()
+    found = find_matches(planned, run.query, table, options, threads=threads, profile=profile)
+    seconds = time.perf_counter() - begin
+    drawn = tuple(_timeline(run, found, number, margin) for number in range(min(timelines, rows, found.returned.num_rows)))
+    return Report(page(_content(run, profile, seconds, found.returned, found.returned.slice(0, rows), drawn)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    pattern: Pattern
+    query: AnyQuery
+    planned: AnyPlan
+    options: Options
+    table: pa.Table
+    threads: int | None
+
+
+def _check_bounds(**bounds: object) -> None:
+    for name, bound in bounds.items():
+        if not isinstance(bound, int) or isinstance(bound, bool) or bound < 0:
+            raise PatternError(f"{name} must be a whole number of at least 0, not {bound!r}")
+
+
+def _timeline(run: _Run, found: Findings, number: int, margin: float) -> str:
+    """One of the matches as SVG."""
+    return draw_match(found, number, plan_of_events(run.planned), run.table, run.options, margin)._repr_svg_()
+
+
+def _content(run: _Run, profile: Profile, seconds: float, found: pa.Table, shown: pa.Table, timelines: tuple[str, ...]) -> Content:
+    # brute force counts nothing
+    counted = profile if profile.counts else None
+    return Content(
+        query=cleandoc(run.pattern) if isinstance(run.pattern, str) else format_query(run.query),
+        events=run.table.num_rows,
+        matches=found.num_rows,
+        seconds=seconds,
+        plan=str(explanation_of(run.query, run.planned, run.table, run.threads, counted)),
+        drawing=vector(run.planned).svg,
+        waterfall=waterfall(profile).svg if stages(profile.counts) else None,
+        stages=dict(profile.seconds),
+        shown=shown,
+        timelines=timelines,
+    )

@@ -1,0 +1,1 @@
+"""Choose the cheapest algorithm for a batch from statistics of its events."""

@@ -1,0 +1,1 @@
+"""Run the oracle as an algorithm that any query may ask for."""

@@ -1,0 +1,102 @@
+"""``algorithm="brute_force"``: the oracle's matches, for small input, in every form of output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_cep.analysis.bound import Bound, ComputedExpression, Operation, ScalarFunction
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.events.ordered_events import tie_ranks
+from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.input.device.resident import ResidentTable
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.read_tables import on_host
+from gpu_cep.engine.input.times import load_times
+from gpu_cep.engine.output.result_tables import count_table, match_table
+from gpu_cep.engine.phase_one.computed_columns import event_columns
+from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
+from gpu_cep.lang.ast import Query
+from gpu_cep.oracle.events import matches as oracle_matches
+from gpu_cep.oracle.expressions import Kind, Scalar
+from gpu_cep.plan.event_plan import Plan
+
+
+def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: pa.Table | ResidentTable) -> pa.Table:
+    """The result by brute force, straight from the definitions (SPEC sections 2 and 3).
+
+    Raises
+    ------
+    UnsupportedError
+        A stream is too long; the message names the limit.
+    MatchLimitExceeded
+        There are more than `max_matches`.
+    """
+    table = on_host(table)
+    columns = event_columns(plan, table)
+    times = load_times(columns, plan.query.timestamp)
+    found = oracle_matches(
+        query, table,
+        timestamp=options.timestamp, partition_by=options.partition_by, order_by=options.order_by, type_column=options.type_column,
+        strategy=options.strategy, ties=options.ties, time_unit=options.time_unit, after_match=plan.settings.after_match,
+        functions=scalars(plan, options.functions),
+    )  # fmt: skip
+    limit = plan.settings.max_matches
+    if limit is not None and len(found) > limit:
+        raise MatchLimitExceeded(f"more than max_matches={limit:,} matches, in a search by brute force")
+    ranks = tie_ranks(columns, plan.query.order_by, np.arange(len(columns)))
+    rows = np.lexsort([np.arange(len(columns)), *([ranks] if ranks.size else []), times])
+    place = np.empty(len(rows), np.int64)
+    place[rows] = np.arange(len(rows))
+    matches = _flat(plan, found, place)
+    streams = _stream_numbers(plan, columns, rows[matches.first])
+    if plan.settings.output != "count":
+        return match_table(plan, columns, rows, streams, matches)
+    if not plan.query.partition_by:
+        return count_table(plan, columns, np.empty(0, np.int64), np.array([len(matches)]))
+    borders = np.flatnonzero(np.diff(streams, prepend=-1))
+    return count_table(plan, columns, rows[matches.first[borders]], np.diff(borders, append=len(streams)))
+
+
+def scalars(plan: Plan, functions: Iterable[ScalarFunction]) -> dict[str, Scalar]:
+    """The functions that conditions call, as the oracle takes them."""
+    conditions = [condition.expression for condition in plan.query.conditions]
+    expressions = [each.expression for each in plan.query.computed if isinstance(each, ComputedExpression)]
+    found: dict[str, Scalar] = {}
+    for call in (call for expression in (*conditions, *expressions) for call in _calls(expression)):
+        assert call.function is not None, "a call is a function's"
+        kind = Kind(call.type.kind.value)
+        if found.setdefault(call.function.name, Scalar(call.function.body, kind)).kind is not kind:
+            raise UnsupportedError(f"algorithm='brute_force': {call.function.name}() gives numbers of two types; supported: one type")
+    # the result of a call that the plan knows no more is NULL
+    return {function.name: Scalar(function.body, Kind.NULL) for function in functions} | found
+
+
+def _calls(expression: Bound) -> Iterator[Operation]:
+    if isinstance(expression, Operation):
+        if expression.function is not None:
+            yield expression
+        for argument in expression.arguments:
+            yield from _calls(argument)
+
+
+def _flat(plan: Plan, found: list[dict[str, tuple[int, ...]]], place: Indices) -> Matches:
+    names = [variable.name for variable in plan.query.positives]
+    counts = np.array([[len(match[name]) for name in names] for match in found], np.int32).reshape(-1, len(names))
+    bound = np.array([row for match in found for name in names for row in match[name]], np.int64)
+    events = place[bound]
+    sizes = counts.sum(axis=1)
+    begins = (np.cumsum(sizes) - sizes).astype(np.int64)
+    first = np.minimum.reduceat(events, begins) if len(begins) else np.empty(0, np.int64)
+    return Matches(first, counts, events)
+
+
+def _stream_numbers(plan: Plan, columns: EventColumns, rows: Indices) -> Indices:
+    """Ascending numbers for the streams of matches that come stream after stream."""
+    codes = encode_keys(columns, plan.query.partition_by).codes
+    if codes is None or not len(rows):
+        return np.zeros(len(rows), np.int64)
+    return np.concatenate([[0], np.cumsum(np.diff(codes[rows]) != 0)]).astype(np.int64)

@@ -1,0 +1,103 @@
+"""``algorithm="brute_force"`` for situations: the oracle's matches, for small input, in every form of output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.windows import length_of
+from gpu_cep.engine.brute_force.events import scalars
+from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.ordered_events import tie_ranks
+from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.input.device.resident import ResidentTable
+from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.input.read_tables import on_host
+from gpu_cep.engine.input.times import load_times
+from gpu_cep.engine.intervals.matches import AsSeen, IntervalMatches, in_result_order, matched_situations
+from gpu_cep.engine.intervals.results import interval_table
+from gpu_cep.engine.intervals.run import interval_counts
+from gpu_cep.engine.intervals.situations import Runs
+from gpu_cep.engine.phase_one.computed_columns import event_columns
+from gpu_cep.errors import MatchLimitExceeded
+from gpu_cep.lang.ast import IntervalQuery
+from gpu_cep.oracle.intervals import IntervalMatch, matches
+from gpu_cep.plan.interval_plan import IntervalPlan
+
+
+def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Options, table: pa.Table | ResidentTable) -> pa.Table:
+    """The result by brute force, straight from the definitions (SPEC section 4).
+
+    Raises
+    ------
+    UnsupportedError
+        A stream has too many situations; the message names the limit.
+    MatchLimitExceeded
+        There are more than `max_matches`.
+    """
+    table = on_host(table)
+    columns = event_columns(plan.events, table)
+    found = matches(
+        query, _in_days(table, options.timestamp),
+        timestamp=options.timestamp, partition_by=options.partition_by, order_by=options.order_by, detect=options.detect,
+        allen=options.allen, time_unit=options.time_unit, gap=None if options.gap is None else length_of(options.gap),
+        functions=scalars(plan.events, options.functions),
+    )  # fmt: skip
+    limit = plan.settings.max_matches
+    if limit is not None and len(found) > limit:
+        raise MatchLimitExceeded(f"more than max_matches={limit:,} matches, in a search by brute force")
+    events, place = _sequence(plan, columns)
+    runs, known = _as_found(plan, events, place, found)
+    if plan.settings.output == "count":
+        counts = np.bincount(runs.stream[known.members[0]], minlength=events.count)
+        return interval_counts(plan, columns, events, runs.stream, runs.first, counts)
+    ordered = in_result_order(plan, columns, events, runs, known)
+    return interval_table(plan, columns, events, ordered, matched_situations(columns, events, runs, ordered, 1), 1)
+
+
+def _in_days(table: pa.Table, timestamp: str) -> pa.Table:
+    """The events with dates that count milliseconds as dates that count days, which is what the engine makes of them."""
+    column = table.schema.get_field_index(timestamp)
+    if not pa.types.is_date64(table.schema.field(column).type):
+        return table
+    return table.set_column(column, timestamp, table.column(column).cast(pa.date32()))
+
+
+def _sequence(plan: IntervalPlan, columns: EventColumns) -> tuple[EventSequence, Indices]:
+    """The events stream after stream, and the position of each input row there."""
+    times, keys = load_times(columns, plan.query.timestamp), encode_keys(columns, plan.query.partition_by)
+    codes = np.zeros(len(columns), np.int32) if keys.codes is None else keys.codes
+    ranks = tie_ranks(columns, plan.query.order_by, np.arange(len(columns)))
+    rows = np.lexsort([np.arange(len(columns)), *([ranks] if ranks.size else []), times, codes])
+    place = np.empty(len(rows), np.int64)
+    place[rows] = np.arange(len(rows))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=keys.count))]).astype(np.int64)
+    return EventSequence(times[rows], codes[rows], keys.count, rows.astype(np.int32), offsets), place
+
+
+def _as_found(plan: IntervalPlan, events: EventSequence, place: Indices, found: Sequence[IntervalMatch]) -> tuple[Runs, IntervalMatches]:
+    """The oracle's matches, each with situations of its own."""
+    names = [situation.name for situation in plan.query.situations]
+    first = place[_each(found, names, lambda match, name: match.rows[name][0], np.int64)]
+    last = place[_each(found, names, lambda match, name: match.rows[name][-1], np.int64)]
+    start = _each(found, names, lambda match, name: match.lasts[name][0], events.times.dtype)
+    is_open = _each(found, names, lambda match, name: match.lasts[name][1] is None, np.bool_)
+    end = _each(found, names, lambda match, name: match.lasts[name][1] or 0, events.times.dtype)
+    ended = np.where(is_open, NO_POSITION, 0)
+    streams = np.zeros(len(events), np.int32) if events.streams is None else events.streams
+    members = np.arange(first.size, dtype=np.int64).reshape(first.shape)
+    flat: list[Any] = [array.ravel() for array in (streams[first], first, last, ended, start, end)]
+    runs = Runs(np.arange(len(names) + 1) * len(found), *flat)
+    detected = np.array([match.at for match in found], events.times.dtype)
+    return runs, IntervalMatches(members, first.min(axis=0), end.max(axis=0), detected, AsSeen(last, is_open))
+
+
+def _each(found: Sequence[IntervalMatch], names: Sequence[str], value: Callable[[IntervalMatch, str], Any], kind: npt.DTypeLike) -> Array:
+    """A value of each situation, [name, match]."""
+    return np.array([value(match, name) for name in names for match in found], kind).reshape(len(names), len(found))

@@ -1,0 +1,1 @@
+"""Hold all matches as one shared graph that counts and enumerates them."""

@@ -1,0 +1,111 @@
+"""The buffer of NFA^b as a graph of all matches, for where conditions relate events and labels alone do not decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gpu_cep.engine.compressed.graph import NONE, Graph, graph_windows, joined
+from gpu_cep.engine.events.batches import Batch
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.events.own_events import WHOLE
+from gpu_cep.engine.lowering.pattern_tables import offsets
+from gpu_cep.engine.matchers.nfab.buffer_counts import decided_by_paths
+from gpu_cep.engine.matchers.nfab.nfab import BufferTooLarge, GrownBuffer, grown_buffer
+from gpu_cep.engine.matchers.search import Search
+from gpu_cep.engine.windows.candidates import match_windows
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.states import unites_disjointly
+from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, mark_used_nodes
+from gpu_cep_kernels.rules.rules import UNBOUNDED
+
+# A buffer with more nodes is given up: runs that are all apart are as many as the partial matches, which a tree does not keep.
+_NODES_PER_EVENT, _NODES_AT_ALL = 64, 1 << 20
+
+
+def may_share_buffer(plan: Plan) -> bool:
+    """Whether the strategy is one of NFA^b's, and no two branches find the same match."""
+    return plan.strategy != "robust_skip_till_next_match" and unites_disjointly(plan)
+
+
+def buffer_graph(searches: tuple[Search, ...], batch: Batch) -> Graph | None:
+    """The graph of all matches that start in the batch; None if its paths do not decide them, or if it is too large to pay."""
+    if not all(decided_by_paths(search) for search in searches):
+        return None
+    most = max(_NODES_PER_EVENT * (batch.high - batch.low), _NODES_AT_ALL)
+    windows = match_windows(searches[0].plan, searches[0].ordered, batch, searches[0].profile)
+    try:
+        grown = [grown_buffer(search, batch, windows, most) for search in searches]
+    except BufferTooLarge:
+        return None
+    # where windows end matches that go on in later ones, an end is not told by its node alone
+    if any((each.ends.last_start != UNBOUNDED).any() for each in grown):
+        return None
+    return joined([_graph(search, batch, buffer) for search, buffer in zip(searches, grown, strict=True)])
+
+
+def united(plan: Plan, ordered: OrderedEvents, parts: Sequence[Graph | None]) -> Graph | None:
+    """The graph of all batches, if there is one of each; an end's window is the same in all."""
+    graphs = [part for part in parts if part is not None]
+    if not graphs or len(graphs) < len(parts):
+        return None
+    graph = joined(graphs)
+    earliest = graph_windows(plan, ordered, WHOLE).earliest[graph.event]
+    return replace(graph, earliest=np.where(graph.earliest == NONE, NONE, earliest))
+
+
+def _graph(search: Search, batch: Batch, grown: GrownBuffer) -> Graph:
+    """The nodes that lead to an end, run by run: a link leads to all nodes that a run had by then."""
+    buffer = grown.buffer
+    nodes = len(buffer.event)
+    used, run_used = np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_)
+    used[grown.ends.node] = True
+    mark_used_nodes(buffer, used, run_used)
+    run = _first_nodes(buffer)
+    order = np.lexsort([np.arange(nodes), run])
+    order = order[used[order]]
+    number = np.full(nodes, NONE)
+    number[order] = np.arange(len(order))
+    firsts, group = np.unique(run[order], return_inverse=True)
+    base = np.searchsorted(group, np.arange(len(firsts)))
+    owner, head = _links(buffer, order)
+    group_of = np.full(nodes, NONE)
+    group_of[order] = group
+    earliest = np.full(nodes, NONE)
+    earliest[grown.ends.node] = batch.low
+    return Graph(
+        event=buffer.event[order] + batch.low,
+        variable=np.array(search.tables.branch.positives, np.int64)[buffer.bound_to[order]],
+        group=group.astype(np.int64),
+        range_offsets=offsets(np.bincount(owner, minlength=len(order))),
+        range_first=base[group_of[head]],
+        range_last=number[head],
+        start=buffer.start[order],
+        latest=buffer.latest[order] + batch.low,
+        earliest=earliest[order],
+    )
+
+
+def _first_nodes(buffer: MatchBuffer) -> Indices:
+    """For each node the first one of its run."""
+    first = np.where(buffer.sibling < 0, np.arange(len(buffer.sibling)), buffer.sibling)
+    while not np.array_equal(first, first[first]):
+        first = first[first]
+    return first
+
+
+def _links(buffer: MatchBuffer, nodes: Indices) -> tuple[Indices, Indices]:
+    """Of each link of the `nodes` the place of its node among them, in ascending order, and the node that it leads to."""
+    places, link = np.arange(len(nodes)), buffer.link[nodes]
+    owners, heads = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    while len(places):
+        places, link = places[link >= 0], link[link >= 0]
+        owners.append(places)
+        heads.append(buffer.node[link])
+        link = buffer.next_link[link]
+    owner, head = np.concatenate(owners), np.concatenate(heads)
+    order = np.argsort(owner, kind="stable")
+    return owner[order], head[order]

@@ -1,0 +1,194 @@
+"""``output="compressed"``: all matches as one table of nodes, which enumerates and counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.engine.compressed.graph import NONE, Graph, moments
+from gpu_cep.engine.compressed.paths import PathGraph, count_paths, each_path
+from gpu_cep.engine.events.matches import Matches
+from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.output.result_tables import result_schema
+from gpu_cep.engine.output.returns import MatchedEvents
+from gpu_cep.errors import EventError
+from gpu_cep.plan.event_plan import Plan
+
+Ints = npt.NDArray[np.int64]
+
+_NUMBERS = ("part", "node", "stream", "group", "position", "moment", "latest_start")
+
+
+def node_table(plan: Plan, columns: EventColumns, ordered: OrderedEvents, carried: tuple[str, ...], graph: Graph) -> pa.Table:
+    """The nodes of a graph as a table (see :class:`Compressed`); `carried` are the columns of an event."""
+    number = len(graph.event)
+    stream = np.searchsorted(ordered.offsets, graph.event, side="right") - 1
+    rows = pa.array(ordered.rows[graph.event].astype(np.int64))
+    names = pa.array([variable.name for variable in plan.query.positives], pa.string())
+    fields = [pa.array(graph.range_first), pa.array(graph.range_last)]
+    ranges = pa.StructArray.from_arrays(fields, names=["first", "last"])
+    arrays = [
+        *(columns.take(column, rows) for column in plan.query.partition_by),
+        pa.array(np.zeros(number, np.int64)),
+        pa.array(stream),
+        pa.array(np.arange(number)),
+        pa.array(graph.group),
+        names.take(pa.array(graph.variable)),
+        pa.array(graph.event),
+        pa.array(moments(ordered, plan.query.ties == "strict")[graph.event]),
+        pa.ListArray.from_arrays(pa.array(graph.range_offsets.astype(np.int32)), ranges),
+        pa.array(graph.start),
+        pa.array(graph.latest),
+        pa.array(graph.earliest, mask=graph.earliest == NONE),
+        rows,
+        MatchedEvents(columns, ordered.rows, _NO_MATCHES).structs(rows, carried, None),
+    ]
+    return pa.Table.from_arrays(arrays, schema=result_schema(plan, columns.table.schema))
+
+
+_NO_MATCHES = Matches(np.empty(0, np.int64), np.empty((0, 0), np.int32), np.empty(0, np.int64))
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """All matches of a query, as a graph of nodes that matches share.
+
+    A node is an event bound to a variable. A match is a path: it goes from a
+    node that ends a match back to a node that begins one, each time to one of
+    the predecessors. Patterns whose matches are too many to be listed have few
+    nodes: at most a number per event that depends on the pattern alone.
+
+    Get one from ``gpu_cep.match(…, output="compressed")``, or from the table
+    of one: ``gpu_cep.gpu_match(…, output="compressed")`` gives it as a
+    DataFrame of which all parts, in any order, make one object again, as do
+    all rows of some streams.
+
+    Parameters
+    ----------
+    table
+        The nodes, a row each: the columns of `partition_by`, then
+
+        ``part``, ``node``
+            which one it is: the Spark partition (0 without Spark), and a number;
+        ``stream``
+            the stream of its event, by number within the part;
+        ``group``
+            the variable and the state of the pattern that it stands for;
+            −1 where every match is listed with nodes of its own;
+        ``variable``, ``position``, ``moment``
+            what its event is bound to, and that event's place, and that of its time, in the order of events;
+        ``predecessors``
+            the nodes that may precede it, as ranges of numbers, both ends included;
+        ``start``, ``latest_start``
+            whether it begins a match; the place at which the latest match that reaches it begins;
+        ``earliest_start``
+            NULL, or it ends all matches that reach it and begin at that place or later;
+        ``row``, ``event``
+            the input row number (not under Spark), and the event.
+
+    Notes
+    -----
+    After the shared versioned buffer of SASE+ (Agrawal et al., SIGMOD 2008)
+    and the enumeration structure of CORE (Bucchi et al., VLDB 2022), whose
+    union lists are ordered by the latest start as the ranges are here.
+    """
+
+    table: pa.Table
+
+    @classmethod
+    def from_table(cls, table: Any) -> Compressed:
+        """The matches whose nodes `table` holds: an Arrow table, or anything with the Arrow C stream interface."""
+        return cls(table if isinstance(table, pa.Table) else pa.table(table))
+
+    def count(self) -> int:
+        """How many matches there are, however many: they are not enumerated."""
+        return count_paths(self._graph)
+
+    def matches(self) -> Iterator[dict[str, tuple[dict[str, Any], ...]]]:
+        """Each match once, found when it is asked for: the events of each variable that it binds, as mappings of columns.
+
+        What comes between two matches is bounded by their lengths, not by how many there are.
+        """
+        return self._each("event")
+
+    __iter__ = matches
+
+    def indices(self) -> Iterator[dict[str, tuple[int, ...]]]:
+        """As :meth:`matches`, with input row numbers in the place of events.
+
+        Raises
+        ------
+        EventError
+            The table comes from Spark, where rows have no numbers.
+        """
+        if "row" not in self.table.column_names:
+            raise EventError("the nodes have no row numbers, as under Spark; use matches()")
+        return self._each("row")
+
+    def __repr__(self) -> str:
+        return f"Compressed({self.table.num_rows:,} nodes)"
+
+    def _each(self, column: str) -> Iterator[dict[str, tuple[Any, ...]]]:
+        # looked up node by node: a match needs few of them
+        values, variables = self._nodes[column].combine_chunks(), self._nodes["variable"].combine_chunks().dictionary_encode()
+        names, codes = variables.dictionary.to_pylist(), variables.indices.to_numpy()
+        for path in each_path(self._graph):
+            bound: dict[str, list[Any]] = {}
+            for node in path:
+                bound.setdefault(names[codes[node]], []).append(values[node].as_py())
+            yield {variable: tuple(events) for variable, events in bound.items()}
+
+    @cached_property
+    def _nodes(self) -> pa.Table:
+        """The nodes, part after part in the order of their numbers."""
+        part, node = (_numbers(self.table, name) for name in ("part", "node"))
+        return self.table.take(pa.array(np.lexsort([node, part])))
+
+    @cached_property
+    def _graph(self) -> PathGraph:
+        part, node, stream, group, position, moment, latest = (_numbers(self._nodes, name) for name in _NUMBERS)
+        ranges = self._nodes["predecessors"].combine_chunks()
+        sizes = ranges.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        owner = np.repeat(part, sizes)
+        bounds = [ranges.flatten().field(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in ("first", "last")]
+        first, last = (_found(part, node, owner, wanted) for wanted in bounds)
+        if not np.array_equal(last - first, bounds[1] - bounds[0]):
+            raise EventError("nodes are missing from the table of a compressed result: a stream's nodes belong together")
+        ends = self._nodes["earliest_start"].fill_null(NONE).to_numpy().astype(np.int64)
+        return PathGraph(
+            stream=_ranks(part, stream), group=_distinct(part, group), event=position, moment=moment,
+            range_offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), range_first=first, range_last=last,
+            start=self._nodes["start"].to_numpy().astype(np.bool_), latest=latest, earliest=ends,
+        )  # fmt: skip
+
+
+def _numbers(table: pa.Table, name: str) -> Ints:
+    return np.asarray(table[name].to_numpy(), np.int64)
+
+
+def _found(part: Ints, node: Ints, owner: Ints, wanted: Ints) -> Ints:
+    """The rows of the nodes `wanted` of the parts `owner`, among nodes in order of part and number."""
+    distinct = np.unique(part)
+    span = int(node.max(initial=0)) + 1
+    keys, looked_for = np.searchsorted(distinct, part) * span + node, np.searchsorted(distinct, owner) * span + wanted
+    places = np.minimum(np.searchsorted(keys, looked_for), max(len(keys) - 1, 0))
+    if not np.array_equal(keys[places], looked_for):
+        raise EventError("nodes are missing from the table of a compressed result: a stream's nodes belong together")
+    return places.astype(np.int64)
+
+
+def _ranks(*columns: Ints) -> Ints:
+    """A number for each distinct row of the columns."""
+    return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def _distinct(part: Ints, group: Ints) -> Ints:
+    """The groups with other numbers in each part; trees keep theirs."""
+    return np.where(group < 0, NONE, _ranks(part, group))

@@ -1,0 +1,227 @@
+"""The shared graph of all matches: grown from labels where they decide, else a prefix tree of the matches found.
+
+After the shared versioned buffer of SASE+ (NFA^b, section 5) and CORE's
+enumeration structure with union lists (tECS).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.events.batches import window_clock
+from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.events.own_events import Own
+from gpu_cep.engine.lowering.pattern_tables import offsets
+from gpu_cep.plan.event_plan import Plan, PlannedBranch
+from gpu_cep.plan.states import StateSpace, Transition, branch_states, unites_disjointly
+from gpu_cep_kernels.device.primitives import marked_events
+from gpu_cep_kernels.labels_decide.graph import ALL, EARLIER, TIED, GroupTable, Growth, NodeTable, grow_graph, mark_useful
+from gpu_cep_kernels.phase_one.ordering import streams_of
+from gpu_cep_kernels.phase_one.windows import mark_streams, window_ends
+
+Flags = npt.NDArray[np.bool_]
+
+# The group of nodes that are parts of a tree, and the earliest start of nodes that end no match.
+NONE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes by number; a match is a path from a node that ends one back to a node that begins one.
+
+    Node n binds ordered event ``event[n]`` to the query's variable
+    ``variable[n]``. Its predecessors are the ranges ``range_offsets[n]`` to
+    ``range_offsets[n + 1]`` of nodes, each from `range_first` to `range_last`.
+    It begins a match if ``start[n]``; ``latest[n]`` is the latest event at
+    which a path to it begins. It ends one if ``earliest[n]`` is not −1, and
+    then the matches that begin there or later. ``group[n]`` is −1 in a
+    tree, in which every path is one match.
+    """
+
+    event: Indices
+    variable: Indices
+    group: Indices
+    range_offsets: Indices
+    range_first: Indices
+    range_last: Indices
+    start: Flags
+    latest: Indices
+    earliest: Indices
+
+
+def label_graph(plan: Plan, ordered: OrderedEvents, own: Own) -> Graph | None:
+    """The graph of all matches that start in `own`; None if labels do not decide them, or if branches may find one twice."""
+    # what refuses most queries costs least
+    if not unites_disjointly(plan) or any(branch_states(plan, branch, tied=False) is None for branch in plan.branches):
+        return None
+    windows = graph_windows(plan, ordered, own)
+    spaces = [(branch, branch_states(plan, branch, bool(windows.after.size))) for branch in plan.branches]
+    graphs = [_branch_graph(ordered, windows, branch, space) for branch, space in spaces if space is not None]
+    return joined(graphs) if len(graphs) == len(spaces) else None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphWindows:
+    """For each event the first one whose window holds it, and whether a match may start at it; `after` is empty without ties."""
+
+    after: npt.NDArray[np.int32]
+    earliest: Indices
+    starting: Flags
+
+
+def graph_windows(plan: Plan, ordered: OrderedEvents, own: Own) -> GraphWindows:
+    size = len(ordered.times)
+    events = np.arange(size)
+    stream_end, after, ends = np.empty(size, np.int32), np.empty(size + 1, np.int32), np.empty(size, np.int32)
+    ties = mark_streams(0, ordered.offsets, 0, len(ordered.offsets) - 1, ordered.times, stream_end, after)
+    clock, length = window_clock(plan, ordered, 0, size)
+    window_ends(0, size, events, events, clock, stream_end, length, ends)
+    untied = plan.query.ties == "position" or ties == 0
+    earliest = np.searchsorted(ends, events, side="right").astype(np.int64)
+    return GraphWindows(after[:0] if untied else after, earliest, own.holds(ordered.times, ordered.rows))
+
+
+def _branch_graph(ordered: OrderedEvents, windows: GraphWindows, branch: PlannedBranch, space: StateSpace) -> Graph:
+    groups = _group_table(ordered, branch, space)
+    number, room = len(groups.variable), int(groups.base[-1])
+    widest = int(np.diff(groups.source_first).max(initial=0))
+    nodes = NodeTable(
+        event=np.empty(room, np.int64),
+        start=np.empty(room, np.bool_),
+        latest=np.empty(room, np.int64),
+        first=np.zeros((room, widest), np.int64),
+        last=np.full((room, widest), -1, np.int64),
+    )
+    growth = Growth(*(np.zeros(number, np.int64) for _ in Growth._fields))
+    grow_graph(ordered.offsets, windows.after, ordered.labels, windows.earliest, windows.starting, groups, growth, nodes)
+    useful = np.zeros(room, np.bool_)
+    scratch = np.empty(number, np.int64), np.empty(number, np.int64), np.zeros(room, np.int64)
+    mark_useful(len(ordered.times), groups, growth.used, nodes, *scratch, useful)
+    return _compacted(windows, groups, nodes, useful)
+
+
+def _compacted(windows: GraphWindows, groups: GroupTable, nodes: NodeTable, useful: Flags) -> Graph:
+    """The useful nodes, renumbered; what precedes them is useful, too."""
+    number = offsets(useful.astype(np.int64))
+    group = np.repeat(np.arange(len(groups.variable)), np.diff(groups.base))[useful]
+    first, last, event = nodes.first[useful], nodes.last[useful], nodes.event[useful]
+    there = last >= first
+    return Graph(
+        event=event,
+        variable=groups.variable[group],
+        group=group,
+        range_offsets=offsets(there.sum(axis=1)),
+        range_first=number[first[there]],
+        range_last=number[last[there]],
+        start=nodes.start[useful],
+        latest=nodes.latest[useful],
+        earliest=np.where(groups.ends[group], windows.earliest[event], NONE),
+    )
+
+
+def _group_table(ordered: OrderedEvents, branch: PlannedBranch, space: StateSpace) -> GroupTable:
+    """The groups: a variable, and the state to which it leads."""
+    by_group: dict[tuple[int, int], list[Transition]] = {}
+    for transition in space.transitions:
+        by_group.setdefault((transition.variable, transition.target), []).append(transition)
+    targets = [target for _, target in by_group]
+    sources = [_sources(space, transitions, targets) for transitions in by_group.values()]
+    variables = [branch.positives[v] for v, _ in by_group]
+    frequency = {v: int(np.count_nonzero(marked_events(ordered.labels, 1 << v))) for v in branch.positives}
+    return GroupTable(
+        variable=np.array(variables, np.int64),
+        begins=np.array([any(each.source == 0 for each in transitions) for transitions in by_group.values()], np.bool_),
+        ends=np.array([space.final[target] for target in targets], np.bool_),
+        source_first=offsets([len(own) for own in sources]),
+        source=np.array([h for own in sources for h in own], np.int64),
+        scope=np.array([scope for own in sources for scope in own.values()], np.int64),
+        base=offsets([frequency[v] for v in variables]),
+    )
+
+
+def _sources(space: StateSpace, transitions: list[Transition], targets: list[int]) -> dict[int, int]:
+    """The groups whose nodes may precede those that the transitions add, and which of them."""
+    scopes: dict[int, int] = {}
+    for transition in transitions:
+        for h, state in enumerate(targets):
+            scope = _scope(space, state, transition.source)
+            if scope is not None:
+                scopes[h] = scope if scopes.get(h, scope) == scope else ALL
+    return scopes
+
+
+def _scope(space: StateSpace, state: int, source: int) -> int | None:
+    """When a node that led to `state` is in state `source`."""
+    if space.settled[state] == source:
+        return ALL if state == source else EARLIER
+    return TIED if state == source else None
+
+
+def joined(graphs: list[Graph]) -> Graph:
+    """Several graphs as one that has the paths of all."""
+    before = offsets([len(graph.event) for graph in graphs])
+    groups = offsets([int(graph.group.max(initial=NONE)) + 1 for graph in graphs])
+    ranges = offsets([len(graph.range_first) for graph in graphs])
+    return Graph(
+        event=np.concatenate([graph.event for graph in graphs]),
+        variable=np.concatenate([graph.variable for graph in graphs]),
+        group=np.concatenate([graph.group + groups[b] for b, graph in enumerate(graphs)]),
+        range_offsets=np.concatenate([[0], *(graph.range_offsets[1:] + ranges[b] for b, graph in enumerate(graphs))]),
+        range_first=np.concatenate([graph.range_first + before[b] for b, graph in enumerate(graphs)]),
+        range_last=np.concatenate([graph.range_last + before[b] for b, graph in enumerate(graphs)]),
+        start=np.concatenate([graph.start for graph in graphs]),
+        latest=np.concatenate([graph.latest for graph in graphs]),
+        earliest=np.concatenate([graph.earliest for graph in graphs]),
+    )
+
+
+def match_tree(matches: Matches) -> Graph:
+    """The prefix tree of matches, no two of them equal: each node has at most one predecessor."""
+    sizes, variables = np.diff(matches.offsets), matches.counts.shape[1]
+    owner = np.repeat(np.arange(len(matches)), sizes)
+    bound_to = np.repeat(np.tile(np.arange(variables), len(matches)), matches.counts.ravel())
+    in_order = np.lexsort([matches.events, owner])
+    events, bound_to = matches.events[in_order], bound_to[in_order]
+    reached = np.full(len(matches), NONE, np.int64)
+    levels = [np.empty((0, 3), np.int64)]
+    count = 0
+    for depth in range(int(sizes.max(initial=0))):
+        longer = np.flatnonzero(sizes > depth)
+        places = matches.offsets[longer] + depth
+        level, found = np.unique(np.stack([reached[longer], events[places], bound_to[places]], axis=1), axis=0, return_inverse=True)
+        reached[longer] = count + found.ravel()
+        levels.append(level)
+        count += len(level)
+    parent, event, variable = np.concatenate(levels).T.copy()
+    first = np.empty(count, np.int64)
+    first[:] = event
+    inner = parent != NONE
+    _inherit(first, parent, offsets([len(level) for level in levels[1:]]))
+    earliest = np.full(count, NONE, np.int64)
+    earliest[reached] = matches.first
+    return Graph(
+        event=event, variable=variable, group=np.full(count, NONE, np.int64),
+        range_offsets=offsets(inner), range_first=parent[inner], range_last=parent[inner],
+        start=~inner, latest=first, earliest=earliest,
+    )  # fmt: skip
+
+
+def _inherit(first: Indices, parent: Indices, levels: Indices) -> None:
+    """Give the nodes of each level of a tree what their parents have."""
+    for low, high in zip(levels[1:-1], levels[2:], strict=True):
+        first[low:high] = first[parent[low:high]]
+
+
+def moments(ordered: OrderedEvents, strict: bool) -> Indices:
+    """For each ordered event a number that tells its time in its stream; if ties are not `strict`, that tells events apart."""
+    size = len(ordered.times)
+    if not strict:
+        return np.arange(size)
+    stream = np.empty(size, np.int64)
+    streams_of(np.arange(size), ordered.offsets, stream)
+    moved = (ordered.times[1:] != ordered.times[:-1]) | (stream[1:] != stream[:-1])
+    return np.concatenate([np.zeros(min(size, 1), np.int64), np.cumsum(moved, dtype=np.int64)])

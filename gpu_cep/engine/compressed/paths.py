@@ -1,0 +1,299 @@
+"""Paths through a graph of matches: enumerated with a delay that their length bounds, and counted without enumerating."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.compressed.path_sums import path_cells, sum_paths
+
+Ints = npt.NDArray[np.int64]
+Objects = npt.NDArray[Any]
+
+# Starts of sliding windows that are counted at a time: each takes a row of large numbers.
+_ROWS = 1 << 12
+# With more groups than these, numbers of paths are not carried for all of them from event to event.
+_MOST_GROUPS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class PathGraph:
+    """The nodes of :class:`gpu_cep.engine.compressed.graph.Graph`, of several streams; events are numbered within a stream at least.
+
+    `stream` numbers the streams, and ``moment[n]`` the time of n's event in its stream.
+    """
+
+    stream: Ints
+    group: Ints
+    event: Ints
+    moment: Ints
+    range_offsets: Ints
+    range_first: Ints
+    range_last: Ints
+    start: npt.NDArray[np.bool_]
+    latest: Ints
+    earliest: Ints
+
+
+def each_path(graph: PathGraph) -> Iterator[list[int]]:
+    """The nodes of each match, in the order of their events.
+
+    A walk back from each last event. It enters only nodes that a start in the
+    window reaches, and so each of its ends is a match.
+    """
+    walk = _Walk.over(graph)
+    for end in np.flatnonzero(graph.earliest >= 0).tolist():
+        yield from walk.back_from(end, int(graph.earliest[end]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """The graph's arrays as lists; ``reach[n]`` is the latest start of the nodes up to n in its group."""
+
+    offsets: list[int]
+    first: list[int]
+    last: list[int]
+    begins_at: list[int]
+    latest: list[int]
+    reach: list[int]
+
+    @classmethod
+    def over(cls, graph: PathGraph) -> _Walk:
+        ranges = graph.range_offsets.tolist(), graph.range_first.tolist(), graph.range_last.tolist()
+        begins_at = np.where(graph.start, graph.event, -1).tolist()
+        return cls(*ranges, begins_at, graph.latest.tolist(), _reach(graph).tolist())
+
+    def back_from(self, end: int, limit: int) -> Iterator[list[int]]:
+        """The paths to `end` that begin at event `limit` or later."""
+        path = [end]
+        choices = [self._choices(end, limit)]
+        while path:
+            node = next(choices[-1], None)
+            if node is None:
+                path.pop()
+                choices.pop()
+            elif node < 0:
+                yield path[::-1]
+            else:
+                path.append(node)
+                choices.append(self._choices(node, limit))
+
+    def _choices(self, node: int, limit: int) -> Iterator[int]:
+        """What may stand before a node: −1 if it begins a match, and the predecessors that such a start reaches."""
+        if self.begins_at[node] >= limit:
+            yield -1
+        for place in range(self.offsets[node], self.offsets[node + 1]):
+            for before in range(self.last[place], self.first[place] - 1, -1):
+                if self.reach[before] < limit:
+                    break
+                if self.latest[before] >= limit:
+                    yield before
+
+
+def _reach(graph: PathGraph) -> Ints:
+    reach = graph.latest.copy()
+    borders = np.flatnonzero((np.diff(graph.group) != 0) | (np.diff(graph.stream) != 0)) + 1
+    for low, high in zip([0, *borders.tolist()], [*borders.tolist(), len(reach)], strict=True):
+        np.maximum.accumulate(reach[low:high], out=reach[low:high])
+    return reach
+
+
+class _Node(NamedTuple):
+    """A node as a step of the count: `sources` and `target` are coordinates of the numbers of paths."""
+
+    start: bool
+    sources: list[int]
+    target: int
+    end: bool
+
+
+class _Event(NamedTuple):
+    """The nodes of one event; `moved` if its time is not that of the event before, `earliest` as in the graph, −1 if it ends no match."""
+
+    number: int
+    moved: bool
+    earliest: int
+    nodes: list[_Node]
+
+
+def count_paths(graph: PathGraph) -> int:
+    """How many matches there are.
+
+    The numbers of paths that end in each group, by nodes of earlier times and
+    by those of the current time, are carried from event to event: coordinates
+    g and `groups` + g of a vector. Coordinate 2 `groups` is the number of matches.
+    """
+    in_trees = graph.group < 0
+    total = int(np.count_nonzero(graph.earliest[in_trees] >= 0))
+    if len(np.unique(graph.group)) > _MOST_GROUPS:
+        return total + _count_sums(graph, np.flatnonzero(~in_trees & (graph.earliest >= 0)))
+    order = np.lexsort([graph.group, graph.event, graph.stream])
+    order = order[~in_trees[order]]
+    borders = np.flatnonzero(np.diff(graph.stream[order])) + 1
+    lists = _Lists.of(graph)
+    return total + sum(_count_stream(lists, nodes.tolist()) for nodes in np.split(order, borders) if len(nodes))
+
+
+def _count_sums(graph: PathGraph, ends: Ints) -> int:
+    """The matches that end at the nodes `ends`: none of a tree."""
+    borders = np.concatenate([[True], (np.diff(graph.group) != 0) | (np.diff(graph.stream) != 0)])
+    group_first = np.flatnonzero(borders)[np.cumsum(borders) - 1]
+    ranges = graph.range_offsets, graph.range_first, graph.range_last
+    cells = path_cells(group_first, graph.event, graph.start, graph.latest, _reach(graph), *ranges)
+    ends = ends[np.lexsort([graph.earliest[ends], graph.stream[ends]])]
+    return sum_paths(cells, list(zip(ends.tolist(), graph.earliest[ends].tolist(), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """The graph's arrays as lists; of each range the group, and whether nodes of earlier times and of the current time are in it."""
+
+    group: list[int]
+    event: list[int]
+    moment: list[int]
+    start: list[bool]
+    earliest: list[int]
+    offsets: list[int]
+    range_group: list[int]
+    earlier: list[bool]
+    current: list[bool]
+
+    @classmethod
+    def of(cls, graph: PathGraph) -> _Lists:
+        moment = graph.moment[np.repeat(np.arange(len(graph.event)), np.diff(graph.range_offsets))]
+        earlier, current = graph.moment[graph.range_first] < moment, graph.moment[graph.range_last] == moment
+        nodes = graph.group, graph.event, graph.moment, graph.start, graph.earliest
+        return cls(*(array.tolist() for array in (*nodes, graph.range_offsets, graph.group[graph.range_last], earlier, current)))
+
+
+def _count_stream(lists: _Lists, nodes: Sequence[int]) -> int:
+    groups = {group: place for place, group in enumerate({lists.group[n] for n in nodes})}
+    events = _events(lists, nodes, groups)
+    first = next((event.number for event in events if any(node.start for node in event.nodes)), 0)
+    cut = any(event.earliest > first for event in events)
+    return _count_sliding(events, len(groups)) if cut else _count_all(events, len(groups))
+
+
+def _events(lists: _Lists, nodes: Sequence[int], groups: dict[int, int]) -> list[_Event]:
+    """The nodes of a stream, event by event."""
+    events: list[_Event] = []
+    moment = -1
+    for n in nodes:
+        number, earliest = lists.event[n], lists.earliest[n]
+        if not events or events[-1].number != number:
+            events.append(_Event(number, lists.moment[n] != moment, earliest, []))
+        elif earliest >= 0:
+            events[-1] = events[-1]._replace(earliest=earliest)
+        moment = lists.moment[n]
+        node = _Node(lists.start[n], _sources(lists, n, groups), len(groups) + groups[lists.group[n]], earliest >= 0)
+        events[-1].nodes.append(node)
+    return events
+
+
+def _sources(lists: _Lists, n: int, groups: dict[int, int]) -> list[int]:
+    """The coordinates that hold the paths to a node's predecessors."""
+    found = []
+    for place in range(lists.offsets[n], lists.offsets[n + 1]):
+        group = groups[lists.range_group[place]]
+        if lists.earlier[place]:
+            found.append(group)
+        if lists.current[place]:
+            found.append(len(groups) + group)
+    return found
+
+
+def _count_all(events: Sequence[_Event], groups: int) -> int:
+    """The matches of a stream in which every path to a last event begins in its window: one pass."""
+    paths = [0] * (2 * groups)
+    total = 0
+    for event in events:
+        if event.moved:
+            _settle(paths, groups)
+        added = [(node, int(node.start) + sum(paths[c] for c in node.sources)) for node in event.nodes]
+        for node, number in added:
+            paths[node.target] += number
+            total += number if node.end else 0
+    return total
+
+
+def _settle(paths: list[int], groups: int) -> None:
+    """The time has moved on."""
+    for g in range(groups):
+        if paths[groups + g]:
+            paths[g] += paths[groups + g]
+            paths[groups + g] = 0
+
+
+def _count_sliding(events: Sequence[_Event], groups: int) -> int:
+    """The matches of a stream that windows cut, by start: products of the events' matrices before a boundary, and behind it."""
+    starts = [place for place, event in enumerate(events) if any(node.start for node in event.nodes)]
+    ends = _window_ends(events, starts)
+    total = 0
+    low = 0
+    while low < len(starts):
+        high = low + 1
+        while high < min(len(starts), low + _ROWS) and starts[high] < ends[low]:
+            high += 1
+        boundary = min(ends[low], starts[high]) if high < len(starts) else ends[low]
+        rows = _rows_before(events[starts[low] : boundary], groups)
+        total += _count_behind(events, boundary, ends[low:high], rows, groups)
+        low = high
+    return total
+
+
+def _window_ends(events: Sequence[_Event], starts: Sequence[int]) -> list[int]:
+    """For each start the place behind the last event that can end one of its matches."""
+    lasts = [place for place, event in enumerate(events) if event.earliest >= 0]
+    earliest = [events[place].earliest for place in lasts]
+    found = []
+    for start in starts:
+        behind = bisect_right(earliest, events[start].number)
+        found.append(max(start, lasts[behind - 1] if behind else 0) + 1)
+    return found
+
+
+def _rows_before(events: Sequence[_Event], groups: int) -> list[Objects]:
+    """For each start among the events: the numbers of paths from it, at the end of the events."""
+    ways = np.eye(2 * groups + 1, dtype=object)
+    rows = []
+    for event in reversed(events):
+        gains = [ways[node.target] + (ways[2 * groups] if node.end else 0) for node in event.nodes]
+        begun = [gain for node, gain in zip(event.nodes, gains, strict=True) if node.start]
+        if begun:
+            rows.append(sum(begun[1:], begun[0]))
+        for node, gain in zip(event.nodes, gains, strict=True):
+            for c in node.sources:
+                ways[c] = ways[c] + gain
+        if event.moved:
+            ways[groups : 2 * groups] = ways[:groups]
+    return rows[::-1]
+
+
+def _count_behind(events: Sequence[_Event], boundary: int, ends: Sequence[int], rows: Sequence[Objects], groups: int) -> int:
+    """The matches of the starts whose paths up to the boundary are `rows`, and whose windows end at `ends`."""
+    ways = np.eye(2 * groups + 1, dtype=object)
+    total = 0
+    place = boundary
+    for row, end in zip(rows, ends, strict=True):
+        for event in events[place:end]:
+            _extend(ways, event, groups)
+        place = max(place, end)
+        total += int((row * ways[2 * groups]).sum())
+    return total
+
+
+def _extend(ways: Objects, event: _Event, groups: int) -> None:
+    """Account for an event in the ways from each coordinate, the second index, to each coordinate."""
+    if event.moved:
+        ways[:groups] += ways[groups : 2 * groups]
+        ways[groups : 2 * groups] = 0
+    added = [(node, ways[node.sources].sum(axis=0)) for node in event.nodes]
+    for node, number in added:
+        ways[node.target] = ways[node.target] + number
+        if node.end:
+            ways[2 * groups] = ways[2 * groups] + number

@@ -1,0 +1,1 @@
+"""Hold events and matches by number: ordered events, label words, batches, slices, positions, matches."""

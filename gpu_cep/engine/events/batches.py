@@ -1,0 +1,125 @@
+"""The engine's unit of work: a range of ordered events, matched on its own.
+
+Streams are cut into batches that fit the cache; a stream longer than that is
+cut by its events into slices, each with the events that its last windows
+still reach. A batch reports the matches that start in its own events, as a
+run over a slice of time does (see :mod:`gpu_cep.engine.events.own_events`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.analysis.bound import CountWindow, TimeWindow
+from gpu_cep.engine.events.ordered_events import Indices, OrderedEvents
+from gpu_cep.errors import UnsupportedError
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.phase_one.windows import window_ends
+
+# Events per batch: labels, times, next occurrences and window ends of one batch stay near the cache.
+BATCH = 1 << 17
+# Of patterns of more variables than this, batches have fewer events.
+_FEW_VARIABLES = 64
+# A slice may carry this many times its own events for its last windows.
+LONGEST_REACH = 4
+# Events of a batch are numbered in 32 bits, and there are numbers for two more.
+MOST_EVENTS = 2**31 - 3
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Match starts in the events [low, own); [low, high) also holds all that their windows reach."""
+
+    low: int
+    own: int
+    high: int
+
+
+# Where the window of an event ends: (event, end of its stream) → the first event outside.
+Reach = Callable[[int, int], int]
+
+
+def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH, threads: int = 1) -> list[Batch]:
+    """Cut the ordered events into batches of about `size` own events, or fewer if there are many variables.
+
+    Several batches are as many for each of the `threads`, none of them larger.
+    """
+    size = max(1, size * _FEW_VARIABLES // max(_FEW_VARIABLES, len(plan.query.variables)))
+    total = int(ordered.offsets[-1])
+    if total > size:
+        size = -(-total // (threads * -(-total // (threads * size))))
+    return cut(ordered.offsets, lambda last, stream_end: reach(plan, ordered, last, stream_end), size)
+
+
+def cut(offsets: Indices, reach_of: Reach, size: int) -> list[Batch]:
+    """Cut streams that begin at `offsets` into batches of about `size` own events.
+
+    Raises
+    ------
+    UnsupportedError
+        Windows reach over more events than can be numbered.
+    """
+    total = int(offsets[-1])
+    batches: list[Batch] = []
+    low = 0
+    while low < total:
+        stream = int(np.searchsorted(offsets, low, side="right")) - 1
+        stream_end = int(offsets[stream + 1])
+        whole = int(offsets[np.searchsorted(offsets, low + size, side="right") - 1])
+        if whole > low:
+            batches.append(Batch(low, whole, whole))
+        else:
+            batches.append(_cut_stream(reach_of, low, stream_end, size))
+        if batches[-1].high - low > MOST_EVENTS:
+            reached = f"windows that reach over {batches[-1].high - low:,} events of one stream are not supported"
+            raise UnsupportedError(f"{reached}, only over {MOST_EVENTS:,}; use a shorter window, or partition_by")
+        low = batches[-1].own
+    return batches
+
+
+def _cut_stream(reach_of: Reach, low: int, stream_end: int, size: int) -> Batch:
+    """The next slice of a long stream; where its windows reach so far that slices would repeat too much the rest of it, or half a batch."""
+    own = min(low + size, stream_end)
+    high = reach_of(own - 1, stream_end)
+    if high - own > LONGEST_REACH * size:
+        own = stream_end if stream_end - low <= MOST_EVENTS else min(low + MOST_EVENTS // 2, stream_end)
+        high = reach_of(own - 1, stream_end)
+    return Batch(low, own, high)
+
+
+def reach(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> int:
+    """Where the window of event `last` ends."""
+    if isinstance(plan.query.window, CountWindow):
+        return min(last + plan.query.window.events, stream_end)
+    clock, length = window_clock(plan, ordered, last, stream_end)
+    found = np.empty(1, np.int32)
+    start = np.zeros(1, np.int64)
+    window_ends(0, 1, start, start, clock, np.full(1, min(stream_end - last, MOST_EVENTS + 1), np.int32), length, found)
+    return last + int(found[0])
+
+
+def window_clock(plan: Plan, ordered: OrderedEvents, low: int, high: int) -> tuple[npt.NDArray[np.generic], np.uint64 | np.float64]:
+    """What windows over the events [low, high) are measured on, and their length on it: times, or positions for a number of events.
+
+    Positions are of the type of times, which holds them exactly: so kernels are compiled for two types of clock, and no third pair.
+    """
+    kind, length = ordered.times.dtype.type, window_length(plan, ordered.times.dtype)
+    if not isinstance(plan.query.window, CountWindow):
+        return ordered.times[low:high], length
+    if ordered.positions is None:
+        return np.arange(high - low, dtype=kind), kind(length)
+    return ordered.positions[low:high].astype(kind, copy=False), kind(length)
+
+
+def window_length(plan: Plan, times: np.dtype[np.generic]) -> np.uint64 | np.float64:
+    """The length of the window on its clock, where times are of that type."""
+    match plan.query.window:
+        case CountWindow(events=events):
+            return np.uint64(min(events - 1, 2**64 - 1))
+        case TimeWindow(length=length):
+            return np.float64(length) if times.kind == "f" else np.uint64(length)
+    return np.float64(np.inf) if times.kind == "f" else np.uint64(2**64 - 1)

@@ -1,0 +1,98 @@
+"""The events of a run over situations: by position, in the order of time in each stream, on the host or on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.events.batches import MOST_EVENTS
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep_kernels.compile.launch import blocks
+from gpu_cep_kernels.device.device import HOST, Array, Place
+from gpu_cep_kernels.device.primitives import latest_marks
+
+# The position of what is no event.
+NO_POSITION = -1
+
+Positions = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class EventSequence:
+    """The events by position, in the order of time in each stream.
+
+    ``streams[p]`` is the number of the event's stream among `count`, and
+    ``rows[p]`` its input row (None: p itself). Where streams lie one after the
+    other, `offsets` says where each begins, with the end; `streams` is None
+    where they need not be told apart, or are by that. Times, streams and rows
+    lie at `place`, from where values of so many events are brought `at_once`.
+    """
+
+    times: Array
+    streams: Array | None
+    count: int
+    rows: Array | None
+    offsets: Indices | None
+    place: Place = HOST
+    at_once: int = MOST_EVENTS
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def input_rows(self, positions: Array) -> Array:
+        """The input rows of the events at some positions, on the host, as these are."""
+        return positions if self.rows is None else self.held(self.rows, positions)
+
+    def held(self, column: Array, positions: Array) -> Array:
+        """What a column at the events' place holds at some positions, on the host, as these are."""
+        return self.brought(lambda places: column[places], positions)
+
+    def brought(self, function: Callable[[Array], Array], positions: Array) -> Array:
+        """What `function` makes of some positions at the events' place, on the host, as these are."""
+        place = self.place
+        spans = list(blocks(0, len(positions), self.at_once)) or [(0, 0)]
+        parts = [place.download(function(place.upload(positions[low:high]))) for low, high in spans]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def moments(self) -> Array:
+        """int64, at the events' place: the first event of each event's time in its stream."""
+        xp, size = self.place.xp, len(self)
+        if not size:
+            return xp.empty(0, np.int64)
+        begins = xp.ones(size, np.bool_)
+        begins[1:] = self.times[1:] != self.times[:-1]
+        if self.offsets is not None:
+            begins[self.place.upload(self.offsets[:-1][np.diff(self.offsets) > 0])] = True
+        return latest_marks(xp, begins)
+
+
+def host_sequence(ordered: OrderedEvents) -> EventSequence:
+    """The events stream after stream, each in order of time and of `order_by`."""
+    count = len(ordered.offsets) - 1
+    streams = np.repeat(np.arange(count, dtype=np.int32), np.diff(ordered.offsets)) if count > 1 else None
+    return EventSequence(signed(ordered.times), streams, count, ordered.rows.astype(np.int32, copy=False), ordered.offsets)
+
+
+def signed(times: Array) -> Array:
+    """Times that lie as uint64 so that differences cannot overflow as what they are."""
+    return times if times.dtype.kind == "f" else times.view(np.int64)
+
+
+def clock(points: Array) -> Array:
+    """Times as numbers whose differences are lengths of time: float64, or integers as uint64."""
+    return points if points.dtype.kind == "f" else points.view(np.uint64)
+
+
+def elapsed(start: Array, end: Array) -> Array:
+    """The time from `start` to `end`, arrays of any module, as uint64 or float64; none from infinity to infinity."""
+    if start.dtype.kind != "f":
+        return end.view(np.uint64) - start.view(np.uint64)
+    with np.errstate(invalid="ignore"):
+        length = end - start
+    # infinity less infinity is NaN
+    length[start == end] = 0.0
+    return length

@@ -1,0 +1,78 @@
+"""Label words: for each event a bit for every variable whose properties it satisfies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.plan.event_plan import CodeProperty, Property
+from gpu_cep_kernels.device.primitives import words_overlap
+from gpu_cep_kernels.phase_one.input_buffers import count_labels
+from gpu_cep_kernels.phase_one.window_conditions import labels_overlap
+from gpu_cep_kernels.rules.rules import LABEL_BITS
+
+# Labels are [word, event]: variable v has bit ``v % LABEL_BITS`` of word ``v // LABEL_BITS``.
+Words = npt.NDArray[np.unsignedinteger[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of each label, for the variables from `first` on; `everyone` has a bit for each of them."""
+
+    kind: type[np.unsignedinteger[Any]]
+    first: int
+    everyone: int
+
+    def all(self) -> np.unsignedinteger[Any]:
+        return self.kind(self.everyone)
+
+    def own(self, bits: int) -> np.unsignedinteger[Any]:
+        """The word's variables that are in `bits`, which has a bit for each of the pattern's."""
+        return self.kind(bits >> self.first & self.everyone)
+
+    def others(self, bits: int) -> np.unsignedinteger[Any]:
+        """The word's variables that are not."""
+        return self.kind(~bits >> self.first & self.everyone)
+
+    def concerns(self, planned: Property) -> bool:
+        """Whether a property is one of the word's variables."""
+        bits = [bits for _, bits in planned.predicates] if isinstance(planned, CodeProperty) else [planned.bits]
+        return any(self.own(own) for own in bits)
+
+
+def words_for(variables: int) -> list[Word]:
+    """The words of labels of so many variables: one of the narrowest type that has the bits, or several of the widest."""
+    kinds = (np.uint8, np.uint16, np.uint32, np.uint64)
+    kind = next((kind for kind in kinds if variables <= np.iinfo(kind).bits), np.uint64)
+    firsts = range(0, variables, LABEL_BITS)
+    return [Word(kind, first, (1 << min(LABEL_BITS, variables - first)) - 1) for first in firsts]
+
+
+def by_word(labels: Words, table: npt.NDArray[Any]) -> list[tuple[Words, npt.NDArray[Any]]]:
+    """Each word of the labels, with the entries for its variables of a table that has one for each."""
+    return [(word, table[LABEL_BITS * k : LABEL_BITS * (k + 1)]) for k, word in enumerate(labels)]
+
+
+def restricted(labels: Words, variables: Sequence[int]) -> Words:
+    """The labels with the bits of `variables` alone."""
+    word = labels.dtype.type
+    bits = sum(1 << v for v in variables)
+    return np.stack([own & word(bits >> LABEL_BITS * k & np.iinfo(word).max) for k, own in enumerate(labels)])
+
+
+def overlapping(labels: Words) -> bool:
+    """Whether any event satisfies the properties of two variables."""
+    return any(labels_overlap(word) for word in labels) or words_overlap(labels)
+
+
+def frequencies(labels: Words, variables: int) -> Indices:
+    """How many events satisfy the properties of each variable."""
+    counts = np.empty(variables, np.int64)
+    for word, own in by_word(labels, counts):
+        count_labels(word, own)
+    return counts

@@ -1,0 +1,149 @@
+"""Matches in flat arrays, and their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.matches.groups import grouped
+from gpu_cep_kernels.matches.matches import gather_matches, last_events, match_offsets, order_matches, split_binding
+
+Indices = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int32]
+_Number = TypeVar("_Number", bound=np.generic)
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The bindings of M matches of V variables.
+
+    ``first[m]`` is the first event of match m, ``counts[m, v]`` how many
+    events v binds, ``events`` all of them, match after match, variable after
+    variable, in stream order. Events are numbers of ordered events.
+    """
+
+    first: Indices
+    counts: Counts
+    events: Indices
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether each match binds one event to every variable."""
+        return self._of_singles or (len(self.events) == self.counts.size and bool((self.counts == 1).all()))
+
+    @property
+    def _of_singles(self) -> bool:
+        """Whether that is known from the pattern."""
+        return self.counts.strides == (0, 0)
+
+    @cached_property
+    def offsets(self) -> Indices:
+        """Where each match's events begin in `events`, and their end."""
+        if self.single:
+            return np.arange(0, (len(self) + 1) * self.counts.shape[1], self.counts.shape[1])
+        places = np.empty(len(self) + 1, np.int64)
+        match_offsets(self.counts, places)
+        return places
+
+    @cached_property
+    def _numbers(self) -> Indices:
+        """Where each match's one event begins, and their end."""
+        return np.arange(len(self) + 1)
+
+    @cached_property
+    def last(self) -> Indices:
+        """The last event of each match."""
+        lasts = np.empty(len(self), np.int64)
+        last_events(0, len(self), self.offsets, self.events, lasts)
+        return lasts
+
+    def binding(self, v: int) -> tuple[Indices, Indices]:
+        """The events bound to variable v, match after match, and where each match's begin (with the end)."""
+        if self.single:
+            return self.events.reshape(self.counts.shape)[:, v], self._numbers
+        places = np.concatenate([[0], np.cumsum(self.counts[:, v], dtype=np.int64)]).astype(np.int64)
+        bound = np.empty(int(places[-1]), np.int64)
+        split_binding(0, len(self), v, self.offsets, self.counts, self.events, places, bound)
+        return bound, places
+
+    def reordered(self, order: Indices) -> Matches:
+        """The matches in another order, or some of them, each at most once."""
+        if self.single:
+            counts = ones(len(order), self.counts.shape[1])
+            return Matches(self.first[order], counts, np.take(self.events.reshape(self.counts.shape), order, axis=0).ravel())
+        offsets = self._offsets_of(order)
+        counts, events = np.empty((len(order), self.counts.shape[1]), np.int32), np.empty(int(offsets[-1]), np.int64)
+        gather_matches(0, len(order), order, self.offsets, self.counts, self.events, offsets, counts, events)
+        return Matches(self.first[order], counts, events)
+
+    def sorted_within_starts(self) -> Matches:
+        """Matches that are grouped by first event, each group by last event, then bindings (SPEC section 3)."""
+        if (self.first[1:] != self.first[:-1]).all():
+            return self
+        order = np.arange(len(self))
+        counts = np.ascontiguousarray(self.counts)
+        moved = order_matches(self.first, self.offsets, counts, self.events, self.last, order, np.empty_like(order))
+        return self.reordered(order) if moved else self
+
+    def _offsets_of(self, order: Indices) -> Indices:
+        """The `offsets` of some matches."""
+        return np.concatenate([[0], np.cumsum(np.diff(self.offsets)[order])]).astype(np.int64)
+
+    def distinct(self) -> Matches:
+        """Matches in order, without those that repeat the one before."""
+        sizes = np.diff(self.offsets)
+        alike = np.flatnonzero((self.counts[1:] == self.counts[:-1]).all(axis=1) & (self.first[1:] == self.first[:-1])) + 1
+        lengths = sizes[alike]
+        begins = np.cumsum(lengths) - lengths
+        places = np.repeat(self.offsets[alike] - begins, lengths) + np.arange(int(lengths.sum()))
+        same = self.events[places] == self.events[places - np.repeat(lengths, lengths)]
+        repeated = alike[np.logical_and.reduceat(same, begins)] if len(alike) else alike
+        return self if not len(repeated) else self.reordered(np.delete(np.arange(len(self)), repeated))
+
+    def grouped_by_starts(self, low: int, own: int) -> Matches:
+        """Matches, all of which start in the events [low, own), by first event, else as they are."""
+        order, _ = grouped(self.first - low, own - low)
+        return self.reordered(order)
+
+    def sorted_by_starts(self, low: int, own: int) -> Matches:
+        """Matches in any order, all of which start in the events [low, own), by first event, last event, then bindings."""
+        # neighbours in memory before any two are compared
+        return self.grouped_by_starts(low, own).sorted_within_starts()
+
+
+def concatenated(parts: Sequence[Matches], variables: int, threads: int = 1) -> Matches:
+    """All matches of the parts, one part after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    first, events = (_joined([np.empty(0, np.int64), *own], threads) for own in ([p.first for p in parts], [p.events for p in parts]))
+    if all(part._of_singles for part in parts):
+        return Matches(first, ones(len(first), variables), events)
+    return Matches(first, _joined([np.empty((0, variables), np.int32), *(part.counts for part in parts)], threads), events)
+
+
+def _joined(arrays: Sequence[npt.NDArray[_Number]], threads: int) -> npt.NDArray[_Number]:
+    """The arrays, one after the other."""
+    ends = np.cumsum([len(array) for array in arrays])
+    whole = np.empty((int(ends[-1]), *arrays[0].shape[1:]), arrays[0].dtype)
+    targets = np.split(whole, ends[:-1])
+
+    def fill(part: tuple[int, int]) -> None:
+        for target, array in zip(targets[slice(*part)], arrays[slice(*part)], strict=True):
+            target[...] = array
+
+    spread(fill, slices(len(arrays), threads), threads)
+    return whole
+
+
+def ones(matches: int, variables: int) -> Counts:
+    """The counts of so many matches of single variables, to be read only: one number for all."""
+    return np.broadcast_to(np.int32(1), (matches, variables))

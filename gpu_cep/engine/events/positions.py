@@ -1,0 +1,63 @@
+"""Where events stand in streams that no table holds whole: by their time, and their place among those of that time."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.ordered_events import tie_ranks
+from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.input.times import load_times
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.matches.matches import select_disjoint
+
+# Positions in streams: times, and places among the events of one time.
+Positions = tuple[Array, Indices]
+
+
+def positions_of_events(plan: Plan, columns: EventColumns) -> Positions:
+    """The time of each event (int64 or float64), and how many events of its `partition_by` stream and time come before it.
+
+    All of a stream's events of one time are there, or none.
+    """
+    times = load_times(columns, plan.query.timestamp)
+    keys = encode_keys(columns, plan.query.partition_by)
+    streams = np.zeros(len(times), np.int32) if keys.codes is None else keys.codes
+    rows = np.lexsort([times, streams])
+    moved = (times[rows[1:]] != times[rows[:-1]]) | (streams[rows[1:]] != streams[rows[:-1]])
+    moments = np.concatenate([np.zeros(min(len(rows), 1), np.int64), np.cumsum(moved)])
+    tied = np.flatnonzero(np.bincount(moments)[moments] > 1)
+    moments, rows = moments[tied], rows[tied]
+    ranks = tie_ranks(columns, plan.query.order_by, rows)
+    order = np.lexsort([ranks, moments]) if ranks.size else np.arange(len(rows))
+    places = np.zeros(len(times), np.int64)
+    places[rows[order]] = np.arange(len(rows)) - np.searchsorted(moments, moments)
+    return times, places
+
+
+def disjoint(streams: Indices, first: Positions, last: Positions) -> npt.NDArray[np.bool_]:
+    """Which of some matches are taken in order of completion, each behind the last one taken in its stream (SASE+'s format).
+
+    `first` and `last` are the positions of their first and last events. No two
+    matches of a stream have the same first event; what is given several times
+    is taken each time.
+    """
+    begins, ends = _numbered(streams, first, last)
+    _, matches, match_of_row = np.unique(begins, return_index=True, return_inverse=True)
+    streams, begins, ends = streams[matches], begins[matches], ends[matches]
+    taken = np.empty(len(matches), np.bool_)
+    select_disjoint(np.lexsort([begins, ends, streams]), streams, begins, ends, taken)
+    return taken[match_of_row]
+
+
+def _numbered(streams: Indices, first: Positions, last: Positions) -> tuple[Indices, Indices]:
+    """Numbers for the positions in all streams, ascending with them in each stream."""
+    keys = [np.concatenate([streams, streams]), *(np.concatenate(both) for both in zip(first, last, strict=True))]
+    order = np.lexsort(keys[::-1])
+    moved = np.logical_or.reduce([values[order[1:]] != values[order[:-1]] for values in keys])
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.concatenate([np.zeros(min(len(order), 1), np.int64), np.cumsum(moved)])
+    begins, ends = np.split(numbers, 2)
+    return begins, ends

@@ -1,0 +1,89 @@
+"""Small parts of a batch's work, done to learn what all of it would take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
+
+import numpy as np
+
+from gpu_cep.engine.events.matches import Indices
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What `tried` of the `places` where a search can begin took, and gave: matches that bind `bound` events together.
+
+    In `passed` of the steps an event was passed over; so many searches were `wasted` on long runs that became no match.
+    """
+
+    places: int
+    tried: int
+    steps: int
+    matches: int
+    bound: int
+    passed: int = 0
+    wasted: int = 0
+
+    @property
+    def all_steps(self) -> float:
+        """The steps that all places take, by this sample."""
+        return self.places * self.steps / max(self.tried, 1)
+
+    @property
+    def all_passed(self) -> float:
+        """The steps that pass over an event, by this sample."""
+        return self.places * self.passed / max(self.tried, 1)
+
+    @property
+    def all_matches(self) -> float:
+        """The matches that all places give, by this sample."""
+        return self.places * self.matches / max(self.tried, 1)
+
+    @property
+    def all_bound(self) -> float:
+        """The events that all matches bind, each counted for every match, by this sample."""
+        return self.places * self.bound / max(self.tried, 1)
+
+    def raised(self, other: Sample, share: float) -> Sample:
+        """The same with a share of what another sample took and gave on top."""
+        spent = ("steps", "matches", "bound", "passed", "wasted")
+        return replace(self, **{name: getattr(self, name) + round(share * getattr(other, name)) for name in spent})
+
+
+NOTHING = Sample(0, 0, 0, 0, 0)
+
+
+def joined(samples: Sequence[Sample]) -> Sample:
+    """What was tried in any of the samples."""
+    return Sample(*(sum(values) for values in zip(*map(astuple, samples), strict=True)))
+
+
+def together(samples: Sequence[Sample]) -> Sample:
+    """What some searches take and give together, by a sample of each."""
+    if len(samples) == 1:
+        return samples[0]
+    places, steps = sum(each.places for each in samples), sum(each.all_steps for each in samples)
+    matches, bound = sum(each.all_matches for each in samples), sum(each.all_bound for each in samples)
+    return Sample(places, places, round(steps), round(matches), round(bound))
+
+
+def evenly_spread(size: int, most: int) -> Indices:
+    """At most so many places among `size`, evenly spread, in ascending order."""
+    return np.arange(size) if size <= most else np.arange(most, dtype=np.int64) * size // most
+
+
+def scattered(size: int, most: int) -> Indices:
+    """The same so ordered that the first few of them are spread over all."""
+    places = evenly_spread(size, most)
+    # multiples of the golden ratio fill the unit interval evenly
+    found: Indices = places[np.argsort(np.arange(len(places)) * 0.6180339887498949 % 1.0)]
+    return found
+
+
+def clustered(size: int, most: int, together: int) -> Indices:
+    """At most so many places among `size`, so many of them side by side each time; the first few clusters are spread over all."""
+    if size <= most:
+        return np.arange(size)
+    begins = scattered(size // together, most // together) * together
+    return (begins[:, None] + np.arange(together)).ravel()

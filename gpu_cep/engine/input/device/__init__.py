@@ -1,0 +1,1 @@
+"""Read tables that lie on a card, and copy columns to one."""

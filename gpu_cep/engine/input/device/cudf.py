@@ -1,0 +1,124 @@
+"""cuDF: its DataFrames as events, and results as DataFrames; the only file that imports cudf.
+
+It uses what cuDF documents: ``DataFrame.from_arrow``, ``Series.factorize``,
+``Series.cat``, ``Series.take``, ``Series.to_arrow`` and the CUDA array
+interface with its bit mask of NULLs. It has been tested against stand-ins
+only: until it has run on a card it is unproven.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_cep.engine.input.device.foreign_arrays import open_array
+from gpu_cep.engine.input.device.resident import DeviceCodes, ResidentColumn, ResidentNumbers, ResidentText
+from gpu_cep.errors import EngineUnavailable, EventError
+from gpu_cep_kernels.device.device import Array, Device, DeviceUnavailable
+from gpu_cep_kernels.device.devices import open_device
+
+
+def is_frame(events: Any) -> bool:
+    """Whether `events` is a cudf.DataFrame."""
+    cudf = sys.modules.get("cudf")
+    return cudf is not None and isinstance(events, cudf.DataFrame)
+
+
+def is_series(column: Any) -> bool:
+    """Whether `column` is a cudf.Series."""
+    cudf = sys.modules.get("cudf")
+    return cudf is not None and isinstance(column, cudf.Series)
+
+
+def open_series(device: Device, series: Any, name: str) -> ResidentColumn:
+    """A cudf.Series as a column: numbers where they lie; text is encoded on the card when it is first asked for.
+
+    Raises
+    ------
+    EventError
+        It is of a type that columns on a device cannot have.
+    """
+    import cudf
+
+    if isinstance(series.dtype, cudf.CategoricalDtype) and cudf.api.types.is_string_dtype(series.cat.categories.dtype):
+        values = _text(series.cat.categories)
+        return ResidentText(
+            device=device,
+            type=pa.dictionary(pa.int32(), pa.string(), bool(series.dtype.ordered)),
+            rows=len(series),
+            nbytes=int(series.memory_usage(index=False)),
+            encode=lambda: _categories(device, series, values, name),
+            gather=None,
+        )
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufmM":
+        return ResidentNumbers(device, name, open_array(device, series, name))
+    if not isinstance(series.dtype, cudf.CategoricalDtype) and cudf.api.types.is_string_dtype(series.dtype):
+        return ResidentText(
+            device=device,
+            type=pa.string(),
+            rows=len(series),
+            nbytes=int(series.memory_usage(index=False)),
+            encode=lambda: _factorized(device, series),
+            gather=lambda rows: _text(series.take(rows)),
+        )
+    raise EventError(
+        f"column {name!r}: a cudf column of {series.dtype} cannot be read on the device; supported are bool, integers, floats, "
+        "datetime64, timedelta64, text and categories of text; events.to_arrow() brings the table to the host"
+    )
+
+
+def require_cudf() -> Any:
+    """The module, for results.
+
+    Raises
+    ------
+    EngineUnavailable
+        There is no device, or no cudf; the message says why.
+    """
+    try:
+        open_device()
+        import cudf
+    except (DeviceUnavailable, ImportError) as fault:
+        raise EngineUnavailable(f"result='cudf' is not available: {fault}") from fault
+    return cudf
+
+
+def to_cudf(table: pa.Table) -> Any:
+    """An Arrow table as a cudf.DataFrame.
+
+    Raises
+    ------
+    EngineUnavailable
+        There is no device, or no cudf; the message says why.
+    """
+    return require_cudf().DataFrame.from_arrow(table)
+
+
+def _text(strings: Any) -> pa.Array:
+    """The strings of a Series or Index on the host; where all are NULL, cuDF gives them no type."""
+    return strings.to_arrow().cast(pa.string())
+
+
+def _factorized(device: Device, series: Any) -> DeviceCodes:
+    """Codes in the order of cuDF's choice; NULL is −1 among them."""
+    codes, distinct = series.factorize()
+    values = _text(distinct)
+    return DeviceCodes(_filled(device, device.xp.asarray(codes), len(values)), values)
+
+
+def _categories(device: Device, series: Any, values: pa.Array, name: str) -> DeviceCodes:
+    """The codes of a categorical column; NULL is masked, −1, or both."""
+    opened = open_array(device, series.cat.codes, name)
+    codes = _filled(device, opened.values, len(values))
+    if opened.mask is not None:
+        codes = device.xp.where(opened.mask.load(0, len(codes)) != 0, codes, np.int32(len(values)))
+    return DeviceCodes(codes, values)
+
+
+def _filled(device: Device, codes: Array, null: int) -> Array:
+    """Codes as int32, those below 0 as the code of NULL."""
+    narrow = codes.astype(np.int32)
+    return device.xp.where(narrow < 0, np.int32(null), narrow)

@@ -1,0 +1,106 @@
+"""Arrays of other libraries that lie on a device, read where they are.
+
+They say where by ``__cuda_array_interface__``; those of the simulator, where
+host and device are one, by ``__array_interface__``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gpu_cep.engine.input.device.uploads import DeviceBits, DeviceFlags, DType
+from gpu_cep.errors import EventError
+from gpu_cep_kernels.device.device import Array, Device
+
+Mask: TypeAlias = DeviceBits | DeviceFlags
+
+_BYTE = np.dtype(np.uint8)
+_TIME = np.dtype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignArray:
+    """A column as another library holds it: times as int64, `dtype` as it calls them, and where it is not NULL (None: nowhere)."""
+
+    values: Array
+    dtype: DType
+    mask: Mask | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """The memory of `owner`, which lives as long as this, under another description."""
+
+    owner: Any
+    interface: Mapping[str, Any]
+
+    @property
+    def __cuda_array_interface__(self) -> Mapping[str, Any]:
+        return self.interface
+
+    @property
+    def __array_interface__(self) -> Mapping[str, Any]:
+        return self.interface
+
+
+def is_array(device: Device, value: Any) -> bool:
+    """Whether `value` is an array on the device."""
+    return hasattr(value, _protocol(device))
+
+
+def open_array(device: Device, value: Any, name: str) -> ForeignArray:
+    """The column `name`, which is an array on the device; nothing is copied.
+
+    Raises
+    ------
+    EventError
+        It has not one dimension, or is of a type that columns cannot have.
+    """
+    interface = getattr(value, _protocol(device))
+    if len(interface["shape"]) != 1:
+        raise EventError(f"column {name!r}: an array of {len(interface['shape'])} dimensions is no column")
+    dtype = _checked(interface["typestr"], name)
+    rows = int(interface["shape"][0])
+    values = _seen_as(device, value, interface, _TIME if dtype.kind in "mM" else dtype, rows)
+    mask = interface.get("mask")
+    return ForeignArray(values, dtype, None if mask is None else _open_mask(device, mask, rows, name))
+
+
+def _protocol(device: Device) -> str:
+    return "__array_interface__" if device.simulated else "__cuda_array_interface__"
+
+
+def _checked(typestr: str, name: str) -> DType:
+    """The type of a column's values, if that can be read."""
+    dtype = np.dtype(typestr)
+    timed = dtype.kind in "mM" and np.datetime_data(dtype) in [(unit, 1) for unit in ("s", "ms", "us", "ns")]
+    numeric = dtype.kind in "biu" or dtype in (np.float32, np.float64)
+    if not (timed or numeric) or not dtype.isnative:
+        raise EventError(
+            f"column {name!r}: an array of {dtype} on the device cannot be read; supported are bool, int8 to int64, uint8 to uint64, "
+            "float32, float64, datetime64 and timedelta64 in s, ms, us or ns; text as a cudf or Arrow column"
+        )
+    return dtype
+
+
+def _open_mask(device: Device, mask: Any, rows: int, name: str) -> Mask:
+    interface = getattr(mask, _protocol(device))
+    if tuple(interface["shape"]) != (rows,):
+        raise EventError(f"column {name!r}: a mask of shape {tuple(interface['shape'])} for {rows:,} rows")
+    typestr = interface["typestr"]
+    if typestr[1:] == "t1":
+        # one bit per row, as cudf has it
+        return DeviceBits(device, _seen_as(device, mask, {**interface, "strides": None}, _BYTE, -(-rows // 8)))
+    return DeviceFlags(device, _seen_as(device, mask, interface, np.dtype(typestr), rows))
+
+
+def _seen_as(device: Device, owner: Any, interface: Mapping[str, Any], dtype: DType, length: int) -> Array:
+    """The array's memory as so many values of a type of the same width."""
+    if length == 0:
+        return device.xp.empty(0, dtype)
+    described = {key: value for key, value in interface.items() if key not in ("descr", "mask")}
+    return device.xp.asarray(_Described(owner, {**described, "shape": (length,), "typestr": dtype.str}))

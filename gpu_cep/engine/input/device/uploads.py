@@ -1,0 +1,220 @@
+"""How rows of a column reach a device: each kind of input copies what the column's buffers hold, and converts it there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.errors import EventError
+from gpu_cep_kernels.device.device import Array, Device, HostArray
+from gpu_cep_kernels.device.primitives import any_set
+
+DType = np.dtype[Any]
+
+_INT64 = np.dtype(np.int64)
+_LARGEST = int(np.iinfo(np.int64).max)
+
+
+class Input(Protocol):
+    """One column, or where it is not NULL, as an array on a device.
+
+    What :meth:`load` returns is C-contiguous and must not be written to: it
+    may be the memory of the events themselves.
+    """
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the device's memory that loading takes for each row."""
+
+    def load(self, low: int, high: int) -> Array:
+        """The rows [low, high)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostNumbers:
+    """Numbers in a host buffer; they travel in their own width and become `kind` on the device."""
+
+    device: Device
+    numbers: HostArray
+    kind: DType
+
+    @property
+    def row_bytes(self) -> int:
+        return self.numbers.itemsize + (self.kind.itemsize if self.kind != self.numbers.dtype else 0)
+
+    def load(self, low: int, high: int) -> Array:
+        (numbers,) = self.device.upload_slices([self.numbers], low, high)
+        return numbers.astype(self.kind, copy=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostBits:
+    """Bits of a host bitmap, the lowest of each byte first, that become 0 or 1 on the device; row 0 is bit `offset`."""
+
+    device: Device
+    bitmap: npt.NDArray[np.uint8]
+    offset: int
+    kind: DType
+
+    @property
+    def row_bytes(self) -> int:
+        # the bit, rounded up, and the byte that it is unpacked to
+        return 2 + (self.kind.itemsize if self.kind != np.uint8 else 0)
+
+    def load(self, low: int, high: int) -> Array:
+        first, last = self.offset + low, self.offset + high
+        (packed,) = self.device.upload_slices([self.bitmap], first // 8, -(-last // 8))
+        return _unpacked(self.device, packed, first % 8, high - low).astype(self.kind, copy=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostBlocks:
+    """What a function computes on the host for a block of rows, `itemsize` bytes each."""
+
+    device: Device
+    of_block: Callable[[int, int], HostArray]
+    itemsize: int
+
+    @property
+    def row_bytes(self) -> int:
+        return self.itemsize
+
+    def load(self, low: int, high: int) -> Array:
+        return self.device.upload(self.of_block(low, high))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """The same value in every row."""
+
+    device: Device
+    value: int
+    kind: DType
+
+    @property
+    def row_bytes(self) -> int:
+        return self.kind.itemsize
+
+    def load(self, low: int, high: int) -> Array:
+        return self.device.xp.full(high - low, self.value, self.kind)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceNumbers:
+    """Numbers that lie on the device; a copy is made only where they are not of `kind`, or not side by side."""
+
+    device: Device
+    numbers: Array
+    kind: DType
+
+    @property
+    def row_bytes(self) -> int:
+        # side by side, then as they are to be
+        return int(self.numbers.itemsize) + self.kind.itemsize
+
+    def load(self, low: int, high: int) -> Array:
+        return self.device.xp.ascontiguousarray(self.numbers[low:high]).astype(self.kind, copy=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WideNumbers:
+    """Unsigned 64-bit numbers that lie on the device, as int64; those of column `name` that do not fit are an error, but for NULLs."""
+
+    device: Device
+    numbers: Array
+    present: Input | None
+    name: str
+
+    @property
+    def row_bytes(self) -> int:
+        return 2 * _INT64.itemsize + (0 if self.present is None else self.present.row_bytes)
+
+    def load(self, low: int, high: int) -> Array:
+        numbers = self.numbers[low:high]
+        beyond = numbers > np.uint64(_LARGEST)
+        if self.present is not None:
+            beyond &= self.present.load(low, high) != 0
+        if any_set(beyond):
+            raise EventError(f"column {self.name!r}: Integer value {int(numbers[beyond][0])} not in range: 0 to {_LARGEST}")
+        return numbers.astype(_INT64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceBits:
+    """Bits of a bitmap that lies on the device, the lowest of each byte first, as uint8; row 0 is bit 0."""
+
+    device: Device
+    bitmap: Array
+
+    @property
+    def row_bytes(self) -> int:
+        return 1
+
+    def load(self, low: int, high: int) -> Array:
+        return _unpacked(self.device, self.bitmap[low // 8 : -(-high // 8)], low % 8, high - low)
+
+    def at(self, rows: Array) -> Array:
+        """The bits of some rows."""
+        return (self.bitmap[rows >> 3] >> (rows & 7).astype(np.uint8)) & np.uint8(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceFlags:
+    """Whether numbers that lie on the device are not 0, as uint8."""
+
+    device: Device
+    flags: Array
+
+    @property
+    def row_bytes(self) -> int:
+        return 2
+
+    def load(self, low: int, high: int) -> Array:
+        return (self.flags[low:high] != 0).astype(np.uint8)
+
+    def at(self, rows: Array) -> Array:
+        """The flags of some rows."""
+        return (self.flags[rows] != 0).astype(np.uint8)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filled:
+    """Numbers, with one value in place of those that are NULL."""
+
+    device: Device
+    numbers: Input
+    present: Input
+    null: int
+
+    @property
+    def row_bytes(self) -> int:
+        # the result is at most as wide as what goes into it
+        return 2 * self.numbers.row_bytes + self.present.row_bytes + 1
+
+    def load(self, low: int, high: int) -> Array:
+        numbers, present = self.numbers.load(low, high), self.present.load(low, high)
+        return self.device.xp.where(present != 0, numbers, numbers.dtype.type(self.null))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mapped:
+    """``table[code]`` for each code; the table lies on the device."""
+
+    codes: Input
+    table: Array
+
+    @property
+    def row_bytes(self) -> int:
+        return self.codes.row_bytes + int(self.table.itemsize)
+
+    def load(self, low: int, high: int) -> Array:
+        return self.table[self.codes.load(low, high)]
+
+
+def _unpacked(device: Device, packed: Array, skipped: int, count: int) -> Array:
+    """`count` bits of a bitmap as uint8, after the first few."""
+    return device.xp.unpackbits(packed, bitorder="little")[skipped : skipped + count]

@@ -1,0 +1,350 @@
+"""Columns of an event table as machine arrays, each converted once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.analysis.bound import BoundQuery, ComputedColumn
+from gpu_cep.analysis.types import DataType, Kind
+from gpu_cep.engine.input.buffers import buffer_values
+from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
+from gpu_cep.engine.input.host_functions import compute_column
+from gpu_cep.engine.input.vectors import centred, stacked_lists
+from gpu_cep.errors import EventError, MatchLimitExceeded
+
+Array = npt.NDArray[Any]
+
+# Decimals of so many digits are exact in an int64.
+EXACT_DIGITS = 18
+
+# Unsigned Arrow types by their bits, of codes that are read as they are.
+_NARROW = {8: pa.uint8(), 16: pa.uint16()}
+
+# Arrow types whose buffers kernels read as they are.
+_NATIVE = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float32(): np.float32, pa.float64(): np.float64}
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """A text column as dictionary codes; NULL has the code ``len(values)``."""
+
+    codes: npt.NDArray[np.int32]
+    values: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedDictionary:
+    """The values of several text columns in ascending order, and by column the place there of each of its own values and, last, of NULL."""
+
+    values: pa.Array
+    places: dict[int, npt.NDArray[np.int32]]
+
+
+@dataclass
+class EventColumns:
+    """The columns that a query reads, by number, converted on first use; those that are expressions are :meth:`put`.
+
+    `dictionaries` are the groups of text columns that share an ordered dictionary.
+    """
+
+    table: pa.Table | ResidentTable
+    query: BoundQuery
+    dictionaries: tuple[tuple[int, ...], ...] = ()
+    _arrow: dict[int, pa.Array] = field(default_factory=dict)
+    _values: dict[int, Array] = field(default_factory=dict)
+    _nulls: dict[int, npt.NDArray[np.bool_] | None] = field(default_factory=dict)
+    _codes: dict[int, Codes] = field(default_factory=dict)
+    _own_codes: dict[int, Codes] = field(default_factory=dict)
+    _shared: dict[int, _SharedDictionary] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def name(self, column: int) -> str:
+        """How the column is called in messages."""
+        return self.query.column_name(column)
+
+    def type(self, column: int) -> DataType:
+        """The column's data type."""
+        return self._types[column]
+
+    def arrow(self, column: int) -> pa.Array:
+        """The column as one Arrow array."""
+        if column not in self._arrow:
+            if column < len(self.query.schema.attributes):
+                source = self.table.column(column)
+                self._arrow[column] = _one_array(source) if isinstance(source, pa.ChunkedArray) else source.to_arrow()
+            else:
+                self._arrow[column] = self._computed(column)
+        return self._arrow[column]
+
+    def put(self, column: int, values: pa.Array) -> None:
+        """Give a computed column that is an expression its values."""
+        self._arrow[column] = values
+
+    def _computed(self, column: int) -> pa.Array:
+        computed = self.query.computed[column - len(self.query.schema.attributes)]
+        assert isinstance(computed, ComputedColumn), f"{self.name(column)} has been put"
+        return compute_column(computed, self.arrow(computed.column))
+
+    def vectors(self, wanted: tuple[int, ...], rows: Array) -> Array:
+        """Columns of fixed-size lists, each list less its mean, at some rows, as [column, row, position]."""
+        places = pa.array(rows) if wanted else None
+        return stacked_lists([centred(self.take(column, places)) for column in wanted], len(rows))
+
+    def take(self, column: int, rows: pa.Array) -> pa.Array:
+        """The column's values at `rows`, in its own type.
+
+        Raises
+        ------
+        MatchLimitExceeded
+            It is text, of which these rows have more than an array of its type holds.
+        """
+        resident = self.resident(column)
+        if resident is not None:
+            return resident.take(rows)
+        array = self.arrow(column)
+        if column >= len(self.query.schema.attributes):
+            return array.take(rows)
+        own = self.table.schema.field(column).type
+        try:
+            if array.type == own:
+                return array.take(rows)
+            return array.take(rows).cast(own) if own in _LARGE else _joined(self.table.column(column).take(rows))
+        except pa.ArrowInvalid as fault:
+            remedy = "use output='count', a narrower pattern or columns="
+            raise MatchLimitExceeded(f"column {self.name(column)!r} of {len(rows):,} matched events: {fault}; {remedy}") from fault
+
+    def value(self, column: int, row: int) -> object:
+        """The value in one row, for messages."""
+        return self.take(column, pa.array([row]))[0].as_py()
+
+    def resident(self, column: int) -> ResidentColumn | None:
+        """The column where it lies on a device; None where it lies on the host."""
+        if column >= len(self.query.schema.attributes):
+            return None
+        source = self.table.column(column)
+        return None if isinstance(source, pa.ChunkedArray) else source
+
+    def values(self, column: int) -> Array:
+        """The column in its machine representation (int32 and float32 as they are); what stands at NULLs is arbitrary."""
+        if column not in self._values:
+            self._values[column] = self._convert(column)
+        return self._values[column]
+
+    def _convert(self, column: int) -> Array:
+        data_type = self.type(column)
+        if data_type.kind is Kind.STRING:
+            return self.text(column).codes
+        if data_type.kind is Kind.OTHER or data_type.precision > EXACT_DIGITS:
+            # conditions may only ask whether it is NULL
+            return np.zeros(len(self), np.int64)
+        return machine_values(self.arrow(column), self.name(column))
+
+    def pick(self, column: int, rows: Array) -> tuple[Array, npt.NDArray[np.bool_] | None]:
+        """The machine representation at some rows, and where it is NULL there (None: nowhere); of a device only these rows are fetched."""
+        resident = None if column in self._values else self.resident(column)
+        if isinstance(resident, ResidentText):
+            codes, places = resident.codes_at(rows), self.shared_places(column)
+            return codes if places is None else places[codes], codes == len(resident.encoded.values)
+        if resident is not None:
+            picked = resident.take(pa.array(rows))
+            return machine_values(picked, self.name(column)), picked.is_null().to_numpy(zero_copy_only=False) if picked.null_count else None
+        nulls = self.null_mask(column)
+        return self.values(column)[rows], None if nulls is None else nulls[rows]
+
+    def null_mask(self, column: int) -> npt.NDArray[np.bool_] | None:
+        """True where the column is NULL, or None where it never is."""
+        if column not in self._nulls:
+            array = self.arrow(column)
+            self._nulls[column] = None if array.null_count == 0 else array.is_null().to_numpy(zero_copy_only=False)
+        return self._nulls[column]
+
+    def comparable_mask(self, column: int) -> npt.NDArray[np.bool_]:
+        """True where the column equals itself: it is neither NULL nor NaN."""
+        array = self.arrow(column)
+        equal = pc.fill_null(pc.equal(array, array), False) if pa.types.is_floating(array.type) else pc.is_valid(array)
+        mask: npt.NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
+        return mask
+
+    def text(self, column: int) -> Codes:
+        """A text column's codes."""
+        if column not in self._codes:
+            own, places = self._encoded(column), self.shared_places(column)
+            self._codes[column] = own if places is None else Codes(places[own.codes], self.text_values(column))
+        return self._codes[column]
+
+    def label_codes(self, column: int) -> tuple[Array, pa.Array]:
+        """A text column's codes and their values, for what is read of each row once: those that are narrower in its dictionary stay so."""
+        array = self.arrow(column)
+        width = array.type.index_type.bit_width if pa.types.is_dictionary(array.type) else 0
+        # NULL has a code of its own
+        if width in _NARROW and not len(array.dictionary) >> width:
+            return _codes(array, _NARROW[width]), array.dictionary
+        text = self.text(column)
+        return text.codes, text.values
+
+    def text_values(self, column: int) -> pa.Array:
+        """The values that a text column's codes stand for, known without the codes of a dictionary's rows."""
+        shared = self._shared_dictionary(column)
+        return self._own_values(column) if shared is None else shared.values
+
+    def shared_places(self, column: int) -> npt.NDArray[np.int32] | None:
+        """The code of each value of a text column's own dictionary and, last, of NULL; None where it shares none with other columns."""
+        shared = self._shared_dictionary(column)
+        return None if shared is None else shared.places[column]
+
+    def _shared_dictionary(self, column: int) -> _SharedDictionary | None:
+        group = next((group for group in self.dictionaries if column in group), None)
+        if group is not None and column not in self._shared:
+            self._shared.update(dict.fromkeys(group, _share({member: self._own_values(member) for member in group})))
+        return self._shared.get(column)
+
+    def _own_values(self, column: int) -> pa.Array:
+        resident = self.resident(column)
+        if isinstance(resident, ResidentText):
+            return resident.encoded.values
+        array = self.arrow(column)
+        return array.dictionary if pa.types.is_dictionary(array.type) else self._encoded(column).values
+
+    def _encoded(self, column: int) -> Codes:
+        """Codes for the column's own dictionary."""
+        if column not in self._own_codes:
+            self._own_codes[column] = _encode(self.arrow(column))
+        return self._own_codes[column]
+
+    def key_values(self, column: int) -> Array:
+        """The column, not text, as values that are equal where keys are: -0.0 as 0.0."""
+        values = self.values(column)
+        return values + values.dtype.type(0) if values.dtype.kind == "f" else values
+
+    def distinct_codes(self, column: int) -> tuple[npt.NDArray[np.int32], pa.Array]:
+        """A code for each distinct key value, NULL and NaN being one value each, and these values."""
+        values = self.key_values(column)
+        encoded = pa.array(values, mask=self.null_mask(column)).dictionary_encode(null_encoding="encode")
+        return machine_values(encoded.indices, self.name(column)), encoded.dictionary
+
+    def dense_rank(self, column: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The place of the value of each of `rows` among their distinct values: NULL first, NaN last."""
+        return dense_rank(self.take(column, pa.array(rows)))
+
+    @cached_property
+    def _types(self) -> tuple[DataType, ...]:
+        return tuple(attribute.type for attribute in self.query.schema.attributes) + tuple(c.type for c in self.query.computed)
+
+
+def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:
+    """The place of each value among the distinct values, from 0: NULL first, NaN last."""
+    source = _rankable(array)
+    places = pc.rank(source, sort_keys=[("", "ascending", "at_start")], tiebreaker="dense")
+    ranks: npt.NDArray[np.int64] = places.to_numpy().astype(np.int64)
+    if pa.types.is_floating(source.type):
+        ranks[pc.fill_null(pc.is_nan(source), False).to_numpy(zero_copy_only=False)] = len(ranks) + 1
+    return ranks - 1
+
+
+def _rankable(array: pa.Array) -> pa.Array:
+    """The same values, in a type that Arrow ranks."""
+    arrow = array.type
+    if pa.types.is_dictionary(arrow):
+        return array.dictionary_decode()
+    if pa.types.is_float16(arrow):
+        return array.cast(pa.float32())
+    if pa.types.is_decimal32(arrow) or pa.types.is_decimal64(arrow):
+        return array.cast(pa.decimal128(arrow.precision, arrow.scale))
+    return array.cast(pa.int8()) if pa.types.is_null(arrow) else array
+
+
+_LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+# Bytes of text that an array with offsets of 32 bits holds.
+_MOST_TEXT = (1 << 31) - 1
+
+
+def _joined(column: pa.ChunkedArray) -> pa.Array:
+    """All chunks as one array; text of more than 2 GiB has larger offsets then."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if column.type in _LARGE and column.nbytes > _MOST_TEXT:
+        column = column.cast(_LARGE[column.type])
+    joined = column.combine_chunks()
+    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array, dictionaries without NULLs or repeated values."""
+    array = _joined(column)
+    return _plain_dictionary(array) if pa.types.is_dictionary(array.type) else array
+
+
+def _plain_dictionary(array: pa.Array) -> pa.Array:
+    """A dictionary array whose NULLs all stand in its indices, and whose values are distinct."""
+    values = array.dictionary
+    plain = values.null_count == 0 and len(values.unique()) == len(values)
+    return array if plain else array.dictionary_decode().dictionary_encode()
+
+
+def machine_values(array: pa.Array, name: str) -> Array:
+    """An Arrow array that is not text as int32, int64, float32 or float64 values."""
+    arrow = array.type
+    if pa.types.is_decimal(arrow):
+        return _unscaled(array, name)
+    if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):
+        array = array.view(pa.int64())
+    elif pa.types.is_date(arrow):
+        array = array.cast(pa.date32()).view(pa.int32())
+    elif pa.types.is_boolean(arrow):
+        array = array.cast(pa.int32())
+    elif pa.types.is_null(arrow):
+        return np.zeros(len(array), np.int64)
+    if array.type not in _NATIVE:
+        target = pa.float64() if pa.types.is_floating(array.type) else pa.int64()
+        try:
+            array = array.cast(target)
+        except pa.ArrowInvalid as fault:
+            raise EventError(f"column {name!r}: {fault}") from fault
+    return buffer_values(array.buffers()[1], _NATIVE[array.type], len(array), array.offset)
+
+
+def _unscaled(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
+    """The unscaled values of decimals of at most 18 digits."""
+    if array.type.precision > EXACT_DIGITS:
+        raise EventError(f"column {name!r}: {array.type} is wider than {EXACT_DIGITS} digits")
+    wide = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    if not len(wide):
+        return np.empty(0, np.int64)
+    # the low word of a two's complement 128-bit number that fits 64 bits is the number
+    words = buffer_values(wide.buffers()[1], np.int64).reshape(-1, 2)
+    return words[wide.offset : wide.offset + len(wide), 0].copy()
+
+
+def _encode(array: pa.Array) -> Codes:
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    return Codes(_codes(encoded, pa.int32()), encoded.dictionary)
+
+
+def _codes(encoded: pa.Array, kind: pa.DataType) -> Array:
+    """A dictionary array's codes in an integer type, NULL's among them; those of its width are not copied, unless there is a NULL."""
+    indices = encoded.indices
+    # no code is negative, so a sign's bit is free
+    codes = indices.view(kind) if indices.type.bit_width == kind.bit_width else indices.cast(kind)
+    # filling copies, whether there is a NULL or not
+    codes = codes.fill_null(len(encoded.dictionary)) if codes.null_count else codes
+    return buffer_values(codes.buffers()[1], kind.to_pandas_dtype(), len(codes), codes.offset)
+
+
+def _share(own: dict[int, pa.Array]) -> _SharedDictionary:
+    """One ordered dictionary for columns whose own dictionaries hold these values."""
+    merged = pa.concat_arrays([values.cast(pa.large_string()) for values in own.values()]).dictionary_encode()
+    order = pc.sort_indices(merged.dictionary).to_numpy()
+    ranks = np.empty(len(order), np.int32)
+    ranks[order] = np.arange(len(order), dtype=np.int32)
+    ends = np.cumsum([len(values) for values in own.values()])[:-1]
+    places = [np.append(ranks[part], np.int32(len(order))) for part in np.split(merged.indices.to_numpy(), ends)]
+    return _SharedDictionary(merged.dictionary.take(pa.array(order)), dict(zip(own, places, strict=True)))

@@ -1,0 +1,61 @@
+"""Functions that are computed once, on the host, as columns.
+
+exp, log and the like are not IEEE-exact in kernels, and text never reaches them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.analysis.bound import ComputedColumn
+from gpu_cep.engine.input.vectors import variation
+
+
+def _substring(array: pa.Array, start: int, length: int | None = None) -> pa.Array:
+    """SQL's SUBSTRING: positions count from 1."""
+    begin = max(start - 1, 0)
+    return pc.utf8_slice_codeunits(array, begin, None if length is None else max(start - 1 + length, begin))
+
+
+def _float(function: Callable[[Any], Any]) -> Callable[..., pa.Array]:
+    return lambda array: function(array.cast(pa.float64()))
+
+
+def _integer(function: Callable[[Any], Any]) -> Callable[..., pa.Array]:
+    return lambda array: function(array).cast(pa.int64())
+
+
+HOST_FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
+    "exp": _float(pc.exp),
+    "ln": _float(pc.ln),
+    "log10": _float(pc.log10),
+    "log2": _float(pc.log2),
+    "sin": _float(pc.sin),
+    "cos": _float(pc.cos),
+    "tan": _float(pc.tan),
+    "power": lambda array, exponent: pc.power(array.cast(pa.float64()), float(exponent)),
+    "variation": variation,
+    "lower": pc.utf8_lower,
+    "upper": pc.utf8_upper,
+    "trim": pc.utf8_trim_whitespace,
+    "substring": _substring,
+    "length": _integer(pc.utf8_length),
+    "year": _integer(pc.year),
+    "month": _integer(pc.month),
+    "day": _integer(pc.day),
+    "hour": _integer(pc.hour),
+    "minute": _integer(pc.minute),
+    "second": _integer(pc.second),
+    "dayofweek": _integer(lambda array: pc.day_of_week(array, count_from_zero=False, week_start=7)),
+}
+
+
+def compute_column(computed: ComputedColumn, source: pa.Array) -> pa.Array:
+    """The computed column over its source column."""
+    if pa.types.is_dictionary(source.type):
+        source = source.dictionary_decode()
+    return HOST_FUNCTIONS[computed.function](source, *(constant.value for constant in computed.constants))

@@ -1,0 +1,151 @@
+"""Where tables come in: Arrow types → data types, anything tabular → one Arrow table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_cep.analysis.types import (
+    BOOLEAN,
+    DATE,
+    FLOAT,
+    INTEGER,
+    NULL,
+    STRING,
+    Attribute,
+    DataType,
+    Kind,
+    Schema,
+    decimal,
+    duration,
+    timestamp,
+)
+from gpu_cep.engine.input.device.cudf import is_frame
+from gpu_cep.engine.input.device.read_frames import are_arrays, read_arrays, read_frame
+from gpu_cep.engine.input.device.resident import ResidentTable
+from gpu_cep.engine.input.encodings import decoded
+from gpu_cep.engine.input.sources import PARQUET, checked, source_of
+from gpu_cep.errors import EventError
+
+
+def schema_of(schema: pa.Schema) -> Schema:
+    """The event relation's schema; types that conditions cannot read are OTHER."""
+    return Schema(tuple(Attribute(field.name, type_of(field.type)) for field in schema))
+
+
+def type_of(arrow: pa.DataType) -> DataType:
+    """The data type of an Arrow type."""
+    if pa.types.is_dictionary(arrow):
+        inner = type_of(arrow.value_type)
+        return inner if inner.kind is Kind.STRING else DataType(Kind.OTHER, name=str(arrow))
+    for test, data_type in _PLAIN:
+        if test(arrow):
+            return data_type
+    if pa.types.is_decimal(arrow):
+        return decimal(arrow.precision, arrow.scale)
+    if pa.types.is_timestamp(arrow):
+        return timestamp(arrow.unit, arrow.tz)
+    if pa.types.is_duration(arrow):
+        return duration(arrow.unit)
+    return DataType(Kind.OTHER, name=str(arrow), length=_length(arrow))
+
+
+def _length(arrow: pa.DataType) -> int:
+    """The length of a fixed-size list of integers or floats, 0 for other types."""
+    if not pa.types.is_fixed_size_list(arrow):
+        return 0
+    numeric = pa.types.is_integer(arrow.value_type) or pa.types.is_floating(arrow.value_type)
+    return int(arrow.list_size) if numeric else 0
+
+
+_PLAIN = (
+    (pa.types.is_null, NULL),
+    (pa.types.is_boolean, BOOLEAN),
+    (pa.types.is_integer, INTEGER),
+    (pa.types.is_floating, FLOAT),
+    (pa.types.is_string, STRING),
+    (pa.types.is_large_string, STRING),
+    (pa.types.is_date, DATE),
+)
+
+
+def read_events(events: Any) -> pa.Table | ResidentTable:
+    """`events` as a table.
+
+    They are an Arrow table or batch, a source of columns (:mod:`gpu_cep.engine.input.sources`), anything else with the Arrow C stream
+    interface, a path to CSV or Arrow IPC; or, left where they are, a cudf
+    DataFrame, or arrays on the device by name.
+
+    Raises
+    ------
+    EventError
+        The file cannot be read, or `events` is none of these.
+    EngineUnavailable
+        The events are arrays on a device, but there is none.
+    """
+    if isinstance(events, pa.Table):
+        return decoded(events)
+    source = source_of(events)
+    if source is not None:
+        return source.read(source.schema.names)
+    if isinstance(events, (str, Path)):
+        return decoded(_read_file(Path(events)))
+    if isinstance(events, pa.RecordBatch):
+        return decoded(pa.Table.from_batches([events]))
+    if is_frame(events):
+        return read_frame(events)
+    if are_arrays(events):
+        return read_arrays(events)
+    if hasattr(events, "toArrow"):
+        # Spark's DataFrame, whose own stream fails over timestamps (PySpark 4.3)
+        return decoded(events.toArrow())
+    if hasattr(events, "__arrow_c_stream__"):
+        return decoded(pa.table(events))
+    raise EventError(
+        f"events: cannot read {type(events).__name__}; expected a table with the Arrow C stream interface "
+        "(pyarrow, pandas, polars, duckdb …), a data set or lazy frame, a path to a .parquet, .csv or .arrow file, "
+        "or, on a device, a cudf DataFrame or arrays by name"
+    )
+
+
+def is_resident(table: pa.Table | ResidentTable) -> bool:
+    """Whether a table of events lies on a device."""
+    return isinstance(table, ResidentTable)
+
+
+def on_host(table: pa.Table | ResidentTable) -> pa.Table:
+    """A table of events, downloaded if it lies on a device."""
+    return table.to_arrow() if isinstance(table, ResidentTable) else table
+
+
+def _read_csv(path: Path) -> pa.Table:
+    from pyarrow import csv
+
+    return csv.read_csv(path)
+
+
+def _read_ipc(path: Path) -> pa.Table:
+    with pa.memory_map(str(path)) as source:
+        return pa.ipc.open_file(source).read_all()
+
+
+def _read_ipc_stream(path: Path) -> pa.Table:
+    with pa.memory_map(str(path)) as source:
+        return pa.ipc.open_stream(source).read_all()
+
+
+_READERS = {
+    ".csv": _read_csv,
+    ".arrow": _read_ipc,
+    ".feather": _read_ipc,
+    ".arrows": _read_ipc_stream,
+}
+
+
+def _read_file(path: Path) -> pa.Table:
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise EventError(f"events: {path} has no known suffix; expected one of {', '.join((*PARQUET, *_READERS))}")
+    return checked(reader, path)

@@ -1,0 +1,108 @@
+"""Sources of events that are read column by column, so that a query reads what it needs: of each its schema, and some of its columns."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_cep.engine.input.encodings import decoded, decoded_type
+from gpu_cep.errors import EventError
+
+PARQUET = (".parquet", ".pq")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The schema of events that have not been read, and what reads some of their columns."""
+
+    schema: pa.Schema
+    _read: Callable[[list[str]], pa.Table]
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """These columns of all events, in this order.
+
+        What another library computes for that raises that library's errors.
+
+        Raises
+        ------
+        EventError
+            The path of a Parquet file cannot be read.
+        """
+        return decoded(self._read(list(columns))).select(list(columns))
+
+
+def source_of(events: Any) -> Source | None:
+    """The events as a source of columns; None if they are a table, or are read as a whole.
+
+    Sources are Parquet files and data sets, Arrow's data sets, lazy frames of
+    polars, and relations of DuckDB.
+
+    Raises
+    ------
+    EventError
+        The path of a Parquet file cannot be read.
+    """
+    if isinstance(events, (str, Path)):
+        path = Path(events)
+        return _parquet(path) if path.is_dir() or path.suffix.lower() in PARQUET else None
+    for (library, name), opened in _LAZY.items():
+        # what has not been imported made no object
+        kind = getattr(sys.modules.get(library), name, None)
+        if kind is not None and isinstance(events, kind):
+            return opened(events)
+    return None
+
+
+def checked(reader: Callable[[Path], Any], path: Path) -> Any:
+    """What a reader makes of a file, or an error that names it."""
+    try:
+        return reader(path)
+    except FileNotFoundError as fault:
+        raise EventError(f"events: cannot read {path}: there is no such file or folder") from fault
+    except (OSError, pa.ArrowInvalid) as fault:
+        raise EventError(f"events: cannot read {path}: {fault}") from fault
+
+
+def _parquet(path: Path) -> Source:
+    from pyarrow import parquet
+
+    schema = checked(lambda where: parquet.ParquetDataset(where).schema, path)
+    return _source(schema, lambda columns: checked(partial(parquet.read_table, columns=columns), path))
+
+
+def _data_set(data_set: Any) -> Source:
+    return _source(data_set.schema, lambda columns: data_set.to_table(columns=columns))
+
+
+def _lazy_frame(frame: Any) -> Source:
+    polars = sys.modules["polars"]
+    # a frame without rows has the schema that one with rows has
+    schema = pa.table(polars.DataFrame(schema=frame.collect_schema())).schema
+    # plain names may be read as patterns
+    return _source(schema, lambda columns: pa.table(frame.select(polars.selectors.by_name(*columns)).collect()))
+
+
+def _relation(relation: Any) -> Source:
+    def picked(columns: list[str]) -> pa.Table:
+        quoted = ['"' + name.replace('"', '""') + '"' for name in columns]
+        return relation.project(", ".join(quoted)).to_arrow_table()
+
+    return _source(relation.limit(0).to_arrow_table().schema, picked)
+
+
+# The types of other libraries, by the module that has them.
+_LAZY: dict[tuple[str, str], Callable[[Any], Source]] = {
+    ("pyarrow.dataset", "Dataset"): _data_set,
+    ("polars", "LazyFrame"): _lazy_frame,
+    ("duckdb", "DuckDBPyRelation"): _relation,
+}
+
+
+def _source(schema: pa.Schema, read: Callable[[list[str]], pa.Table]) -> Source:
+    return Source(pa.schema([field.with_type(decoded_type(field.type)) for field in schema], schema.metadata), read)

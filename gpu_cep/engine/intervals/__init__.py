@@ -1,0 +1,1 @@
+"""Answer queries over situations: derive them, join them, and return their matches."""

@@ -1,0 +1,99 @@
+"""The borders between runs of events (``002_…`` Definition 7), by one pass over the events of all streams, slice by slice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, clock
+from gpu_cep.engine.events.label_words import words_for
+from gpu_cep.engine.input.event_columns import Array
+from gpu_cep.engine.phase_one.label_events import BLOCK
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep_kernels.compile.launch import blocks, slices, spread
+from gpu_cep_kernels.intervals.situations import (
+    UNKNOWN,
+    Borders,
+    LastSeen,
+    borders_of,
+    find_borders,
+    find_borders_and_gaps,
+    room_for_crossings,
+    settle_borders,
+    unseen,
+)
+
+# Writes the labels of the events [low, high), as [word, event].
+Fill = Callable[[int, int, Array], None]
+
+
+def find_all_borders(plan: IntervalPlan, events: EventSequence, fill: Fill, threads: int) -> Borders:
+    """The borders of all streams in order of position, those that close what is open at the end last."""
+    settled: list[Borders] = []
+    seen = unseen(events.count)
+    for borders, own in spread(lambda span: _borders_of(plan, events, fill, span), slices(len(events), threads), threads):
+        settle_borders(borders, *measured_gap(plan, events.times), seen)
+        settled.append(_crossed(borders))
+        seen = _overlaid(seen, own)
+    settled.append(_closing(seen, events.times.dtype))
+    return arranged(np, settled)
+
+
+def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tuple[int, int]) -> tuple[Borders, LastSeen]:
+    """The borders in a slice of the events, and what is seen of each stream at its end."""
+    low, high = span
+    seen, crossings = unseen(events.count), room_for_crossings(high - low)
+    streams = np.empty(0, np.int32) if events.streams is None else events.streams
+    labels = np.empty((1, min(BLOCK, high - low)), words_for(len(plan.query.situations))[0].kind)
+    found = 0
+    points, gap = measured_gap(plan, events.times)
+    for begin, end in blocks(low, high, BLOCK):
+        block = labels[:, : end - begin]
+        fill(begin, end, block)
+        if len(points):
+            found = find_borders_and_gaps(begin, end, block[0], streams, points, gap, seen, crossings, found)
+        else:
+            found = find_borders(begin, end, block[0], streams, seen, crossings, found)
+    return borders_of(crossings, found, streams, events.times), seen
+
+
+def measured_gap(plan: IntervalPlan, times: Array) -> tuple[Array, np.uint64 | np.float64]:
+    """What gaps are measured on, nothing where there is no limit, and the longest gap that breaks no run."""
+    points = clock(times)
+    gap = plan.query.gap
+    return (points[:0], points.dtype.type(0)) if gap is None else (points, points.dtype.type(gap))
+
+
+def _crossed(borders: Borders) -> Borders:
+    """Those at which a name opens or closes."""
+    crossed = np.flatnonzero(borders.opened | borders.closed)
+    if len(crossed) == len(borders.position):
+        return borders
+    columns: list[Any] = [array[crossed] for array in borders]
+    return Borders(*columns)
+
+
+def _overlaid(seen: LastSeen, later: LastSeen) -> LastSeen:
+    """What is seen of each stream after a later slice, too."""
+    there = later.label != UNKNOWN
+    return LastSeen(np.where(there, later.label, seen.label), np.where(there, later.position, seen.position))
+
+
+def _closing(seen: LastSeen, time: np.dtype[Any]) -> Borders:
+    """A border behind the last event of each stream that ends with open runs."""
+    streams = np.flatnonzero(seen.label & ~UNKNOWN).astype(np.int32)
+    return closing_borders(np, streams, seen.position[streams], seen.label[streams], time)
+
+
+def closing_borders(xp: Any, streams: Array, last: Array, closed: Array, time: np.dtype[Any]) -> Borders:
+    """Borders behind the last events of some streams, which close what is open there."""
+    nowhere = xp.full(len(streams), NO_POSITION, np.int32)
+    return Borders(nowhere, xp.zeros(len(streams), time), streams, last, xp.zeros(len(streams), np.uint16), closed)
+
+
+def arranged(xp: Any, parts: Sequence[Borders]) -> Borders:
+    """All borders of the parts, one part after the other."""
+    columns: list[Any] = [xp.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    return Borders(*columns)

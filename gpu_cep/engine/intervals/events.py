@@ -1,0 +1,160 @@
+"""The events of matched situations, and what RETURN reads of them: each situation's once, however many matches it is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.analysis.bound import Endpoint
+from gpu_cep.engine.events.event_sequence import EventSequence
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.input.arrow_arrays import arrow_array
+from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.output.returns import BoundEvents
+from gpu_cep.errors import EventError
+from gpu_cep.plan.programs import Leaf
+from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.intervals.situations import NEVER, Awaited, Wanted, collect
+from gpu_cep_kernels.matches.groups import grouped
+
+
+@dataclass
+class SituationEvents(BoundEvents):
+    """The events of some situations of one name, in order of stream and time.
+
+    Situation i has the events of stream ``stream[i]`` from position
+    ``first[i]`` to ``last[i]``, and lasts from ``start[i]`` to ``end[i]``,
+    unless it `is_open`. Whichever variable is asked for, it is these.
+    """
+
+    columns: EventColumns
+    events: EventSequence
+    stream: Array
+    first: Array
+    last: Array
+    start: Array
+    end: Array
+    is_open: npt.NDArray[np.bool_] | None
+    threads: int
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def binding(self, v: int) -> tuple[Indices, Indices]:
+        return self._collected
+
+    def one(self, v: int, index: int = 0) -> pa.Array:
+        return pa.array(self.events.input_rows(self.first if index == 0 else self.last))
+
+    def leaf(self, leaf: Leaf) -> pa.Array:
+        if not isinstance(leaf, Endpoint):
+            return super().leaf(leaf)
+        if leaf.function == "start":
+            return times_of(self.columns, self.start, None)
+        return times_of(self.columns, self.end, self.is_open)
+
+    @cached_property
+    def _collected(self) -> tuple[Indices, Indices]:
+        """The input rows of all events, situation after situation, and where those of each begin, with the end."""
+        contiguous = self.events.streams is None or self.events.offsets is not None
+        positions, places = self._ranges() if contiguous else self._interleaved(self.events.streams)
+        return self.events.input_rows(positions), places
+
+    def _ranges(self) -> tuple[Indices, Indices]:
+        sizes = self.last.astype(np.int64) - self.first + 1
+        places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return np.repeat(self.first - places[:-1], sizes) + np.arange(places[-1]), places
+
+    def _interleaved(self, streams: Array | None) -> tuple[Array, Indices]:
+        """Those of streams that lie among each other, by a pass over what the situations span."""
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(self.stream, minlength=self.events.count))]).astype(np.int64)
+        wanted = Wanted(offsets, self.first, self.last)
+        begins, ends = _spanned(self.first, self.last)
+
+        def gathered(span: tuple[int, int]) -> tuple[Array, Array]:
+            begin, end = np.maximum(begins, span[0]), np.minimum(ends, span[1])
+            begin, end = begin[begin < end], end[begin < end]
+            runs, positions = (np.empty(int((end - begin).sum()), np.int32) for _ in range(2))
+            found = collect(begin, end, streams, wanted, self._awaited(wanted, span[0]), runs, positions)
+            return runs[:found], positions[:found]
+
+        parts = spread(gathered, slices(len(self.events), self.threads), self.threads)
+        runs, positions = (np.concatenate(arrays) for arrays in zip(*parts, strict=True)) if parts else (self.first, self.first)
+        order, places = grouped(runs, len(self))
+        return positions[order], places
+
+    def _awaited(self, wanted: Wanted, low: int) -> Awaited:
+        """What each stream comes to from the event `low` on."""
+        run = wanted.offsets[:-1] + np.bincount(self.stream[self.last < low], minlength=self.events.count)
+        due = np.full(self.events.count, NEVER, np.int32)
+        left = np.flatnonzero(run < wanted.offsets[1:])
+        due[left] = wanted.first[run[left]]
+        return Awaited(run, due)
+
+
+def _spanned(first: Array, last: Array) -> tuple[Indices, Indices]:
+    """The positions that some situation spans, as ranges [begin, end) apart from each other."""
+    order = np.argsort(first, kind="stable")
+    begins, ends = first[order].astype(np.int64), np.maximum.accumulate(last[order].astype(np.int64)) + 1
+    apart = np.flatnonzero(begins[1:] > ends[:-1]) + 1
+    firsts = np.concatenate([[0], apart]) if len(begins) else apart
+    return begins[firsts], np.maximum.reduceat(ends, firsts) if len(begins) else ends
+
+
+def times_of(columns: EventColumns, values: Array, missing: npt.NDArray[np.bool_] | None) -> pa.Array:
+    """Times in their machine representation as values of the timestamp column's type, NULL where they are `missing`.
+
+    Raises
+    ------
+    EventError
+        A time that a gap ends lies beyond the type.
+    """
+    query = columns.query
+    name, data_type = columns.name(query.timestamp), query.schema.attributes[query.timestamp].type
+    nulls = np.zeros(len(values), np.bool_) if missing is None else missing
+    try:
+        return arrow_array(values, nulls, data_type).cast(columns.table.schema.field(query.timestamp).type)
+    except pa.ArrowInvalid as fault:
+        raise EventError(f"column {name!r}: {fault}") from fault
+
+
+@dataclass
+class MatchedSituations:
+    """What RETURN reads of matches: match m has situation ``places[v][m]`` of those of name v."""
+
+    columns: EventColumns
+    names: tuple[SituationEvents, ...]
+    places: tuple[Indices, ...]
+
+    def __len__(self) -> int:
+        return len(self.places[0])
+
+    def of_match(self, v: int, values: pa.Array) -> pa.Array:
+        """The values of the situations of name v, in each match."""
+        return values.take(pa.array(self.places[v]))
+
+    def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:
+        """The events of each match's situation of name v, as a list of structs with the named columns."""
+        return self.of_match(v, self.names[v].whole(v, names))
+
+    def attribute(self, v: int, column: int) -> pa.Array:
+        """A column's values at these events, as a list."""
+        return self.of_match(v, self.names[v].attribute(v, column))
+
+    def indices(self, v: int) -> pa.Array:
+        """The input rows of these events, as a list."""
+        return self.of_match(v, self.names[v].indices(v))
+
+    def leaf(self, leaf: Leaf) -> pa.Array:
+        """An aggregate over a situation's events, its start or its end, in each match."""
+        return self.of_match(leaf.variable, self.names[leaf.variable].leaf(leaf))
+
+    def codes(self, leaf: Leaf, column: int) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """A text leaf as codes of its column's dictionary, and where it is NULL."""
+        codes, nulls = self.names[leaf.variable].codes(leaf, column)
+        places = self.places[leaf.variable]
+        return codes[places], nulls[places]

@@ -1,0 +1,98 @@
+"""What each join of an order of names adds to the configurations so far: constraints as masks of relations and as zones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from gpu_cep.analysis.bound_intervals import BoundConstraint
+from gpu_cep.lang.ast import RELATIONS
+from gpu_cep.plan.interval_algorithms import interval_algorithm
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep_kernels.intervals import interval_join as kernels
+from gpu_cep_kernels.intervals.interval_join import ZONE_COUNT, ZONES, Level
+
+# Relations that are decided when the later situation starts, whatever the alternatives, and groups that are if all are alternatives.
+_APART = frozenset({"before", "meets", "met-by", "after"})
+_PREFIX_GROUPS = (
+    frozenset({"starts", "equals", "started-by"}),
+    frozenset({"overlaps", "finishes", "contains"}),
+    frozenset({"overlapped-by", "finished-by", "during"}),
+)
+
+
+# Relations that are all their zone has, and for which neither situation can be both the first and the last of a match.
+_WHOLE_ZONES = frozenset({"before", "after", "contains"})
+
+
+def mask_of(relations: frozenset[str]) -> int:
+    """A set of relations as the kernels have it."""
+    return sum(1 << kernels.RELATIONS.index(name) for name in relations)
+
+
+def decided_early(relations: frozenset[str]) -> frozenset[str]:
+    """Those of some alternatives that are decided when the later situation starts (Table 2, prefix groups included)."""
+    grouped = (group for group in _PREFIX_GROUPS if group <= relations)
+    return (relations & _APART).union(*grouped)
+
+
+def levels(order: Sequence[int], constraints: Sequence[BoundConstraint], algorithm: str, *, windowed: bool) -> list[Level]:
+    """The joins that an order of the names means, behind the first one."""
+    row = interval_algorithm(algorithm)
+    return [
+        _level(order[:place], order[place], constraints, zones=row.by_zones, windowed=windowed and row.by_window)
+        for place in range(1, len(order))
+    ]
+
+
+def counts_by_zones(order: Sequence[int], plan: IntervalPlan) -> bool:
+    """Whether zones and window say all of what the last join of an order lets through, so that it is counted and not tried.
+
+    With early detection a situation inside another is known before all is decided that relates the two.
+    """
+    algorithm, name = interval_algorithm(plan.algorithm), order[-1]
+    allowed = [relations for _, relations in _related(plan.query.constraints, name)]
+    whole = _WHOLE_ZONES - {"contains"} if plan.query.early else _WHOLE_ZONES
+    return bool(allowed) and frozenset().union(*allowed) <= whole and algorithm.by_zones and algorithm.by_window
+
+
+def _related(constraints: Sequence[BoundConstraint], name: int) -> list[tuple[int, frozenset[str]]]:
+    """The names that constraints relate to one, and how they are related to it."""
+    return [_seen_from_bound(constraint, name) for constraint in constraints if name in (constraint.left, constraint.right)]
+
+
+def _level(bound: Sequence[int], name: int, constraints: Sequence[BoundConstraint], *, zones: bool, windowed: bool) -> Level:
+    """The join that adds `name` to the names that are bound."""
+    applicable = [(bound.index(other), relations) for other, relations in _related(constraints, name) if other in bound]
+    runs = [_runs(relations) for _, relations in applicable] if zones else []
+    divided = max(range(len(runs)), key=lambda k: len(runs[k]), default=-1)
+    if divided >= 0 and len(runs[divided]) == 1:
+        divided = -1
+    return Level(
+        name=name,
+        place=np.array([place for place, _ in applicable], np.int64),
+        allowed=np.array([mask_of(relations) for _, relations in applicable], np.int64),
+        early=np.array([mask_of(decided_early(relations)) for _, relations in applicable], np.int64),
+        first_zone=np.array([own[0][0] for own in runs], np.int64),
+        last_zone=np.array([own[-1][1] for own in runs], np.int64),
+        divided=divided,
+        runs=np.array(runs[divided] if divided >= 0 else [(0, ZONE_COUNT - 1)], np.int64),
+        windowed=windowed,
+    )
+
+
+def _seen_from_bound(constraint: BoundConstraint, name: int) -> tuple[int, frozenset[str]]:
+    """The other name of a constraint, and how that is related to `name`."""
+    if constraint.right == name:
+        return constraint.left, constraint.relations
+    return constraint.right, frozenset(RELATIONS[relation] for relation in constraint.relations)
+
+
+def _runs(relations: frozenset[str]) -> list[tuple[int, int]]:
+    """The zones that alternatives allow, neighbours together: first and last of each run."""
+    zones = sorted({ZONES[kernels.RELATIONS.index(relation)] for relation in relations})
+    borders = [place for place, (zone, following) in enumerate(pairwise(zones), 1) if following > zone + 1]
+    parts = [zones[begin:end] for begin, end in pairwise([0, *borders, len(zones)])]
+    return [(part[0], part[-1]) for part in parts]

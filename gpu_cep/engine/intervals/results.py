@@ -1,0 +1,125 @@
+"""Where tables go out: matches of situations as Arrow tables, in each form of `output`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_cep.analysis.bind_intervals import DETECTED_AT
+from gpu_cep.engine.events.event_sequence import EventSequence
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.intervals.events import MatchedSituations, times_of
+from gpu_cep.engine.intervals.matches import IntervalMatches
+from gpu_cep.engine.output.result_tables import (
+    MATCH_END,
+    MATCH_START,
+    ColumnOf,
+    carried_columns,
+    checked_schema,
+    count_fields,
+    event_fields,
+    index_fields,
+    match_fields,
+)
+from gpu_cep.engine.output.returns import return_array
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep_kernels.compile.launch import spread
+
+
+def interval_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:
+    """The schema of the result over events of `schema`, known without any event.
+
+    Raises
+    ------
+    PatternError
+        Two columns of the result would have one name, or `columns=` names one that is not there.
+    UnsupportedError
+        The result would hold a column of a type that Arrow cannot copy.
+    """
+    fields = _SCHEMAS[plan.settings.output](plan.events, schema, carried_columns(plan.events, schema))
+    return checked_schema(plan.events, schema, fields)
+
+
+_TIMES = (MATCH_START, MATCH_END, DETECTED_AT)
+_SCHEMAS: dict[str, Callable[[Plan, pa.Schema, tuple[str, ...]], list[pa.Field]]] = {
+    "matches": partial(match_fields, times=_TIMES),
+    "events": event_fields,
+    "indices": index_fields,
+    "count": count_fields,
+}
+
+
+def interval_table(
+    plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations, threads: int
+) -> pa.Table:
+    """The matches, in the order of results, as `output` asks; as many columns as there are `threads` are made at a time."""
+    schema = interval_schema(plan, columns.table.schema)
+    carried = carried_columns(plan.events, columns.table.schema)
+    made = _TABLES[plan.settings.output](plan, columns, events, matches, situations, carried)
+    return pa.Table.from_arrays(spread(lambda column: column(), made, threads), schema=schema)
+
+
+def _match_columns(
+    plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations,
+    carried: tuple[str, ...],
+) -> list[ColumnOf]:  # fmt: skip
+    query = plan.events.query
+    first = pa.array(events.input_rows(matches.first))
+    made: list[ColumnOf] = [partial(columns.take, column, first) for column in (*query.partition_by, query.timestamp)]
+    made += [partial(times_of, columns, matches.end, matches.is_open), partial(times_of, columns, matches.detected, None)]
+    if query.returns:
+        items = zip(query.returns, plan.events.returns, strict=True)
+        return made + [partial(return_array, item.expression, planned, situations, carried) for item, planned in items]
+    return made + [partial(situations.whole, v, carried) for v in range(len(query.variables))]
+
+
+def _event_columns(
+    plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations,
+    carried: tuple[str, ...],
+) -> list[ColumnOf]:  # fmt: skip
+    rows, sizes = bound_rows(situations)
+    flat = sizes.ravel()
+    streams = _numbered(situations)
+    identifiers = np.arange(len(matches)) - np.searchsorted(streams, streams)
+    variables = np.repeat(np.tile(np.arange(sizes.shape[1]), len(matches)), flat)
+    begins = np.cumsum(flat) - flat
+    index = np.arange(len(rows)) - np.repeat(begins, flat) + 1
+    names = pa.DictionaryArray.from_arrays(variables.astype(np.int32), pa.array([each.name for each in plan.query.situations]))
+    made: list[ColumnOf] = [
+        lambda: pa.array(np.repeat(identifiers, sizes.sum(axis=1))), names.dictionary_decode, lambda: pa.array(index)
+    ]  # fmt: skip
+    return made + [partial(columns.take, plan.query.schema.index(name), pa.array(rows)) for name in carried]
+
+
+def _numbered(situations: MatchedSituations) -> Indices:
+    """Ascending numbers for the matches' streams, which come one after the other."""
+    streams = situations.names[0].stream[situations.places[0]]
+    return np.cumsum(np.diff(streams, prepend=streams[:1]) != 0)
+
+
+def bound_rows(situations: MatchedSituations) -> tuple[Indices, Indices]:
+    """The input rows of all events, match after match, name after name; and how many each has: [match, name]."""
+    bindings = [own.binding(0) for own in situations.names]
+    sizes = np.stack([np.diff(places)[own] for (_, places), own in zip(bindings, situations.places, strict=True)], axis=1)
+    ends = np.cumsum(sizes.ravel()).reshape(sizes.shape)
+    rows = np.empty(int(sizes.sum()), np.int64)
+    for v, ((bound, places), own) in enumerate(zip(bindings, situations.places, strict=True)):
+        size, begin = sizes[:, v], (ends - sizes)[:, v]
+        within = np.arange(int(size.sum())) - np.repeat(np.cumsum(size) - size, size)
+        rows[np.repeat(begin, size) + within] = bound[np.repeat(places[:-1][own], size) + within]
+    return rows, sizes
+
+
+def _index_columns(
+    plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations,
+    carried: tuple[str, ...],
+) -> list[ColumnOf]:  # fmt: skip
+    return [partial(situations.indices, v) for v in range(len(plan.query.situations))]
+
+
+_TABLES: dict[str, Callable[..., list[ColumnOf]]] = {"matches": _match_columns, "events": _event_columns, "indices": _index_columns}

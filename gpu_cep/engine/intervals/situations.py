@@ -1,0 +1,250 @@
+"""Phase 1 of interval patterns: columns → labels → borders of runs → the situations of all names and streams (``002_…`` Definition 7).
+
+Events that come in the order of time in each stream are taken as they come,
+streams interleaved or not; only others are brought in order first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpu_cep.analysis.bound_intervals import BoundSituation
+from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, Positions, clock, elapsed, host_sequence
+from gpu_cep.engine.events.label_words import Words
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.input.event_columns import Array
+from gpu_cep.engine.input.times import load_times
+from gpu_cep.engine.intervals.borders import Fill, find_all_borders
+from gpu_cep.engine.phase_one.label_events import label_events, labeller
+from gpu_cep.engine.phase_one.on_cpu import Run
+from gpu_cep.engine.phase_one.order_events import order_events
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.device.device import HOST
+from gpu_cep_kernels.device.primitives import paired_borders
+from gpu_cep_kernels.intervals.interval_join import Situations
+from gpu_cep_kernels.intervals.situations import Borders, count_runs, first_reaching, pair_borders
+from gpu_cep_kernels.matches.groups import grouped
+from gpu_cep_kernels.phase_one.ordering import DISORDERED, TIED, order_faults, order_faults_of_streams
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Situations of all names, one name after the other; those of a name by stream, then in order of time.
+
+    ``names[v]`` is where those of name v begin, with the end. A situation has
+    the events of its stream from position `first` to `last`. It lasts from
+    `start` to `end`, the time of the event at `ended` (−1 while it is open),
+    unless a gap ended it before.
+    """
+
+    names: Indices
+    stream: Positions
+    first: Positions
+    last: Positions
+    ended: Positions
+    start: Array
+    end: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """The events, their situations, and these as the join reads them.
+
+    The join knows the streams that have situations, by ``numbers[i]``: the
+    place of situation i's stream among `streams` of them. `latest` is the last
+    endpoint at which a match can be decided; no situation starts at `never`
+    or later. Endpoints are times, or with early detection twice the moments,
+    each the position of the first event of a time: an open end is then behind
+    them all, and one that a gap makes lies before the moment at which it is
+    known. `moments` are those of all events, where these lie.
+    """
+
+    events: EventSequence
+    runs: Runs
+    numbers: Positions
+    streams: int
+    situations: Situations
+    latest: np.int64 | np.float64
+    never: np.int64 | np.float64
+    moments: Array | None = None
+
+
+def derive(plan: IntervalPlan, run: Run) -> Derived:
+    """All situations that a match may take, by the CPU.
+
+    Raises
+    ------
+    EventError
+        The events are at fault.
+    """
+    events, fill = _in_order(plan, run)
+    with run.profile.stage("situations"):
+        derived = derived_from(plan, events, lasting_runs(plan, events, find_all_borders(plan, events, fill, run.threads)))
+    run.profile.add("situations", len(derived.runs.stream))
+    return derived
+
+
+def _in_order(plan: IntervalPlan, run: Run) -> tuple[EventSequence, Fill]:
+    """The events as they come, if those of each stream come in order, else ordered; early detection wants streams one after the other.
+
+    And what labels them.
+    """
+    columns, threads, profile = run.columns, run.threads, run.profile
+    with profile.stage("timestamps"):
+        times = load_times(columns, plan.query.timestamp)
+    with profile.stage("keys"):
+        keys = encode_keys(columns, plan.query.partition_by)
+    events = EventSequence(times, keys.codes, keys.count, None, None)
+    labels_of = labeller(plan.events, columns)
+    with profile.stage("order"):
+        if not plan.query.early and not _faults(events, bool(plan.query.order_by), threads):
+            return events, labels_of.fill
+        labelled = label_events(plan.events, columns, threads)
+        ordered = order_events(plan.events, columns, times, labelled, keys, threads)
+    return host_sequence(ordered), partial(_copied, ordered.labels)
+
+
+def _copied(labels: Words, low: int, high: int, out: Array) -> None:
+    """The labels of the events [low, high), where those of all are known."""
+    out[:] = labels[:, low:high]
+
+
+def _faults(events: EventSequence, tied: bool, threads: int) -> bool:
+    """Whether the events of some stream are out of order, or if asked for tie."""
+    spans = [(max(0, low - 1), high) for low, high in slices(len(events), threads)]
+    refused = DISORDERED | (TIED if tied else 0)
+    if not any(fault & refused for fault in spread(lambda span: order_faults(*span, events.times), spans, threads)):
+        return False
+    if events.streams is None:
+        return True
+    return bool(order_faults_of_streams(events.streams, events.times, np.full(events.count, NO_POSITION, np.int32)) & refused)
+
+
+def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders) -> Runs:
+    """The runs of all names that last as long as they should, or still may; the borders lie where the events do."""
+    place, xp = events.place, events.place.xp
+    opening, closing, sizes = _paired(len(plan.query.situations), events, borders)
+    names = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    start, end, ended = borders.time[opening], borders.time[closing], borders.position[closing]
+    if plan.query.gap is not None:
+        end = _broken_off(xp, plan.query.gap, events.times[borders.before[closing]], end)
+    suits = xp.empty(len(opening), np.bool_)
+    for situation, low, high in zip(plan.query.situations, names[:-1], names[1:], strict=True):
+        own = slice(int(low), int(high))
+        suits[own] = _suits(situation, start[own], end[own], ended[own] == NO_POSITION, early=plan.query.early)
+    kept = xp.flatnonzero(suits)
+    opening, closing = opening[kept], closing[kept]
+    columns = borders.stream[opening], borders.position[opening], borders.before[closing], ended[kept], start[kept], end[kept]
+    return Runs(place.download(xp.searchsorted(kept, place.upload(names))), *(place.download(column) for column in columns))
+
+
+def _broken_off(xp: Any, gap: float, last: Array, end: Array) -> Array:
+    """Where a run ends: at the event behind it, but no later than a `gap` behind its last event."""
+    length = elapsed(last, end)
+    broken: Array = xp.where(length > length.dtype.type(gap), (clock(last) + length.dtype.type(gap)).view(last.dtype), end)
+    return broken
+
+
+def _paired(names: int, events: EventSequence, borders: Borders) -> tuple[Array, Array, Sequence[int] | Indices]:
+    """The borders that open and close each run, name after name, by stream and time; and how many runs each name has."""
+    if events.place is not HOST:
+        return paired_borders(events.place.xp, borders.stream, borders.opened, borders.closed, names)
+    order = grouped(borders.stream, events.count)[0] if events.count > 1 else np.arange(len(borders.stream))
+    counts = np.zeros(names, np.int64)
+    count_runs(borders.opened, counts)
+    begins = np.cumsum(counts) - counts
+    opening, closing = np.empty(int(counts.sum()), np.int64), np.empty(int(counts.sum()), np.int64)
+    pair_borders(order, borders.opened, borders.closed, begins.copy(), begins.copy(), opening, closing)
+    return opening, closing, counts
+
+
+def _suits(situation: BoundSituation, start: Array, end: Array, is_open: Array, *, early: bool) -> Array:
+    """Which situations have ended and last as long as they should; `early`: or are open and have no longest duration."""
+    length = elapsed(start, end)
+    suits = (end > start) & ~is_open
+    if situation.shortest is not None:
+        suits &= length >= length.dtype.type(situation.shortest)
+    if situation.longest is not None:
+        suits &= length <= length.dtype.type(situation.longest)
+    return suits | is_open if early and situation.longest is None else suits
+
+
+def derived_from(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
+    """The runs as situations."""
+    return _early(plan, events, runs) if plan.query.early else _final(events, runs)
+
+
+def _final(events: EventSequence, runs: Runs) -> Derived:
+    """Situations by their times; they are known when they have ended."""
+    start, end = runs.start, runs.end
+    clocks = [clock(points) for points in (start, end)]
+    numbers, streams = _numbered(events, runs)
+    situations = Situations(_offsets(numbers, streams, runs), start, end, end, clocks[0], clocks[1], clocks[1])
+    latest = np.float64(np.inf) if start.dtype.kind == "f" else np.int64(np.iinfo(np.int64).max)
+    return Derived(events, runs, numbers, streams, situations, latest, latest)
+
+
+def _early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
+    """Situations by the moments of their endpoints, those that come to be known at some event."""
+    known = _known(plan, events, runs)
+    kept = np.flatnonzero(known < len(events))
+    names = np.searchsorted(kept, runs.names)
+    runs = Runs(names, *(array[kept] for array in (runs.stream, runs.first, runs.last, runs.ended, runs.start, runs.end)))
+    moments, is_open = events.moments(), runs.ended == NO_POSITION
+    # windows are judged at events: what a gap ends is known to have ended at the next one
+    seen = [runs.first, np.where(is_open, 0, runs.ended), known[kept]]
+    times = [events.held(events.times, positions) for positions in seen]
+    start, end, reached = (2 * events.held(moments, positions) for positions in seen)
+    end = np.where(is_open, 2 * len(events), end - (runs.end != times[1]))
+    numbers, streams = _numbered(events, runs)
+    situations = Situations(_offsets(numbers, streams, runs), start, end, np.minimum(reached, end), *map(clock, times))
+    never = np.int64(2 * len(events))
+    return Derived(events, runs, numbers, streams, situations, never - 2, never, moments)
+
+
+def _known(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Indices:
+    """The event at which each situation may first be in a match (section 5.3.2); the number of events, if at none."""
+    known = runs.first.astype(np.int64)
+    for v, situation in enumerate(plan.query.situations):
+        own = slice(int(runs.names[v]), int(runs.names[v + 1]))
+        if situation.longest is not None:
+            known[own] = runs.ended[own]
+        elif situation.shortest is not None:
+            known[own] = _lasting(situation.shortest, events, runs, own)
+    return known
+
+
+def _lasting(shortest: float, events: EventSequence, runs: Runs, own: slice) -> Indices:
+    """The first event at which each situation has lasted so long."""
+    assert events.offsets is not None, "early detection takes streams one after the other"
+    place, first, ends = events.place, runs.first[own], events.offsets[runs.stream[own] + 1]
+    times, reached = clock(events.times), place.xp.empty(len(first), np.int64)
+    place.launch(first_reaching, len(first), place.upload(first), place.upload(ends), times, times.dtype.type(shortest), reached)
+    found = place.download(reached)
+    return np.where(found == ends, len(events), found)
+
+
+def _numbered(events: EventSequence, runs: Runs) -> tuple[Positions, int]:
+    """The place of each situation's stream among those that have any, and how many they are: keys may leave many numbers unused."""
+    present = np.zeros(events.count, np.bool_)
+    present[runs.stream] = True
+    places = np.cumsum(present, dtype=np.int32) - np.int32(1)
+    return places[runs.stream], int(np.count_nonzero(present))
+
+
+def _offsets(numbers: Positions, streams: int, runs: Runs) -> Indices:
+    """Where the situations of each name in each stream begin: [name, stream], with the end."""
+    names = len(runs.names) - 1
+    offsets = np.empty((names, streams + 1), np.int64)
+    for v in range(names):
+        own = numbers[runs.names[v] : runs.names[v + 1]]
+        offsets[v, 0] = runs.names[v]
+        offsets[v, 1:] = runs.names[v] + np.cumsum(np.bincount(own, minlength=streams))
+    return offsets

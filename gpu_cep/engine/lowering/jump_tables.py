@@ -1,0 +1,153 @@
+"""Which conditions let the automaton jump, and the indexes of a batch by which it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.plan.event_plan import Part, PlannedBranch, PlannedCondition
+from gpu_cep.plan.programs import Program
+from gpu_cep_kernels.automaton.jump_indexes import jump_indexes, new_bounds, no_jumps
+from gpu_cep_kernels.automaton.jumps import Jumps, JumpTable, ValueBuckets, ZoneMaps
+from gpu_cep_kernels.rules.rules import COMPARISONS
+from gpu_cep_kernels.rules.tables import ColumnBank
+
+Ints = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int32]
+
+# Events that a search passes over one by one before it jumps, and in the mean where indexes are made: fewer cost no more than a jump.
+# So many searches in a row are made before one looks ahead.
+PATIENCE = 16
+# Indexes are made once so many steps, for each event of the batch, have been wasted: by then that has cost about as much as they do.
+WASTED_PER_EVENT = 1.0
+
+_MIRRORED = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_LOADS = {"load_int": False, "load_float": True}
+
+
+@dataclass(frozen=True, slots=True)
+class _Jump:
+    """A condition as ``new φ bound``: the new event's column, and the register of what is bound."""
+
+    condition: int
+    comparison: str
+    floating: bool
+    column: int
+    register: int
+
+    @property
+    def direction(self) -> str:
+        """What an index must tell: equal values, or the greatest or least value of many events."""
+        return {"eq": "equal", "gt": "greatest", "ge": "greatest"}.get(self.comparison, "least")
+
+
+def jump_table(branch: PlannedBranch, final: Ints) -> JumpTable:
+    """The jumps of a branch's positive variables, those by equality first; `final` conditions decide no event."""
+    listed = [_jumps_of(v, branch, set(final.tolist())) for v in range(len(branch.before))]
+    jumps = [(v, each) for v, own in enumerate(listed) for each in own]
+    return JumpTable(
+        first=np.concatenate([[0], np.cumsum([len(own) for own in listed], dtype=np.int64)]).astype(np.int64),
+        condition=np.array([each.condition for _, each in jumps], np.int64),
+        comparison=np.array([COMPARISONS[each.comparison] for _, each in jumps], np.int64),
+        floating=np.array([each.floating for _, each in jumps], np.bool_),
+        column=np.array([each.column for _, each in jumps], np.int64),
+        register=np.array([each.register for _, each in jumps], np.int64),
+        key=np.array(_keys(jumps), np.int64),
+    )
+
+
+def _keys(jumps: Sequence[tuple[int, _Jump]]) -> list[int]:
+    """The number of each jump's index; jumps of a variable that look for the same in the same column share one."""
+    kinds: dict[tuple[bool, bool], dict[tuple[int, int, bool, str], int]] = {}
+    keys = []
+    for v, each in jumps:
+        # events by hash are one kind of index, zone maps of int64 and of float64 columns are two
+        equal = each.direction == "equal"
+        kind = kinds.setdefault((equal, each.floating and not equal), {})
+        keys.append(kind.setdefault((v, each.column, each.floating, each.direction), len(kind)))
+    return keys
+
+
+def _jumps_of(v: int, branch: PlannedBranch, final: set[int]) -> list[_Jump]:
+    """The jumps of variable v, those by equality first."""
+    found = []
+    for c, condition in enumerate(branch.conditions):
+        part = next((part for part in condition.parts if part.variable == v), None)
+        if part is not None and part.each >= 0 and part.last < 0 and v not in condition.closing and c not in final:
+            found.append(_oriented(c, condition, part))
+    return sorted((each for each in found if each is not None), key=lambda each: each.comparison != "eq")
+
+
+def _oriented(c: int, condition: PlannedCondition, part: Part) -> _Jump | None:
+    """Condition c as a jump of the variable of `part`, if it compares a column of the new event with what is bound."""
+    program = condition.program
+    loads = {target: (name, column, role) for name, target, column, role in program.code if name in _LOADS}
+    name, target, left, right = program.code[-1]
+    comparison, _, _ = name.partition("_")
+    if comparison not in _MIRRORED or target != program.result:
+        return None
+    # the first of a binding that is empty is the new event itself, unless the condition waits for a second one
+    new = {part.each} if part.previous >= 0 else {part.each, part.first}
+    roles = _roles(program)
+    for own, other, oriented in ((left, right, comparison), (right, left, _MIRRORED[comparison])):
+        load, column, role = loads.get(own, ("", -1, -1))
+        if role == part.each and load in _LOADS and not roles[other] & new:
+            return _Jump(c, oriented, _LOADS[load], column, other)
+    return None
+
+
+def _roles(program: Program) -> dict[int, frozenset[int]]:
+    """The roles that each register depends on; a register is written once."""
+    roles: dict[int, frozenset[int]] = {}
+    for name, target, first, second in program.code:
+        if name.startswith("load"):
+            roles[target] = frozenset({second})
+        elif name.startswith(("const", "null")) and not name.startswith("nullif"):
+            roles[target] = frozenset()
+        elif name == "call":
+            sources = range(first, first + len(program.calls[second].parameters))
+            roles[target] = frozenset().union(*(roles[source] for source in sources))
+        else:
+            roles[target] = roles[first] if name in ("lookup", "float_of_int") else roles[first] | roles[second]
+    return roles
+
+
+@dataclass(slots=True)
+class JumpIndexes:
+    """The indexes of a batch's events for a branch, made by the first thread that needs them."""
+
+    table: JumpTable
+    bank: ColumnBank
+    base: int
+    occurrence: Places
+    _made: tuple[ZoneMaps, ValueBuckets] | None = None
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def jumps(self) -> Jumps:
+        """Jumps for one enumeration, which works on bounds of its own."""
+        with self._lock:
+            if self._made is None:
+                self._made = jump_indexes(self.table, self.bank, self.base, self.occurrence)
+        return Jumps(self.table, *self._made, new_bounds(self.table), PATIENCE)
+
+    def none(self) -> Jumps:
+        """The same, while nothing is indexed: a search is patient without end."""
+        return no_jumps(self.table)
+
+    @property
+    def may_pay(self) -> bool:
+        """Whether some condition lets searches jump."""
+        return len(self.table.condition) > 0
+
+    def pay(self, steps: int, passed: int, wasted: int, share: float) -> bool:
+        """Whether indexes pay for an enumeration of a `share` of the batch, which took so many steps.
+
+        In many of them it `passed` over an event; or at least half as many searches as there were other steps were `wasted`
+        on long runs that became no match.
+        """
+        least = WASTED_PER_EVENT * share * self.occurrence.shape[1]
+        return (passed >= least and passed >= PATIENCE * (steps - passed)) or (wasted >= least and 2 * wasted >= steps - passed)

@@ -1,0 +1,224 @@
+"""The plan's branches as the tables that kernels read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.jump_tables import jump_table
+from gpu_cep.engine.lowering.programs import assemble, tabulator
+from gpu_cep.plan.event_plan import Plan, PlannedBranch, PlannedCondition, RunningAggregate, Spread
+from gpu_cep.plan.programs import Instruction
+from gpu_cep_kernels.automaton.jumps import JumpTable
+from gpu_cep_kernels.rules.rules import COMPARISONS, UNBOUNDED
+from gpu_cep_kernels.rules.running import STEP
+from gpu_cep_kernels.rules.tables import (
+    ANY,
+    BY_FLOATS,
+    BY_INTS,
+    BY_PROGRAM,
+    CONSECUTIVELY,
+    CONTIGUOUS,
+    NEXT,
+    ONCE,
+    PAIRWISE,
+    ROBUST,
+    SINGLY,
+    AggregateTable,
+    ConditionTable,
+    PatternTable,
+    ProgramTable,
+)
+
+Ints = npt.NDArray[np.int64]
+
+_SPREADS = {Spread.ONCE: ONCE, Spread.SINGLY: SINGLY, Spread.CONSECUTIVELY: CONSECUTIVELY, Spread.PAIRWISE: PAIRWISE}
+
+
+@dataclass(frozen=True, slots=True)
+class MatcherTables:
+    """A branch as kernels see it: its variables are numbered by their place in ``branch.variables``.
+
+    `minimal` is the label mask of the variables a match can start with,
+    `fewest` the least number of events in a match.
+    """
+
+    branch: PlannedBranch
+    pattern: PatternTable
+    conditions: ConditionTable
+    aggregates: AggregateTable
+    programs: ProgramTable
+    jumps: JumpTable
+    minimal: int
+    fewest: int
+
+
+def matcher_tables(plan: Plan, columns: EventColumns) -> tuple[MatcherTables, ...]:
+    """The tables of each of the plan's branches."""
+    return tuple(_branch_tables(plan, branch, columns) for branch in plan.branches)
+
+
+def _branch_tables(plan: Plan, branch: PlannedBranch, columns: EventColumns) -> MatcherTables:
+    variables = [plan.query.variables[v] for v in branch.positives]
+    precedes = _relation(branch.before)
+    # what precedes v, but nothing else that does
+    direct = precedes & ~(precedes.astype(np.float32) @ precedes.astype(np.float32) > 0)
+    programs, spans = assemble([condition.program for condition in branch.conditions], tabulator(columns))
+    conditions = _condition_table(branch, spans, [plan.query.variables[v].maximum == 1 for v in branch.variables])
+    return MatcherTables(
+        branch=branch,
+        pattern=PatternTable(
+            order=np.argsort(precedes.sum(axis=0), kind="stable").astype(np.int64),
+            precedes=precedes,
+            direct_first=offsets(direct.sum(axis=0)),
+            direct=np.nonzero(direct.T)[1].astype(np.uint16),
+            following_first=offsets(direct.sum(axis=1)),
+            following=np.nonzero(direct)[1].astype(np.uint16),
+            minimum=np.array([variable.minimum for variable in variables], np.int64),
+            maximum=np.array([UNBOUNDED if variable.maximum is None else variable.maximum for variable in variables], np.int64),
+        ),
+        conditions=conditions,
+        aggregates=_aggregate_table(plan, branch, columns),
+        programs=programs,
+        jumps=jump_table(branch, conditions.final),
+        minimal=sum(1 << v for v, mask in zip(branch.positives, branch.before, strict=True) if mask == 0),
+        fewest=sum(variable.minimum for variable in variables),
+    )
+
+
+def _relation(before: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """[u, v]: whether ``before[v]``, a mask of bits, has that of u."""
+    size = -(-len(before) // 8)
+    masks = np.frombuffer(b"".join(mask.to_bytes(size, "little") for mask in before), np.uint8).reshape(-1, size)
+    bits = np.unpackbits(masks, axis=1, count=len(before), bitorder="little")
+    return np.ascontiguousarray(bits.T).astype(np.bool_)
+
+
+def _condition_table(branch: PlannedBranch, spans: Sequence[tuple[int, int]], single: Sequence[bool]) -> ConditionTable:
+    conditions = branch.conditions
+    listed = _listed(branch)
+    parts = [part for condition in conditions for part in condition.parts]
+    compared = [_single_comparison(condition) for condition in conditions]
+    columns = np.array([comparison or (BY_PROGRAM, 0, 0, 0, 0, 0) for comparison in compared], np.int64).reshape(-1, 6)
+    pairs = [_single_pair(condition, comparison, single) for condition, comparison in zip(conditions, compared, strict=True)]
+    related = np.array(pairs, np.int64).reshape(-1, 2)
+    return ConditionTable(
+        first=offsets([len(own) for own in listed]),
+        listed=_numbers(c for own in listed for c in own),
+        alone=np.array([any(conditions[c].variables == {v} for c in own) for v, own in enumerate(listed)], np.bool_),
+        closing_first=offsets([len(condition.closing) for condition in conditions]),
+        closing=_numbers(v for condition in conditions for v in condition.closing),
+        final=_numbers(c for c, condition in enumerate(conditions) if _is_final(condition, branch)),
+        part_first=offsets([len(condition.parts) for condition in conditions]),
+        variable=_numbers(part.variable for part in parts),
+        each=_numbers(part.each for part in parts),
+        previous=_numbers(part.previous for part in parts),
+        start=_numbers(part.first for part in parts),
+        end=_numbers(part.last for part in parts),
+        spread=_numbers(_SPREADS[part.spread] for part in parts),
+        means=columns[:, 0].copy(),
+        comparison=columns[:, 1].copy(),
+        left_column=columns[:, 2].copy(),
+        left_role=columns[:, 3].copy(),
+        right_column=columns[:, 4].copy(),
+        right_role=columns[:, 5].copy(),
+        left_variable=related[:, 0].copy(),
+        right_variable=related[:, 1].copy(),
+        code_first=_numbers(first for first, _ in spans),
+        code_last=_numbers(last for _, last in spans),
+        result=_numbers(condition.program.result for condition in conditions),
+        roles=max((condition.roles for condition in conditions), default=1),
+    )
+
+
+def _listed(branch: PlannedBranch) -> list[list[int]]:
+    """For each variable the conditions that its events decide; those on a negated variable wait for its events alone."""
+    positives = len(branch.before)
+    listed: list[list[int]] = [[] for _ in branch.variables]
+    for c, condition in enumerate(branch.conditions):
+        negated = [v for v in condition.variables if v >= positives]
+        if negated:
+            listed[negated[0]].append(c)
+        elif not _is_final(condition, branch):
+            for v in sorted(_deciding(condition, branch)):
+                listed[v].append(c)
+    return listed
+
+
+def _deciding(condition: PlannedCondition, branch: PlannedBranch) -> frozenset[int]:
+    """The variables whose events may decide a condition: those that it reads, but instead of those that must be closed what closes them."""
+    closers = frozenset(v for v, mask in enumerate(branch.before) for u in condition.closing if mask >> u & 1)
+    return (condition.variables - frozenset(condition.closing)) | closers
+
+
+def _is_final(condition: PlannedCondition, branch: PlannedBranch) -> bool:
+    """Whether only the end of a match decides a condition: it waits for a variable that nothing follows."""
+    followed = {u for u in condition.closing if any(mask >> u & 1 for mask in branch.before)}
+    return max(condition.variables, default=0) < len(branch.before) and not followed.issuperset(condition.closing)
+
+
+def _aggregate_table(plan: Plan, branch: PlannedBranch, columns: EventColumns) -> AggregateTable:
+    counts = np.bincount(np.array([each.variable for each in branch.aggregates], np.int64), minlength=len(branch.variables))
+    return AggregateTable(
+        first=offsets(counts),
+        step=_numbers(STEP[each.step] for each in branch.aggregates),
+        column=_numbers(each.column for each in branch.aggregates),
+        missing=_numbers(_missing(plan, each, columns) for each in branch.aggregates),
+    )
+
+
+def _missing(plan: Plan, aggregate: RunningAggregate, columns: EventColumns) -> int:
+    """What stands for an integer that is not there: of text the code of NULL."""
+    if not aggregate.step.endswith("ints"):
+        return 0
+    column = plan.layout.ints[aggregate.column]
+    return len(columns.text_values(column)) if plan.query.column_type(column).kind is Kind.STRING else 0
+
+
+def _numbers(numbers: Iterable[int]) -> Ints:
+    return np.array(list(numbers), np.int64)
+
+
+def offsets(sizes: Sequence[int] | npt.NDArray[np.int64]) -> Ints:
+    """Where parts of these sizes begin, one after the other, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+
+
+Comparison = tuple[int, int, int, int, int, int]
+
+
+def _single_comparison(condition: PlannedCondition) -> Comparison | None:
+    """(means, comparison, left column and role, right column and role) of a program that only compares two loaded columns."""
+    code: tuple[Instruction, ...] = condition.program.code
+    if len(code) != 3:
+        return None
+    (load_left, left, left_column, left_role), (load_right, right, right_column, right_role), (name, _, first, second) = code
+    comparison, _, suffix = name.partition("_")
+    kinds = {("load_int", "load_int", "int"): BY_INTS, ("load_float", "load_float", "float"): BY_FLOATS}
+    means = kinds.get((load_left, load_right, suffix))
+    if means is None or comparison not in COMPARISONS or (first, second) != (left, right):
+        return None
+    return means, COMPARISONS[comparison], left_column, left_role, right_column, right_role
+
+
+def _single_pair(condition: PlannedCondition, comparison: Comparison | None, single: Sequence[bool]) -> tuple[int, int]:
+    """The two single variables whose events a comparison compares; −1 twice if it is not of that kind."""
+    by_role = {part.each: part.variable for part in condition.parts if part.previous < 0 and single[part.variable]}
+    if comparison is None or len(by_role) < 2:
+        return -1, -1
+    _, _, _, left_role, _, right_role = comparison
+    return by_role[left_role], by_role[right_role]
+
+
+STRATEGY = {
+    "skip_till_next_match": NEXT,
+    "skip_till_any_match": ANY,
+    "strict_contiguity": CONTIGUOUS,
+    "partition_contiguity": CONTIGUOUS,
+    "robust_skip_till_next_match": ROBUST,
+}

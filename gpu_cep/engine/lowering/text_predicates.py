@@ -1,0 +1,138 @@
+"""Predicates on text, decided once per distinct value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.analysis.bound import Aggregation, Bound, Constant, Field, Operation
+from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.input.buffers import buffer_values
+from gpu_cep_kernels.phase_one.constant_tables import constant_table
+from gpu_cep_kernels.phase_one.text import find_constants
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "eq": pc.equal,
+    "ne": pc.not_equal,
+    "lt": pc.less,
+    "le": pc.less_equal,
+    "gt": pc.greater,
+    "ge": pc.greater_equal,
+    "and": pc.and_kleene,
+    "or": pc.or_kleene,
+    "not": pc.invert,
+    "is_null": pc.is_null,
+}
+_BINARY = ("and", "or")
+
+Values: TypeAlias = pa.Array
+
+FALSE, TRUE, UNKNOWN = 0, 1, 2
+
+
+def truth_table(predicate: Bound, values: pa.Array) -> npt.NDArray[np.uint8]:
+    """The truth of `predicate` for each of `values` and, last, for NULL: FALSE, TRUE or UNKNOWN."""
+    return truth_of(predicate, domain_of(values))
+
+
+def domain_of(values: pa.Array) -> pa.Array:
+    """What a predicate is asked about: the values, and NULL last."""
+    return pa.concat_arrays([values.cast(pa.large_string()), pa.nulls(1, pa.large_string())])
+
+
+def truth_of(predicate: Bound, domain: pa.Array) -> npt.NDArray[np.uint8]:
+    """As :func:`truth_table`, of a domain."""
+    truth = _evaluate(predicate, domain)
+    if not isinstance(truth, (pa.Array, pa.ChunkedArray)):
+        truth = pa.array([truth.as_py()] * len(domain), pa.bool_())
+    table: npt.NDArray[np.uint8] = pc.fill_null(truth.cast(pa.uint8()), UNKNOWN).to_numpy(zero_copy_only=False)
+    return table
+
+
+def _evaluate(expression: Bound, domain: pa.Array) -> Any:
+    match expression:
+        case Field() | Aggregation():
+            return domain
+        case Constant(value=value, type=data_type):
+            return pa.scalar(value, pa.bool_() if data_type.kind is Kind.BOOLEAN else pa.large_string())
+        case Operation(name="like", arguments=(subject, Constant(value=pattern))):
+            return pc.match_like(_evaluate(subject, domain), pattern)
+        case Operation(name="in", arguments=(subject, *items)):
+            return _member(_evaluate(subject, domain), [item.value for item in items if isinstance(item, Constant)])
+        case Operation(name=name, arguments=arguments):
+            evaluated = [_evaluate(argument, domain) for argument in arguments]
+            while name in _BINARY and len(evaluated) > 2:
+                evaluated[:2] = [_FUNCTIONS[name](*evaluated[:2])]
+            return _FUNCTIONS[name](*evaluated)
+    raise TypeError(f"no text predicate for {type(expression).__name__}")
+
+
+def _member(subject: pa.Array, items: list[Any]) -> pa.Array:
+    """SQL's IN: NULL where the subject is NULL, and where it is not found among items that include NULL."""
+    known = [item for item in items if item is not None]
+    found = pc.is_in(subject, pa.array(known, pa.large_string()))
+    unknown = pc.or_(pc.is_null(subject), pc.and_(pc.invert(found), len(known) < len(items)))
+    return pc.if_else(unknown, pa.scalar(None, pa.bool_()), found)
+
+
+def constant_codes(array: pa.Array, predicates: Sequence[Bound]) -> tuple[Callable[[int, int], npt.NDArray[np.int32]], Values] | None:
+    """Codes for predicates that only test a plain text column for equality with constants, or None if they do more.
+
+    The constants are the dictionary then, followed by one value that stands
+    for all others; none has to be made of the column. Returns a function from
+    a block of rows to its codes, and the values that the codes stand for.
+    """
+    tested = [tested_constants(predicate) for predicate in predicates]
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)) or None in tested:
+        return None
+    constants = list(dict.fromkeys(constant for own in tested for constant in own or ()))
+    table, text = constant_table([constant.encode() for constant in constants]), _text_buffers(array)
+
+    def of_block(low: int, high: int) -> npt.NDArray[np.int32]:
+        codes = np.empty(high - low, np.int32)
+        find_constants(0, high - low, text.offsets[low : high + 1], text.bytes, text.validity, array.offset + low, table, codes)
+        return codes
+
+    return of_block, pa.array([*constants, "".join(constants) + "."], pa.large_string())
+
+
+class _TextBuffers(NamedTuple):
+    """What plain text is made of: row e is ``bytes[offsets[e]:offsets[e + 1]]``; `validity`, empty without NULLs, is not sliced so."""
+
+    validity: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[Any]
+    bytes: npt.NDArray[np.uint8]
+
+
+def _text_buffers(array: pa.Array) -> _TextBuffers:
+    validity, offsets, text = array.buffers()
+    kind = np.int32 if pa.types.is_string(array.type) else np.int64
+    # of no rows there may be no offsets
+    bounds = buffer_values(offsets, kind, len(array) + 1, array.offset) if len(array) else np.zeros(1, kind)
+    return _TextBuffers(buffer_values(validity if array.null_count else None, np.uint8), bounds, buffer_values(text, np.uint8))
+
+
+def tested_constants(predicate: Bound) -> tuple[str, ...] | None:
+    """The constants that a predicate compares its column with for equality, or None if it does anything else with it."""
+    found = list(_tested(predicate))
+    return None if None in found else tuple(constant for constant in found if constant is not None)
+
+
+def _tested(expression: Bound) -> Iterator[str | None]:
+    match expression:
+        case Operation(name="eq" | "ne" | "in", arguments=(Field(), *items)) if all(isinstance(item, Constant) for item in items):
+            yield from (item.value for item in items if isinstance(item, Constant) and isinstance(item.value, str))
+        case Operation(name="eq" | "ne", arguments=(Constant(value=str() as value), Field())):
+            yield value
+        case Operation(name="and" | "or" | "not", arguments=arguments):
+            for argument in arguments:
+                yield from _tested(argument)
+        case Operation(name="is_null", arguments=(Field(),)):
+            return
+        case _:
+            yield None

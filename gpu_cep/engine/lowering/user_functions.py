@@ -1,0 +1,135 @@
+"""Functions that the caller brings: what makes them fit for queries, and their compiled form."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from threading import Lock
+from types import CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpu_cep.analysis.bound import ScalarFunction
+from gpu_cep.analysis.functions import BUILT_IN
+from gpu_cep.analysis.types import BOOLEAN, FLOAT, INTEGER, DataType, Kind
+from gpu_cep.errors import Diagnostic, PatternError
+from gpu_cep.lang.ast import AGGREGATES
+from gpu_cep.plan.programs import ScalarCall
+
+if TYPE_CHECKING:
+    from gpu_cep_kernels.compile.jit import CompiledScalar
+
+_KINDS = {Kind.INTEGER: "i", Kind.FLOAT: "f", Kind.BOOLEAN: "b"}
+_RESULTS = {"i": INTEGER, "f": FLOAT, "b": BOOLEAN}
+_TAKEN = BUILT_IN.union(AGGREGATES, ("prev",))
+
+# Compiled code lives as long as the process: tables hold its addresses.
+_compiled: dict[tuple[ScalarFunction, str], CompiledScalar] = {}
+_compiling = Lock()
+
+
+def scalar_functions(functions: Mapping[str, Callable[..., Any]] | None) -> tuple[ScalarFunction, ...]:
+    """The functions of a call's ``functions=``, by their names in lower case.
+
+    Raises
+    ------
+    PatternError
+        Something is no function, or takes no fixed number of arguments, or has
+        a name that queries know already; all such faults at once.
+    """
+    if functions is None:
+        return ()
+    if not isinstance(functions, Mapping):
+        raise PatternError(f"functions must map names to functions, not be {functions!r}")
+    faults = [fault for name, function in functions.items() if (fault := _fault(name, function)) is not None]
+    names = [name.lower() for name in functions if isinstance(name, str)]
+    faults += [f"functions: {name!r} is there twice, for names of functions do not tell cases apart" for name in _twice(names)]
+    if faults:
+        raise PatternError([Diagnostic(fault) for fault in faults])
+    return tuple(_scalar(name.lower(), _plain(function)) for name, function in functions.items())
+
+
+def result_type(function: ScalarFunction, parameters: tuple[DataType, ...]) -> DataType:
+    """What `function` gives for arguments of these types; TypeError with the reason if it cannot be compiled for them."""
+    return _RESULTS[_compile(function, parameters).result]
+
+
+def address_of(call: ScalarCall) -> int:
+    """Where kernels find a function's compiled form in this process."""
+    return _compile(call.function, call.parameters).address
+
+
+def _compile(function: ScalarFunction, parameters: tuple[DataType, ...]) -> CompiledScalar:
+    from gpu_cep_kernels.compile.jit import compile_scalar
+
+    key = function, "".join(_KINDS[parameter.kind] for parameter in parameters)
+    with _compiling:
+        if key not in _compiled:
+            _compiled[key] = compile_scalar(function.body, key[1])
+        return _compiled[key]
+
+
+def _fault(name: object, function: object) -> str | None:
+    if not isinstance(name, str) or not name.isidentifier():
+        return f"functions: {name!r} is no name of a function"
+    if name.lower() in _TAKEN:
+        return f"functions: {name!r} is the name of a built-in function"
+    if not callable(function):
+        return f"functions: {name!r} is {function!r}, which cannot be called"
+    if not isinstance(_plain(function), FunctionType):
+        return f"functions: {name!r} must be a Python function (def or lambda), not {type(function).__name__}"
+    kinds = {parameter.kind for parameter in inspect.signature(_plain(function)).parameters.values()}
+    if not kinds or not kinds <= {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}:
+        return f"functions: {name!r} must take a fixed number of arguments by position, at least one"
+    return None
+
+
+def _twice(names: list[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def _plain(function: Any) -> Any:
+    """The Python function that numba compiled, or `function` itself."""
+    return getattr(function, "py_func", function)
+
+
+def _scalar(name: str, body: Callable[..., Any]) -> ScalarFunction:
+    parameters = inspect.signature(body).parameters.values()
+    required = sum(parameter.default is inspect.Parameter.empty for parameter in parameters)
+    digest = hashlib.sha256("\n".join(_described(body, ())).encode()).hexdigest()
+    return ScalarFunction(name, digest, max(1, required), len(parameters), body)
+
+
+def _described(value: object, seen: tuple[object, ...]) -> Iterator[str]:
+    """What tells a function, or a value that it reads, from others, the same in every process."""
+    value = _plain(value)
+    if isinstance(value, FunctionType):
+        if not any(value is other for other in seen):
+            yield from _described_function(value, (*seen, value))
+    elif isinstance(value, CodeType):
+        yield from (value.co_code.hex(), repr(value.co_names), repr(value.co_varnames))
+        for constant in value.co_consts:
+            yield from _described(constant, seen)
+    elif isinstance(value, tuple):
+        for member in value:
+            yield from _described(member, seen)
+    elif isinstance(value, np.ndarray):
+        yield from (str(value.dtype), repr(value.shape), hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest())
+    elif isinstance(value, ModuleType):
+        yield value.__name__
+    elif isinstance(value, bool | int | float | complex | str | bytes | np.generic) or value is None:
+        yield repr(value)
+    else:
+        # numba compiles what is left by what it is, if at all
+        yield f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+
+
+def _described_function(function: FunctionType, seen: tuple[object, ...]) -> Iterator[str]:
+    read = inspect.getclosurevars(function)
+    yield from _described(function.__code__, seen)
+    yield from _described(function.__defaults__, seen)
+    for name, value in sorted({**read.globals, **read.nonlocals}.items()):
+        yield name
+        yield from _described(value, seen)

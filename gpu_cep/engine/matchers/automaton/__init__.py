@@ -1,0 +1,1 @@
+"""Match with the SES automaton and with backtracking, after candidate windows are chosen."""

@@ -1,0 +1,1 @@
+"""Match by joining tables of partial matches along a tree."""

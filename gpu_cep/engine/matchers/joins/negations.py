@@ -1,0 +1,61 @@
+"""Negations among joins: each rules out rows of the first table that binds all that it needs (ZStream's negated operators)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.plan.join_trees import Join, Tree, leaves
+from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.joins.joins import judge_rows
+from gpu_cep_kernels.matches.hashing import PartialMatches
+from gpu_cep_kernels.rules.tables import ERROR_CONDITION, Conditions, Flags, NegationTable, PatternTable, Run
+
+
+@dataclass(frozen=True, slots=True)
+class JoinNegations:
+    """The negations of a branch, for the tables of a batch.
+
+    ``needs[n, v]``: negation n cannot be judged before variable v is bound.
+    Each thread has one of the `runs` for scratch. Where a condition cannot be
+    computed, `fail` is called with it and an event at which a match may start.
+    """
+
+    pattern: PatternTable
+    conditions: Conditions
+    negations: NegationTable
+    needs: Flags
+    runs: tuple[Run, ...]
+    fail: Callable[[int, int], NoReturn]
+
+    def judged_at(self, tree: Tree) -> Indices:
+        """The negations that the rows of a tree decide, and those of its sides do not."""
+        sides = [tree.left, tree.right] if isinstance(tree, Join) else []
+        earlier = [n for side in sides for n in self._decided(side)]
+        return np.setdiff1d(self._decided(tree), earlier)
+
+    def _decided(self, tree: Tree) -> Indices:
+        """The negations that need nothing else than what the rows of a tree bind."""
+        return np.flatnonzero(~np.delete(self.needs, leaves(tree), axis=1).any(axis=1))
+
+    def allowed(self, tree: Tree, table: PartialMatches) -> PartialMatches:
+        """The rows of a tree that the negations that it decides do not rule out."""
+        judged = self.judged_at(tree)
+        if not len(judged):
+            return table
+        variables, keep = np.array(leaves(tree), np.int64), np.empty(len(table.first), np.bool_)
+
+        def judge(part: tuple[Run, tuple[int, int]]) -> int:
+            run, (low, high) = part
+            return judge_rows(low, high, table, variables, judged, self.pattern, self.conditions, self.negations, run, keep)
+
+        parts = [*zip(self.runs, slices(len(keep), len(self.runs)), strict=False)]
+        for (run, (_, high)), row in zip(parts, spread(judge, parts, len(self.runs)), strict=True):
+            if row < high:
+                self.fail(int(run.state[ERROR_CONDITION]) - 1, int(table.first[row]))
+        rows = np.flatnonzero(keep)
+        return table if len(rows) == len(keep) else PartialMatches(*(np.take(column, rows, axis=-1) for column in table))

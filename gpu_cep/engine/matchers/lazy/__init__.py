@@ -1,0 +1,1 @@
+"""Match with lazy chain and tree automata: rare variables first."""

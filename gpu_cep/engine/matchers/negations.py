@@ -1,0 +1,51 @@
+"""The events that negated variables are about, and what bounds their scopes, as the table that kernels read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from gpu_cep.engine.events.batches import window_clock
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.lowering.pattern_tables import offsets
+from gpu_cep.plan.event_plan import Plan, PlannedBranch, PlannedNegation
+from gpu_cep_kernels.device.primitives import marked_events
+from gpu_cep_kernels.rules.tables import NegationTable
+
+
+def negated_events(plan: Plan, ordered: OrderedEvents) -> dict[int, Indices]:
+    """The ordered events that satisfy the properties of each negated variable, by its number."""
+    negated = (v for v, variable in enumerate(plan.query.variables) if variable.negated)
+    return {v: np.flatnonzero(marked_events(ordered.labels, 1 << v)) for v in negated}
+
+
+def negation_table(plan: Plan, ordered: OrderedEvents, branch: PlannedBranch, events: Mapping[int, Indices]) -> NegationTable:
+    """The negations of a branch over all ordered events; `events` are those of :func:`negated_events`."""
+    negations = branch.negations
+    size = len(ordered.times) if negations else 0
+    clock, length = window_clock(plan, ordered, 0, size)
+    places = [events[branch.variables[negation.variable]] for negation in negations]
+    bounds = [scope_bounds(branch, negation) for negation in negations]
+    return NegationTable(
+        variable=np.array([negation.variable for negation in negations], np.uint16),
+        place_first=offsets([len(own) for own in places]),
+        places=np.concatenate([np.empty(0, np.int64), *places]),
+        after_first=offsets([len(after) for after, _ in bounds]),
+        after=np.array([v for after, _ in bounds for v in after], np.int64),
+        before_first=offsets([len(before) for _, before in bounds]),
+        before=np.array([v for _, before in bounds for v in before], np.int64),
+        streams=ordered.offsets,
+        times=ordered.times[: size if plan.query.ties == "strict" else 0],
+        clock=clock,
+        length=length,
+    )
+
+
+def scope_bounds(branch: PlannedBranch, negation: PlannedNegation) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The variables that bound a negation's scope on either side: of those before it the last ones, of those behind it the first."""
+    after, before = negation.after, negation.before
+    last = tuple(v for v in after if not any(branch.before[w] >> v & 1 for w in after))
+    first = tuple(v for v in before if not any(branch.before[v] >> u & 1 for u in before))
+    return last, first

@@ -1,0 +1,1 @@
+"""Turn matches into tables: result order, after_match, RETURN, data frames."""

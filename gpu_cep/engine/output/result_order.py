@@ -1,0 +1,100 @@
+"""The order of results: stream key, first event, last event, bindings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.events.ordered_events import OrderedEvents, tie_ranks
+from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.phase_one.ordering import streams_of
+
+
+def in_result_order(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches) -> tuple[Matches, Indices]:
+    """The matches in result order, and the number of the `partition_by` stream of each (ascending).
+
+    The matches come grouped by first event, each group in order; what is left
+    to order are streams whose codes do not ascend with their keys, and
+    `partition_by` streams that derived keys split.
+    """
+    streams = _partition_streams(plan, columns, ordered, matches.first)
+    if ordered.keys_ordered and not plan.derived:
+        return matches, streams
+    ranks = _stream_ranks(plan, columns, ordered, matches.first, streams)
+    keys = [*_order_keys(plan, columns, ordered, matches.first), ranks]
+    # equal keys are matches of one first event, whose order is kept
+    order = np.lexsort(keys)
+    return matches.reordered(order), ranks[order]
+
+
+def positions_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents, events: Indices) -> Indices:
+    """Numbers of ordered events that ascend with their positions in their `partition_by` stream, and are alike for one event only.
+
+    Those of different streams do not compare.
+    """
+    if not plan.derived:
+        return events
+    distinct, inverse = np.unique(events, return_inverse=True)
+    order = np.lexsort(_order_keys(plan, columns, ordered, distinct))
+    places = np.empty(len(distinct), np.int64)
+    places[order] = np.arange(len(distinct))
+    return places[inverse]
+
+
+def _order_keys(plan: Plan, columns: EventColumns, ordered: OrderedEvents, events: Indices) -> list[Array]:
+    """What orders events in their stream, the weightiest key last: input position, `order_by`, time."""
+    rows, times = ordered.rows[events], ordered.times[events]
+    by_time = times.view(np.int64) if times.dtype.kind == "u" else times
+    ties = [tie_ranks(columns, plan.query.order_by, rows)] if plan.query.order_by else []
+    return [rows, *ties, by_time]
+
+
+def _partition_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices) -> Indices:
+    """A number for the `partition_by` stream of each of the events `first`, which ascend."""
+    streams = np.zeros(len(first), np.int64)
+    if not plan.derived:
+        if len(ordered.offsets) > 2:
+            streams_of(first, ordered.offsets, streams)
+        return streams
+    if any(columns.resident(column) is not None for column in plan.query.partition_by):
+        return tie_ranks(columns, plan.query.partition_by, ordered.rows[first])
+    codes = encode_keys(columns, plan.query.partition_by).codes
+    return streams if codes is None else codes[ordered.rows[first]].astype(np.int64)
+
+
+def _stream_ranks(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices, streams: Indices) -> Indices:
+    """The rank of each match's stream among all streams with matches, by key."""
+    _, representatives, inverse = np.unique(streams, return_index=True, return_inverse=True)
+    return key_ranks(plan, columns, ordered.rows[first[representatives]])[inverse]
+
+
+def key_ranks(plan: Plan, columns: EventColumns, rows: Array) -> Indices:
+    """The place of each of `rows`, one of each stream, by `partition_by` key: NULL first, NaN last."""
+    by_key = [columns.dense_rank(column, rows) for column in plan.query.partition_by]
+    ranks = np.zeros(len(rows), np.int64)
+    if by_key:
+        ranks[np.lexsort(by_key[::-1])] = np.arange(len(rows))
+    return ranks
+
+
+def matches_by_stream(
+    plan: Plan, columns: EventColumns, ordered: OrderedEvents, starts: Indices, totals: Indices
+) -> tuple[Indices, Indices]:
+    """Of each `partition_by` stream that has matches one row, in the order of results, and their number.
+
+    ``totals[i]`` matches start at ordered event ``starts[i]``; starts ascend.
+    """
+    starts, totals = starts[totals > 0], totals[totals > 0]
+    streams = _partition_streams(plan, columns, ordered, starts)
+    if plan.derived:
+        by_stream = np.argsort(streams, kind="stable")
+        streams, starts, totals = streams[by_stream], starts[by_stream], totals[by_stream]
+    borders = np.flatnonzero(np.diff(streams, prepend=-1))
+    rows = ordered.rows[starts[borders]]
+    counts = np.add.reduceat(totals, borders) if len(borders) else totals
+    if ordered.keys_ordered and not plan.derived:
+        return rows, counts
+    order = np.argsort(key_ranks(plan, columns, rows))
+    return rows[order], counts[order]

@@ -1,0 +1,210 @@
+"""Where tables go out: matches as Arrow tables, in each form of `output`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.input.encodings import is_copied
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.output.returns import MatchedEvents, return_array, return_type, whole_type
+from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.compile.launch import spread
+
+MATCH_START, MATCH_END = "match_start", "match_end"
+_EVENT_COLUMNS = (("match_id", pa.int64()), ("variable", pa.string()), ("event_index", pa.int64()))
+_NODE_COLUMNS = (
+    ("part", pa.int64()),
+    ("stream", pa.int64()),
+    ("node", pa.int64()),
+    ("group", pa.int64()),
+    ("variable", pa.string()),
+    ("position", pa.int64()),
+    ("moment", pa.int64()),
+    ("predecessors", pa.list_(pa.struct([("first", pa.int64()), ("last", pa.int64())]))),
+    ("start", pa.bool_()),
+    ("latest_start", pa.int64()),
+    ("earliest_start", pa.int64()),
+    ("row", pa.int64()),
+)
+
+
+def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
+    """The schema of the result over events of `schema`, known without any event.
+
+    Raises
+    ------
+    PatternError
+        Two columns of the result would have one name, or `columns=` names one that is not there.
+    UnsupportedError
+        The result would hold a column of a type that Arrow cannot copy.
+    """
+    fields = _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema))
+    return checked_schema(plan, schema, fields + _end_fields(plan, schema))
+
+
+def checked_schema(plan: Plan, schema: pa.Schema, fields: list[pa.Field]) -> pa.Schema:
+    """The schema of a result with these fields over events of `schema`; raises as :func:`result_schema`."""
+    names = [field.name for field in fields]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise PatternError([Diagnostic(f"the result would have two columns {name!r}", hint=_clash_hint(plan, name)) for name in twice])
+    if not all(is_copied(field.type) for field in fields):
+        raise UnsupportedError([_not_copied(field) for field in schema if not is_copied(field.type)])
+    return pa.schema(fields)
+
+
+def _not_copied(field: pa.Field) -> Diagnostic:
+    return Diagnostic(
+        f"the column {field.name!r} of type {field.type} in the result is not supported", hint="leave it out, with columns= or RETURN"
+    )
+
+
+def _clash_hint(plan: Plan, name: str) -> str:
+    """What to rename; the items of RETURN are told apart from the other columns when the query is bound."""
+    if plan.settings.output == "events":
+        return "rename the input column, or leave it out with columns="
+    variables = [variable.name for variable in plan.query.positives]
+    return "rename the variable" if plan.settings.output == "matches" and name in variables else "rename the input column"
+
+
+def carried_columns(plan: Plan, schema: pa.Schema) -> tuple[str, ...]:
+    """The input columns that whole events carry: all, or those of `columns=`."""
+    chosen = plan.settings.columns
+    if chosen is None:
+        return tuple(schema.names)
+    missing = [name for name in chosen if name not in schema.names]
+    if missing:
+        known = f"there are {', '.join(schema.names)}"
+        hints = {name: nearest(name, schema.names) or known for name in missing}
+        raise PatternError([Diagnostic(f"columns: there is no column {name!r}", hint=hint) for name, hint in hints.items()])
+    twice = sorted({name for name in chosen if chosen.count(name) > 1})
+    if twice:
+        raise PatternError([Diagnostic(f"columns: {name!r} is named twice") for name in twice])
+    return chosen
+
+
+def match_fields(
+    plan: Plan, schema: pa.Schema, carried: tuple[str, ...], times: tuple[str, ...] = (MATCH_START, MATCH_END)
+) -> list[pa.Field]:  # fmt: skip
+    """A row for each match: keys, `times`, and RETURN's items or whole events."""
+    query = plan.query
+    time = schema.field(query.timestamp).type
+    fields = [*_key_fields(plan, schema), *(pa.field(name, time) for name in times)]
+    if query.returns:
+        return fields + [pa.field(item.name, return_type(item.expression, query, schema, carried)) for item in query.returns]
+    return fields + [pa.field(variable.name, whole_type(query, v, schema, carried)) for v, variable in enumerate(query.positives)]
+
+
+def event_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+    """A row for each event of a match."""
+    return [pa.field(name, kind) for name, kind in _EVENT_COLUMNS] + [schema.field(name) for name in carried]
+
+
+def index_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+    """The input rows of each variable."""
+    return [pa.field(v.name, pa.list_(pa.int64()) if v.quantified else pa.int64()) for v in plan.query.positives]
+
+
+def count_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+    """The number of matches of each stream."""
+    return [*_key_fields(plan, schema), pa.field("count", pa.int64())]
+
+
+def _node_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+    event = pa.field("event", pa.struct([schema.field(name) for name in carried]))
+    return [*_key_fields(plan, schema), *(pa.field(name, kind) for name, kind in _NODE_COLUMNS), event]
+
+
+def _key_fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
+    return [schema.field(column) for column in plan.query.partition_by]
+
+
+def _end_fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
+    """The values of the plan's `ends` at the first event of a match, and at the last."""
+    return [schema.field(column).with_name(f"{schema.names[column]}_{end}") for end in ("first", "last") for column in plan.ends]
+
+
+_SCHEMAS: dict[str, Callable[[Plan, pa.Schema, tuple[str, ...]], list[pa.Field]]] = {
+    "matches": match_fields,
+    "events": event_fields,
+    "indices": index_fields,
+    "count": count_fields,
+    "compressed": _node_fields,
+}
+
+
+# Makes a column of the result.
+ColumnOf = Callable[[], pa.Array]
+
+
+def match_table(
+    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: Matches, threads: int = 1
+) -> pa.Table:  # fmt: skip
+    """The matches as `output` asks; `rows` are the input rows of ordered events, `streams` the stream number of each match (ascending).
+
+    As many columns as there are `threads` are made at a time.
+    """
+    schema = result_schema(plan, columns.table.schema)
+    events = MatchedEvents(columns, rows, matches, threads)
+    carried = carried_columns(plan, columns.table.schema)
+    made = _TABLES[plan.settings.output](plan, events, streams, carried) + _end_columns(plan, events)
+    arrays = spread(lambda column: column(), made, threads)
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _end_columns(plan: Plan, events: MatchedEvents) -> list[ColumnOf]:
+    if not plan.ends:
+        return []
+    matches = events.matches
+    # a row for each match, or for each event of one
+    repeats = matches.counts.sum(axis=1) if plan.settings.output == "events" else 1
+    ends = [np.repeat(events.rows[bound], repeats) for bound in (matches.first, matches.last)]
+    return [partial(events.take, column, rows) for rows in ends for column in plan.ends]
+
+
+def _match_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
+    query, rows = plan.query, events.rows
+    first, last = rows[events.matches.first], rows[events.matches.last]
+    ends = [(column, first) for column in query.partition_by] + [(query.timestamp, first), (query.timestamp, last)]
+    columns: list[ColumnOf] = [partial(events.take, column, taken) for column, taken in ends]
+    if query.returns:
+        items = zip(query.returns, plan.returns, strict=True)
+        return columns + [partial(return_array, item.expression, planned, events, carried) for item, planned in items]
+    return columns + [partial(events.whole, v, carried) for v in range(len(query.positives))]
+
+
+def _event_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
+    matches = events.matches
+    identifiers = np.arange(len(matches)) - np.searchsorted(streams, streams)
+    sizes = matches.counts.sum(axis=1)
+    parts = matches.counts.ravel()
+    variables = np.repeat(np.tile(np.arange(matches.counts.shape[1]), len(matches)), parts)
+    begins = np.concatenate([[0], np.cumsum(parts)[:-1]]) if len(parts) else parts
+    index = np.arange(len(matches.events)) - np.repeat(begins, parts) + 1
+    names = pa.DictionaryArray.from_arrays(variables.astype(np.int32), pa.array([v.name for v in plan.query.positives]))
+    rows = events.rows[matches.events]
+    columns: list[ColumnOf] = [lambda: pa.array(np.repeat(identifiers, sizes)), names.dictionary_decode, lambda: pa.array(index)]
+    return columns + [partial(events.take, plan.query.schema.index(name), rows) for name in carried]
+
+
+def _index_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
+    return [partial(events.indices if variable.quantified else events.one, v) for v, variable in enumerate(plan.query.positives)]
+
+
+_TABLES: dict[str, Callable[[Plan, MatchedEvents, Indices, tuple[str, ...]], list[ColumnOf]]] = {
+    "matches": _match_columns,
+    "events": _event_columns,
+    "indices": _index_columns,
+}
+
+
+def count_table(plan: Plan, columns: EventColumns, stream_rows: Indices, counts: Indices) -> pa.Table:
+    """Matches per stream: `stream_rows` holds one input row of each stream that is reported."""
+    keys = [columns.take(column, pa.array(stream_rows)) for column in plan.query.partition_by]
+    return pa.Table.from_arrays([*keys, pa.array(counts)], schema=result_schema(plan, columns.table.schema))

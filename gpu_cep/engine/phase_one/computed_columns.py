@@ -1,0 +1,42 @@
+"""The columns that a plan reads, with those that are expressions of one event: the interpreter runs over all events once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_cep.analysis.bound import ComputedExpression
+from gpu_cep.engine.input.arrow_arrays import arrow_array
+from gpu_cep.engine.input.device.resident import ResidentTable
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.programs import assemble, evaluate, failure, load_bank, tabulator
+from gpu_cep.errors import EventError
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.programs import compile_program, leaves, mapped
+from gpu_cep.plan.properties import place_leaves
+
+
+def event_columns(plan: Plan, table: pa.Table | ResidentTable) -> EventColumns:
+    """The columns of `table` that the plan's query reads.
+
+    Raises
+    ------
+    EventError
+        An integer overflowed in an expression, or the caller's function raised an exception.
+    """
+    columns = EventColumns(table, plan.query, plan.dictionaries)
+    for column, computed in enumerate(plan.query.computed, len(plan.query.schema.attributes)):
+        if isinstance(computed, ComputedExpression):
+            columns.put(column, _values(computed, columns))
+    return columns
+
+
+def _values(computed: ComputedExpression, columns: EventColumns) -> pa.Array:
+    """The expression over all events; it reads columns that are there."""
+    layout, slots = place_leaves(leaves(computed.expression))
+    program = compile_program(computed.expression, mapped(slots))
+    table, _ = assemble([program], tabulator(columns))
+    values, nulls, failed = evaluate(program, table, load_bank(columns, layout, np.arange(len(columns))))
+    if failed >= 0:
+        raise EventError(f"{failure(program)} in {computed.text} at input row {failed}")
+    return arrow_array(values, nulls, computed.type)

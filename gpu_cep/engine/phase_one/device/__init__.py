@@ -1,0 +1,1 @@
+"""Label, partition and order events on a card."""

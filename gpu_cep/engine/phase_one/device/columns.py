@@ -1,0 +1,165 @@
+"""Columns of an event table as a device reads them: Arrow's buffers travel as they are, and are converted there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.input.buffers import buffer_values
+from gpu_cep.engine.input.device.resident import ResidentNumbers, ResidentText
+from gpu_cep.engine.input.device.uploads import Constant, DeviceNumbers, DType, Filled, HostBits, HostBlocks, HostNumbers, Input, Mapped
+from gpu_cep.engine.input.event_columns import EXACT_DIGITS, EventColumns, machine_values
+from gpu_cep.engine.lowering.text_predicates import Values, constant_codes
+from gpu_cep.plan.event_plan import CodeProperty
+from gpu_cep_kernels.device.device import Device
+
+__all__ = ["DeviceColumns", "Input", "numbers", "presence"]
+
+_INT32, _INT64, _FLOAT32, _FLOAT64, _UINT8 = (np.dtype(kind) for kind in (np.int32, np.int64, np.float32, np.float64, np.uint8))
+
+# What a buffer of each Arrow type holds, and the machine representation of that.
+_STORED: dict[pa.DataType, tuple[Any, DType]] = {
+    pa.int8(): (np.int8, _INT64),
+    pa.int16(): (np.int16, _INT64),
+    pa.int32(): (np.int32, _INT32),
+    pa.int64(): (np.int64, _INT64),
+    pa.uint8(): (np.uint8, _INT64),
+    pa.uint16(): (np.uint16, _INT64),
+    pa.uint32(): (np.uint32, _INT64),
+    pa.float16(): (np.float16, _FLOAT64),
+    pa.float32(): (np.float32, _FLOAT32),
+    pa.float64(): (np.float64, _FLOAT64),
+    pa.date32(): (np.int32, _INT32),
+}
+
+
+@dataclass
+class DeviceColumns:
+    """The columns that a query reads, by number, as inputs of `device`; `columns` is the host's view of the same table.
+
+    What the loads of an input share on the device, such as a table of codes,
+    is computed when the input is first asked for, in the caller's lane.
+    """
+
+    columns: EventColumns
+    device: Device
+    _values: dict[int, Input] = field(default_factory=dict)
+    _present: dict[int, Input | None] = field(default_factory=dict)
+    _codes: dict[int, Input] = field(default_factory=dict)
+
+    def values(self, column: int) -> Input:
+        """The column in its machine representation, as :meth:`EventColumns.values` has it; what stands at NULLs is arbitrary."""
+        if column not in self._values:
+            self._values[column] = self._number_input(column)
+        return self._values[column]
+
+    def present(self, column: int) -> Input | None:
+        """uint8, 0 where the column is NULL; None where it never is."""
+        if column not in self._present:
+            resident = self.columns.resident(column)
+            self._present[column] = presence(self.device, self.columns.arrow(column)) if resident is None else resident.present
+        return self._present[column]
+
+    def text_codes(self, column: int) -> Input:
+        """A text column's codes (int32), which stand for :meth:`EventColumns.text_values`; NULL has the code after the last."""
+        if column not in self._codes:
+            self._codes[column] = self._code_input(column)
+        return self._codes[column]
+
+    def label_codes(self, planned: CodeProperty) -> tuple[Input, Values]:
+        """Codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
+        if self.columns.resident(planned.column) is None:
+            codes = constant_codes(self.columns.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
+            if codes is not None:
+                of_block, values = codes
+                return HostBlocks(self.device, of_block, _INT32.itemsize), values
+        return self.text_codes(planned.column), self.columns.text_values(planned.column)
+
+    @property
+    def tables(self) -> int:
+        """Bytes of the device's memory that the inputs in use hold throughout."""
+        return sum(int(codes.table.nbytes) for codes in self._codes.values() if isinstance(codes, Mapped))
+
+    def row_bytes(self, column: int) -> int:
+        """Bytes of the device's memory that loading the column, and where it is NULL, takes for each row."""
+        present = self.present(column)
+        return self._value_bytes(column) + (0 if present is None else present.row_bytes)
+
+    def _value_bytes(self, column: int) -> int:
+        textual = self.columns.type(column).kind is Kind.STRING
+        if textual and self.columns.resident(column) is None and not pa.types.is_dictionary(self.columns.arrow(column).type):
+            # known before all of it is encoded, which a property may not need
+            return _INT32.itemsize
+        return self.values(column).row_bytes
+
+    def _number_input(self, column: int) -> Input:
+        data_type = self.columns.type(column)
+        if data_type.kind is Kind.STRING:
+            return self.text_codes(column)
+        if data_type.kind is Kind.OTHER or data_type.precision > EXACT_DIGITS:
+            # conditions may only ask whether it is NULL
+            return Constant(self.device, 0, _INT64)
+        resident = self.columns.resident(column)
+        if isinstance(resident, ResidentNumbers):
+            return resident.values
+        return numbers(self.device, self.columns.arrow(column), self.columns.name(column))
+
+    def _code_input(self, column: int) -> Input:
+        codes = self._own_codes(column)
+        if codes is None:
+            return HostNumbers(self.device, self.columns.text(column).codes, _INT32)
+        places = self.columns.shared_places(column)
+        return codes if places is None else Mapped(codes, self.device.upload(places))
+
+    def _own_codes(self, column: int) -> Input | None:
+        """The codes of a column that has a dictionary of its own."""
+        resident = self.columns.resident(column)
+        if isinstance(resident, ResidentText):
+            return DeviceNumbers(self.device, resident.encoded.codes, _INT32)
+        array = self.columns.arrow(column)
+        if not pa.types.is_dictionary(array.type):
+            return None
+        indices = HostNumbers(self.device, _values(array.indices, array.type.index_type.to_pandas_dtype()), _INT32)
+        present = self.present(column)
+        return indices if present is None else Filled(self.device, indices, present, len(array.dictionary))
+
+
+def numbers(device: Device, array: pa.Array, name: str) -> Input:
+    """Return an Arrow array that is not text as machine values (:func:`gpu_cep.engine.input.event_columns.machine_values`)."""
+    arrow = array.type
+    if pa.types.is_null(arrow):
+        return Constant(device, 0, _INT64)
+    if pa.types.is_boolean(arrow):
+        return HostBits(device, buffer_values(array.buffers()[1], np.uint8), array.offset, _INT32)
+    if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):
+        return HostNumbers(device, _values(array, np.int64), _INT64)
+    if arrow in _STORED:
+        stored, kind = _STORED[arrow]
+        return HostNumbers(device, _values(array, stored), kind)
+    # decimals, dates in milliseconds, and integers that may not fit
+    return HostBlocks(device, lambda low, high: machine_values(array.slice(low, high - low), name), _INT64.itemsize)
+
+
+def presence(device: Device, array: pa.Array) -> Input | None:
+    """uint8, 0 where an Arrow array is NULL; None where it never is."""
+    if array.null_count == 0:
+        return None
+    validity = array.buffers()[0]
+    if validity is not None:
+        return HostBits(device, buffer_values(validity, np.uint8), array.offset, _UINT8)
+    return HostBlocks(device, lambda low, high: _valid(array.slice(low, high - low)), _UINT8.itemsize)
+
+
+def _valid(array: pa.Array) -> npt.NDArray[np.uint8]:
+    valid: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    return valid.view(np.uint8)
+
+
+def _values(array: pa.Array, stored: Any) -> npt.NDArray[Any]:
+    """The values of a fixed-width array as they stand in its buffer."""
+    return buffer_values(array.buffers()[1], stored, len(array), array.offset)

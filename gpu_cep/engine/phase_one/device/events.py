@@ -1,0 +1,202 @@
+"""The ordered events that windows are judged over: all on the device, or on the host and uploaded batch by batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gpu_cep.analysis.bound import CountWindow
+from gpu_cep.engine.events.batches import reach, window_length
+from gpu_cep.engine.events.event_sequence import EventSequence, host_sequence, signed
+from gpu_cep.engine.events.label_words import overlapping
+from gpu_cep.engine.events.ordered_events import Indices, OrderedEvents
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.programs import load_bank
+from gpu_cep.engine.phase_one.device.streams import DeviceEvents
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.compile.launch import blocks
+from gpu_cep_kernels.device import primitives
+from gpu_cep_kernels.device.device import Array, Device, HostArray
+from gpu_cep_kernels.phase_one.windows import window_ends
+
+
+class EventSource(Protocol):
+    """Ordered events, wherever they are."""
+
+    @property
+    def offsets(self) -> Indices:
+        """Where each stream begins, and the last one ends."""
+
+    @property
+    def resident(self) -> int:
+        """How many events lie on the device."""
+
+    def part(self, low: int, high: int) -> tuple[Array, Array]:
+        """Times and labels of the events [low, high), on the device."""
+
+    def rows(self, low: int, high: int) -> Array:
+        """The input rows of these events, on the device."""
+
+    def reach(self, last: int, stream_end: int) -> int:
+        """Where the window of event `last` ends, or an event behind that."""
+
+    def overlapping(self) -> bool:
+        """Whether an event has two labels."""
+
+    def tied(self) -> bool:
+        """Whether two neighbours have the same time."""
+
+    def sequence(self) -> EventSequence:
+        """All events, but for their labels, where they lie."""
+
+    def fetched(self) -> EventSequence:
+        """The same on the host."""
+
+    def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
+        """Some of the events, in the order given, on the host; `starts` are those of them that begin a candidate window."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResidentEvents:
+    """Events that are all on the device; of those that are picked, so many are copied at a time."""
+
+    plan: Plan
+    columns: EventColumns
+    events: DeviceEvents
+    device: Device
+    picked_at_once: int
+
+    @property
+    def offsets(self) -> Indices:
+        return self.events.offsets
+
+    @property
+    def resident(self) -> int:
+        """All."""
+        return int(self.events.rows.size)
+
+    def part(self, low: int, high: int) -> tuple[Array, Array]:
+        """Views."""
+        return self.events.times[low:high], self.events.labels[:, low:high]
+
+    def rows(self, low: int, high: int) -> Array:
+        """A view."""
+        return self.events.rows[low:high]
+
+    def reach(self, last: int, stream_end: int) -> int:
+        """Found by the kernel, for one window."""
+        if isinstance(self.plan.query.window, CountWindow):
+            return min(last + self.plan.query.window.events, stream_end)
+        xp, clock = self.device.xp, self.events.times[last:stream_end]
+        found, start = xp.empty(1, xp.int32), xp.zeros(1, xp.int64)
+        ends = xp.full(1, stream_end - last, xp.int32)
+        self.device.launch(window_ends, 1, start, start, clock, ends, window_length(self.plan, clock.dtype), found)
+        return last + int(found[0])
+
+    def overlapping(self) -> bool:
+        """One pass on the device."""
+        return primitives.labels_overlap(self.events.labels)
+
+    def tied(self) -> bool:
+        """One pass on the device."""
+        return primitives.any_set(self.events.times[1:] == self.events.times[:-1])
+
+    def sequence(self) -> EventSequence:
+        """On the device."""
+        events = self.events
+        return EventSequence(
+            signed(events.times), None, len(events.offsets) - 1, events.rows, events.offsets, self.device, self.picked_at_once
+        )  # fmt: skip
+
+    def fetched(self) -> EventSequence:
+        """Copies."""
+        return host_sequence(self.picked(np.arange(self.resident), None))
+
+    def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
+        """Only what is picked is copied to the host."""
+        spans = list(blocks(0, len(events), self.picked_at_once)) or [(0, 0)]
+        times, labels, rows = zip(*(self._copied(events[low:high]) for low, high in spans), strict=True)
+        return _ordered(self, events, starts, np.concatenate(times), np.concatenate(labels, axis=1), np.concatenate(rows))
+
+    def _copied(self, events: Indices) -> tuple[HostArray, HostArray, HostArray]:
+        """Times, labels and rows of some events, on the host."""
+        device, held, places = self.device, self.events, self.device.upload(events)
+        labels = device.download(device.xp.take(held.labels, places, axis=1))
+        return device.download(held.times[places]), labels, device.download(held.rows[places])
+
+
+@dataclass(frozen=True, slots=True)
+class SpilledEvents:
+    """Events that are on the host, as they were too many for the device at once."""
+
+    plan: Plan
+    columns: EventColumns
+    events: OrderedEvents
+    device: Device
+
+    @property
+    def offsets(self) -> Indices:
+        return self.events.offsets
+
+    @property
+    def resident(self) -> int:
+        """None."""
+        return 0
+
+    def part(self, low: int, high: int) -> tuple[Array, Array]:
+        """Copies."""
+        times, *words = self.device.upload_slices([self.events.times, *self.events.labels], low, high)
+        return times, self.device.xp.stack(words)
+
+    def rows(self, low: int, high: int) -> Array:
+        """A copy."""
+        return self.device.upload_slices([self.events.rows], low, high)[0]
+
+    def reach(self, last: int, stream_end: int) -> int:
+        """Found on the host."""
+        return reach(self.plan, self.events, last, stream_end)
+
+    def overlapping(self) -> bool:
+        """One pass on the host."""
+        return overlapping(self.events.labels)
+
+    def tied(self) -> bool:
+        """One pass on the host."""
+        return bool((self.events.times[1:] == self.events.times[:-1]).any())
+
+    def sequence(self) -> EventSequence:
+        """On the host."""
+        return host_sequence(self.events)
+
+    def fetched(self) -> EventSequence:
+        """They are there."""
+        return self.sequence()
+
+    def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
+        """Copies of what is picked."""
+        return _ordered(self, events, starts, self.events.times[events], self.events.labels[:, events], self.events.rows[events])
+
+
+def _ordered(
+    source: ResidentEvents | SpilledEvents,
+    events: Indices,
+    starts: Indices | None,
+    times: HostArray,
+    labels: HostArray,
+    rows: HostArray,
+) -> OrderedEvents:
+    """Some of the events of `source` as ordered events of their own."""
+    streams = np.searchsorted(source.offsets, events, side="right") - 1
+    counted = isinstance(source.plan.query.window, CountWindow)
+    return OrderedEvents(
+        offsets=np.searchsorted(streams, np.arange(len(source.offsets))),
+        times=times,
+        labels=labels,
+        rows=rows,
+        bank=load_bank(source.columns, source.plan.layout, rows),
+        keys_ordered=source.events.keys_ordered,
+        starts=starts,
+        positions=events.astype(np.uint64) if counted else None,
+    )

@@ -1,0 +1,177 @@
+"""What a run may take of a device's memory, and the pieces that its work is cut into to stay within.
+
+An eighth of the memory is for tables. While rows are labelled, their chunks
+take a half, and the events that are kept what is left; to order these takes
+three quarters. After that an eighth is for events on their way to the host,
+and three quarters are for the ordered events and for the batch of them whose
+windows are judged. Where situations are derived, these are for the ordered
+events and, half and half, for the part of them in which borders are sought
+and for the borders found; then for the events and the join. The bytes per
+event are the most that live at a time, what CuPy's functions take beside
+their results included.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+
+from gpu_cep.engine.events.label_words import words_for
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.device.device import Device
+
+# Share of the free memory that a run takes; the rest is for what allocators lose between arrays.
+MEMORY_SHARE = 0.8
+# Rows of a chunk: enough to keep a card busy, few enough that copies of the next overlap with its kernels.
+LARGEST_CHUNK, SMALLEST_CHUNK = 1 << 24, 1 << 8
+SMALLEST_BATCH = 1 << 8
+# Allocators give out memory in pieces of so many bytes; of arrays that do not grow with the events there are a dozen.
+PIECE = 512
+_SMALL_ARRAYS = 16 * PIECE
+
+# Bytes per kept event: time and row, and while it is ordered also streams, a second copy, ranks, and an order sorted in scratch.
+_KEPT = 8 + 4
+_ORDERING = _KEPT + 2 * 8 + 4 + _KEPT + 7 * 8
+# The same per key: value and whether it is NULL, twice while chunks are joined.
+_ORDERING_KEY = 2 * (8 + 1)
+# Bytes per event of a batch: time, stream, its end, what follows, start, kept start, and scratch; and the places of one match of all.
+_WINDOWS = 8 + 4 + 4 + 4 + 8 + 8 + 6 * 8 + 2 * 8
+# Bytes per event and variable: next occurrence, earliest event, that of kept starts, count or slice of it.
+_PER_VARIABLE = 4 * 4
+# Bytes per event that a match binds: its place in the batch, and its place among those that come back.
+_BOUND = 2 * 8
+# Bytes per border: its columns.
+_COLUMNS = 8 + 3 * 4 + 2 * 2
+# Bytes per event among which borders are sought: its time, its stream's beginning, flags; and as a border its place, its stream, with
+# scratch, and its columns, twice while the last ones of streams are added.
+_SEEKING = 8 + 8 + 2 * 1 + 2 * 8 + 3 * 8 + 2 * _COLUMNS
+# Bytes per border, twice while parts are joined; its place by stream, sorted in scratch, and both labels in that order.
+_BORDER = 2 * _COLUMNS + 8 + 24 + 2 * 2
+# Bytes per run, before and after those that do not last are left out: both borders, twice, times, ends, lengths, and all that comes back.
+_RUN = 4 * 8 + 3 * 8 + 4 + 3 * 1 + 8 + 2 * 8 + 4 * 4 + 2 * 8
+# Bytes per event and situation that stay while situations are joined: time, row and moment; endpoints and clocks.
+_SEQUENCE, _SITUATION = 8 + 4 + 8, 6 * 8
+# The same as a row to be joined, and as a candidate of a step, which may become a row of the next: members come on top.
+_ROW = 4 + 4 * 8 + 3 * 2 * 8 + 5 * 8
+_CANDIDATE = 4 + _ROW
+_LARGEST = 1 << 62
+
+
+class TooLittleMemory(Exception):
+    """The device's memory does not hold what cannot be cut any further; the message says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelling:
+    """What labelling takes: bytes per row of a chunk, bytes of tables; in how many arrays rows lie, and how many rows there are."""
+
+    row_bytes: int
+    tables: int
+    arrays: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMemory:
+    """Bytes that a run may take, and how many rows or events of a query that lets it work on at a time.
+
+    `label` is the bytes of an event's label, `variables` and `keys` are numbers of
+    the query's variables and stream keys.
+    """
+
+    bytes: int
+    label: int = 8
+    variables: int = 1
+    keys: int = 0
+
+    def chunk_rows(self, labelling: Labelling) -> int:
+        """Rows of a chunk whose labels are computed: two chunks, one of them on its way, take a half.
+
+        Raises
+        ------
+        TooLittleMemory
+            It is too little for chunks, tables or batches of the smallest size.
+        """
+        if not self._suffices(labelling):
+            least = bisect_left(range(_LARGEST), True, key=lambda size: replace(self, bytes=size)._suffices(labelling))
+            raise TooLittleMemory(f"the query takes {least:,} bytes at least, and {self.bytes:,} may be taken")
+        return self._rows(labelling.row_bytes)
+
+    def _rows(self, row_bytes: int) -> int:
+        return min(LARGEST_CHUNK, self.bytes // 4 // max(1, row_bytes))
+
+    def _suffices(self, labelling: Labelling) -> bool:
+        return (
+            self._tables(labelling) <= self.bytes // 8
+            and self._rows(labelling.row_bytes) >= min(SMALLEST_CHUNK, labelling.rows)
+            and self._batch_of(labelling.rows) >= min(SMALLEST_BATCH, labelling.rows)
+        )
+
+    def _tables(self, labelling: Labelling) -> int:
+        """Bytes of tables, the pattern's and labelling's, and of what arrays lose to an allocator's pieces."""
+        return labelling.tables + PIECE * labelling.arrays + _SMALL_ARRAYS + 8 * self.variables * (self.variables + 8)
+
+    @property
+    def ranked_values(self) -> int:
+        """Distinct values of a key whose ranks, beside its column, fit among the tables."""
+        return self.bytes // 8 // 8
+
+    @property
+    def kept_events(self) -> int:
+        """Events that can be kept and ordered on the device."""
+        return self.bytes * 3 // 4 // (_ORDERING + 2 * self.label + _ORDERING_KEY * self.keys)
+
+    def batch_events(self, resident: int) -> int:
+        """Events of a batch, those that its last windows reach included, while so many ordered events lie on the device."""
+        return self._beside(resident * (_KEPT + self.label)) // (_WINDOWS + 3 * self.label + _PER_VARIABLE * self.variables)
+
+    def _beside(self, held: int) -> int:
+        """Bytes that are left for work while so many are held."""
+        return max(0, self.bytes * 3 // 4 - held)
+
+    def sought_events(self, resident: int) -> int:
+        """Events among which borders are sought at a time, while so many ordered events lie on the device."""
+        return max(1, self._beside(resident * (_KEPT + self.label)) // 2 // (_SEEKING + self.label))
+
+    def paired_borders(self, resident: int) -> int:
+        """Borders that can be paired to runs, of which each has two, while so many ordered events lie on the device."""
+        runs = -(-self.variables // 2)
+        return self._beside(resident * (_KEPT + self.label)) // 2 // (_BORDER + _RUN * runs)
+
+    def joined_candidates(self, resident: int, situations: int) -> int:
+        """Candidates of a call that joins so many situations, beside so many events; 0 if that does not fit."""
+        member = 4 * self.variables
+        held = resident * _SEQUENCE + situations * (_SITUATION + 16 * self.variables + _ROW + member)
+        return self._beside(held) // max(1, self.variables - 1) // (_CANDIDATE + member)
+
+    def _batch_of(self, total: int) -> int:
+        """Events of a batch of so many, as many of which as can be kept lie on the device."""
+        return self.batch_events(min(self.kept_events, total))
+
+    def for_batch(self, events: int, total: int) -> int:
+        """The bytes with which a batch may have so many events of `total`."""
+        return bisect_left(range(_LARGEST), events, key=lambda size: replace(self, bytes=size)._batch_of(total))
+
+    @property
+    def bound_events(self) -> int:
+        """Events that the matches which are read off at a time bind, one match at least, or that are picked at a time."""
+        return max(1, self.bytes // 8 // (_BOUND + self.label))
+
+    def halved(self) -> DeviceMemory:
+        """Half of it, for another try."""
+        return replace(self, bytes=self.bytes // 2)
+
+
+def memory_of(device: Device, plan: Plan) -> DeviceMemory:
+    """What a run of `plan` may take: ``gpu_memory=``, or the share of what is free."""
+    free = int(device.free_memory() * MEMORY_SHARE)
+    wanted = plan.settings.gpu_memory
+    variables = len(plan.query.variables)
+    words = words_for(variables)
+    label = sum(word.all().nbytes for word in words)
+    return DeviceMemory(free if wanted is None else min(wanted, free), label, variables, len(plan.stream_keys))
+
+
+def in_pieces(*sizes: int) -> int:
+    """Bytes that arrays of these sizes take of an allocator."""
+    return sum(-(-size // PIECE) * PIECE for size in sizes)

@@ -1,0 +1,341 @@
+"""Phase 1 on a device: columns → labels → streams → candidate windows, or whole matches where labels decide them.
+
+Only what phase 1 reads is uploaded, and only events of candidate windows, or
+of matches, come back: the matchers on the CPU go on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from typing import TypeVar
+
+import numpy as np
+
+from gpu_cep.engine.accounting.budget import BudgetExceeded
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.events.batches import LONGEST_REACH, Batch, cut
+from gpu_cep.engine.events.label_words import Words
+from gpu_cep.engine.events.matches import Matches, concatenated
+from gpu_cep.engine.events.ordered_events import Indices, OrderedEvents
+from gpu_cep.engine.events.own_events import WHOLE
+from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.events.window_names import window_name
+from gpu_cep.engine.input.times import load_times, refuse_missing
+from gpu_cep.engine.phase_one.device.columns import DeviceColumns
+from gpu_cep.engine.phase_one.device.direct import bind_on_device, count_on_device, cut_matches, direct_candidates
+from gpu_cep.engine.phase_one.device.events import EventSource, ResidentEvents, SpilledEvents
+from gpu_cep.engine.phase_one.device.labels import label_chunks, label_steps
+from gpu_cep.engine.phase_one.device.memory import DeviceMemory, TooLittleMemory, memory_of
+from gpu_cep.engine.phase_one.device.streams import DeviceEvents, KeptEvents, encode_streams, joined, keep_events, order_on_device
+from gpu_cep.engine.phase_one.device.windows import (
+    DeviceCandidates,
+    DevicePattern,
+    DeviceWindows,
+    covered,
+    pattern_on_device,
+    prune_on_device,
+    windows_on_device,
+)
+from gpu_cep.engine.phase_one.label_events import LabelledEvents
+from gpu_cep.engine.phase_one.on_cpu import PhaseOne, Run
+from gpu_cep.engine.phase_one.order_events import order_events
+from gpu_cep.engine.windows.candidates import Places
+from gpu_cep.engine.windows.direct import labels_decide, reads_directly
+from gpu_cep.errors import MatchLimitExceeded
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.compile.launch import blocks
+from gpu_cep_kernels.device.device import Array, Device
+
+Result = TypeVar("Result")
+
+# Below this, less memory will not help.
+_LEAST_MEMORY = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRun(Run):
+    """A run on a device."""
+
+    device: Device
+
+
+def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
+    """Phase 1 of a run.
+
+    Raises
+    ------
+    EventError
+        The events are at fault.
+    MatchLimitExceeded
+        More matches than the settings, or the host's memory, allow.
+    TooLittleMemory
+        The device's memory holds no chunks or batches of the smallest size, or not the events that the windows of one stream reach over.
+    """
+    return attempted(run, device, _phase_one)
+
+
+def attempted(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Result:
+    """What `work` gives, in pieces that the device's memory holds; with smaller pieces if an allocation fails nevertheless.
+
+    Raises
+    ------
+    TooLittleMemory
+        With the smallest pieces they still fail.
+    """
+    memory = memory_of(device, run.plan)
+    # columns on the device may still be computed in the caller's lane
+    device.synchronize()
+    while True:
+        # what a failed attempt counted must not count
+        attempt = DeviceRun(run.plan, run.columns, run.tables, run.own, replace(run.budget), run.threads, Profile(), device)
+        try:
+            with device.lane(None):
+                result = work(attempt, memory)
+            attempt.profile.ran_on("gpu")
+            run.profile.merge(attempt.profile)
+            run.budget.take_over(attempt.budget)
+            return result
+        except MemoryError as fault:
+            memory = memory.halved()
+            if memory.bytes < _LEAST_MEMORY:
+                raise TooLittleMemory(str(fault)) from fault
+
+
+def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
+    source = ordered_events(run, memory)
+    run.profile.add("filtered", int(source.offsets[-1]))
+    if not {"summary", "chain"} & set(run.plan.steps) or not run.plan.windows_suffice:
+        return PhaseOne(source.picked(np.arange(source.offsets[-1]), None))
+    (tables,) = run.tables
+    query = pattern_on_device(run.plan, tables, run.own, run.device)
+    batches = _batches(run, source, memory)
+    if not _is_direct(run, source):
+        return _candidate_events(run, query, source, batches)
+    if run.plan.settings.output == "count":
+        return _counted(run, query, source, batches)
+    return _found(run, query, source, batches, memory)
+
+
+def ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
+    """The labelled events in order: on the device if all that are kept fit, else (or if there are none) on the host."""
+    plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
+    device_columns = DeviceColumns(columns, device)
+    with profile.stage("labels"):
+        labelling = label_steps(plan, device_columns)
+        chunk_rows = memory.chunk_rows(labelling.takes)
+    with profile.stage("timestamps"):
+        _refuse_null_times(plan, device_columns, chunk_rows)
+    kept: list[KeptEvents] = []
+    spilled: list[tuple[Places, Words]] = []
+    with profile.stage("labels"):
+        for part in label_chunks(plan, device_columns, labelling, chunk_rows, partial(keep_events, plan)):
+            kept.append(part)
+            if spilled or _size(kept) > memory.kept_events:
+                spilled += _downloaded(device, kept)
+                kept.clear()
+        if not _size(kept):
+            spilled += _downloaded(device, kept)
+        device.synchronize()
+    if spilled:
+        return SpilledEvents(plan, columns, _ordered_on_host(run, spilled), device)
+    return ResidentEvents(plan, columns, _ordered_on_device(run, kept, memory), device, memory.bound_events)
+
+
+def _ordered_on_device(run: DeviceRun, kept: list[KeptEvents], memory: DeviceMemory) -> DeviceEvents:
+    """The parts, which are let go, as one in order."""
+    plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
+    with profile.stage("keys"):
+        all_kept = joined(device.xp, kept)
+        kept.clear()
+        streams = encode_streams(plan, columns, all_kept, device, memory.ranked_values)
+        device.synchronize()
+    with profile.stage("order"):
+        events = order_on_device(plan, columns, all_kept, streams, device)
+        device.synchronize()
+    return events
+
+
+def _size(parts: Sequence[KeptEvents]) -> int:
+    return sum(part.rows.size for part in parts)
+
+
+def _downloaded(device: Device, parts: Sequence[KeptEvents]) -> list[tuple[Places, Words]]:
+    return [(device.download(part.rows), device.download(part.labels)) for part in parts]
+
+
+def _refuse_null_times(plan: Plan, columns: DeviceColumns, chunk_rows: int) -> None:
+    column = plan.query.timestamp
+    present = columns.present(column)
+    if present is not None:
+        chunks = blocks(0, len(columns.columns), chunk_rows)
+        refuse_missing(columns.columns, column, "NULL", sum(int((present.load(*chunk) == 0).sum()) for chunk in chunks))
+
+
+def _ordered_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> OrderedEvents:
+    """The labelled events in order, as the CPU's road makes it."""
+    plan, columns, profile = run.plan, run.columns, run.profile
+    with profile.stage("keys"):
+        keys = encode_keys(columns, plan.stream_keys)
+    with profile.stage("order"):
+        times = load_times(columns, plan.query.timestamp)
+        labelled = LabelledEvents([rows for rows, _ in spilled], [labels for _, labels in spilled])
+        return order_events(plan, columns, times, labelled, keys, run.threads)
+
+
+def _batches(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> list[Batch]:
+    """The events cut into batches whose windows the device's memory holds: streams, or slices of a long one with what its windows reach."""
+    most, total = memory.batch_events(source.resident), int(source.offsets[-1])
+    if total <= most:
+        return [Batch(0, total, total)] if total else []
+    batches = cut(source.offsets, source.reach, max(1, most // (LONGEST_REACH + 1)))
+    longest = max(batch.high - batch.low for batch in batches)
+    if longest > most:
+        needed = memory.for_batch(longest, total)
+        raise TooLittleMemory(
+            f"windows reach over {longest:,} events of one stream, which take about {needed:,} bytes, and {memory.bytes:,} may be taken"
+        )
+    return batches
+
+
+def _is_direct(run: DeviceRun, source: EventSource) -> bool:
+    """Whether every candidate window has one match, which its labels decide."""
+    (tables,) = run.tables
+    # the events of matches that are read off are numbered batch by batch, not by their positions in streams
+    if not reads_directly(run.plan, tables) or run.plan.settings.after_match != "all":
+        return False
+    tied = run.plan.query.ties == "strict" and source.tied()
+    return labels_decide(tables.pattern, tied, source.overlapping)
+
+
+def _windows(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> DeviceWindows:
+    times, labels = source.part(batch.low, batch.high)
+    rows = None if run.own == WHOLE else source.rows(batch.low, batch.high)
+    return windows_on_device(query, batch, times, labels, rows, source.offsets, run.device, run.profile)
+
+
+# Each of the following works off a batch in a function of its own: what it holds on the device is let go before the next.
+
+
+def _candidate_events(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
+    """The events of all candidate windows."""
+    held, starts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for batch in batches:
+        own_events, own_starts = _candidates_of(run, query, source, batch)
+        held.append(own_events)
+        starts.append(own_starts)
+    with run.profile.stage("candidates back"):
+        # the last windows of a batch reach into the next
+        events = np.concatenate(held) if len(batches) <= 1 else np.unique(np.concatenate(held))
+        return PhaseOne(source.picked(events, np.searchsorted(events, np.concatenate(starts))))
+
+
+def _candidates_of(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
+    """The events of a batch's candidate windows, and those that start one."""
+    device, windows = run.device, _windows(run, query, source, batch)
+    candidates = prune_on_device(query, windows, run.profile)
+    run.profile.add("candidates", int(candidates.starts.size))
+    if not candidates.starts.size:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    with run.profile.stage("candidates back"):
+        events = device.download(device.xp.flatnonzero(covered(windows, candidates)))
+        return events + batch.low, device.download(candidates.starts) + batch.low
+
+
+def _counted(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
+    """How many matches start in each stream of each batch, at the first event that starts one."""
+    firsts, totals = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for batch in batches:
+        own_firsts, own_totals = _counts_of(run, query, source, batch)
+        firsts.append(own_firsts)
+        totals.append(own_totals)
+    with run.profile.stage("candidates back"):
+        events = np.concatenate(firsts)
+        return PhaseOne(source.picked(events, None), counted=(np.arange(len(events)), np.concatenate(totals)))
+
+
+def _counts_of(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
+    """The first event that starts a match in each stream of a batch that has one, and how many do."""
+    device, xp = run.device, run.device.xp
+    windows = _windows(run, query, source, batch)
+    with run.profile.stage("chain"):
+        starts = direct_candidates(query, windows).starts
+    _account(run, source, batch, starts, 0)
+    if not starts.size:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    with run.profile.stage("candidates back"):
+        first, last = np.searchsorted(source.offsets, [batch.low, batch.own], side="right")
+        borders = np.concatenate([[0], source.offsets[first:last] - batch.low, [batch.own - batch.low]])
+        places = xp.searchsorted(starts, device.upload(borders))
+        matched = xp.flatnonzero(xp.diff(places))
+        return device.download(starts[places[matched]]) + batch.low, device.download(xp.diff(places)[matched])
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """Some matches, over the events that they bind (places among all)."""
+
+    events: Indices
+    matches: Matches
+
+
+def _found(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch], memory: DeviceMemory) -> PhaseOne:
+    """All matches, over the events that they bind; an event that matches of two batches, or of two slices of one, bind is there twice."""
+    events, parts = [np.empty(0, np.int64)], []
+    bound = 0
+    for found in chain.from_iterable(_matches_of(run, query, source, batch, memory) for batch in batches):
+        parts.append(_shifted(found.matches, bound))
+        events.append(found.events)
+        bound += len(found.events)
+    with run.profile.stage("candidates back"):
+        return PhaseOne(source.picked(np.concatenate(events), None), found=concatenated(parts, query.variables))
+
+
+def _shifted(matches: Matches, bound: int) -> Matches:
+    """The matches, with `bound` events before theirs."""
+    return Matches(matches.first + bound, matches.counts, matches.events + bound)
+
+
+def _matches_of(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, memory: DeviceMemory) -> Iterator[_Slice]:
+    """The matches that start in a batch, slice by slice."""
+    windows = _windows(run, query, source, batch)
+    with run.profile.stage("chain"):
+        candidates = direct_candidates(query, windows)
+    with run.profile.stage("matching"):
+        counts = count_on_device(query, windows, candidates)
+        _account(run, source, batch, candidates.starts, int(counts.sum()))
+    if candidates.starts.size:
+        for low, high in cut_matches(windows, counts, memory.bound_events):
+            yield _read_off(run, batch, windows, candidates, counts, low, high)
+
+
+def _read_off(
+    run: DeviceRun, batch: Batch, windows: DeviceWindows, candidates: DeviceCandidates, counts: Array, low: int, high: int
+) -> _Slice:
+    """The matches [low, high) of a batch's."""
+    device, xp = run.device, run.device.xp
+    with run.profile.stage("matching"):
+        matches = bind_on_device(windows, candidates, counts, low, high)
+    with run.profile.stage("candidates back"):
+        held = xp.zeros(batch.high - batch.low, xp.bool_)
+        held[matches.events] = True
+        places = xp.cumsum(held, dtype=xp.int64) - 1
+        first, bound = device.download(places[matches.first]), device.download(places[matches.events])
+        events = device.download(xp.flatnonzero(held)) + batch.low
+        return _Slice(events, Matches(first, device.download(matches.counts), bound))
+
+
+def _account(run: DeviceRun, source: EventSource, batch: Batch, starts: Array, events: int) -> None:
+    """Account for one match at each of `starts` of a batch, which bind so many events together; nothing was walked."""
+    run.profile.add("candidates", int(starts.size))
+    run.profile.add("matches", int(starts.size))
+    run.profile.add("steps", 0)
+    if not starts.size:
+        return
+    try:
+        run.budget.spend(int(starts.size), events, 0, lambda match: int(starts[min(match, starts.size - 1)]) + batch.low)
+    except BudgetExceeded as exceeded:
+        row = int(source.picked(np.array([exceeded.start]), None).rows[0])
+        raise MatchLimitExceeded(f"{exceeded.reason}, in {window_name(run.plan, run.columns, row)}") from None

@@ -1,0 +1,251 @@
+"""The kept events on the device: into streams, and in order of time inside each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.events.ordered_events import Indices, tie_ranks
+from gpu_cep.engine.events.stream_keys import RANKED, text_ranks
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.times import refuse_missing
+from gpu_cep.engine.phase_one.device.labels import Chunk, LabelledChunk
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.device.device import Array, Device
+from gpu_cep_kernels.device.primitives import any_set, dense_codes, stable_order, stream_numbers
+from gpu_cep_kernels.phase_one.ordering import mark_disorder
+
+# Codes of several key columns are combined by multiplication up to here, and made dense from there on.
+_LARGEST_CODE = 2**31
+# The key NaN: greater than every other float seen as an ordered integer.
+_NAN = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class KeptKey:
+    """A stream key's values of the kept events: int64 in the order of the keys, or text codes; `present` is 0 where NULL (None: never)."""
+
+    values: Array
+    present: Array | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEvents:
+    """The kept events of one chunk, or of several: rows (int32), labels [word, event], times (int64 or float64) and stream keys."""
+
+    rows: Array
+    labels: Array
+    times: Array
+    keys: tuple[KeptKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEvents:
+    """The kept events, stream after stream, each in stream order, on the device.
+
+    ``offsets[s]``, on the host, is where stream s begins, none of them empty
+    unless all are; `times` are float64 or uint64, as in
+    :class:`gpu_cep.engine.phase_one.order_events.OrderedEvents`.
+    """
+
+    offsets: Indices
+    times: Array
+    labels: Array
+    rows: Array
+    keys_ordered: bool
+
+
+def keep_events(plan: Plan, labelled: LabelledChunk) -> KeptEvents:
+    """The columns of a chunk's kept events that ordering needs.
+
+    Raises
+    ------
+    EventError
+        A timestamp of the chunk is NaN.
+    """
+    chunk = labelled.chunk
+    return KeptEvents(
+        rows=labelled.rows,
+        labels=labelled.labels,
+        times=labelled.pick(_times(plan, chunk)),
+        keys=tuple(_kept_key(labelled, column) for column in plan.stream_keys),
+    )
+
+
+def _times(plan: Plan, chunk: Chunk) -> Array:
+    xp, column = chunk.device.xp, plan.query.timestamp
+    times = chunk.values(column)
+    if times.dtype.kind == "i":
+        return times.astype(xp.int64, copy=False)
+    missing = xp.isnan(times)
+    refuse_missing(chunk.columns.columns, column, "NaN", int(missing.sum()) if any_set(missing) else 0)
+    # -0.0 is 0.0, also to a sort by bits
+    return times.astype(xp.float64) + 0.0
+
+
+def _kept_key(labelled: LabelledChunk, column: int) -> KeptKey:
+    chunk = labelled.chunk
+    present = chunk.present(column)
+    textual = chunk.columns.columns.type(column).kind is Kind.STRING
+    values = labelled.pick(chunk.text_codes(column) if textual else chunk.values(column))
+    ordered = _ordered_bits(chunk.device.xp, values) if values.dtype.kind == "f" else values.astype(chunk.device.xp.int64)
+    return KeptKey(ordered, None if present is None else labelled.pick(present))
+
+
+def _ordered_bits(xp: Any, values: Array) -> Array:
+    """Floats as int64 in the same order, -0.0 as 0.0, NaN last."""
+    bits = (values.astype(xp.float64) + 0.0).view(xp.int64)
+    ordered = xp.where(bits < 0, bits ^ xp.int64(_NAN), bits)
+    return xp.where(xp.isnan(values), xp.int64(_NAN), ordered)
+
+
+def joined(xp: Any, parts: Sequence[KeptEvents]) -> KeptEvents:
+    """Several parts as one, in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = [[part.keys[number] for part in parts] for number in range(len(parts[0].keys))]
+    return KeptEvents(
+        rows=xp.concatenate([part.rows for part in parts]),
+        labels=xp.concatenate([part.labels for part in parts], axis=1),
+        times=xp.concatenate([part.times for part in parts]),
+        keys=tuple(KeptKey(xp.concatenate([key.values for key in keys]), _joined_masks(xp, keys)) for keys in columns),
+    )
+
+
+def _joined_masks(xp: Any, keys: Iterable[KeptKey]) -> Array | None:
+    masks = [key.present for key in keys]
+    return None if masks[0] is None else xp.concatenate(masks)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCodes:
+    """The stream of each event: codes in [0, count), which ascend with the keys if `ordered`; None: all events are one stream."""
+
+    codes: Array | None
+    count: int
+    ordered: bool
+
+
+def encode_streams(plan: Plan, columns: EventColumns, kept: KeptEvents, device: Device, most_ranked: int) -> StreamCodes:
+    """Codes for the combinations of the kept events' keys; NULLs are one key value, and so are NaNs.
+
+    Text of up to `most_ranked` distinct values gets codes in its order.
+    """
+    encoded = StreamCodes(None, 1, ordered=True)
+    for column, key in zip(plan.stream_keys, kept.keys, strict=True):
+        encoded = _combined(device.xp, encoded, _encoded(columns, column, key, device, min(RANKED, most_ranked)))
+    return encoded
+
+
+def _encoded(columns: EventColumns, column: int, key: KeptKey, device: Device, most_ranked: int) -> StreamCodes:
+    if columns.type(column).kind is not Kind.STRING:
+        return _integer_codes(device.xp, key)
+    values = columns.text_values(column)
+    if len(values) >= most_ranked:
+        return StreamCodes(key.values, len(values) + 1, ordered=False)
+    return StreamCodes(device.upload(text_ranks(values))[key.values], len(values) + 1, ordered=True)
+
+
+def _integer_codes(xp: Any, key: KeptKey) -> StreamCodes:
+    """0 for NULL if there is one, then the values in order: their distance from the least if that is small enough, else their rank."""
+    values = key.values
+    if not values.size:
+        return StreamCodes(values, 1, ordered=True)
+    if key.present is not None:
+        # whatever stands at a NULL must not widen the range
+        values = xp.where(key.present != 0, values, _some_present(xp, key))
+    low, high = int(values.min()), int(values.max())
+    dense = high - low + 1 < _LARGEST_CODE
+    codes, count = (values - low, high - low + 1) if dense else dense_codes(xp, values)
+    if key.present is None:
+        return StreamCodes(codes, count, ordered=True)
+    return StreamCodes(xp.where(key.present != 0, codes + 1, 0), count + 1, ordered=True)
+
+
+def _some_present(xp: Any, key: KeptKey) -> Array:
+    """The first value that is not NULL (the first of all if there is none)."""
+    return key.values[xp.argmax(key.present)]
+
+
+def _combined(xp: Any, left: StreamCodes, right: StreamCodes) -> StreamCodes:
+    if left.codes is None or right.codes is None:
+        return right if left.codes is None else left
+    ordered = left.ordered and right.ordered
+    codes = left.codes.astype(xp.int64) * right.count + right.codes
+    if left.count * right.count < _LARGEST_CODE:
+        return StreamCodes(codes, left.count * right.count, ordered)
+    dense, count = dense_codes(xp, codes)
+    return StreamCodes(dense, count, ordered)
+
+
+class _Placed(NamedTuple):
+    """Events in the order found so far; `streams` are their codes, empty where all are one stream, labels are [word, event]."""
+
+    streams: Array
+    times: Array
+    rows: Array
+    labels: Array
+
+    def sorted(self, xp: Any, *keys: Array) -> _Placed:
+        """By stream, then by `keys`, then as they are."""
+        order = stable_order(xp, [key for key in (self.streams, *keys) if key.size])
+        return _Placed(*(xp.take(values, order, axis=-1) if values.size else values for values in self))
+
+
+def order_on_device(plan: Plan, columns: EventColumns, kept: KeptEvents, streams: StreamCodes, device: Device) -> DeviceEvents:
+    """The kept events by stream and time; ties by `order_by`, then by input position. Nothing is sorted that is in order."""
+    xp = device.xp
+    nothing = xp.empty(0, xp.int64)
+    placed = _Placed(nothing if streams.codes is None else streams.codes.astype(xp.int32), kept.times, kept.rows, kept.labels)
+    if streams.codes is not None and _is_disordered(device, nothing, placed.streams, nothing):
+        placed = placed.sorted(xp)
+    if _is_disordered(device, placed.streams, placed.times, nothing):
+        placed = placed.sorted(xp, placed.times)
+    if plan.query.order_by:
+        ranks = _tie_ranks(plan, columns, placed, device)
+        if _is_disordered(device, placed.streams, placed.times, ranks):
+            placed = placed.sorted(xp, placed.times, ranks)
+    borders = nothing if streams.codes is None else xp.flatnonzero(placed.streams[1:] != placed.streams[:-1]) + 1
+    return DeviceEvents(
+        offsets=np.concatenate([[0], device.download(borders), [placed.rows.size]]).astype(np.int64),
+        times=placed.times if placed.times.dtype.kind == "f" else placed.times.view(xp.uint64),
+        labels=placed.labels,
+        rows=placed.rows,
+        keys_ordered=streams.ordered,
+    )
+
+
+def _is_disordered(device: Device, streams: Array, values: Array, ranks: Array) -> bool:
+    """Whether some event is less than the one before it, of the same stream, by value and then by rank."""
+    disordered = device.xp.empty(values.size, device.xp.bool_)
+    device.launch(mark_disorder, values.size, streams, values, ranks, disordered)
+    return any_set(disordered)
+
+
+def _tie_ranks(plan: Plan, columns: EventColumns, placed: _Placed, device: Device) -> Array:
+    """The rank by `order_by` of the events that tie with a neighbour in their stream, found on the host; 0 for all others."""
+    xp = device.xp
+    size = placed.times.size
+    same = xp.zeros(size + 1, xp.bool_)  # whether event e has the time and stream of e − 1
+    same[1:-1] = placed.times[1:] == placed.times[:-1]
+    if placed.streams.size:
+        same[1:-1] &= placed.streams[1:] == placed.streams[:-1]
+    tied = xp.flatnonzero(same[1:] | same[:-1])
+    ranks = xp.zeros(size, xp.int64)
+    ranks[tied] = device.upload(tie_ranks(columns, plan.query.order_by, device.download(placed.rows[tied])))
+    return ranks
+
+
+def streams_of_range(device: Device, offsets: Indices, low: int, high: int) -> tuple[Array, Array]:
+    """int32: the stream of each of the events [low, high), numbered from the first, and where it ends in that range."""
+    xp = device.xp
+    first, last = (int(place) for place in np.searchsorted(offsets, [low, high - 1], side="right"))
+    # a stream without events begins where the next one does
+    borders = device.upload(np.unique(offsets[first:last] - low))
+    streams = stream_numbers(xp, borders, high - low)
+    ends = xp.append(borders, high - low).astype(xp.int32)
+    return streams, ends[streams]

@@ -1,0 +1,136 @@
+"""Match windows and necessary match conditions on the device: which windows are candidates, and which events they hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_cep.analysis.bound import CountWindow
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.events.batches import Batch, window_length
+from gpu_cep.engine.events.ordered_events import Indices
+from gpu_cep.engine.events.own_events import Own
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables
+from gpu_cep.engine.phase_one.device.streams import streams_of_range
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.device.device import Array, Device, to_device
+from gpu_cep_kernels.device.primitives import covered_events, later_events, marked_events, next_occurrences, prefix_counts
+from gpu_cep_kernels.phase_one.window_conditions import chain_windows, judge_windows
+from gpu_cep_kernels.phase_one.windows import window_ends
+from gpu_cep_kernels.rules.tables import PatternTable
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePattern:
+    """What judging windows needs to know of a query: its plan, its tables, and the pattern's table on the device."""
+
+    plan: Plan
+    tables: MatcherTables
+    pattern: PatternTable
+    own: Own
+
+    @property
+    def variables(self) -> int:
+        return len(self.tables.pattern.order)
+
+
+def pattern_on_device(plan: Plan, tables: MatcherTables, own: Own, device: Device) -> DevicePattern:
+    """The pattern where kernels read it."""
+    return DevicePattern(plan, tables, to_device(device, tables.pattern), own.on(device))
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceWindows:
+    """The events of a batch and the windows that start at them, as :class:`gpu_cep.engine.windows.candidates.Windows`, on the device."""
+
+    device: Device
+    labels: Array
+    clock: Array
+    length: np.uint64 | np.float64
+    stream_end: Array
+    after: Array
+    occurrence: Array
+    starts: Array
+
+    def ends(self, starts: Array, inside: Array) -> Array:
+        """Where the windows of `starts` end; `inside` holds an event of each."""
+        found = self.device.xp.empty(starts.size, self.device.xp.int32)
+        self.device.launch(window_ends, starts.size, starts, inside, self.clock, self.stream_end, self.length, found)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCandidates:
+    """Starts (int64) of the windows that are left, and the earliest event of each variable in them if the chain was tested."""
+
+    starts: Array
+    earliest: Array | None
+
+
+def windows_on_device(
+    query: DevicePattern, batch: Batch, times: Array, labels: Array, rows: Array | None, offsets: Indices, device: Device, profile: Profile
+) -> DeviceWindows:
+    """The windows of a batch (thesis Def. 4.3) and the starts that can begin a match at all (Condition 5.2).
+
+    `times`, `labels` and `rows` (None: all events are own) are those of the batch's events, `offsets` of all streams.
+    """
+    xp, plan = device.xp, query.plan
+    size, owned = batch.high - batch.low, batch.own - batch.low
+    with profile.stage("windows"):
+        streams, stream_end = streams_of_range(device, offsets, batch.low, batch.high)
+        strict = plan.query.ties == "strict"
+        after = later_events(xp, times, streams) if strict else xp.empty(0, xp.int32)
+        counted = isinstance(plan.query.window, CountWindow)
+        clock = xp.arange(size, dtype=xp.uint64) if counted else times
+    with profile.stage("occurrences"):
+        occurrence = next_occurrences(xp, labels, query.variables)
+    with profile.stage("starts"):
+        starts = xp.flatnonzero(marked_events(labels[:, :owned], query.tables.minimal))
+        if rows is not None:
+            starts = starts[query.own.holds(times[starts], rows[starts])]
+    profile.add("windows", int(starts.size))
+    return DeviceWindows(device, labels, clock, window_length(plan, times.dtype), stream_end, after, occurrence, starts)
+
+
+def prune_on_device(query: DevicePattern, windows: DeviceWindows, profile: Profile) -> DeviceCandidates:
+    """The candidates left by the steps ``summary`` and ``chain`` of the plan."""
+    candidates = DeviceCandidates(windows.starts, None)
+    if "summary" in query.plan.steps:
+        with profile.stage("summary"):
+            candidates = _summarised(query, windows)
+        profile.add("summarised", int(candidates.starts.size))
+    if "chain" in query.plan.steps:
+        with profile.stage("chain"):
+            candidates = chained_on_device(query, windows, candidates.starts, exact=False)
+    return candidates
+
+
+def chained_on_device(query: DevicePattern, windows: DeviceWindows, starts: Array, *, exact: bool) -> DeviceCandidates:
+    """Those of `starts` that satisfy the chained condition."""
+    device, xp = windows.device, windows.device.xp
+    earliest, holds = xp.empty((query.variables + 1, starts.size), xp.int32), xp.empty(starts.size, xp.bool_)
+    device.launch(
+        chain_windows, starts.size, starts, windows.clock, windows.stream_end, windows.length, windows.after,
+        query.pattern, exact, windows.occurrence, earliest, holds,
+    )  # fmt: skip
+    kept = xp.flatnonzero(holds)
+    return DeviceCandidates(starts[kept], xp.take(earliest[: query.variables], kept, axis=1))
+
+
+def _summarised(query: DevicePattern, windows: DeviceWindows) -> DeviceCandidates:
+    device, xp, starts = windows.device, windows.device.xp, windows.starts
+    counts = prefix_counts(xp, windows.labels, query.variables)
+    holds = xp.empty(starts.size, xp.bool_)
+    device.launch(
+        judge_windows, starts.size, starts, windows.ends(starts, starts), windows.after, query.pattern, query.tables.fewest,
+        windows.occurrence, counts, holds,
+    )  # fmt: skip
+    return DeviceCandidates(starts[holds], None)
+
+
+def covered(windows: DeviceWindows, candidates: DeviceCandidates) -> Array:
+    """Whether each event of the batch falls into a candidate window."""
+    starts = candidates.starts
+    inside = starts if candidates.earliest is None else candidates.earliest.max(axis=0)
+    return covered_events(windows.device.xp, starts, windows.ends(starts, inside), windows.clock.size)

@@ -1,0 +1,160 @@
+"""Phase 1, first stage, where every match needs a rare event: only events that a window around one of them reaches are kept.
+
+No algorithm sees the difference. All events of a match, and all between them,
+are at most a window's length from each of its events; so is what else decides
+about it: events behind it that its first event's window holds, and, where a
+negation looks back, those before it that its last event's does. What is left
+is found by one pass over times that do not fall, whatever the streams.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.events.batches import window_length
+from gpu_cep.engine.events.label_words import Words, frequencies
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.sampling import evenly_spread
+from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables
+from gpu_cep.engine.phase_one.label_events import BLOCK, LabelledEvents, Labeller, labeller
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.compile.launch import blocks, slices, spread
+from gpu_cep_kernels.device.primitives import marked_events, merged_words
+from gpu_cep_kernels.phase_one.ordering import DISORDERED, gather, order_faults
+from gpu_cep_kernels.phase_one.rare_events import keep_spans, reached_rows
+
+# So many parts of so many events each are labelled to see which variables are rare.
+_PARTS, _PART = 32, 1 << 11
+# What it takes, in nanoseconds measured on one core, to look at the time of an event, and to find what a rare one reaches; and what an
+# event that is dropped spares later.
+_LOOK, _RARE, _SPARED = 1.0, 40.0, 25.0
+
+Rows = npt.NDArray[np.int32]
+# Where spans of rows begin, and where they end.
+Spans = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What every match has an event of, `variables` as a mask of bits, and how far windows reach back and on from each such event."""
+
+    variables: int
+    before: np.uint64 | np.float64
+    after: np.uint64 | np.float64
+
+
+def label_reached(
+    plan: Plan, columns: EventColumns, tables: tuple[MatcherTables, ...], times: Array, threads: int
+) -> LabelledEvents | None:  # fmt: skip
+    """Label the events and drop those that no window around a rare event reaches; None where a sample promises little.
+
+    Row numbers of all parts ascend. An event is dropped only if times do not
+    fall from row to row.
+    """
+    if "reach" not in plan.steps or len(columns) < _PARTS * _PART:
+        return None
+    labels_of = labeller(plan, columns)
+    reach = _promising(plan, labels_of, tables, times)
+    if reach is None:
+        return None
+    parts = spread(lambda span: _labelled(labels_of, reach, times, *span), slices(len(columns), threads), threads)
+    ascending = all(part.ascending for part in parts)
+    begins, ends = _merged([part.reached for part in parts]) if ascending else (np.zeros(1, np.int64), np.full(1, len(columns)))
+    keeps_all = "filter" not in plan.steps
+    kept = spread(lambda part: _kept(part, begins, ends, keeps_all), parts, threads)
+    return LabelledEvents([rows for rows, _ in kept], [labels for _, labels in kept])
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The rows from `low` on: their labels, the spans that rare ones reach, and whether no row is earlier than the one before."""
+
+    low: int
+    labels: Words
+    reached: Spans
+    ascending: bool
+
+
+def _promising(plan: Plan, labels_of: Labeller, tables: tuple[MatcherTables, ...], times: Array) -> Reach | None:
+    """What few events reach, as far as a sample tells; None where the others are not worth the search."""
+    size = len(times)
+    begins = evenly_spread(size - _PART + 1, _PARTS)
+    sampled = times[begins]
+    lasted = times[-1].item() - times[0].item()
+    if (sampled[1:] < sampled[:-1]).any() or not 0 < lasted < math.inf:
+        return None
+    labels = np.concatenate([labels_of.labels(low, low + _PART) for low in begins.tolist()], axis=1)
+    counts = frequencies(labels, len(plan.query.variables))
+    reach = _reach(plan, tables, counts, times.dtype)
+    kept = 1.0 if "filter" not in plan.steps else np.count_nonzero(merged_words(labels)) / labels.shape[1]
+    rare = np.count_nonzero(marked_events(labels, reach.variables)) / labels.shape[1]
+    # of rare events at random times, as many reach another event on average
+    reaching = rare * size * (float(reach.before) + float(reach.after)) / lasted
+    dropped = (kept - rare) * math.exp(-reaching)
+    return reach if _SPARED * dropped > _LOOK + _RARE * rare else None
+
+
+def _reach(plan: Plan, tables: tuple[MatcherTables, ...], counts: npt.NDArray[np.int64], times: np.dtype[np.generic]) -> Reach:
+    """The rarest variable of each branch, for a match has an event of all, and what windows around their events reach."""
+    length = window_length(plan, times)
+    variables, before, after = 0, False, False
+    for branch in tables:
+        positives = branch.branch.positives
+        v = int(np.argmin(counts[list(positives)]))
+        variables |= 1 << positives[v]
+        # one event that begins or ends a match has nothing on that side, unless negations look beyond
+        others, closed = len(positives) - 1, branch.pattern.maximum[v] == 1 and not branch.branch.negations
+        before |= not (closed and branch.pattern.precedes[v].sum() == others)
+        after |= not (closed and branch.pattern.precedes[:, v].sum() == others)
+    nothing = type(length)(0)
+    return Reach(variables, length if before else nothing, length if after else nothing)
+
+
+def _labelled(labels_of: Labeller, reach: Reach, times: Array, low: int, high: int) -> _Part:
+    labels = labels_of.room(high - low)
+    reached, faults = [], 0
+    for start, end in blocks(low, high, BLOCK):
+        block = labels[:, start - low : end - low]
+        labels_of.fill(start, end, block)
+        faults |= order_faults(max(start - 1, 0), end, times)
+        # while the times are near
+        reached.append(_reached(reach, np.flatnonzero(marked_events(block, reach.variables) != 0) + start, times))
+    return _Part(low, labels, np.concatenate(reached, axis=1), not faults & DISORDERED)
+
+
+def _reached(reach: Reach, rare: Indices, times: Array) -> Spans:
+    """The span of rows that each rare one reaches."""
+    clock = times if times.dtype.kind == "f" else times.view(np.uint64)
+    spans = np.empty((2, len(rare)), np.int64)
+    first, last = np.zeros(len(rare), np.int64), np.full(len(rare), len(times))
+    reached_rows(0, len(rare), rare, first, last, clock, reach.before, reach.after, *spans)
+    return spans
+
+
+def _merged(reached: Sequence[Spans]) -> Spans:
+    """The spans, whose begins ascend as their ends do, each that meets the one before made one with it."""
+    begins, ends = np.concatenate(reached, axis=1)
+    opens, closes = np.ones(len(begins), np.bool_), np.ones(len(ends), np.bool_)
+    opens[1:] = closes[:-1] = begins[1:] > ends[:-1]
+    return np.stack([begins[opens], ends[closes]])
+
+
+def _kept(part: _Part, begins: Indices, ends: Indices, keeps_all: bool) -> tuple[Rows, Words]:
+    """The part's rows that are in the spans, and have a label unless all are kept; and their labels."""
+    words, size = part.labels.shape
+    here = slice(np.searchsorted(ends, part.low, side="right"), np.searchsorted(begins, part.low + size))
+    begins, ends = np.clip(begins[here] - part.low, 0, size), np.clip(ends[here] - part.low, 0, size)
+    places = np.empty(int((ends - begins).sum()) + 1, np.int32)
+    count = keep_spans(begins, ends, merged_words(part.labels), keeps_all, places)
+    labels = np.empty((words, count), part.labels.dtype)
+    for word, kept in zip(part.labels, labels, strict=True):
+        gather(0, count, places, word, kept)
+    rows = places[:count]
+    rows += part.low
+    return rows, labels

@@ -1,0 +1,25 @@
+"""How many events satisfy all properties of each variable, for those who ask why there are no matches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.phase_one.label_events import label_events
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.compile.launch import available_threads
+from gpu_cep_kernels.rules.rules import LABEL_BITS
+
+
+def events_of_variables(plan: Plan, columns: EventColumns, threads: int | None = None) -> dict[str, int]:
+    """The number of events that each variable of `plan` may bind by its properties alone, by the variable's name."""
+    labelled = label_events(plan, columns, threads or available_threads())
+    names = [variable.name for variable in plan.query.variables]
+    return {name: sum(_having(part[v // LABEL_BITS], v % LABEL_BITS) for part in labelled.labels) for v, name in enumerate(names)}
+
+
+def _having(words: npt.NDArray[np.unsignedinteger[Any]], bit: int) -> int:
+    return int(np.count_nonzero(words & words.dtype.type(1 << bit)))

@@ -1,0 +1,192 @@
+"""Phase 1, third stage: match windows and necessary match conditions of one batch, all starts at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.events.batches import BATCH, Batch, window_clock
+from gpu_cep.engine.events.label_words import Words, by_word
+from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.events.own_events import WHOLE, Own
+from gpu_cep.engine.lowering.jump_tables import JumpIndexes
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.compile.launch import slices
+from gpu_cep_kernels.device.primitives import marked_events
+from gpu_cep_kernels.phase_one.window_conditions import chain_windows, judge_windows, keep_windows, prefix_counts, select_starts
+from gpu_cep_kernels.phase_one.windows import mark_streams, next_occurrences, window_ends
+
+Indices = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int32]
+
+# The most parts that the starts of a batch of many events are divided into, and the fewest events for each. What threads there are
+# does not bear on it, so that it does not on work and errors.
+_PARTS, _EVENTS_PER_PART = 64, BATCH // 4
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The events of a batch, numbered from its first, and the windows that start at them.
+
+    Event f is in the window of e if ``f < stream_end[e]`` and
+    ``clock[f] - clock[e] <= length``. ``after[e]`` is the first event that e
+    is before (empty where that is always the next); ``occurrence[v, e]`` the
+    first event from e on whose label has variable v's bit. `starts` are the
+    events that a match can start with; `judged`: whose windows satisfied the
+    necessary match conditions already. Labels are those of the query's
+    variables; occurrences and starts, once a branch is looked at, its own, and
+    `indexes` those by which its automaton jumps; `counts` how often each of its
+    variables occurred before each event, once windows are to be summarised.
+    """
+
+    labels: Words
+    clock: npt.NDArray[np.generic]
+    length: np.uint64 | np.float64
+    stream_end: Places
+    after: Places
+    occurrence: Places
+    starts: Indices
+    judged: bool
+    indexes: JumpIndexes | None = None
+    counts: Places | None = None
+
+    def ends(self, starts: Indices, inside: Indices | Places | None = None) -> Places:
+        """Where the windows of `starts` end; `inside` holds an event of each, if one is known."""
+        found = np.empty(len(starts), np.int32)
+        window_ends(0, len(starts), starts, starts if inside is None else inside, self.clock, self.stream_end, self.length, found)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The starts whose windows satisfy the necessary match conditions that were tested.
+
+    `earliest` is what the chained condition found, [variable, candidate], or None where it was not tested last.
+    """
+
+    starts: Indices
+    earliest: Places | None
+
+
+def candidate_ends(windows: Windows, candidates: Candidates) -> Places:
+    """Where the candidates' windows end."""
+    inside = None if candidates.earliest is None else candidates.earliest.max(axis=0, initial=0)
+    return windows.ends(candidates.starts, inside)
+
+
+def match_windows(plan: Plan, ordered: OrderedEvents, batch: Batch, profile: Profile) -> Windows:
+    """The windows of a batch (thesis Def. 4.3), with the occurrences of all variables and no starts."""
+    labels, times = ordered.labels[:, batch.low : batch.high], ordered.times[batch.low : batch.high]
+    size = len(times)
+    with profile.stage("windows"):
+        first, last = (int(place) for place in np.searchsorted(ordered.offsets, [batch.low, batch.high - 1], side="right"))
+        stream_end, after = np.empty(size, np.int32), np.empty(size + 1, np.int32)
+        ties = mark_streams(batch.low, ordered.offsets, first - 1, last, times, stream_end, after)
+        clock, length = window_clock(plan, ordered, batch.low, batch.high)
+    with profile.stage("occurrences"):
+        # those of negated variables are found in another way
+        occurrence = np.empty((len(plan.query.positives), size + 2), np.int32)
+        for word, found in by_word(labels, occurrence):
+            next_occurrences(word, len(found), found)
+    untied = plan.query.ties == "position" or ties == 0
+    judged = ordered.starts is not None
+    return Windows(labels, clock, length, stream_end, after[:0] if untied else after, occurrence, np.empty(0, np.int64), judged)
+
+
+def branch_windows(
+    windows: Windows, ordered: OrderedEvents, batch: Batch, tables: MatcherTables, own: Own, profile: Profile
+) -> Windows:
+    """The windows of a batch as a branch sees them, and the starts in `own` that can begin a match of it at all (Condition 5.2)."""
+    with profile.stage("starts"):
+        starts = _starts(ordered, batch, windows.labels[:, : batch.own - batch.low], tables)
+        if own != WHOLE:
+            events = batch.low + starts
+            starts = starts[own.holds(ordered.times[events], ordered.rows[events])]
+    if not windows.judged:
+        profile.add("windows", len(starts))
+    occurrence = _rows(windows.occurrence, tables.branch.positives)
+    return replace(windows, occurrence=occurrence, starts=starts, indexes=JumpIndexes(tables.jumps, ordered.bank, batch.low, occurrence))
+
+
+def _rows(occurrence: Places, variables: tuple[int, ...]) -> Places:
+    """The occurrences of some variables; a copy only where they do not stand side by side."""
+    first, last = variables[0], variables[-1] + 1
+    return occurrence[first:last] if last - first == len(variables) else occurrence[list(variables)]
+
+
+def _starts(ordered: OrderedEvents, batch: Batch, labels: Words, tables: MatcherTables) -> Indices:
+    """The events of the batch's own, of which the labels are given, that a match can start with."""
+    if ordered.starts is not None:
+        first, last = np.searchsorted(ordered.starts, [batch.low, batch.own])
+        return ordered.starts[first:last] - batch.low
+    starts = np.empty(labels.shape[1] + 1, np.int64)
+    return starts[: select_starts(marked_events(labels, tables.minimal), starts)]
+
+
+def divided(windows: Windows, batch: Batch) -> list[Windows]:
+    """The windows with all of their starts, or, where one stream makes a batch of many events, part by part."""
+    parts = parts_of(batch)
+    if parts == 1:
+        return [windows]
+    return [replace(windows, starts=windows.starts[low:high]) for low, high in slices(len(windows.starts), parts)]
+
+
+def parts_of(batch: Batch) -> int:
+    """Into how many parts the work on a batch is divided among threads: one, unless one stream makes a batch of many events."""
+    events = batch.own - batch.low
+    return 1 if events <= BATCH else min(events // _EVENTS_PER_PART, _PARTS)
+
+
+def counted(plan: Plan, windows: Windows, tables: MatcherTables, profile: Profile) -> Windows:
+    """The windows with what the step ``summary`` needs to know of the whole batch."""
+    if windows.judged or windows.counts is not None or "summary" not in plan.steps:
+        return windows
+    with profile.stage("summary"):
+        bits = tables.branch.positives
+        counts = np.empty((bits[-1] + 1, windows.occurrence.shape[1]), np.int32)
+        for word, own in by_word(windows.labels, counts):
+            prefix_counts(word, len(own), own)
+        return replace(windows, counts=_rows(counts, bits))
+
+
+def prune_windows(plan: Plan, windows: Windows, tables: MatcherTables, profile: Profile) -> Candidates:
+    """The candidates left by the steps ``summary`` and ``chain`` of the plan, if they have not been taken yet."""
+    candidates = Candidates(windows.starts, None)
+    if windows.judged:
+        return candidates
+    counts = counted(plan, windows, tables, profile).counts
+    if counts is not None:
+        with profile.stage("summary"):
+            candidates = Candidates(_summarised(windows, counts, tables), None)
+        profile.add("summarised", len(candidates.starts))
+    if "chain" in plan.steps:
+        with profile.stage("chain"):
+            candidates = chained(windows, candidates.starts, tables, exact=False)
+    profile.add("candidates", len(candidates.starts))
+    return candidates
+
+
+def chained(windows: Windows, starts: Indices, tables: MatcherTables, *, exact: bool) -> Candidates:
+    """Those of `starts` that satisfy the chained condition."""
+    variables = len(tables.pattern.order)
+    earliest, holds = np.empty((variables + 1, len(starts)), np.int32), np.empty(len(starts), np.bool_)
+    chain_windows(
+        0, len(starts), starts, windows.clock, windows.stream_end, windows.length, windows.after,
+        tables.pattern, exact, windows.occurrence, earliest, holds,
+    )  # fmt: skip
+    kept = np.empty(len(starts) + 1, np.int64)
+    count = keep_windows(holds, starts, earliest[:variables], kept)
+    return Candidates(kept[:count], earliest[:variables, :count])
+
+
+def _summarised(windows: Windows, counts: Places, tables: MatcherTables) -> Indices:
+    starts = windows.starts
+    holds = np.empty(len(starts), np.bool_)
+    judge_windows(
+        0, len(starts), starts, windows.ends(starts), windows.after, tables.pattern, tables.fewest, windows.occurrence, counts, holds
+    )  # fmt: skip
+    return starts[holds]

@@ -1,0 +1,84 @@
+"""Matches of deterministic patterns, read off the chained condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_cep.engine.events.batches import Batch
+from gpu_cep.engine.events.label_words import overlapping, restricted
+from gpu_cep.engine.events.matches import Counts, Indices, Matches
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables
+from gpu_cep.engine.windows.candidates import Candidates, Windows, chained
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.labels_decide.direct import bind_events, count_bindings
+from gpu_cep_kernels.rules.rules import UNBOUNDED
+from gpu_cep_kernels.rules.tables import PatternTable
+
+
+def reads_directly(plan: Plan, tables: MatcherTables) -> bool:
+    """Whether matches follow from labels alone, as far as the plan shows: no conditions, only single and unbounded variables."""
+    pattern = tables.pattern
+    quantifiers = zip(pattern.minimum, pattern.maximum, strict=True)
+    return (
+        plan.strategy == "skip_till_next_match"
+        and "chain" in plan.steps
+        and not (tables.branch.conditions or tables.branch.negations)
+        and all(minimum == 1 and maximum in (1, UNBOUNDED) for minimum, maximum in quantifiers)
+    )
+
+
+def is_deterministic(plan: Plan, windows: Windows, tables: MatcherTables) -> bool:
+    """Whether no event of the batch fits two available variables."""
+
+    def overlap() -> bool:
+        alone = len(plan.branches) == 1
+        return overlapping(windows.labels if alone else restricted(windows.labels, tables.branch.positives))
+
+    return labels_decide(tables.pattern, bool(windows.after.size), overlap)
+
+
+def labels_decide(pattern: PatternTable, tied: bool, overlap: Callable[[], bool]) -> bool:
+    """Whether no event fits two available variables: labels do not `overlap`, or single variables follow one another.
+
+    Where events tie, a quantified variable must not have two successors
+    either: which of them is bound first decides whether it still binds.
+    """
+    successors = np.diff(pattern.following_first)
+    if tied and bool(((pattern.maximum == UNBOUNDED) & (successors > 1)).any()):
+        return False
+    chain = np.array_equal(pattern.precedes.sum(axis=0)[pattern.order], np.arange(len(pattern.order)))
+    return (chain and bool((pattern.maximum == 1).all())) or not overlap()
+
+
+@dataclass(frozen=True, slots=True)
+class DirectMatcher:
+    """Finds the one match of each window that the exact chained condition selects."""
+
+    tables: MatcherTables
+
+    def candidates(self, windows: Windows) -> Candidates:
+        """The starts of the matches."""
+        return chained(windows, windows.starts, self.tables, exact=True)
+
+    def counts(self, windows: Windows, candidates: Candidates) -> Counts:
+        """How many events each match binds to each variable."""
+        starts, earliest = candidates.starts, candidates.earliest
+        assert earliest is not None
+        counts = np.empty(earliest.shape[::-1], np.int32)
+        count_bindings(
+            0, len(starts), starts, windows.clock, windows.stream_end, windows.length,
+            self.tables.pattern, windows.occurrence, earliest, counts,
+        )  # fmt: skip
+        return counts
+
+    def find(self, batch: Batch, windows: Windows, candidates: Candidates, counts: Counts) -> Matches:
+        """The matches themselves."""
+        starts, earliest = candidates.starts, candidates.earliest
+        assert earliest is not None
+        offsets: Indices = np.concatenate([[0], np.cumsum(counts.sum(axis=1, dtype=np.int64))])
+        events = np.empty(int(offsets[-1]), np.int64)
+        bind_events(0, len(starts), batch.low, offsets, counts, windows.occurrence, earliest, events)
+        return Matches(starts + batch.low, counts, events)

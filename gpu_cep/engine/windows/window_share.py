@@ -1,0 +1,38 @@
+"""How much of a batch a window around one of the rarest variable's events holds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu_cep.engine.events.batches import Batch
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
+from gpu_cep_kernels.phase_one.rare_events import reached_rows
+
+# Events of which windows are measured, and of each variable of which values are compared.
+_SAMPLE = 64
+
+
+def _sampled(size: int) -> Indices:
+    """Places among `size`, evenly spread."""
+    return np.unique(np.linspace(0, size - 1, min(size, _SAMPLE)).astype(np.int64))
+
+
+def window_share(batch: Batch, buffers: InputBuffers, streams: Streams, before: tuple[int, ...]) -> float:
+    """The share of a batch's events that a window at one of the rarest variable's holds on average.
+
+    Only on the sides where the pattern, by the masks `before` of its
+    variables, has others: events may stand closer on one side of rare ones.
+    """
+    size = len(streams.times)
+    v = int(np.argmin(np.diff(buffers.first)))
+    events = buffers.events[buffers.first[v] : buffers.first[v + 1]].astype(np.int64)
+    events = events[_sampled(len(events))]
+    stream = np.searchsorted(streams.offsets, batch.low + events, side="right")
+    first, last = np.maximum(streams.offsets[stream - 1] - batch.low, 0), np.minimum(streams.offsets[stream] - batch.low, size)
+    others = len(before) - 1
+    looks_back, looks_on = sum(mask >> v & 1 for mask in before) < others, before[v].bit_count() < others
+    nothing, begins, ends = type(streams.length)(0), np.empty_like(first), np.empty_like(last)
+    back, on = streams.length if looks_back else nothing, streams.length if looks_on else nothing
+    reached_rows(0, len(events), events, first, last, streams.clock, back, on, begins, ends)
+    return float((ends - begins).mean()) / size / max(1, looks_back + looks_on)

@@ -1,0 +1,173 @@
+"""The WHERE clause, read from its tree as SPEC section 2 defines it, for the oracle alone."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, fields
+from itertools import combinations, product
+
+from gpu_cep.errors import PatternError
+from gpu_cep.lang import ast
+from gpu_cep.oracle.expressions import Assignment, Kind, Row, Schema, attribute_kind, meaning
+
+Events = Mapping[str, tuple[Row, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A condition on the events bound to `variables`.
+
+    Of those in `starts` it reads one event after the other, and holds if it is
+    true of every combination. It starts at the index given: with the second
+    event, 1, where it reads earlier events too. The variables in `closing` are
+    quantified and read as a whole, so that it waits until they are closed.
+    """
+
+    variables: tuple[str, ...]
+    starts: Mapping[str, int]
+    closing: frozenset[str]
+    is_true: Callable[[Assignment], bool]
+
+    def holds(self, events: Events) -> bool:
+        choices = [range(start, len(events[variable])) for variable, start in self.starts.items()]
+        assignments = (Assignment(events, dict(zip(self.starts, choice, strict=True))) for choice in product(*choices))
+        return all(self.is_true(assignment) for assignment in assignments)
+
+    @property
+    def is_property(self) -> bool:
+        """Whether it is about each event of one variable by itself."""
+        return len(self.variables) == 1 and not self.closing and set(self.starts.items()) == {(self.variables[0], 0)}
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """``[attribute]``: every two events of the match agree on it, and so it is not NULL."""
+
+    attribute: str
+    variables: tuple[str, ...] = ()  # it waits for none
+    closing: frozenset[str] = frozenset()
+    is_property: bool = False
+
+    def holds(self, events: Events) -> bool:
+        values = [row[self.attribute] for bound in events.values() for row in bound]
+        return all(one is not None and one == other for one, other in combinations(values, 2))
+
+
+Condition = Relation | Agreement
+
+
+def conjuncts_of(where: ast.Expression | None) -> list[ast.Expression]:
+    """The conditions of a WHERE clause: its top-level conjuncts."""
+    if where is None:
+        return []
+    if isinstance(where, ast.Binary) and where.operator == "AND":
+        return [*conjuncts_of(where.left), *conjuncts_of(where.right)]
+    return [where]
+
+
+def condition_of(conjunct: ast.Expression, variables: Collection[str], quantified: Collection[str], schema: Schema) -> Condition:
+    """The condition that `conjunct` is over a pattern with `variables`, those in `quantified` among them, and events of `schema`."""
+    if isinstance(conjunct, ast.Equivalence):
+        attribute_kind(conjunct.attribute, schema)
+        return Agreement(conjunct.attribute)
+    read = set(_reads(conjunct))
+    for name, _ in read:
+        if name not in variables:
+            raise PatternError(f"unknown variable {name!r}")
+    condition = meaning(conjunct, schema)
+    if condition.kind not in (Kind.BOOLEAN, Kind.NULL):
+        raise PatternError(f"a condition is a truth value, not a {condition.kind.value}")
+    mentioned = tuple(name for name in variables if name in {name for name, _ in read})
+    by_event = [name for name in mentioned if {(name, _Read.EACH), (name, _Read.EARLIER)} & read]
+    return Relation(
+        variables=mentioned,
+        starts={name: int((name, _Read.EARLIER) in read) for name in by_event},
+        closing=frozenset(name for name in mentioned if name in quantified and (name, _Read.WHOLE) in read),
+        is_true=lambda assignment: condition.value(assignment) is True,
+    )
+
+
+class _Read(enum.Enum):
+    """Which events of a binding an expression reads."""
+
+    EACH = enum.auto()  # one after the other
+    EARLIER = enum.auto()  # those before each
+    FIRST = enum.auto()
+    WHOLE = enum.auto()  # all together, or the last
+
+
+def _reads(expression: ast.Node) -> Iterator[tuple[str, _Read]]:
+    match expression:
+        case ast.PrevBound(variable=variable):
+            yield variable, _Read.EARLIER
+        case ast.Aggregate(variable=variable):
+            yield variable, _aggregated(expression)
+        case ast.Reference(variable=str(variable), index=index):
+            yield variable, _INDEXED[type(index)]
+        case _:
+            for part in _parts(expression):
+                yield from _reads(part)
+
+
+_INDEXED = {
+    type(None): _Read.EACH,
+    ast.EachIndex: _Read.EACH,
+    ast.PreviousIndex: _Read.EARLIER,
+    ast.NumberIndex: _Read.FIRST,
+    ast.LastIndex: _Read.WHOLE,
+}
+
+
+def _aggregated(expression: ast.Aggregate) -> _Read:
+    if expression.running:
+        return _Read.EARLIER
+    return _Read.FIRST if expression.function == "first" else _Read.WHOLE
+
+
+def _parts(expression: ast.Node) -> Iterator[ast.Node]:
+    for field in fields(expression):
+        value = getattr(expression, field.name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, ast.Expression):
+                yield part
+
+
+# Keys -------------------------------------------------------------------------
+
+
+def connecting_attributes(conjuncts: Collection[ast.Expression], variables: Collection[str]) -> tuple[str, ...]:
+    """The attributes on which equality conditions connect all of `variables` (thesis Def. 5.3); a single one by ``[attribute]`` alone."""
+    edges: dict[str, set[tuple[str, str]]] = {}
+    for conjunct in conjuncts:
+        if isinstance(conjunct, ast.Equivalence):
+            edges.setdefault(conjunct.attribute, set()).update(product(variables, variables))
+        elif (edge := _equality(conjunct)) is not None:
+            attribute, first, second = edge
+            edges.setdefault(attribute, set()).update({(first, second), (second, first)})
+    return tuple(attribute for attribute, pairs in edges.items() if _reached(min(variables), pairs) == set(variables))
+
+
+def _equality(conjunct: ast.Expression) -> tuple[str, str, str] | None:
+    """Attribute and variables of ``v.A = w.A``."""
+    if not (isinstance(conjunct, ast.Binary) and conjunct.operator == "="):
+        return None
+    left, right = conjunct.left, conjunct.right
+    if not (isinstance(left, ast.Reference) and isinstance(right, ast.Reference)):
+        return None
+    if not (_is_each(left) and _is_each(right)) or left.attribute != right.attribute or left.variable == right.variable:
+        return None
+    if left.attribute is None or left.variable is None or right.variable is None:
+        return None
+    return left.attribute, left.variable, right.variable
+
+
+def _is_each(reference: ast.Reference) -> bool:
+    return reference.index is None or isinstance(reference.index, ast.EachIndex)
+
+
+def _reached(start: str, edges: set[tuple[str, str]]) -> set[str]:
+    reached = {start}
+    while new := {second for first, second in edges if first in reached} - reached:
+        reached |= new
+    return reached

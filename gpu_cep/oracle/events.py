@@ -1,0 +1,141 @@
+"""The judge of all engines: matches found by trying everything, straight from the definitions.
+
+Nothing is optimised, so short streams only. A pattern is brought into its
+normal form (:mod:`~gpu_cep.oracle.patterns`), and every branch is matched in
+every stream by itself, in one of two ways that are independent of each other:
+all substitutions are asked whether they are matches (SPEC section 2,
+:mod:`~gpu_cep.oracle.substitutions`), or the stream is walked event by event
+(SPEC section 3, :mod:`~gpu_cep.oracle.selection`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_cep.lang import ast
+from gpu_cep.oracle.expressions import Scalar
+from gpu_cep.oracle.options import agreed, known, names
+from gpu_cep.oracle.patterns import Pattern, pattern_of
+from gpu_cep.oracle.problems import Problem, order_test, window_length, window_test
+from gpu_cep.oracle.selection import STRATEGIES
+from gpu_cep.oracle.streams import Stream, schema_of, streams
+
+Match = dict[str, tuple[int, ...]]
+Bindings = tuple[tuple[int, ...], ...]  # stream positions, variable by variable; none for an absent one
+
+
+def matches(
+    query: ast.Query,
+    events: pa.Table,
+    *,
+    timestamp: str = "ts",
+    partition_by: str | Sequence[str] | None = None,
+    order_by: str | Sequence[str] | None = None,
+    type_column: str = "type",
+    strategy: str | None = None,
+    ties: str = "strict",
+    after_match: str = "all",
+    time_unit: str | None = None,
+    functions: Mapping[str, Scalar] | None = None,
+    limit: int = 200_000,
+) -> list[Match]:
+    """All matches of `query` in `events`, in the order of SPEC section 3.
+
+    Parameters
+    ----------
+    query
+        A query over events.
+    events, timestamp, partition_by, order_by, type_column, strategy, ties, after_match, time_unit
+        As in :func:`gpu_cep.match`.
+    functions
+        Those that the query may call, with the kind of what they give.
+    limit
+        How many substitutions (for all strategies but skip_till_any_match:
+        partial matches) may be tried per stream and branch; a stream with
+        more is an UnsupportedError.
+
+    Returns
+    -------
+    list of dict
+        For each match, variable → row numbers of the input in stream order,
+        for all variables that are not negated; none for an absent one.
+    """
+    name = agreed("strategy", query.strategy, strategy) or "skip_till_next_match"
+    find = known("strategy", name, STRATEGIES)
+    select = known("after_match", after_match, AFTER_MATCH)
+    keys = agreed("partition_by", query.partition_by, names(partition_by)) or ()
+    pattern = pattern_of(query, schema_of(events, functions or {}), type_column)
+    parts = streams(events, timestamp, keys, names(order_by))
+    length = window_length(query.within, events.schema.field(timestamp).type, time_unit)
+    matched = []
+    for stream in parts:
+        problems = [
+            Problem(branch, stream, window_test(query.within, length, stream), order_test(ties, stream)) for branch in pattern.branches
+        ]
+        found = {_bindings(pattern, match) for problem in problems for match in find(problem, limit)}
+        selected = sorted(select(sorted(found, key=_completion)), key=_rank)
+        matched += [_rows(pattern, stream, bindings) for bindings in selected]
+    return matched
+
+
+# What happens after a match: SPEC section 3 ---------------------------------------
+
+
+def _all(completed: Iterable[Bindings]) -> list[Bindings]:
+    return list(completed)
+
+
+def _skip_past_last(completed: Iterable[Bindings]) -> list[Bindings]:
+    """Of the matches in order of completion, those that start behind the last event of the one taken before."""
+    taken: list[Bindings] = []
+    for bindings in completed:
+        if not taken or _first(bindings) > _last(taken[-1]):
+            taken.append(bindings)
+    return taken
+
+
+def _skip_to_next(completed: Iterable[Bindings]) -> list[Bindings]:
+    """Of the matches in order of completion, the first of each first event."""
+    earliest: dict[int, Bindings] = {}
+    for bindings in completed:
+        earliest.setdefault(_first(bindings), bindings)
+    return list(earliest.values())
+
+
+AFTER_MATCH: Mapping[str, Callable[[Iterable[Bindings]], list[Bindings]]] = {
+    "all": _all,
+    "skip_past_last": _skip_past_last,
+    "skip_to_next": _skip_to_next,
+}
+
+
+def _completion(bindings: Bindings) -> tuple[Any, ...]:
+    """The order in which matches are completed: by last event, first event, bindings."""
+    return _last(bindings), _first(bindings), bindings
+
+
+def _rank(bindings: Bindings) -> tuple[Any, ...]:
+    """The order of the results: by first event, last event, bindings."""
+    return _first(bindings), _last(bindings), bindings
+
+
+def _first(bindings: Bindings) -> int:
+    return min(min(bound) for bound in bindings if bound)
+
+
+def _last(bindings: Bindings) -> int:
+    return max(max(bound) for bound in bindings if bound)
+
+
+# Results -------------------------------------------------------------------------------
+
+
+def _bindings(pattern: Pattern, match: Mapping[str, tuple[int, ...]]) -> Bindings:
+    return tuple(match.get(name, ()) for name in pattern.variables)
+
+
+def _rows(pattern: Pattern, stream: Stream, bindings: Bindings) -> Match:
+    return {name: tuple(stream.numbers[position] for position in bound) for name, bound in zip(pattern.variables, bindings, strict=True)}

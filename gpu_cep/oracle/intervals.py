@@ -1,0 +1,292 @@
+"""The judge of interval patterns: every combination of situations is tried, straight from the definitions.
+
+Nothing is optimised, so short streams only. What SPEC section 4 and ``002_…``
+leave to the reader is decided here as follows.
+
+Situations:
+
+* A run that begins with the stream's first event is a situation: no event before it has to fail the condition.
+* A run ends with the time of the first event behind it, in stream order, even if that event has the time of the run's last one.
+* With a float timestamp, durations are computed as floats, and so is the length they are compared with.
+
+``detect="final"``: a match is a combination of situations that have ended and
+lasted as long as they should, one for each name. It satisfies every constraint,
+and from its first start to its last end no more time passes than the window
+has. It is detected at its last end.
+
+``detect="early"``: the stream is read timestamp by timestamp. After all events
+of one, T:
+
+* A situation is known if its first event is. It has ended if its end is T or earlier; otherwise it is open, whether or not it ever
+  ends. A run of events of T alone that ends at T is none.
+* A situation that has ended is available if its duration suits, that is from its end on. An open one is available without a
+  duration constraint, and with AT LEAST d alone once T - ts >= d; with an upper bound it is not.
+* A combination is detected at T if T is the first time at which all its situations are available and all constraints decided.
+* A constraint is decided by a relation whose third point in the order of its definition (Table 2) is T or earlier and whose
+  definition holds, an open end being later than T. For equals and finishes, the third and the fourth point are one: both have ended.
+* A constraint is also decided by a prefix group all of whose relations it has and whose prefix holds. The prefix of overlaps,
+  finishes and contains is that A starts before B and is open when B starts. It still decides where a duration keeps one of the two
+  from being available for so long that a relation is decided as well.
+* Each constraint is decided by itself, those on the same pair too.
+* What a gap ends is seen to have ended at the next event, at the time at which the gap had lasted long enough.
+* The window is judged at T alone: a combination from whose first start to T more time passes is no match, now or later, and one that
+  fits is a match, however long an open situation goes on.
+
+Both modes report a combination once. A result's `match_end` is the last end, and
+NULL if a situation is open at detection, as its end and duration are. Its events
+are those up to detection. Matches are ordered as SPEC section 3 orders those of
+events: stream key, first event, last event, events of each name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import pyarrow as pa
+
+from gpu_cep.errors import PatternError, UnsupportedError
+from gpu_cep.lang import ast
+from gpu_cep.oracle.expressions import Assignment, Kind, Row, Scalar, Schema, meaning
+from gpu_cep.oracle.options import agreed, known, names
+from gpu_cep.oracle.relations import INVERSE, Time, holds, is_decided
+from gpu_cep.oracle.situations import Definition, Length, Situation, definition_of, elapsed, length_of, rewritten, seen_at, situations
+from gpu_cep.oracle.streams import Stream, kind_of, schema_of, streams, tick
+from gpu_cep.oracle.values import Value
+
+Combination = tuple[Situation, ...]  # one for each name, in the order of DEFINE
+Detection = tuple[Combination, Time]
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalMatch:
+    """A match and its result; times and durations are those of :func:`~gpu_cep.oracle.streams.values`.
+
+    `rows` are the input's row numbers of each situation's events up to
+    detection, in stream order; `lasts` says from when to when each situation
+    lasts, in ticks (None while it is open), `at` when the match is detected;
+    `keys` are the values of the stream's keys.
+    """
+
+    keys: tuple[Value, ...]
+    match_start: Value
+    match_end: Value
+    detected_at: Value
+    rows: Mapping[str, tuple[int, ...]]
+    lasts: Mapping[str, tuple[Time, Time | None]]
+    at: Time
+    returned: tuple[Value, ...]
+
+
+def matches(
+    query: ast.IntervalQuery,
+    events: pa.Table,
+    *,
+    timestamp: str = "ts",
+    partition_by: str | Sequence[str] | None = None,
+    order_by: str | Sequence[str] | None = None,
+    detect: str = "final",
+    allen: str = "paper",
+    time_unit: str | None = None,
+    functions: Mapping[str, Scalar] | None = None,
+    gap: ast.Window | None = None,
+    limit: int = 200_000,
+) -> list[IntervalMatch]:
+    """All matches of `query` in `events`.
+
+    Parameters
+    ----------
+    query
+        A query over situations.
+    events, timestamp, partition_by, order_by, detect, allen, time_unit
+        As in :func:`gpu_cep.match`.
+    functions
+        Those that the query may call, with the kind of what they give.
+    gap
+        The longest time without events that does not end a situation, where there is one.
+    limit
+        How many combinations of situations may be tried at a time; a stream
+        with more is an UnsupportedError.
+    """
+    find = known("detect", detect, DETECTION)
+    renamed = known("allen", allen, ALLEN)
+    keys = agreed("partition_by", query.partition_by, names(partition_by)) or ()
+    schema = schema_of(events, functions or {})
+    parts = streams(events, timestamp, keys, names(order_by))
+    time = events.schema.field(timestamp).type
+    definitions = tuple(definition_of(situation, query.source, schema, time, time_unit) for situation in query.situations)
+    constraints = [_constraint(constraint, definitions, renamed) for constraint in query.constraints]
+    window = _window(query.within, time, time_unit)
+    returns = _returns(query, schema, kind_of(time))
+    matched = []
+    for stream in parts:
+        problem = Problem(stream, definitions, constraints, length_of(gap, time, time_unit), tick(time) or 1, limit)
+        found = [(combination, at) for combination, at in find(problem) if _is_within(window, combination, at)]
+        found.sort(key=lambda detection: _rank(detection[0]))
+        matched += [_result(combination, at, problem, returns, keys) for combination, at in found]
+    return matched
+
+
+def _window(window: ast.Window | None, time: pa.DataType, unit: str | None) -> Length | None:
+    if window is not None and window.unit == "events":
+        raise UnsupportedError("the window of situations is a length of time")
+    return length_of(window, time, unit)
+
+
+def _is_within(window: Length | None, combination: Combination, at: Time) -> bool:
+    return window is None or elapsed(min(situation.start for situation in combination), at) <= window
+
+
+# Constraints ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """Alternatives for situations number `left` and `right`."""
+
+    left: int
+    right: int
+    relations: frozenset[str]
+
+    def holds(self, combination: Combination) -> bool:
+        return holds(self.relations, combination[self.left].interval, combination[self.right].interval)
+
+    def is_decided(self, combination: Combination) -> bool:
+        return is_decided(self.relations, combination[self.left].interval, combination[self.right].interval)
+
+
+# The relation of Table 1 that a written one is, where it is not called so there.
+ALLEN: Mapping[str, Mapping[str, str]] = {"paper": {}, "1983": {"finishes": "finished-by", "finished-by": "finishes"}}
+
+
+def _constraint(constraint: ast.Constraint, definitions: Sequence[Definition], renamed: Mapping[str, str]) -> Constraint:
+    numbers = {definition.name: number for number, definition in enumerate(definitions)}
+    left, right = constraint.alternatives[0].left, constraint.alternatives[0].right
+    relations = set()
+    for alternative in constraint.alternatives:
+        pair, relation = (alternative.left, alternative.right), renamed.get(alternative.relation, alternative.relation)
+        if left == right or set(pair) != {left, right} or not set(pair) <= set(numbers):
+            raise PatternError("the alternatives of a constraint relate the same two situations")
+        relations.add(relation if pair == (left, right) else INVERSE[relation])
+    return Constraint(numbers[left], numbers[right], frozenset(relations))
+
+
+# Detection --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One stream, and what to find in it."""
+
+    stream: Stream
+    definitions: Sequence[Definition]
+    constraints: Sequence[Constraint]
+    gap: Length | None
+    tick: int
+    limit: int
+
+    def value_of(self, time: Time) -> Value:
+        """A time as the values of its column are computed with."""
+        return time * self.tick
+
+    def combinations(self, candidates: Sequence[Sequence[Situation]]) -> Iterator[Combination]:
+        """All with one situation of each list."""
+        if prod(map(len, candidates)) > self.limit:
+            raise UnsupportedError(f"the oracle does not try more than {self.limit} combinations of situations")
+        return product(*candidates)
+
+
+def _final(problem: Problem) -> Iterator[Detection]:
+    """The combinations of situations that have ended and satisfy the constraints (Definition 11), and their last ends."""
+    candidates = [
+        [situation for situation in situations(definition, problem.stream, problem.gap) if definition.admits(situation)]
+        for definition in problem.definitions
+    ]
+    for combination in problem.combinations(candidates):
+        if all(constraint.holds(combination) for constraint in problem.constraints):
+            yield combination, max(situation.end for situation in combination if situation.end is not None)
+
+
+def _early(problem: Problem) -> Iterator[Detection]:
+    """The combinations as they are seen at the first time that decides all constraints, and that time (section 5.3.1)."""
+    detected = set()
+    for now in sorted(set(problem.stream.times)):
+        candidates = [_available(definition, problem, now) for definition in problem.definitions]
+        for combination in problem.combinations(candidates):
+            firsts = tuple(situation.first for situation in combination)
+            if firsts not in detected and all(constraint.is_decided(combination) for constraint in problem.constraints):
+                detected.add(firsts)
+                yield combination, now
+
+
+def _available(definition: Definition, problem: Problem, now: Time) -> list[Situation]:
+    """The situations that a match at `now` may take, as they are seen then."""
+    started = [situation for situation in situations(definition, problem.stream, problem.gap) if situation.start <= now]
+    seen = [seen_at(now, situation, problem.stream) for situation in started]
+    return [situation for situation in seen if definition.is_available(situation, now)]
+
+
+DETECTION: Mapping[str, Callable[[Problem], Iterable[Detection]]] = {"final": _final, "early": _early}
+
+
+def _rank(combination: Combination) -> tuple[object, ...]:
+    bindings = [tuple(range(situation.first, situation.last + 1)) for situation in combination]
+    return min(map(min, bindings)), max(map(max, bindings)), bindings
+
+
+# Results ----------------------------------------------------------------------------
+
+# Attributes that a situation's events have for RETURN beside their own.
+START, END, DURATION = "start()", "end()", "duration()"
+ENDPOINTS = {"start": START, "end": END, "duration": DURATION}
+
+Returned = Callable[[Assignment], Value]
+
+
+def _result(
+    combination: Combination, at: Time, problem: Problem, returns: Sequence[Returned], keys: Sequence[str]
+) -> IntervalMatch:
+    stream = problem.stream
+    pairs = [(definition.name, situation) for definition, situation in zip(problem.definitions, combination, strict=True)]
+    ends = [situation.end for situation in combination]
+    bound = {name: _events(situation, problem) for name, situation in pairs}
+    return IntervalMatch(
+        keys=tuple(stream.rows[0][key] for key in keys),
+        match_start=problem.value_of(min(situation.start for situation in combination)),
+        match_end=None if None in ends else problem.value_of(max(end for end in ends if end is not None)),
+        detected_at=problem.value_of(at),
+        rows={name: tuple(stream.numbers[situation.first : situation.last + 1]) for name, situation in pairs},
+        lasts={name: (situation.start, situation.end) for name, situation in pairs},
+        at=at,
+        returned=tuple(value(Assignment(bound, {})) for value in returns),
+    )
+
+
+def _events(situation: Situation, problem: Problem) -> tuple[Row, ...]:
+    start, end = problem.value_of(situation.start), None if situation.end is None else problem.value_of(situation.end)
+    endpoints = {START: start, END: end, DURATION: None if end is None else elapsed(start, end)}
+    return tuple({**row, **endpoints} for row in problem.stream.rows[situation.first : situation.last + 1])
+
+
+def _returns(query: ast.IntervalQuery, schema: Schema, time: Kind) -> list[Returned]:
+    duration = Kind.DURATION if time in (Kind.TIME, Kind.ZONED_TIME) else time
+    kinds = {**schema.kinds, START: time, END: time, DURATION: duration}
+    return [_returned(item.expression, Schema(kinds, schema.functions)) for item in query.returns]
+
+
+def _returned(expression: ast.Expression, schema: Schema) -> Returned:
+    """The value of one item of RETURN: an attribute of a situation is the list of its events' values."""
+    if isinstance(expression, ast.Reference) and expression.variable is not None and expression.attribute is not None:
+        name, attribute = expression.variable, expression.attribute
+        return lambda assignment: [row[attribute] for row in assignment.bound[name]]
+    return meaning(rewritten(expression, _endpoint), schema).value
+
+
+def _endpoint(node: ast.Expression) -> ast.Expression | None:
+    """What ``start(A)`` is read as: an attribute that all events of A have."""
+    match node:
+        case ast.Call(function=function, arguments=(ast.Reference(variable=str(name), attribute=None),)) if function in ENDPOINTS:
+            return ast.Aggregate("first", name, ENDPOINTS[function])
+    return None

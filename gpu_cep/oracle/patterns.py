@@ -1,0 +1,294 @@
+"""What a query asks for, read from its tree as SPEC section 2 defines it, for the oracle alone.
+
+The normal form of a pattern is its branches: OR, ``?`` and ``*`` multiplied
+out, so that each branch is a strict partial order of variables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from itertools import combinations, product
+
+from gpu_cep.errors import PatternError, UnsupportedError
+from gpu_cep.lang import ast
+from gpu_cep.oracle.conditions import Agreement, Condition, condition_of, conjuncts_of, connecting_attributes
+from gpu_cep.oracle.expressions import Schema
+
+Order = frozenset[tuple[str, str]]
+MAX_BRANCHES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """How many events a variable binds, where it is present; no `maximum` is no upper bound."""
+
+    minimum: int
+    maximum: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """``NOT(variable)``: no event between `predecessors` and `successors` satisfies `conditions`.
+
+    They are all positive variables that stand before and behind it in the branch.
+    """
+
+    variable: str
+    predecessors: frozenset[str]
+    successors: frozenset[str]
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A pattern without alternatives.
+
+    `variables` are the positive ones, in order of first appearance; `before`
+    is the strict partial order ≺ on them. `keys` are the attributes that the
+    equality conditions connect all of them on, `closure` says that every two
+    events agree on these (thesis Def. 5.3).
+    """
+
+    variables: Mapping[str, Quantity]
+    before: Order
+    conditions: tuple[Condition, ...]
+    keys: tuple[str, ...] = ()
+    negations: tuple[Negation, ...] = ()
+
+    @property
+    def closure(self) -> tuple[Agreement, ...]:
+        return tuple(Agreement(attribute) for attribute in self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pattern in normal form; `variables` are the positive ones of all branches, in order of first appearance."""
+
+    variables: tuple[str, ...]
+    branches: tuple[Branch, ...]
+
+
+def pattern_of(query: ast.Query, schema: Schema, type_column: str) -> Pattern:
+    """The pattern of `query` over events with attributes `schema`."""
+    declared = _declared(query.pattern)
+    quantified = {name for name, declaration in declared.items() if declaration.quantity != Quantity(1, 1)}
+    conjuncts = [*_type_tests(declared, type_column), *conjuncts_of(query.where)]
+    where = [(conjunct, condition_of(conjunct, declared, quantified, schema)) for conjunct in conjuncts]
+    negated = {name for name, declaration in declared.items() if declaration.negated}
+    for _, condition in where:
+        if len(negated.intersection(condition.variables)) > 1:
+            raise PatternError(f"a condition relates the negated variables {' and '.join(negated.intersection(condition.variables))}")
+    alternatives = dict.fromkeys(_Alternative(each.names, _closed(each.order)) for each in _all_alternatives(query.pattern))
+    branches = [_branch(each, declared, where) for each in alternatives if each.names - negated]
+    if not branches:
+        raise PatternError("the pattern binds no event: it has no branch with a variable that is not negated")
+    if query.within is None:
+        _check_scopes(branches)
+    return Pattern(tuple(name for name in declared if name not in negated), tuple(branches))
+
+
+def _branch(alternative: _Alternative, declared: Mapping[str, _Declaration], where: Sequence[tuple[ast.Expression, Condition]]) -> Branch:
+    """`alternative` with the conditions that mention no variable absent from it."""
+    positive = {name: declared[name].quantity for name in declared if name in alternative.names and not declared[name].negated}
+    present = [(conjunct, condition) for conjunct, condition in where if alternative.names.issuperset(condition.variables)]
+    own = [(conjunct, condition) for conjunct, condition in present if positive.keys() >= set(condition.variables)]
+    return Branch(
+        variables=positive,
+        before=frozenset((first, second) for first, second in alternative.order if first in positive and second in positive),
+        conditions=tuple(condition for _, condition in own),
+        keys=connecting_attributes([conjunct for conjunct, _ in own], positive),
+        negations=tuple(
+            _negation(name, positive, alternative.order, [condition for _, condition in present])
+            for name in declared
+            if name in alternative.names and name not in positive
+        ),
+    )
+
+
+def _negation(name: str, positive: Collection[str], order: Order, conditions: Sequence[Condition]) -> Negation:
+    return Negation(
+        name,
+        predecessors=frozenset(first for first, second in order if second == name and first in positive),
+        successors=frozenset(second for first, second in order if first == name and second in positive),
+        conditions=tuple(each for each in conditions if name in each.variables or isinstance(each, Agreement)),
+    )
+
+
+def _check_scopes(branches: Sequence[Branch]) -> None:
+    for branch in branches:
+        for negation in branch.negations:
+            if not (negation.predecessors and negation.successors):
+                raise PatternError(f"without WITHIN, no window bounds where NOT({negation.variable}) looks for events")
+
+
+# The variables -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Declaration:
+    """How a variable stands in the pattern, everywhere alike."""
+
+    event_type: str | None
+    quantity: Quantity
+    optional: bool
+    negated: bool
+
+
+def _declared(pattern: ast.PatternNode) -> dict[str, _Declaration]:
+    """The variables in order of first appearance."""
+    declared: dict[str, _Declaration] = {}
+    for name, declaration in _declarations(pattern):
+        if declared.setdefault(name, declaration) != declaration:
+            raise PatternError(f"{name} stands in the pattern twice, with different types or quantifiers or one of them negated")
+    return declared
+
+
+def _type_tests(declared: Mapping[str, _Declaration], type_column: str) -> list[ast.Expression]:
+    """The conditions that the event types stand for."""
+    return [
+        ast.Binary("=", ast.Reference(name, type_column), ast.Literal(declaration.event_type))
+        for name, declaration in declared.items()
+        if declaration.event_type is not None
+    ]
+
+
+@singledispatch
+def _declarations(node: ast.PatternNode) -> Iterator[tuple[str, _Declaration]]:
+    raise UnsupportedError(f"the oracle does not match {type(node).__name__.upper()}")
+
+
+@_declarations.register
+def _(node: ast.Variable) -> Iterator[tuple[str, _Declaration]]:
+    yield node.name, _Declaration(node.event_type, Quantity(1, 1), optional=False, negated=False)
+
+
+@_declarations.register
+def _(node: ast.Repeat) -> Iterator[tuple[str, _Declaration]]:
+    if not isinstance(node.element, ast.Variable):
+        raise UnsupportedError("the oracle repeats single variables only")
+    name, event_type = node.element.name, node.element.event_type
+    if node.maximum is not None and node.maximum < max(node.minimum, 1):
+        raise PatternError(f"{name} cannot bind at least {node.minimum} and at most {node.maximum} events")
+    quantity = Quantity(max(node.minimum, 1), node.maximum)
+    yield name, _Declaration(event_type, quantity, optional=node.minimum == 0, negated=False)
+
+
+@_declarations.register
+def _(node: ast.Not) -> Iterator[tuple[str, _Declaration]]:
+    if not isinstance(node.element, ast.Variable):
+        raise PatternError("NOT takes one variable without a quantifier")
+    yield node.element.name, _Declaration(node.element.event_type, Quantity(1, 1), optional=False, negated=True)
+
+
+@_declarations.register(ast.Seq)
+@_declarations.register(ast.And)
+@_declarations.register(ast.Or)
+def _(node: ast.Seq | ast.And | ast.Or) -> Iterator[tuple[str, _Declaration]]:
+    for element in node.elements:
+        yield from _declarations(element)
+
+
+# The branches --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Alternative:
+    """One choice for every OR, ``?`` and ``*``: the variables that are there, negated ones included, and the order between them.
+
+    `omitted` are those that their own quantifiers leave out.
+    """
+
+    names: frozenset[str] = frozenset()
+    order: Order = frozenset()
+    omitted: frozenset[str] = frozenset()
+
+
+def _all_alternatives(pattern: ast.PatternNode) -> list[_Alternative]:
+    number = _number_of_alternatives(pattern)
+    if number > MAX_BRANCHES:
+        raise UnsupportedError(f"the oracle takes patterns of {MAX_BRANCHES} branches; this one has {number}")
+    return _alternatives(pattern)
+
+
+def _number_of_alternatives(node: ast.PatternNode) -> int:
+    match node:
+        case ast.Repeat(minimum=0):
+            return 2
+        case ast.Or(elements=elements):
+            return sum(map(_number_of_alternatives, elements))
+        case ast.Seq(elements=elements) | ast.And(elements=elements):
+            return math.prod(map(_number_of_alternatives, elements))
+    return 1
+
+
+@singledispatch
+def _alternatives(node: ast.PatternNode) -> list[_Alternative]:
+    raise UnsupportedError(f"the oracle does not match {type(node).__name__.upper()}")
+
+
+@_alternatives.register
+def _(node: ast.Variable) -> list[_Alternative]:
+    return [_Alternative(frozenset({node.name}))]
+
+
+@_alternatives.register
+def _(node: ast.Repeat) -> list[_Alternative]:
+    present = _alternatives(node.element)
+    return [*present, _Alternative(omitted=present[0].names)] if node.minimum == 0 else present
+
+
+@_alternatives.register
+def _(node: ast.Not) -> list[_Alternative]:
+    return _alternatives(node.element)
+
+
+@_alternatives.register
+def _(node: ast.Or) -> list[_Alternative]:
+    return [alternative for element in node.elements for alternative in _alternatives(element)]
+
+
+@_alternatives.register
+def _(node: ast.And) -> list[_Alternative]:
+    return _combined(node.elements, _together)
+
+
+@_alternatives.register
+def _(node: ast.Seq) -> list[_Alternative]:
+    return _combined(node.elements, _in_sequence)
+
+
+def _combined(elements: Sequence[ast.PatternNode], combine: Callable[[Sequence[_Alternative]], _Alternative]) -> list[_Alternative]:
+    """One alternative for every choice of one of each element's that leaves no variable out in one place and has it in another."""
+    combined = (combine(choice) for choice in product(*(_alternatives(element) for element in elements)))
+    return [alternative for alternative in combined if not alternative.names & alternative.omitted]
+
+
+def _together(parts: Sequence[_Alternative]) -> _Alternative:
+    return _Alternative(
+        frozenset[str]().union(*(part.names for part in parts)),
+        frozenset[tuple[str, str]]().union(*(part.order for part in parts)),
+        frozenset[str]().union(*(part.omitted for part in parts)),
+    )
+
+
+def _in_sequence(parts: Sequence[_Alternative]) -> _Alternative:
+    together = _together(parts)
+    order = together.order
+    for earlier, later in combinations(parts, 2):
+        if twice := earlier.names & later.names:
+            raise PatternError(f"{min(twice)} cannot come before itself")
+        order |= frozenset(product(earlier.names, later.names))
+    return _Alternative(together.names, order, together.omitted)
+
+
+def _closed(order: Order) -> Order:
+    """The transitive closure of `order`."""
+    longer = order | {(first, last) for first, middle in order for other, last in order if middle == other}
+    if longer != order:
+        return _closed(longer)
+    if any(first == last for first, last in order):
+        raise PatternError("the pattern orders a variable before itself")
+    return order

@@ -1,0 +1,98 @@
+"""What the oracle solves: one stream to match, one branch of the pattern to match in it, and what time means there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pyarrow as pa
+
+from gpu_cep.errors import PatternError
+from gpu_cep.lang import ast
+from gpu_cep.oracle.conditions import Condition
+from gpu_cep.oracle.expressions import Row
+from gpu_cep.oracle.patterns import Branch
+from gpu_cep.oracle.streams import Stream, tick
+
+Substitution = Mapping[str, tuple[int, ...]]  # variable -> stream positions, ascending
+IsOrdered = Callable[[int, int], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One stream to match and what to match in it.
+
+    `is_within` says whether events at two positions, the earlier first, fit
+    in the window; `is_before` whether one precedes the other (SPEC section 1).
+    """
+
+    branch: Branch
+    stream: Stream
+    is_within: IsOrdered
+    is_before: IsOrdered
+
+    @property
+    def positions(self) -> range:
+        return range(len(self.stream.rows))
+
+    def window(self, first: int) -> list[int]:
+        """The positions from `first` to the end of its window."""
+        return [position for position in self.positions if position >= first and self.is_within(first, position)]
+
+    def holds(self, condition: Condition, substitution: Substitution) -> bool:
+        rows = self.stream.rows
+        events: dict[str, tuple[Row, ...]] = {variable: tuple(rows[i] for i in bound) for variable, bound in substitution.items()}
+        return condition.holds(events)
+
+
+def events_of(substitution: Substitution) -> list[int]:
+    """The positions of all events that `substitution` binds, ascending."""
+    return sorted(position for bound in substitution.values() for position in bound)
+
+
+def bind(substitution: Substitution, name: str, position: int) -> Substitution:
+    """`substitution` with one more event, which follows those that are bound to `name` already."""
+    return {**substitution, name: (*substitution.get(name, ()), position)}
+
+
+def window_test(window: ast.Window | None, length: Fraction | None, stream: Stream) -> IsOrdered:
+    """Whether two positions of `stream`, the earlier first, fit in `window`, which has `length` in ticks."""
+    if window is None:
+        return lambda first, last: True
+    if length is None:
+        return lambda first, last: last - first < window.amount
+    times = stream.times
+    if any(isinstance(time, float) for time in times):
+        # infinity is no time after infinity
+        return lambda first, last: times[last] == times[first] or times[last] - times[first] <= float(length)
+    return lambda first, last: times[last] - times[first] <= length
+
+
+def window_length(window: ast.Window | None, timestamp: pa.DataType, time_unit: str | None) -> Fraction | None:
+    """The window in ticks of the timestamp column, which is of type `timestamp`; None where it is no time."""
+    if window is None or window.unit == "events":
+        return None
+    amount = Fraction(window.amount)
+    if window.unit is None:
+        return amount
+    ticks = tick(timestamp) or _unit_length(time_unit)
+    return amount * ast.UNITS[window.unit] / ticks
+
+
+def _unit_length(time_unit: str | None) -> int:
+    if time_unit is None:
+        raise PatternError("a window with a unit over a number column needs time_unit=")
+    lengths = {**ast.UNITS, "s": ast.UNITS["seconds"]}
+    if time_unit not in lengths:
+        raise PatternError(f"unknown time_unit {time_unit!r}")
+    return lengths[time_unit]
+
+
+def order_test(ties: str, stream: Stream) -> IsOrdered:
+    """Whether the event at one position of `stream` is before that at another."""
+    if ties == "strict":
+        return lambda earlier, later: stream.times[earlier] < stream.times[later]
+    if ties == "position":
+        return lambda earlier, later: earlier < later
+    raise PatternError(f"ties is 'strict' or 'position', not {ties!r}")

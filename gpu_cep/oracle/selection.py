@@ -1,0 +1,196 @@
+"""The event selection strategies, walking a stream event by event with ext(g, e) (SPEC section 3, thesis Defs. 6.1 and 6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from gpu_cep.errors import UnsupportedError
+from gpu_cep.oracle.conditions import Condition
+from gpu_cep.oracle.patterns import Branch
+from gpu_cep.oracle.problems import Problem, Substitution, bind, events_of
+from gpu_cep.oracle.streams import sort_key
+from gpu_cep.oracle.substitutions import all_matches, is_filled, is_in_window, is_match, is_over
+
+
+def extensions(problem: Problem, partial: Substitution, position: int) -> list[str]:
+    """ext(g, e): the variables that may bind the event at `position`, which follows all events of `partial`."""
+    return [name for name in problem.branch.variables if _may_bind(problem, partial, name, position)]
+
+
+def _may_bind(problem: Problem, partial: Substitution, name: str, position: int) -> bool:
+    branch = problem.branch
+    predecessors = [first for first, second in branch.before if second == name]
+    extended = bind(partial, name, position)
+    return (
+        all(is_filled(branch.variables[other], partial.get(other, ())) for other in predecessors)
+        and all(problem.is_before(event, position) for other in predecessors for event in partial.get(other, ()))
+        and not is_closed(branch, partial, name)
+        and not is_over(branch.variables[name], extended[name])
+        and is_in_window(problem, extended)
+        and all(problem.holds(condition, extended) for condition in decided(branch, extended))
+    )
+
+
+def is_closed(branch: Branch, partial: Substitution, name: str) -> bool:
+    """Whether a ≺-successor of the variable is bound, so that it takes no further event."""
+    return any(second in partial for first, second in branch.before if first == name)
+
+
+def decided(branch: Branch, partial: Substitution) -> list[Condition]:
+    """The conditions that can be checked of `partial`: their variables are bound, and closed where they are read as a whole.
+
+    The equality closure is among them, for every two events.
+    """
+    return [
+        condition
+        for condition in (*branch.conditions, *branch.closure)
+        if all(name in partial for name in condition.variables) and all(is_closed(branch, partial, name) for name in condition.closing)
+    ]
+
+
+Rule = Callable[[Problem, Substitution], tuple[list[Substitution], bool]]
+
+
+def _explored(problem: Problem, rule: Rule, limit: int) -> Iterator[Substitution]:
+    """The matches among all partial matches that `rule` leads to and lets end."""
+    waiting = _starts(problem)
+    steps = _Steps(problem, limit)
+    while waiting:
+        steps.take()
+        partial = waiting.pop()
+        extended, may_end = rule(problem, partial)
+        waiting += extended
+        if may_end and is_match(problem, partial):
+            yield partial
+
+
+def _starts(problem: Problem) -> list[Substitution]:
+    return [bind({}, name, position) for position in problem.positions for name in extensions(problem, {}, position)]
+
+
+class _Steps:
+    """Counts the partial matches that are tried."""
+
+    def __init__(self, problem: Problem, limit: int) -> None:
+        self._events = len(problem.positions)
+        self._limit = limit
+        self._taken = 0
+
+    def take(self) -> None:
+        self._taken += 1
+        if self._taken > self._limit:
+            raise UnsupportedError(f"brute force tries {self._limit} partial matches per stream; one of {self._events} events has more")
+
+
+def _later(problem: Problem, partial: Substitution) -> list[int]:
+    """The positions of the window after the last event of `partial`."""
+    events = events_of(partial)
+    return [position for position in problem.window(events[0]) if position > events[-1]]
+
+
+# Skip till next and skip till any ---------------------------------------------------
+
+
+def skip_till_next_match(problem: Problem, limit: int) -> Iterator[Substitution]:
+    """The first event that extends a partial match must be taken (thesis Def. 6.1), up to a maximal match."""
+    return _explored(problem, _greedy, limit)
+
+
+def skip_till_any_match(problem: Problem, limit: int) -> Iterator[Substitution]:
+    """The process that may take or pass over any event; it finds Γ."""
+    return _explored(problem, _free, limit)
+
+
+def _greedy(problem: Problem, partial: Substitution) -> tuple[list[Substitution], bool]:
+    """What becomes of `partial`: one extension per variable that may bind the first event that any may, or it ends."""
+    for position in _later(problem, partial):
+        if extended := _extended(problem, partial, position):
+            return extended, False
+    return [], True
+
+
+def _free(problem: Problem, partial: Substitution) -> tuple[list[Substitution], bool]:
+    """What becomes of `partial`: every extension, and it ends as well."""
+    return [extended for position in _later(problem, partial) for extended in _extended(problem, partial, position)], True
+
+
+def _extended(problem: Problem, partial: Substitution, position: int) -> list[Substitution]:
+    return [bind(partial, name, position) for name in extensions(problem, partial, position)]
+
+
+# Contiguity --------------------------------------------------------------------------
+
+
+def strict_contiguity(problem: Problem, limit: int) -> Iterator[Substitution]:
+    """The very next event of the stream must be taken, or the run ends."""
+    return _explored(problem, _contiguous(()), limit)
+
+
+def partition_contiguity(problem: Problem, limit: int) -> Iterator[Substitution]:
+    """The very next event of the partition must be taken, or the run ends."""
+    return _explored(problem, _contiguous(problem.branch.keys), limit)
+
+
+def _contiguous(keys: Sequence[str]) -> Rule:
+    """The rule where a partition is the events of the stream that agree on `keys`; NULLs agree, and NaNs."""
+
+    def rule(problem: Problem, partial: Substitution) -> tuple[list[Substitution], bool]:
+        rows = problem.stream.rows
+        key = sort_key(rows[events_of(partial)[-1]], keys)
+        partition = (position for position in _later(problem, partial) if sort_key(rows[position], keys) == key)
+        following = next(partition, None)
+        extended = [] if following is None else _extended(problem, partial, following)
+        return extended, not extended
+
+    return rule
+
+
+# Robust skip till next ------------------------------------------------------------------
+
+
+def robust_skip_till_next_match(problem: Problem, limit: int) -> Iterator[Substitution]:
+    """The first event that leads to a match must be taken: a search that backtracks from events that lead to none (thesis Alg. 4)."""
+    steps = _Steps(problem, limit)
+    return (match for start in _starts(problem) for match in _led_to(problem, start, steps))
+
+
+def _led_to(problem: Problem, partial: Substitution, steps: _Steps) -> list[Substitution]:
+    """The matches that `partial` leads to; itself, where it is one and no extension leads to any."""
+    steps.take()
+    for position in _later(problem, partial):
+        if found := [match for extended in _extended(problem, partial, position) for match in _led_to(problem, extended, steps)]:
+            return found
+    return [partial] if is_match(problem, partial) else []
+
+
+def robust_by_definition(problem: Problem, limit: int) -> Iterator[Substitution]:
+    """The matches in Γ that conform to robust skip-till-next-match (thesis Def. 6.2), up to a maximal match."""
+    walks = {_walk(match): match for match in all_matches(problem, limit)}
+    return (match for walk, match in walks.items() if not _is_passed_over(walk, walks))
+
+
+Walk = tuple[tuple[int, str], ...]
+
+
+def _walk(match: Substitution) -> Walk:
+    """The events of a match in stream order, each with its variable."""
+    return tuple(sorted((position, name) for name, bound in match.items() for position in bound))
+
+
+def _is_passed_over(walk: Walk, walks: Iterable[Walk]) -> bool:
+    """Whether another match goes on from a prefix of this one with an earlier event, or with any where this one ends (Condition 6.2)."""
+    return any(_goes_on_earlier(walk, other, length) for other in walks for length in range(1, min(len(walk) + 1, len(other))))
+
+
+def _goes_on_earlier(walk: Walk, other: Walk, length: int) -> bool:
+    ends = length == len(walk)
+    return walk[:length] == other[:length] and (ends or other[length][0] < walk[length][0])
+
+
+STRATEGIES: Mapping[str, Callable[[Problem, int], Iterator[Substitution]]] = {
+    "strict_contiguity": strict_contiguity,
+    "partition_contiguity": partition_contiguity,
+    "skip_till_next_match": skip_till_next_match,
+    "skip_till_any_match": all_matches,
+    "robust_skip_till_next_match": robust_skip_till_next_match,
+}

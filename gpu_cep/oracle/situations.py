@@ -1,0 +1,161 @@
+"""The situations of a stream, derived as SPEC section 4 and ``002_…`` Definition 7 say, for the oracle alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from itertools import groupby
+from math import floor
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_cep.errors import PatternError
+from gpu_cep.lang import ast
+from gpu_cep.oracle.expressions import Assignment, Kind, Row, Schema, meaning
+from gpu_cep.oracle.problems import window_length
+from gpu_cep.oracle.relations import Interval, Time, interval
+from gpu_cep.oracle.streams import Stream
+
+Length = Fraction | float  # in ticks
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A longest run of events that satisfy a condition, as it is seen at some time.
+
+    `first` and `last` are the stream positions of its events. It lasts from
+    `start` to `end`, in ticks; `end` is None while it is open.
+    """
+
+    first: int
+    last: int
+    start: Time
+    end: Time | None
+
+    @property
+    def interval(self) -> Interval:
+        return interval(self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One name of DEFINE: the condition of its events, and how long a situation lasts (None: no bound)."""
+
+    name: str
+    is_satisfied: Callable[[Row], bool]
+    shortest: Length | None
+    longest: Length | None
+
+    def admits(self, situation: Situation) -> bool:
+        """Whether a situation that has ended lasted as long as it should."""
+        return situation.end is not None and _is_between(self.shortest, elapsed(situation.start, situation.end), self.longest)
+
+    def is_available(self, situation: Situation, now: Time) -> bool:
+        """Whether a match may take `situation`, as it is seen at `now`: an open one, if it lasts long enough already and for ever may."""
+        if situation.end is not None:
+            return self.admits(situation)
+        return self.longest is None and _is_between(self.shortest, elapsed(situation.start, now), None)
+
+
+def _is_between(low: Length | None, length: Time, high: Length | None) -> bool:
+    return (low is None or low <= length) and (high is None or length <= high)
+
+
+def elapsed(start: Time, end: Time) -> Time:
+    """From infinity to infinity, no time passes."""
+    return 0 if start == end else end - start
+
+
+def situations(definition: Definition, stream: Stream, gap: Length | None = None) -> list[Situation]:
+    """All situations of one name, as they are seen at the end of the stream, of any duration; `gap` is the longest time without events."""
+    found = []
+    for part in _unbroken(stream, gap):
+        for is_satisfied, run in groupby(part, key=lambda position: definition.is_satisfied(stream.rows[position])):
+            positions = list(run)
+            if is_satisfied:
+                found.append(_situation(positions[0], positions[-1], stream, gap))
+    return [situation for situation in found if situation.end != situation.start]
+
+
+def _unbroken(stream: Stream, gap: Length | None) -> list[list[int]]:
+    """The positions of the stream, parted where more time than `gap` passes from one event to the next."""
+    parts: list[list[int]] = []
+    for position, time in enumerate(stream.times):
+        if position == 0 or (gap is not None and elapsed(stream.times[position - 1], time) > gap):
+            parts.append([])
+        parts[-1].append(position)
+    return parts
+
+
+def _situation(first: int, last: int, stream: Stream, gap: Length | None) -> Situation:
+    following = last + 1
+    if following == len(stream.rows):
+        return Situation(first, last, stream.times[first], None)
+    end = stream.times[following]
+    if gap is not None and elapsed(stream.times[last], end) > gap:
+        end = stream.times[last] + (gap if isinstance(gap, float) else floor(gap))
+    return Situation(first, last, stream.times[first], end)
+
+
+def seen_at(now: Time, situation: Situation, stream: Stream) -> Situation:
+    """What is known of a situation that has started once all events up to `now` are seen, and none later."""
+    if situation.end is not None and situation.end <= now:
+        return situation
+    seen = [position for position in range(situation.first, situation.last + 1) if stream.times[position] <= now]
+    return replace(situation, last=seen[-1], end=None)
+
+
+# Definitions ------------------------------------------------------------------------
+
+
+def definition_of(situation: ast.Situation, source: ast.Source | None, schema: Schema, time: pa.DataType, unit: str | None) -> Definition:
+    """What the text says of one situation, over events of `schema` whose timestamps are of type `time` in ticks of `unit`."""
+    name = situation.name
+    qualifiers = {None} if source is None else {None, source.name, source.alias}
+    condition = meaning(_of_events(situation.condition, name, qualifiers), schema)
+    if condition.kind not in (Kind.BOOLEAN, Kind.NULL):
+        raise PatternError(f"a condition is a truth value, not a {condition.kind.value}")
+    return Definition(
+        name,
+        lambda row: condition.value(Assignment({name: (row,)}, {name: 0})) is True,
+        length_of(situation.at_least, time, unit),
+        length_of(situation.at_most, time, unit),
+    )
+
+
+def length_of(length: ast.Window | None, time: pa.DataType, unit: str | None) -> Length | None:
+    """A length in ticks, a float where timestamps are."""
+    ticks = window_length(length, time, unit)
+    return float(ticks) if ticks is not None and pa.types.is_floating(time) else ticks
+
+
+def _of_events(condition: ast.Expression, name: str, qualifiers: Collection[str | None]) -> ast.Expression:
+    """`condition` with its attributes, bare or behind the stream's name, written as those of situation `name`."""
+
+    def change(node: ast.Expression) -> ast.Expression | None:
+        match node:
+            case ast.Reference(variable=variable, attribute=str(), index=None) if variable in qualifiers:
+                return replace(node, variable=name)
+            case ast.Reference(variable=str(attribute), attribute=None, index=None):
+                return replace(node, variable=name, attribute=attribute)
+            case ast.Reference() | ast.PrevBound() | ast.Aggregate() | ast.Equivalence():
+                raise PatternError("DEFINE reads attributes of the current event")
+        return None
+
+    return rewritten(condition, change)
+
+
+def rewritten(node: ast.Expression, change: Callable[[ast.Expression], ast.Expression | None]) -> ast.Expression:
+    """The expression with each part that `change` has something else for replaced by that."""
+
+    def part(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(part, value))
+        return rewritten(value, change) if isinstance(value, ast.Expression) else value
+
+    changed = change(node)
+    if changed is not None:
+        return changed
+    return replace(node, **{each.name: part(getattr(node, each.name)) for each in fields(node)})

@@ -1,0 +1,82 @@
+"""A query, in whichever form it is given, to its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from gpu_cep.analysis.bind import bind
+from gpu_cep.analysis.bind_intervals import bind_intervals
+from gpu_cep.analysis.options import Options
+from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError
+from gpu_cep.lang.ast import IntervalQuery, PatternNode, Query
+from gpu_cep.lang.parser import parse
+from gpu_cep.plan.interval_plan import plan_intervals
+from gpu_cep.plan.planner import plan
+from gpu_cep.plan.settings import Settings, check_settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from gpu_cep.engine.answers import AnyPlan
+    from gpu_cep.lang.builder import Buildable
+
+    Pattern = str | Query | IntervalQuery | PatternNode | Buildable
+
+AnyQuery = Query | IntervalQuery
+
+
+def as_query(pattern: Pattern) -> AnyQuery:
+    """The syntax tree of a query, in whichever form it is given; a pattern alone is a whole query."""
+    query = parse(pattern) if isinstance(pattern, str) else pattern
+    if isinstance(query, Query | IntervalQuery):
+        return query
+    if isinstance(pattern, PatternNode):
+        return Query(pattern)
+    from gpu_cep.lang.builder import Buildable, query_of
+
+    if not isinstance(pattern, Buildable):
+        raise PatternSyntaxError(f"a query is text, or built by seq(…) and its like, not {type(pattern).__name__}")
+    return query_of(pattern)
+
+
+def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> AnyPlan:
+    """The plan of a query over events of `schema`; all faults of query and settings are raised here, before any event is read."""
+    # before settings are compared: True is equal to 1, and no bound
+    check_settings(settings)
+    planned = _plan_of_text if _is_remembered(pattern, schema, options) else _new_plan
+    return planned(pattern, schema, options, settings)
+
+
+def _is_remembered(pattern: Pattern, schema: pa.Schema, options: Options) -> bool:
+    """Whether a query's plan is kept: of text, for constants of built queries and gaps may be equal but of other types."""
+    told_apart = isinstance(pattern, str) and options.gap is None
+    # extension types need not be hashable, and functions are not held longer than their callers want
+    return told_apart and not options.functions and all(isinstance(kind, Hashable) for kind in schema.types)
+
+
+def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> AnyPlan:
+    from gpu_cep.engine.answers import answer_schema
+    from gpu_cep.engine.input.read_tables import schema_of
+
+    text = pattern if isinstance(pattern, str) else None
+    query = as_query(pattern)
+    _check_names(schema.names)
+    planned: AnyPlan
+    if isinstance(query, IntervalQuery):
+        planned = plan_intervals(bind_intervals(query, schema_of(schema), options, text), settings, text)
+    else:
+        planned = plan(bind(query, schema_of(schema), options, text), settings)
+    answer_schema(planned, schema)
+    return planned
+
+
+# Plans of queries that are asked again, of the next events or the next part of them: of few events, planning is most of the work.
+_plan_of_text = lru_cache(maxsize=256)(_new_plan)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise PatternError([Diagnostic(f"the events have more than one column {name!r}") for name in twice])

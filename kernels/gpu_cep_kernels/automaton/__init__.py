@@ -1,0 +1,1 @@
+"""Walk the SES automaton over windows, with jumps and remembered dead ends."""

@@ -1,0 +1,108 @@
+"""The indexes by which searches jump, made of a batch's events: zone maps, and events by the hash of a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep_kernels.automaton.jumps import BLOCK, UNKNOWN, Bounds, Jumps, JumpTable, ValueBuckets, ZoneMaps
+from gpu_cep_kernels.matches.groups import grouped
+from gpu_cep_kernels.matches.hashing import HashKeys, PartialMatches, hash_rows
+from gpu_cep_kernels.rules.rules import EQ, GE, GT, UNBOUNDED
+from gpu_cep_kernels.rules.tables import ColumnBank, Flags, Ints, Places, Words
+
+_MOST_BUCKETS = 1 << 22
+_NO_INTS = np.empty(0, np.int64)
+
+
+def new_bounds(table: JumpTable) -> Bounds:
+    """Room for the bounds of one enumeration's jumps."""
+    jumps = len(table.condition)
+    return Bounds(np.full(jumps, UNKNOWN, np.uint8), np.zeros(jumps, np.int64), np.zeros(jumps))
+
+
+def no_jumps(table: JumpTable) -> Jumps:
+    """Jumps without indexes: a search is patient without end."""
+    zones = ZoneMaps(_NO_INTS.reshape(0, 0), np.empty((0, 0)), np.zeros(1, np.int64))
+    return Jumps(table, zones, _joined([]), new_bounds(table), UNBOUNDED)
+
+
+def jump_indexes(table: JumpTable, bank: ColumnBank, base: int, occurrence: Places) -> tuple[ZoneMaps, ValueBuckets]:
+    """The index of each jump, once for those that share it; event e of the batch stands in row ``base + e`` of the bank.
+
+    ``occurrence[v, e]`` is the first event of v from e on.
+    """
+    size = occurrence.shape[1] - 2
+    zones: dict[bool, dict[int, npt.NDArray[Any]]] = {False: {}, True: {}}
+    buckets: dict[int, tuple[Ints, Places]] = {}
+    for v in range(len(table.first) - 1):
+        present = occurrence[v, :size] == np.arange(size, dtype=np.int32)
+        for j in range(table.first[v], table.first[v + 1]):
+            floating, column, k = bool(table.floating[j]), int(table.column[j]), int(table.key[j])
+            usable = present & ~_nulls(bank.float_nulls if floating else bank.int_nulls, column, base, size)
+            values = (bank.floats if floating else bank.ints)[column, base : base + size]
+            if table.comparison[j] == EQ and k not in buckets:
+                buckets[k] = _value_buckets(np.flatnonzero(usable).astype(np.int32), bank, base, column, floating)
+            elif table.comparison[j] != EQ and k not in zones[floating]:
+                zones[floating][k] = _zone_map(values, usable, greatest=table.comparison[j] in (GT, GE))
+    return _stacked_zones(size, zones), _joined(list(buckets.values()))
+
+
+def _nulls(words: Words, column: int, base: int, size: int) -> Flags:
+    if not len(words):
+        return np.zeros(size, np.bool_)
+    return (words[base : base + size] >> np.uint64(column)) & np.uint64(1) != 0
+
+
+def _zone_map(values: npt.NDArray[Any], usable: Flags, *, greatest: bool) -> npt.NDArray[Any]:
+    """The greatest or least usable values of blocks of events, of blocks of these, and so on."""
+    usable = usable & (values == values)
+    extreme = np.maximum if greatest else np.minimum
+    if values.dtype.kind == "f":
+        none: Any = -np.inf if greatest else np.inf
+    else:
+        none = np.iinfo(np.int64).min if greatest else np.iinfo(np.int64).max
+    level = extreme.reduceat(np.where(usable, values, none), np.arange(0, len(values), BLOCK))
+    levels = [level]
+    while len(level) > 1:
+        level = extreme.reduceat(level, np.arange(0, len(level), BLOCK))
+        levels.append(level)
+    return np.concatenate(levels)
+
+
+def _stacked_zones(size: int, zones: dict[bool, dict[int, npt.NDArray[Any]]]) -> ZoneMaps:
+    """All zone maps, whose levels begin alike."""
+    sizes = [-(-size // BLOCK)]
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // BLOCK))
+    level = _offsets(sizes)
+    ints, floats = [*zones[False].values()], [*zones[True].values()]
+    return ZoneMaps(np.array(ints, np.int64).reshape(-1, level[-1]), np.array(floats, np.float64).reshape(-1, level[-1]), level)
+
+
+def _value_buckets(events: Places, bank: ColumnBank, base: int, column: int, floating: bool) -> tuple[Ints, Places]:
+    """Where the bucket of each hash begins, with the end, and the events bucket by bucket."""
+    number = min(1 << max(len(events) - 1, 0).bit_length(), _MOST_BUCKETS)
+    found = np.empty(len(events), np.int64)
+    keys = HashKeys(np.zeros(1, np.int64), np.array([column], np.int64), np.array([floating]))
+    rows = PartialMatches(events[np.newaxis], events, events)
+    hash_rows(0, len(events), rows, keys, bank.ints, bank.floats.view(np.int64), base, number - 1, found)
+    order, border = grouped(found, number)
+    return border, events[order]
+
+
+def _joined(buckets: list[tuple[Ints, Places]]) -> ValueBuckets:
+    numbers = [len(border) - 1 for border, _ in buckets]
+    begins = _offsets([len(events) for _, events in buckets])
+    return ValueBuckets(
+        first=_offsets([number + 1 for number in numbers])[:-1],
+        mask=np.array(numbers, np.int64) - 1,
+        border=np.concatenate([_NO_INTS, *(border + begin for (border, _), begin in zip(buckets, begins[:-1], strict=True))]),
+        events=np.concatenate([np.empty(0, np.int32), *(events for _, events in buckets)]),
+    )
+
+
+def _offsets(sizes: list[int]) -> Ints:
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)

@@ -1,0 +1,40 @@
+"""What one CUDA thread does, for each way in which kernels are declared.
+
+`body` and `cuda` are bound for each kernel by :mod:`gpu_cep_kernels.compile.jit`. The
+loops are no ranges: a range with a step begins with a division of 64 bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+body: Any = None
+cuda: Any = None
+
+
+def for_each(size: int, arguments: Any) -> None:
+    """All indices below `size`, a slice of one at a time."""
+    index = cuda.grid(1)
+    while index < size:
+        body(index, index + 1, *arguments)
+        index += cuda.gridsize(1)
+
+
+def for_each_slotted(size: int, arguments: Any) -> None:
+    """The same, with the thread's number as its slot."""
+    index = cuda.grid(1)
+    while index < size:
+        body(index, index + 1, cuda.grid(1), *arguments)
+        index += cuda.gridsize(1)
+
+
+def once(size: int, arguments: Any) -> None:
+    """The whole batch, in the grid's first thread; `size` is 1."""
+    if cuda.grid(1) < size:
+        body(*arguments)
+
+
+def once_with_result(result: Any, arguments: Any) -> None:
+    """The same; ``result[0]`` is what the kernel returns."""
+    if cuda.grid(1) == 0:
+        result[0] = body(*arguments)

@@ -1,0 +1,353 @@
+"""Compilation of kernels and scalar rules; the only file that imports numba.
+
+A *rule* is a plain scalar function, the one place where a piece of semantics
+stands. A *kernel* is declared once and both drivers follow from its
+declaration (see :mod:`gpu_cep_kernels.compile.launch` and
+:mod:`gpu_cep_kernels.device.device`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import inspect
+import re
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Generic, ParamSpec, TypeVar, cast
+
+import numba
+import numpy as np
+from llvmlite import ir
+
+from gpu_cep_kernels.compile import entries
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+# Kernels allocate nothing, as on CUDA: without numba's run time there is no reference counting in hot loops either.
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+# Only kernels call rules: without an entry for Python, which unpacks all tables, they compile in half the time.
+_OPTIONS_OF_RULES = _OPTIONS | {"nopython": True, "no_cpython_wrapper": True}
+
+
+@cache
+def _digest() -> str:
+    """A digest of all sources of the package of kernels, in all its folders."""
+    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+
+
+def _keyed(function: Any, key: str, names: dict[str, Any] | None = None) -> Any:
+    """`function` with `key` as a closure cell, and `names` for globals if given.
+
+    Numba's disk cache looks at the caller's file only, but at its closure too:
+    with the digest of all sources there, a rule changed in another file is
+    never served stale.
+    """
+    code = function.__code__
+    if code.co_freevars:
+        raise TypeError(f"{function.__name__}: a kernel must not be a closure")
+    keyed = types.FunctionType(
+        code.replace(co_freevars=("_key",)),
+        function.__globals__ if names is None else names,
+        function.__name__,
+        function.__defaults__,
+        (types.CellType(key),),
+    )
+    keyed.__module__, keyed.__qualname__, keyed.__doc__ = function.__module__, function.__qualname__, function.__doc__
+    keyed.__annotations__ = function.__annotations__
+    return keyed
+
+
+class _Rule(numba.core.registry.CPUDispatcher):
+    """A rule: kernels call its compiled form, Python, which has no entry to that, its source."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.py_func(*args, **kwargs)
+
+
+def rule(function: Function) -> Function:
+    """A scalar rule: inlined into the kernels that call it."""
+    return cast(Function, _Rule(function, targetoptions=_OPTIONS_OF_RULES | {"forceinline": True}))
+
+
+def subroutine(function: Function) -> Function:
+    """A rule that is called, not inlined: for what is long and seldom needed, so that it is compiled once for all its callers."""
+    return cast(Function, _Rule(function, targetoptions=_OPTIONS_OF_RULES))
+
+
+def exact_product(left: float, right: float) -> float:
+    """``left * right``, rounded once: on CUDA a plain product may be contracted with a sum to one fused operation."""
+    return left * right
+
+
+def exact_remainder(left: float, right: float) -> float:
+    """The exact remainder of ``left / right``, with the sign of `left`: on CUDA ``%`` rounds the quotient."""
+    return np.fmod(left, right)
+
+
+def call_scalar(address: int, ints: Any, floats: Any, nulls: Any, first: int, target: int) -> int:
+    """Call what :func:`compile_scalar` made: the arguments stand in registers from `first` on, the result goes to `target`.
+
+    Returns 0, or 2 if it raised. It can be called on the CPU alone.
+    """
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)(int(address))
+    return int(function(ints.ctypes.data, floats.ctypes.data, nulls.ctypes.data, nulls.strides[0], int(first), int(target)))
+
+
+# not strict: annotations would make the signatures differ
+@numba.extending.overload(exact_product, strict=False)
+def _product_on_cpu(left: Any, right: Any) -> Callable[[float, float], float]:
+    return lambda left, right: left * right
+
+
+@numba.extending.overload(exact_remainder, strict=False)
+def _remainder_on_cpu(left: Any, right: Any) -> Callable[[float, float], float]:
+    return lambda left, right: np.fmod(left, right)
+
+
+@numba.extending.intrinsic
+def _call_address(typing: Any, address: Any, ints: Any, floats: Any, nulls: Any, step: Any, first: Any, target: Any) -> Any:
+    """A C call of the function at an address that is a number; all arguments and the result are 64-bit integers."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        word = context.get_value_type(numba.types.int64)
+        function = ir.FunctionType(word, [word] * 6).as_pointer()
+        return builder.call(builder.inttoptr(values[0], function), values[1:])
+
+    return numba.types.int64(address, ints, floats, nulls, step, first, target), generate
+
+
+@numba.extending.overload(call_scalar, strict=False, jit_options={"forceinline": True})
+def _call_on_cpu(address: Any, ints: Any, floats: Any, nulls: Any, first: Any, target: Any) -> Callable[..., int]:
+    call = cast(Callable[..., int], _call_address)
+    return lambda address, ints, floats, nulls, first, target: call(
+        address, ints.ctypes.data, floats.ctypes.data, nulls.ctypes.data, nulls.strides[0], first, target
+    )
+
+
+# What a CUDA thread does, by whether the kernel is parallel, and whether it has a slot or returns something.
+_ENTRIES = {
+    (True, False): entries.for_each,
+    (True, True): entries.for_each_slotted,
+    (False, False): entries.once,
+    (False, True): entries.once_with_result,
+}
+
+
+class Kernel(Generic[Arguments, Result]):
+    """A kernel: called, it runs compiled on the CPU, in the calling thread.
+
+    A *parallel* kernel's parameters begin with ``low, high``: it works on the
+    indices [low, high) of its range (events, windows, streams, matches), each
+    on its own, and indexes every array absolutely. The CPU hands long slices
+    to threads; on CUDA a thread has a slice of one. A third parameter `slot`
+    tells such calls at work at the same time apart: their rows of scratch.
+    It returns nothing.
+
+    A *sequential* kernel passes over a whole batch and carries what it found
+    along, or carries on a search. A device uses a parallel primitive in its
+    place (:mod:`gpu_cep_kernels.device.primitives`), but can run it, in one thread.
+    """
+
+    def __init__(self, body: Callable[Arguments, Result], parallel: bool) -> None:
+        self.body = body
+        self.parallel = parallel
+        self.__name__, self.__doc__ = body.__name__, body.__doc__
+        names = tuple(inspect.signature(body).parameters)
+        if parallel != (names[:2] == ("low", "high")):
+            raise TypeError(f"{body.__name__}: parallel kernels, and no others, begin with the parameters low, high")
+        self.slotted = names[2:3] == ("slot",)
+        self.returns = inspect.signature(body).return_annotation not in (None, "None")
+        if parallel and self.returns:
+            raise TypeError(f"{body.__name__}: a parallel kernel returns nothing")
+
+    def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        return cast(Result, self.compiled(*args, **kwargs))
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The CPU's form: compiled on first use for each set of array types, then kept on disk."""
+        return numba.njit(nogil=True, cache=True, **_OPTIONS)(_keyed(self.body, _digest()))
+
+    @cached_property
+    def cuda(self) -> Any:
+        """The CUDA form: ``cuda[blocks, threads, stream](size, arguments)``, one thread per index as far as threads go.
+
+        `arguments` is a tuple of all arguments but low, high and slot. A
+        sequential kernel takes 1 for `size`, or, if it returns something, an
+        array for that. Under the simulator the uncompiled body runs.
+        """
+        cuda = _cuda()
+        entry = _ENTRIES[self.parallel, self.slotted or self.returns]
+        body = plain(self) if simulated() else self.compiled
+        keyed = _keyed(entry, f"{_digest()} {self.body.__module__}.{self.__name__}", {"cuda": cuda, "body": body})
+        # a file of its own in the cache, since processes that write to one at the same time may mix up what is in it
+        keyed.__name__ = keyed.__qualname__ = self.__name__
+        return cuda.jit(keyed) if simulated() else cuda.jit(cache=True)(keyed)
+
+
+def kernel(function: Callable[Arguments, Result]) -> Kernel[Arguments, Result]:
+    """Declare a parallel kernel."""
+    return Kernel(function, parallel=True)
+
+
+def sequential(function: Callable[Arguments, Result]) -> Kernel[Arguments, Result]:
+    """Declare a sequential kernel."""
+    return Kernel(function, parallel=False)
+
+
+def plain(declared: Kernel[Any, Any]) -> Callable[..., Any]:
+    """The kernel as the Python function that was written, rules and all, uncompiled."""
+    return _plain(declared.body)
+
+
+@cache
+def _plain(function: Any) -> Callable[..., Any]:
+    names = dict(function.__globals__)
+    for name in function.__code__.co_names:
+        value = names.get(name)
+        if isinstance(value, numba.core.dispatcher.Dispatcher):
+            names[name] = _plain(value.py_func)
+    return types.FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+
+
+def simulated() -> bool:
+    """Whether CUDA kernels run on numba's simulator: NUMBA_ENABLE_CUDASIM was set when numba was imported."""
+    return bool(numba.config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
+
+
+@cache
+def _cuda() -> Any:
+    """numba.cuda, prepared for these kernels."""
+    from numba import cuda
+
+    if not simulated():
+        from numba.cuda import libdevice
+        from numba.cuda.extending import overload  # type: ignore[attr-defined]
+
+        @overload(exact_product, target="cuda", strict=False)
+        def _product_on_cuda(left: Any, right: Any) -> Callable[[float, float], float]:
+            return lambda left, right: libdevice.dmul_rn(left, right)
+
+        @overload(call_scalar, target="cuda", strict=False)
+        def _call_on_cuda(address: Any, ints: Any, floats: Any, nulls: Any, first: Any, target: Any) -> Callable[..., int]:
+            return lambda address, ints, floats, nulls, first, target: 2
+
+        @overload(exact_remainder, target="cuda", strict=False)
+        def _remainder_on_cuda(left: Any, right: Any) -> Callable[[float, float], float]:
+            return lambda left, right: libdevice.fmod(left, right)
+
+    return cuda
+
+
+def device_view(array: Any) -> Any:
+    """An array of another library on the device, as CUDA kernels take it; nothing is copied, and no stream is waited for."""
+    return _cuda().as_cuda_array(array, sync=False)
+
+
+@cache
+def external_stream(pointer: int) -> Any:
+    """Another library's CUDA stream, as a launch takes it; one object for each, so that numba knows a launch again."""
+    return _cuda().external_stream(pointer)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledScalar:
+    """A caller's function: where :func:`call_scalar` finds it, and the kind of its result. It lives as long as this object."""
+
+    address: int
+    result: str
+    code: Any
+
+
+_KINDS = {"i": numba.types.int64, "f": numba.types.float64, "b": numba.types.boolean}
+_REGISTERS = (numba.types.CPointer(numba.types.int64), numba.types.CPointer(numba.types.float64), numba.types.CPointer(numba.types.uint8))
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def compile_scalar(body: Callable[..., Any], kinds: str) -> CompiledScalar:
+    """`body` compiled for arguments of `kinds` (i: int64, f: float64, b: truth value), to be called from registers.
+
+    NULL in gives NULL out, and so does a result of None. Python's rules for
+    division hold; integers wrap around.
+
+    Raises
+    ------
+    TypeError
+        Numba cannot compile it, or its result is no number; one line says why.
+    """
+    function = numba.njit(body)
+    omitted = list(inspect.signature(body).parameters.values())[len(kinds) :]
+    parameters = (*(_KINDS[kind] for kind in kinds), *(numba.types.Omitted(parameter.default) for parameter in omitted))
+    try:
+        function.compile(parameters)
+        result = _result_kind(function.overloads[parameters].signature.return_type)
+        code = numba.cfunc(numba.types.int64(*_REGISTERS, *[numba.types.int64] * 3))(_from_registers(function, kinds, result))
+    except numba.core.errors.NumbaError as fault:
+        raise TypeError(_reason(fault)) from fault
+    return CompiledScalar(cast(int, code.address), result, code)
+
+
+def _result_kind(result: Any) -> str:
+    value = result.type if isinstance(result, numba.types.Optional) else result
+    if value == numba.types.boolean:
+        return "b"
+    if value in numba.types.real_domain:
+        return "f"
+    if value in numba.types.integer_domain and value != numba.types.uint64:
+        return "i"
+    raise TypeError(f"it returns {result}, which is neither a number of at most 64 bits nor a truth value")
+
+
+def _reason(fault: Exception) -> str:
+    """What numba says, without the step at which it says so, in one line."""
+    lines = [line.strip() for line in _COLOURS.sub("", str(fault)).splitlines()]
+    said = [line for line in lines if line and not line.startswith(("Failed in nopython mode", "- Resolution failure", "During: "))]
+    return said[0].rstrip(":") if said else type(fault).__name__
+
+
+def _from_registers(function: Any, kinds: str, result: str) -> Callable[..., int]:
+    """A function that reads the arguments of `function` from registers, `step` apart, and writes its result there."""
+    arguments, count, is_float = _gathered(kinds), len(kinds), result == "f"
+
+    def call(ints: Any, floats: Any, nulls: Any, step: int, first: int, target: int) -> int:
+        missing, raised = False, 0
+        for k in range(first, first + count):
+            missing = missing or nulls[k * step] != 0
+        if not missing:
+            try:
+                value = function(*arguments(ints, floats, step, first))
+                if value is None:
+                    missing = True
+                elif is_float:
+                    floats[target * step] = value
+                else:
+                    ints[target * step] = value
+            except Exception:
+                raised = 2
+        nulls[target * step] = missing
+        return raised
+
+    return call
+
+
+def _gathered(kinds: str) -> Any:
+    """A function that gives the registers of these kinds, from `first` on, as a tuple."""
+    gathered = numba.njit(lambda ints, floats, step, first: ())
+    for place, kind in enumerate(kinds):
+        gathered = _with_register(gathered, place, kind)
+    return gathered
+
+
+def _with_register(others: Any, place: int, kind: str) -> Any:
+    if kind == "f":
+        return numba.njit(lambda ints, floats, step, first: (*others(ints, floats, step, first), floats[(first + place) * step]))
+    if kind == "b":
+        return numba.njit(lambda ints, floats, step, first: (*others(ints, floats, step, first), ints[(first + place) * step] != 0))
+    return numba.njit(lambda ints, floats, step, first: (*others(ints, floats, step, first), ints[(first + place) * step]))

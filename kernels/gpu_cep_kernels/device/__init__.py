@@ -1,0 +1,1 @@
+"""Hold arrays on a card, launch kernels there and run parallel primitives."""

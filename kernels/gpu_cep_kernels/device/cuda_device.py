@@ -1,0 +1,203 @@
+"""A CUDA card: CuPy's arrays, numba-cuda's kernels, both on CuPy's current stream; the only file that imports cupy."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.compile.jit import Kernel, device_view, external_stream
+from gpu_cep_kernels.compile.launch import available_threads, slices, spread
+from gpu_cep_kernels.device.device import Array, DeviceUnavailable, HostArray, NoDevice
+from gpu_cep_kernels.device.rmm_pool import adopt_pool, current_pool, pool_bytes
+from gpu_cep_kernels.phase_one.ordering import gather
+
+_THREADS = 256
+# Resident threads that keep a multiprocessor busy; a grid strides over what is left.
+_BLOCKS_PER_MULTIPROCESSOR = 32
+# Slots have scratch of their own: one full set of resident threads will do.
+_SLOTTED_BLOCKS_PER_MULTIPROCESSOR = 8
+# numba warns of smaller grids; blocks with nothing to do cost next to nothing.
+_FEWEST_BLOCKS = 128
+# cudaErrorNoDevice.
+_NO_DEVICE = 100
+# Bytes of one pinned staging buffer: two take turns.
+_STAGING = 1 << 26
+# Bytes that are worth a thread of their own when a buffer is filled.
+_FILLED = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Staging:
+    """A pinned host buffer, and the event after which it may be filled again."""
+
+    buffer: HostArray
+    copied: Any
+
+
+class CudaDevice:
+    """One of the CUDA devices that this process sees; current, in CUDA's sense, in the thread that opened or last used it."""
+
+    simulated = False
+
+    def __init__(self, number: int) -> None:
+        self.xp, _ = _usable_cupy()
+        self._number = number
+        # the staging buffers are shared by all threads that upload
+        self._uploading = Lock()
+        self._staging: list[_Staging] = []
+        try:
+            self._open()
+            works = self._runs_a_kernel()
+        except Exception as fault:
+            # whatever a driver, a compiler or an allocator throws
+            raise DeviceUnavailable(f"a trial kernel failed: {type(fault).__name__}: {fault}") from fault
+        if not works:
+            raise DeviceUnavailable("a trial kernel gave a wrong result")
+
+    def _open(self) -> None:
+        cupy = self.xp
+        self.use()
+        adopt_pool(cupy)
+        properties = cupy.cuda.runtime.getDeviceProperties(self._number)
+        self.name = properties["name"].decode()
+        self._multiprocessors = int(properties["multiProcessorCount"])
+        # these wait for the default stream's earlier work, and it for theirs, but not for each other
+        self._lanes = cupy.cuda.Stream(), cupy.cuda.Stream()
+
+    def use(self) -> None:
+        """Make it this thread's current device, for CuPy and numba alike."""
+        self.xp.cuda.Device(self._number).use()
+
+    def _runs_a_kernel(self) -> bool:
+        """Compile and run a kernel, to see whether the versions of driver, compiler and libraries fit together."""
+        expected = np.arange(4)
+        found = self.xp.zeros(4, np.int64)
+        self.launch(gather, 4, self.upload(expected), self.upload(expected), found)
+        return np.array_equal(self.download(found), expected)
+
+    def lane(self, number: int | None) -> AbstractContextManager[Any]:
+        """The streams take turns; None: the default stream."""
+        lane: AbstractContextManager[Any] = self.xp.cuda.Stream.null if number is None else self._lanes[number % len(self._lanes)]
+        return lane
+
+    def upload(self, array: HostArray) -> Array:
+        """A copy, by way of pinned memory if it is large."""
+        return self.upload_slices([array], 0, len(array))[0]
+
+    def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int) -> list[Array]:
+        """Copies, in the order of the lane's work."""
+        targets = [self.xp.empty((high - low, *array.shape[1:]), array.dtype) for array in arrays]
+        with self._uploading:
+            for array, target in zip(arrays, targets, strict=True):
+                if target.nbytes:
+                    self._copy(np.ascontiguousarray(array[low:high]), target)
+        return targets
+
+    def _copy(self, source: HostArray, target: Array) -> None:
+        runtime, stream = self.xp.cuda.runtime, self.xp.cuda.get_current_stream()
+        flat = source.reshape(-1).view(np.uint8)
+        turns = self._turns()
+        for low in range(0, flat.size, _STAGING):
+            staging = next(turns)
+            part = flat[low : low + _STAGING]
+            staging.copied.synchronize()
+            _fill(staging.buffer[: part.size], part)
+            runtime.memcpyAsync(target.data.ptr + low, staging.buffer.ctypes.data, part.size, runtime.memcpyHostToDevice, stream.ptr)
+            staging.copied.record(stream)
+
+    def _turns(self) -> Iterator[_Staging]:
+        cupy = self.xp
+        while len(self._staging) < 2:
+            pinned = cupy.cuda.alloc_pinned_memory(_STAGING)
+            self._staging.append(_Staging(np.frombuffer(pinned, np.uint8, _STAGING), cupy.cuda.Event(disable_timing=True)))
+        while True:
+            # the one that was filled last goes to the end
+            self._staging.append(self._staging.pop(0))
+            yield self._staging[-1]
+
+    def download(self, array: Array) -> HostArray:
+        """A copy; waits for what computes it."""
+        host: HostArray = self.xp.asnumpy(array)
+        return host
+
+    def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
+        """One thread per index, as far as a full card goes."""
+        if size:
+            stream = external_stream(self.xp.cuda.get_current_stream().ptr)
+            kernel.cuda[self._blocks(kernel.slotted, size), _THREADS, stream](size, _views(arguments))
+
+    def slots(self, size: int) -> int:
+        """The threads of the grid of a kernel with slots, but for those that have no index."""
+        return min(size, self._blocks(True, size) * _THREADS)
+
+    def _blocks(self, slotted: bool, size: int) -> int:
+        most = _SLOTTED_BLOCKS_PER_MULTIPROCESSOR if slotted else _BLOCKS_PER_MULTIPROCESSOR
+        return max(_FEWEST_BLOCKS, min(-(-size // _THREADS), most * self._multiprocessors))
+
+    def synchronize(self) -> None:
+        """Wait for the current stream."""
+        self.xp.cuda.get_current_stream().synchronize()
+
+    def free_memory(self) -> int:
+        """What the driver has left, and what the pool that arrays come from holds beside it: RMM's, or CuPy's own."""
+        free = int(self.xp.cuda.runtime.memGetInfo()[0])
+        pool = current_pool()
+        return pool_bytes(pool, free) if pool is not None else free + int(self.xp.get_default_memory_pool().free_bytes())
+
+
+def _fill(target: HostArray, source: HostArray) -> None:
+    """Copy between host arrays, large ones in threads: one alone does not reach the speed of a transfer."""
+    threads = min(available_threads(), -(-source.size // _FILLED))
+
+    def copy(span: tuple[int, int]) -> None:
+        np.copyto(target[slice(*span)], source[slice(*span)])
+
+    spread(copy, slices(source.size, threads), threads)
+
+
+def _views(value: Any) -> Any:
+    """Array arguments, alone or in (named) tuples, as kernels take them."""
+    if hasattr(value, "__cuda_array_interface__"):
+        return device_view(value)
+    if isinstance(value, tuple):
+        parts = [_views(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value
+
+
+def count_devices() -> int:
+    """How many CUDA devices this process sees, one at least; raises as :class:`CudaDevice`."""
+    _, count = _usable_cupy()
+    return count
+
+
+def _usable_cupy() -> tuple[Any, int]:
+    """CuPy, and how many cards it sees, one at least."""
+    try:
+        # importing CuPy takes a second, which a machine without a driver need not spend
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError as fault:
+        raise NoDevice(f"there is no CUDA driver ({fault})") from fault
+    missing = [package for package, module in (("cupy", "cupy"), ("numba-cuda", "numba_cuda")) if importlib.util.find_spec(module) is None]
+    if missing:
+        raise DeviceUnavailable(f"there is no {' and no '.join(missing)} (pip install 'gpu_cep[gpu]')")
+    try:
+        import cupy
+    except ImportError as fault:
+        raise DeviceUnavailable(f"CuPy cannot be imported: {fault}") from fault
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as fault:
+        unavailable = NoDevice if fault.status == _NO_DEVICE else DeviceUnavailable
+        raise unavailable(f"CuPy {cupy.__version__} cannot use the CUDA driver: {fault}") from fault
+    if not count:
+        raise NoDevice("the CUDA driver sees no device (CUDA_VISIBLE_DEVICES may hide it)")
+    return cupy, int(count)

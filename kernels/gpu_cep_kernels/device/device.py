@@ -1,0 +1,102 @@
+"""What a device is: where parallel kernels run in bulk, and arrays live beside them (:mod:`gpu_cep_kernels.device.devices` opens one).
+
+The host can stand in its place where the same steps run on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep_kernels.compile.jit import Kernel
+
+Array = Any  # of the device: numpy.ndarray or cupy.ndarray
+HostArray = npt.NDArray[Any]
+
+
+class DeviceUnavailable(Exception):
+    """There is no device that can run kernels; the message says why."""
+
+    def anew(self) -> Self:
+        """The same, not raised yet: one that was keeps its callers' variables, whole tables of events among them, as long as it is kept."""
+        return type(self)(*self.args)
+
+
+class NoDevice(DeviceUnavailable):
+    """The machine has none: no driver, or no card that the driver sees."""
+
+
+class Place(Protocol):
+    """Where arrays lie and kernels run on them: a device, or the host; `xp` is the array module."""
+
+    xp: Any
+
+    def upload(self, array: HostArray) -> Array:
+        """A host array there; on a device it is a copy, and the host array may be reused at once."""
+
+    def download(self, array: Array) -> HostArray:
+        """An array from there on the host."""
+
+    def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
+        """Run a parallel kernel over [0, size); `arguments` are all but low, high and slot."""
+
+
+class Host:
+    """The CPU in a device's place: NumPy's arrays, of which no copies are made, and kernels without slots in the calling thread."""
+
+    xp: Any = np
+
+    def upload(self, array: HostArray) -> Array:
+        """Itself."""
+        return array
+
+    def download(self, array: Array) -> HostArray:
+        """Itself."""
+        host: HostArray = array
+        return host
+
+    def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
+        """One call."""
+        kernel(0, size, *arguments)
+
+
+HOST = Host()
+
+
+class Device(Place, Protocol):
+    """Arrays and kernels of one device; in one lane everything runs in the order of the calls.
+
+    `name` is the card's, `simulated` whether it is numba's simulator.
+    """
+
+    name: str
+    simulated: bool
+
+    def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int) -> list[Array]:
+        """Copies of the rows [low, high) of each array; the host arrays may be reused at once."""
+
+    def lane(self, number: int | None) -> AbstractContextManager[Any]:
+        """What is called within runs in this lane: lanes of different numbers may overlap, and None, the default, overlaps with none."""
+
+    def slots(self, size: int) -> int:
+        """How many slots a launch over [0, size) has."""
+
+    def synchronize(self) -> None:
+        """Wait until all that was started is done."""
+
+    def free_memory(self) -> int:
+        """Bytes that can be allocated."""
+
+
+def to_device(device: Place, value: Any) -> Any:
+    """Host arrays, alone or in (named) tuples, on the device; all else as it is."""
+    if isinstance(value, np.ndarray):
+        return device.upload(value)
+    if isinstance(value, tuple):
+        parts = [to_device(device, part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value

@@ -1,0 +1,139 @@
+"""The devices there are: a CUDA card, with CuPy's arrays, and numba's CUDA simulator, with NumPy's in their place."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.compile.jit import Kernel, simulated
+from gpu_cep_kernels.device.cuda_device import CudaDevice, count_devices
+from gpu_cep_kernels.device.device import Array, Device, DeviceUnavailable, HostArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """Which of so many devices is used (ValueError: none of them), and whether there ought to be one."""
+
+    number: Callable[[int], int] = lambda count: 0
+    promised: bool = False
+
+
+_selections = [_Selection()]
+
+
+def select_device(number: Callable[[int], int], promised: bool) -> None:
+    """Let this process, from its next call of :func:`open_device` on, use device ``number(count)`` of those that CUDA sees.
+
+    Nothing is asked of CUDA before. `number` raises ValueError with the reason
+    if none of them is to be used. Where a device was `promised`, there being
+    none is a fault of the machine, and no :class:`NoDevice`.
+    """
+    _selections[0] = _Selection(number, promised)
+
+
+def open_device() -> Device:
+    """The device of this process, current in this thread.
+
+    Raises
+    ------
+    DeviceUnavailable
+        No driver, no card, a package is missing, or versions do not fit together.
+    """
+    found = _find_device()
+    if isinstance(found, DeviceUnavailable):
+        raise found.anew()
+    return found
+
+
+def _find_device() -> Device | DeviceUnavailable:
+    if simulated():
+        return _simulated_device()
+    selection, count = _selections[0], _count_cards()
+    if isinstance(count, DeviceUnavailable):
+        return DeviceUnavailable(f"{count}, though the task was given one") if selection.promised else count
+    try:
+        card = _open_card(selection.number(count))
+    except ValueError as fault:
+        return DeviceUnavailable(str(fault))
+    if isinstance(card, CudaDevice):
+        card.use()
+    return card
+
+
+@cache
+def _simulated_device() -> Device:
+    return SimulatedDevice()
+
+
+@cache
+def _count_cards() -> int | DeviceUnavailable:
+    try:
+        return count_devices()
+    except DeviceUnavailable as fault:
+        return fault.anew()
+
+
+@cache
+def _open_card(number: int) -> CudaDevice | DeviceUnavailable:
+    try:
+        return CudaDevice(number)
+    except DeviceUnavailable as fault:
+        return fault.anew()
+
+
+class SimulatedDevice:
+    """numba's CUDA simulator: for small input, to prove what would run on a card."""
+
+    name = "CUDA simulator"
+    simulated = True
+    # each simulated thread is a thread of Python's: a grid strides with few
+    _BLOCKS, _THREADS = 2, 4
+    # so much is taken at once, as if it were a card's memory
+    _MEMORY = 1 << 32
+
+    # the simulator runs one kernel at a time
+    _RUNNING = Lock()
+
+    def __init__(self, xp: Any = np) -> None:
+        self.xp = xp
+
+    def upload(self, array: HostArray) -> Array:
+        """A copy, so that host and device cannot be confused."""
+        return self.xp.array(array)
+
+    def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int) -> list[Array]:
+        """Copies."""
+        return [self.upload(array[low:high]) for array in arrays]
+
+    def lane(self, number: int | None) -> AbstractContextManager[Any]:
+        """Nothing overlaps."""
+        return nullcontext()
+
+    def download(self, array: Array) -> HostArray:
+        """A copy."""
+        return np.array(array)
+
+    def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
+        """Run the uncompiled body, in few threads."""
+        with self._RUNNING, warnings.catch_warnings():
+            # numpy.errstate would not reach the simulator's threads
+            warnings.simplefilter("ignore", RuntimeWarning)
+            kernel.cuda[self._BLOCKS, self._THREADS](size, arguments)
+
+    def slots(self, size: int) -> int:
+        """The threads of every grid."""
+        return self._BLOCKS * self._THREADS
+
+    def synchronize(self) -> None:
+        """Nothing is ever under way."""
+
+    def free_memory(self) -> int:
+        """As of a small card."""
+        return self._MEMORY

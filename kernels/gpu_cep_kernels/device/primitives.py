@@ -1,0 +1,140 @@
+"""Parallel primitives over a device's array module: what the CPU does in one sequential pass.
+
+`xp` is cupy, or numpy in its place; arrays are its own, and not empty: CuPy
+does not scan nothing. Where a sequential kernel gives the same result, it is
+named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.rules.rules import LABEL_BITS
+
+Array = Any  # of the array module
+
+
+def label_flags(labels: Array, variable: int) -> Array:
+    """1 where the labels [word, event] have the variable's bit, else 0; as wide as a label word."""
+    word = labels.dtype.type
+    return (labels[variable // LABEL_BITS] >> word(variable % LABEL_BITS)) & word(1)
+
+
+def merged_words(labels: Array) -> Array:
+    """A word per event that is 0 where its label has no bit; a single word is itself."""
+    return reduce(or_, labels)
+
+
+def marked_events(labels: Array, variables: int) -> Array:
+    """A word per event that is 0 where its label has the bit of none of `variables`, a mask of bits."""
+    word = labels.dtype.type
+    wanted = [word(variables >> LABEL_BITS * k & np.iinfo(word).max) for k in range(len(labels))]
+    return merged_words([own & bits for own, bits in zip(labels, wanted, strict=True)])
+
+
+def prefix_counts(xp: Any, labels: Array, variables: int) -> Array:
+    """As :func:`gpu_cep_kernels.phase_one.window_conditions.prefix_counts`: int32 [variable, event + 1]."""
+    counts = xp.zeros((variables, labels.shape[1] + 1), xp.int32)
+    for v in range(variables):
+        counts[v, 1:] = xp.cumsum(label_flags(labels, v), dtype=xp.int32)
+    return counts
+
+
+def next_occurrences(xp: Any, labels: Array, variables: int) -> Array:
+    """As :func:`gpu_cep_kernels.phase_one.windows.next_occurrences`: int32 [variable, event + 2]."""
+    size = labels.shape[1]
+    occurrence = xp.full((variables, size + 2), size, xp.int32)
+    for v in range(variables):
+        flags = label_flags(labels, v)
+        places = xp.append(xp.flatnonzero(flags), size).astype(xp.int32)
+        # before event e stand as many occurrences as precede the next one in `places`
+        occurrence[v, :size] = places[xp.cumsum(flags, dtype=xp.int32) - flags.astype(xp.int32)]
+    return occurrence
+
+
+def stream_numbers(xp: Any, borders: Array, size: int) -> Array:
+    """int32: the stream of each event; ``borders`` are the events at which a stream begins, but for the first."""
+    flags = xp.zeros(size, xp.int32)
+    flags[borders] = 1
+    return xp.cumsum(flags, dtype=xp.int32)
+
+
+def later_events(xp: Any, times: Array, streams: Array) -> Array:
+    """`after` of :func:`gpu_cep_kernels.phase_one.windows.mark_streams`; empty where no event ties with the next of its stream."""
+    size = times.size
+    last = xp.ones(size, xp.bool_)
+    last[:-1] = (times[1:] != times[:-1]) | (streams[1:] != streams[:-1])
+    ends = xp.flatnonzero(last)
+    if ends.size == size:
+        return xp.empty(0, xp.int32)
+    after = xp.full(size + 1, size, xp.int32)
+    after[:size] = ends[xp.cumsum(last, dtype=xp.int32) - last.astype(xp.int32)] + 1
+    return after
+
+
+def labels_overlap(labels: Array) -> bool:
+    """As :func:`gpu_cep_kernels.phase_one.window_conditions.labels_overlap` of each word, and of words with each other."""
+    return any_set((labels & (labels - labels.dtype.type(1))) != 0) or words_overlap(labels)
+
+
+def words_overlap(labels: Array) -> bool:
+    """Whether two words of one event's label have a bit."""
+    return len(labels) > 1 and any_set((labels != 0).sum(axis=0) > 1)
+
+
+def any_set(flags: Array) -> bool:
+    """Whether one of the flags (bool), which may be empty, is set.
+
+    It is their greatest byte: CuPy brings that reduction compiled, and
+    compiles ``any`` on the machine, twice for each order of size.
+    """
+    return bool(flags.size) and bool(flags.view(np.uint8).max())
+
+
+def covered_events(xp: Any, starts: Array, ends: Array, size: int) -> Array:
+    """Whether each event falls into a window [starts[w], ends[w]); both ascend."""
+    flags = xp.zeros(size, xp.int32)
+    flags[starts] = 1
+    begun = xp.cumsum(flags, dtype=xp.int32)
+    reach = xp.append(xp.zeros(1, ends.dtype), ends)
+    return xp.arange(size, dtype=ends.dtype) < reach[begun]
+
+
+def latest_marks(xp: Any, marks: Array) -> Array:
+    """int64: the last event up to each that has a mark (bool); the first has one."""
+    marked = xp.flatnonzero(marks)
+    return marked if marked.size == marks.size else marked[xp.cumsum(marks, dtype=xp.int64) - 1]
+
+
+def paired_borders(xp: Any, streams: Array, opened: Array, closed: Array, names: int) -> tuple[Array, Array, list[int]]:
+    """As :func:`gpu_cep_kernels.intervals.situations.pair_borders` by stream: `opening`, `closing`, and how many runs each name has."""
+    if not streams.size:
+        return xp.empty(0, xp.int64), xp.empty(0, xp.int64), [0] * names
+    order = stable_order(xp, [streams])
+    opening = [order[_bearing(xp, opened[order], v)] for v in range(names)]
+    closing = [order[_bearing(xp, closed[order], v)] for v in range(names)]
+    return xp.concatenate(opening), xp.concatenate(closing), [int(own.size) for own in opening]
+
+
+def _bearing(xp: Any, labels: Array, variable: int) -> Array:
+    """The labels, of a single word each, that have the variable's bit."""
+    return xp.flatnonzero(label_flags(labels[None], variable))
+
+
+def stable_order(xp: Any, keys: Sequence[Array]) -> Array:
+    """The order by the first key, among equals by the second and so on, then by place."""
+    order = xp.argsort(keys[-1], kind="stable")
+    for key in reversed(keys[:-1]):
+        order = order[xp.argsort(key[order], kind="stable")]
+    return order
+
+
+def dense_codes(xp: Any, values: Array) -> tuple[Array, int]:
+    """int64 codes that ascend with the values, and how many there are."""
+    distinct, codes = xp.unique(values, return_inverse=True)
+    return codes.astype(xp.int64), int(distinct.size)

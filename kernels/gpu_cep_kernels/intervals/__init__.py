@@ -1,0 +1,1 @@
+"""Derive situations and join them by ranges."""

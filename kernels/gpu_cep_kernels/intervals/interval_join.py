@@ -1,0 +1,299 @@
+"""Joins of situations by Allen relations: index ranges by binary search (``002_…`` section 5.2).
+
+The situations of one name in one stream share no time, so that their starts
+and their ends both ascend. To each situation A they fall into five zones, in
+this order: those before A; those that touch or hold its start; those inside;
+those that hold or touch its end; those after A. The second and the fourth
+zone have two members at most. What a relation allows lies in one of the
+zones, and four binary searches find where they begin.
+
+An endpoint is a number that compares with other endpoints: a time, or the
+place of a time among all times. Windows are measured on clocks, where
+differences are lengths of time (see :func:`gpu_cep_kernels.rules.rules.within`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gpu_cep_kernels.compile.jit import kernel, rule
+from gpu_cep_kernels.rules.rules import within
+from gpu_cep_kernels.rules.tables import Ints, Places
+
+# The relations of A to B, by number: `finishes` as the paper's Table 1 has it, A starts first and both end together.
+RELATIONS = (
+    "before", "meets", "overlaps", "finishes", "contains", "starts", "equals",
+    "started-by", "during", "finished-by", "overlapped-by", "met-by", "after",
+)  # fmt: skip
+(
+    BEFORE, MEETS, OVERLAPS, FINISHES, CONTAINS, STARTS, EQUALS,
+    STARTED_BY, DURING, FINISHED_BY, OVERLAPPED_BY, MET_BY, AFTER,
+) = range(13)  # fmt: skip
+
+# The zone of B's that each relation of A to B allows.
+ZONES = (4, 3, 3, 3, 2, 1, 1, 1, 1, 1, 1, 1, 0)
+ZONE_COUNT = 5
+
+
+class Situations(NamedTuple):
+    """The situations of all names; those of name v in stream s are ``offsets[v, s]`` to ``offsets[v, s + 1]``, in order of time.
+
+    A situation lasts from ``start`` to ``end`` and may be in a match from
+    ``known`` on; all three ascend. The clocks are those of the same endpoints.
+    """
+
+    offsets: Ints
+    start: Any
+    end: Any
+    known: Any
+    start_clock: Any
+    end_clock: Any
+    known_clock: Any
+
+
+class Configurations(NamedTuple):
+    """Partial matches: row i has the situations ``members[place, i]`` of stream ``stream[i]``.
+
+    The first of them starts at ``low[i]``, and ``high[i]`` is the time at which
+    all is decided that relates them; both on the clock, too.
+    """
+
+    members: Places
+    stream: Places
+    low: Any
+    high: Any
+    low_clock: Any
+    high_clock: Any
+
+
+class Level(NamedTuple):
+    """What a join adds to each configuration: a situation of name ``name`` that satisfies all constraints with those it has.
+
+    Constraint k relates the situation at ``place[k]`` to the new one:
+    ``allowed[k]`` is the mask of relations of which one must hold,
+    ``early[k]`` of those of them that are decided when the later of the two
+    starts, the others when the earlier ends. Ranges of candidates are cut by
+    the zones ``first_zone[k]`` to ``last_zone[k]`` of each constraint; ``runs``
+    are the zones [run, first or last] of the constraint with number `divided`,
+    which are apart. The window is cut by if `windowed`; of each candidate all
+    is tested in any case, window included.
+    """
+
+    name: int
+    place: Ints
+    allowed: Ints
+    early: Ints
+    first_zone: Ints
+    last_zone: Ints
+    divided: int
+    runs: Ints
+    windowed: bool
+
+
+class Candidates(NamedTuple):
+    """The candidates of a chunk's rows: of row i those from ``first[g, i]`` to ``first[g, i] + size[g, i]`` for each run g of zones."""
+
+    first: Ints
+    size: Ints
+
+
+@rule
+def relation(a_start: Any, a_end: Any, b_start: Any, b_end: Any) -> int:
+    """The one relation of A to B that holds (Table 1)."""
+    if a_end <= b_start:
+        return MEETS if a_end == b_start else BEFORE
+    if b_end <= a_start:
+        return MET_BY if b_end == a_start else AFTER
+    if a_start < b_start:
+        return OVERLAPS if a_end < b_end else FINISHES if a_end == b_end else CONTAINS
+    if a_start == b_start:
+        return STARTS if a_end < b_end else EQUALS if a_end == b_end else STARTED_BY
+    return DURING if a_end < b_end else FINISHED_BY if a_end == b_end else OVERLAPPED_BY
+
+
+@rule
+def _first_after(low: int, high: int, point: Any, endpoints: Any) -> int:
+    """The first of the situations [low, high) whose endpoint comes after a point."""
+    while low < high:
+        middle = (low + high) // 2
+        if endpoints[middle] <= point:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@rule
+def _first_from(low: int, high: int, point: Any, endpoints: Any) -> int:
+    """The first of the situations [low, high) whose endpoint comes at a point or after it."""
+    while low < high:
+        middle = (low + high) // 2
+        if endpoints[middle] < point:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@rule
+def _zone_begin(zone: int, low: int, high: int, start: Any, end: Any, situations: Any) -> int:
+    """Where a zone of the situations [low, high) begins, to one that lasts from `start` to `end`."""
+    if zone <= 0:
+        return low
+    if zone == 1:
+        return _first_from(low, high, start, situations.end)
+    if zone == 2:
+        return _first_after(low, high, start, situations.start)
+    if zone == 3:
+        return _first_from(_first_after(low, high, start, situations.start), high, end, situations.end)
+    if zone == 4:
+        return _first_after(low, high, end, situations.start)
+    return high
+
+
+@rule
+def _first_in_window(low: int, high: int, latest: Any, latest_clock: Any, length: Any, situations: Any) -> int:
+    """The first of the situations [low, high) that does not start too long before `latest`."""
+    while low < high:
+        middle = (low + high) // 2
+        if situations.start[middle] < latest and not within(situations.start_clock[middle], latest_clock, length):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@rule
+def _first_beyond_window(low: int, high: int, earliest: Any, earliest_clock: Any, length: Any, situations: Any) -> int:
+    """The first of the situations [low, high) that is known too long after `earliest`."""
+    while low < high:
+        middle = (low + high) // 2
+        if situations.known[middle] <= earliest or within(earliest_clock, situations.known_clock[middle], length):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def find_candidates(
+    low: int, high: int, rows: Configurations, level: Level, situations: Situations, length: Any, candidates: Candidates
+) -> None:  # fmt: skip
+    """The candidates of each row: the situations that lie in the zones of all constraints and, if asked for, in the window."""
+    for i in range(low, high):
+        begin, end = situations.offsets[level.name, rows.stream[i]], situations.offsets[level.name, rows.stream[i] + 1]
+        if level.windowed:
+            begin = _first_in_window(begin, end, rows.high[i], rows.high_clock[i], length, situations)
+            end = _first_beyond_window(begin, end, rows.low[i], rows.low_clock[i], length, situations)
+        for k in range(level.first_zone.size):
+            a = rows.members[level.place[k], i]
+            start, stop = situations.start[a], situations.end[a]
+            first = _zone_begin(level.first_zone[k], begin, end, start, stop, situations)
+            end = _zone_begin(level.last_zone[k] + 1, first, end, start, stop, situations)
+            begin = first
+        for g in range(level.runs.shape[0]):
+            first, last = begin, end
+            if level.divided >= 0:
+                a = rows.members[level.place[level.divided], i]
+                start, stop = situations.start[a], situations.end[a]
+                first = _zone_begin(level.runs[g, 0], begin, end, start, stop, situations)
+                last = _zone_begin(level.runs[g, 1] + 1, first, end, start, stop, situations)
+            candidates.first[g, i] = first
+            candidates.size[g, i] = last - first
+
+
+@kernel
+def count_candidates(
+    low: int, high: int, rows: Configurations, situations: Situations, latest: Any, limit: Any, length: Any, candidates: Candidates,
+    number: Ints,
+) -> None:  # fmt: skip
+    """How many candidates fit each row, where zones and window say all but what is decided too late, or starts beyond `limit`.
+
+    That is so where each zone allows the relations it has, and no candidate can be both the first and the last of a match.
+    """
+    for i in range(low, high):
+        size = 0
+        if rows.high[i] <= latest and within(rows.low_clock[i], rows.high_clock[i], length):
+            for g in range(candidates.first.shape[0]):
+                first = candidates.first[g, i]
+                end = _first_after(first, first + candidates.size[g, i], latest, situations.known)
+                if rows.low[i] >= limit:
+                    end = _first_from(first, end, limit, situations.start)
+                size += end - first
+        number[i] = size
+
+
+@rule
+def _decided(i: int, r: int, rows: Any, level: Any, situations: Any) -> tuple[bool, Any, Any]:
+    """Whether situation r satisfies all constraints with row i, and when all is decided, as an endpoint and on the clock."""
+    start, end = situations.start[r], situations.end[r]
+    high, high_clock = rows.high[i], rows.high_clock[i]
+    if situations.known[r] > high:
+        high, high_clock = situations.known[r], situations.known_clock[r]
+    holds = True
+    for k in range(level.place.size):
+        a = rows.members[level.place[k], i]
+        found = relation(situations.start[a], situations.end[a], start, end)
+        holds = holds and (level.allowed[k] >> found & 1) != 0
+        # when the later one starts, whichever it is, all that can be in a match is known already
+        if (level.early[k] >> found & 1) == 0:
+            first = a if situations.end[a] < end else r
+            if situations.end[first] > high:
+                high, high_clock = situations.end[first], situations.end_clock[first]
+    return holds, high, high_clock
+
+
+@rule
+def _fits(i: int, r: int, rows: Any, level: Any, situations: Any, latest: Any, limit: Any, length: Any) -> bool:
+    """Whether situation r goes with row i: all constraints hold and are decided by `latest`, in time for the window.
+
+    What they start with comes before `limit`.
+    """
+    holds, high, high_clock = _decided(i, r, rows, level, situations)
+    low, low_clock = rows.low[i], rows.low_clock[i]
+    if situations.start[r] < low:
+        low, low_clock = situations.start[r], situations.start_clock[r]
+    return bool(holds and high <= latest and low < limit and within(low_clock, high_clock, length))
+
+
+@kernel
+def keep_fitting(
+    low: int, high: int, begin: int, rows: Configurations, level: Level, situations: Situations, latest: Any, limit: Any,
+    length: Any, candidates: Candidates, place: Ints, kept: Places, number: Ints,
+) -> None:  # fmt: skip
+    """The candidates that fit each row of the chunk that begins at row `begin`, by :func:`_fits`.
+
+    Those of row i of the chunk are ``kept[place[i]:]``, ``number[i]`` of them.
+    """
+    for i in range(low, high):
+        row = begin + i
+        size = 0
+        for g in range(candidates.first.shape[0]):
+            first = candidates.first[g, row]
+            for r in range(first, first + candidates.size[g, row]):
+                kept[place[i] + size] = r
+                size += _fits(row, r, rows, level, situations, latest, limit, length)
+        number[i] = size
+
+
+@kernel
+def join_situations(
+    low: int, high: int, begin: int, rows: Configurations, level: Level, situations: Situations,
+    place: Ints, kept: Places, number: Ints, target: Ints, joined: Configurations,
+) -> None:  # fmt: skip
+    """The rows with one situation more of a chunk that begins at row `begin`; those of its row i from ``target[i]`` on."""
+    places = rows.members.shape[0]
+    for i in range(low, high):
+        row = begin + i
+        for k in range(number[i]):
+            r, m = kept[place[i] + k], target[i] + k
+            for p in range(places):
+                joined.members[p, m] = rows.members[p, row]
+            joined.members[places, m] = r
+            joined.stream[m] = rows.stream[row]
+            _, high_end, high_clock = _decided(row, r, rows, level, situations)
+            joined.high[m] = high_end
+            joined.high_clock[m] = high_clock
+            earlier = situations.start[r] < rows.low[row]
+            joined.low[m] = situations.start[r] if earlier else rows.low[row]
+            joined.low_clock[m] = situations.start_clock[r] if earlier else rows.low_clock[row]

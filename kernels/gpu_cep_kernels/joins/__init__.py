@@ -1,0 +1,1 @@
+"""Join tables of partial matches."""

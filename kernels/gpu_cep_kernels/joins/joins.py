@@ -1,0 +1,291 @@
+"""Joins of partial matches (ZStream's tree plans): rows of a left table find their partners among those of a right one.
+
+A table holds combinations of events of some variables, one per row. The
+partners of a row begin in a range of events that order and window allow; a
+table in order of first event therefore gives them by binary search. Where
+conditions demand equal values, both tables are divided into buckets by a hash
+of these values, and the range is sought in the row's bucket alone. What the
+range does not imply is tested partner by partner, rule after rule, and then
+the conditions that the join decides. Equality is among them, so that a hash
+may collide. Negations rule out rows of the table that binds all they need.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+from gpu_cep_kernels.matches.hashing import PartialMatches
+from gpu_cep_kernels.phase_one.input_buffers import Streams, between, is_early, is_late, stream_of
+from gpu_cep_kernels.rules.interpreter import holds, run_program
+from gpu_cep_kernels.rules.negation import is_ruled_out
+from gpu_cep_kernels.rules.rules import compare, mirrored, within
+from gpu_cep_kernels.rules.running import is_null
+from gpu_cep_kernels.rules.tables import (
+    BY_INTS,
+    ERROR_CONDITION,
+    AggregateValues,
+    Conditions,
+    Flags,
+    Ints,
+    NegationTable,
+    PatternTable,
+    Places,
+    Registers,
+    Run,
+)
+
+# How two variables are related that order does not relate in another way: they bind two events, or the first is before the second.
+APART, BEFORE, BEHIND = range(3)
+
+
+class Sides(NamedTuple):
+    """How the two tables of a join are related.
+
+    Variable v stands at ``left_place[v]`` or ``right_place[v]`` (−1: not on
+    that side). The places `preceding` of the left are before all of the
+    right, some of the right are before each of `succeeding`. The k-th further
+    test relates places ``one[k]`` on the left and ``other[k]`` on the right
+    by ``relation[k]``. ``conditions`` are those that the join decides.
+    """
+
+    left_place: Ints
+    right_place: Ints
+    preceding: Ints
+    succeeding: Ints
+    one: Ints
+    other: Ints
+    relation: Ints
+    conditions: Ints
+
+
+class Buckets(NamedTuple):
+    """Where the rows of each bucket begin in the right table, with the end, and the bucket of each row of the left one (empty: all one)."""
+
+    first: Ints
+    of_left: Ints
+
+
+class Partners(NamedTuple):
+    """The partners of a chunk of the left table.
+
+    Row i of the chunk has the candidates ``first[i]`` to ``first[i] + size[i]``
+    in the right table. ``rows[place[i]:]`` are the ``number[i]`` of them
+    that are its partners. ``failed[i]`` is 0, or 1 plus the condition that
+    failed; the candidate is then at ``rows[place[i]]``.
+    """
+
+    first: Ints
+    size: Ints
+    place: Ints
+    rows: Places
+    number: Ints
+    failed: Ints
+
+
+@rule
+def _first_in_reach(low: int, high: int, begin: int, latest: int, firsts: Any, streams: Any) -> int:
+    """The first of the rows [low, high) that does not come too early."""
+    while low < high:
+        middle = (low + high) // 2
+        if is_early(firsts[middle], begin, latest, streams):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@rule
+def _first_out_of_reach(low: int, high: int, end: int, earliest: int, firsts: Any, streams: Any) -> int:
+    """The first of the rows [low, high) that comes too late."""
+    while low < high:
+        middle = (low + high) // 2
+        if is_late(firsts[middle], end, earliest, streams):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def find_ranges(
+    low: int, high: int, left: PartialMatches, right: PartialMatches, buckets: Buckets, sides: Sides, streams: Streams,
+    base: int, own: int, first: Ints, size: Ints,
+) -> None:  # fmt: skip
+    """The candidates of each row of the left table: ``size[i]`` from row ``first[i]`` of the right one on.
+
+    Event e of the batch stands at ``base + e`` in the streams. One of the two
+    rows begins before event `own`.
+    """
+    for i in range(low, high):
+        earliest, latest = left.first[i], left.last[i]
+        prec, succ = -1, streams.times.size
+        for k in range(sides.preceding.size):
+            prec = max(prec, left.events[sides.preceding[k], i])
+        for k in range(sides.succeeding.size):
+            succ = min(succ, left.events[sides.succeeding[k], i])
+        s = stream_of(base + earliest, streams.offsets)
+        begin, end = max(streams.offsets[s] - base, 0), min(streams.offsets[s + 1] - base, streams.times.size)
+        begin, end = between(prec, succ, begin, end, streams)
+        end = min(end, own) if earliest >= own else end
+        bucket = buckets.of_left[i] if buckets.of_left.size > 0 else 0
+        start, stop = buckets.first[bucket], buckets.first[bucket + 1]
+        start = _first_in_reach(start, stop, begin, latest, right.first, streams)
+        first[i] = start
+        size[i] = _first_out_of_reach(start, stop, end, earliest, right.first, streams) - start
+
+
+@rule
+def _are_related(i: int, r: int, left: Any, right: Any, sides: Any, streams: Any) -> bool:
+    """Whether two rows of one stream bind different events in the right order within one window."""
+    true = True
+    if right.events.shape[0] > 1:
+        # a single event's range was exact
+        first, last = min(left.first[i], right.first[r]), max(left.last[i], right.last[r])
+        true = within(streams.clock[first], streams.clock[last], streams.length)
+    for k in range(sides.one.size):
+        one, other = left.events[sides.one[k], i], right.events[sides.other[k], r]
+        if sides.relation[k] == APART:
+            true &= one != other
+        else:
+            before, behind = (one, other) if sides.relation[k] == BEFORE else (other, one)
+            true &= before < behind and not (streams.strict and streams.times[before] == streams.times[behind])
+    return true
+
+
+@rule
+def _keep_comparing(comparison: int, value: Any, values: Any, nulls: Any, column: int, base: int, events: Any, rows: Any, size: int) -> int:
+    """Keep those of ``rows[:size]`` with whose values in `column` the left row's `value` compares; returns how many."""
+    kept = 0
+    for k in range(size):
+        r = rows[k]
+        row = base + events[r]
+        rows[kept] = r
+        # no short-circuit: a branch on values would be mispredicted
+        kept += compare(comparison, value, values[column, row]) & (not is_null(nulls, column, row))
+    return kept
+
+
+@rule
+def _keep_compared(c: int, i: int, left: Any, right: Any, sides: Any, conditions: Any, rows: Any, size: int) -> int:
+    """Keep those of ``rows[:size]`` that satisfy condition c, a comparison of two variables, with row l; returns how many."""
+    table, bank, base = conditions.table, conditions.bank, conditions.base
+    comparison, v, u = table.comparison[c], table.left_variable[c], table.right_variable[c]
+    column, other_column = table.left_column[c], table.right_column[c]
+    if sides.left_place[v] < 0:
+        v, u = u, v
+        column, other_column = other_column, column
+        comparison = mirrored(comparison)
+    row = base + left.events[sides.left_place[v], i]
+    events = right.events[sides.right_place[u]]
+    if table.means[c] == BY_INTS:
+        size = 0 if is_null(bank.int_nulls, column, row) else size
+        kept = _keep_comparing(comparison, bank.ints[column, row], bank.ints, bank.int_nulls, other_column, base, events, rows, size)
+    else:
+        size = 0 if is_null(bank.float_nulls, column, row) else size
+        kept = _keep_comparing(comparison, bank.floats[column, row], bank.floats, bank.float_nulls, other_column, base, events, rows, size)
+    return kept
+
+
+@rule
+def _keep_holding(
+    c: int, i: int, left: Any, right: Any, sides: Any, conditions: Any, none: Any, registers: Any, rows: Any, size: int
+) -> tuple[int, bool]:
+    """Keep those of ``rows[:size]`` that satisfy condition c, a program, with row l; how many they are, and whether it failed.
+
+    ``rows[0]`` is then where it failed.
+    """
+    table, base = conditions.table, conditions.base
+    begin, end = table.code_first[c], table.code_last[c]
+    kept, failed, k = 0, False, 0
+    while k < size and not failed:
+        r = rows[k]
+        for g in range(table.part_first[c], table.part_first[c + 1]):
+            v = table.variable[g]
+            event = left.events[sides.left_place[v], i] if sides.left_place[v] >= 0 else right.events[sides.right_place[v], r]
+            registers.rows[table.each[g]] = base + event
+        failed = run_program(begin, end, conditions.programs, conditions.bank, registers.rows, none, registers) != 0
+        rows[0 if failed else kept] = r
+        kept += holds(table.result[c], registers)
+        k += 1
+    return kept, failed
+
+
+@kernel
+def filter_partners(
+    low: int, high: int, slot: int, begin: int, left: PartialMatches, right: PartialMatches, sides: Sides, streams: Streams,
+    conditions: Conditions, registers: Registers, partners: Partners,
+) -> None:  # fmt: skip
+    """The partners of each row of the chunk that begins at row `begin` of the left table; `registers` are scratch, by slot."""
+    table = conditions.table
+    # programs read no aggregates: what stands in their place has the right types, no more
+    none = AggregateValues(registers.ints, registers.ints, registers.floats)
+    rows = registers.rows[:, slot]
+    own = Registers(rows, rows, registers.ints[:, slot], registers.floats[:, slot], registers.nulls[:, slot])
+    for i in range(low, high):
+        found = partners.rows[partners.place[i] : partners.place[i] + partners.size[i]]
+        size = 0
+        for k in range(found.size):
+            r = partners.first[i] + k
+            found[size] = r
+            size += _are_related(begin + i, r, left, right, sides, streams)
+        fault = 0
+        for k in range(sides.conditions.size):
+            c = sides.conditions[k]
+            if table.left_variable[c] >= 0:
+                size = _keep_compared(c, begin + i, left, right, sides, conditions, found, size)
+            elif fault == 0:
+                size, failed = _keep_holding(c, begin + i, left, right, sides, conditions, none, own, found, size)
+                fault = c + 1 if failed else 0
+        partners.number[i] = size
+        partners.failed[i] = fault
+
+
+@kernel
+def join_rows(
+    low: int, high: int, begin: int, left: PartialMatches, right: PartialMatches, partners: Partners, target: Ints, joined: PartialMatches
+) -> None:
+    """The rows of the join of a chunk that begins at row `begin` of the left table: its events, then its partner's.
+
+    Those of row i of the chunk go to `joined` from row ``target[i]`` on.
+    """
+    places = left.events.shape[0]
+    for i in range(low, high):
+        row = begin + i
+        for k in range(partners.number[i]):
+            r, m = partners.rows[partners.place[i] + k], target[i] + k
+            for p in range(places):
+                joined.events[p, m] = left.events[p, row]
+            for p in range(right.events.shape[0]):
+                joined.events[places + p, m] = right.events[p, r]
+            joined.first[m] = min(left.first[row], right.first[r])
+            joined.last[m] = max(left.last[row], right.last[r])
+
+
+@sequential
+def judge_rows(
+    begin: int, end: int, table: PartialMatches, variables: Ints, judged: Ints,
+    pattern: PatternTable, conditions: Conditions, negations: NegationTable, run: Run, allowed: Flags,
+) -> int:  # fmt: skip
+    """``allowed[r]``: whether none of the negations `judged` rules out row r of [begin, end), which binds an event to each of `variables`.
+
+    Returns the row for which a condition failed, or `end`; `run` is scratch, and then says which one failed.
+    """
+    places = variables.size
+    for p in range(places):
+        run.first[variables[p]] = run.last[variables[p]] = p
+        # the only event of its variable
+        run.earlier[p] = -1
+    r = begin
+    while r < end and run.state[ERROR_CONDITION] == 0:
+        for p in range(places):
+            run.event[p] = table.events[p, r]
+        true = True
+        for k in range(judged.size):
+            if true:
+                true = not is_ruled_out(judged[k], table.first[r], table.last[r], places, False, pattern, conditions, negations, run)
+        allowed[r] = true
+        r += run.state[ERROR_CONDITION] == 0
+    for p in range(places):
+        run.first[variables[p]] = run.last[variables[p]] = -1
+    return int(r)

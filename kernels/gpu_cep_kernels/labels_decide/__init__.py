@@ -1,0 +1,1 @@
+"""Find or count matches that labels alone decide."""

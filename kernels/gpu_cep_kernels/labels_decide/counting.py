@@ -1,0 +1,214 @@
+"""The number of matches that start at each candidate, without enumerating them: dynamic programming over a branch's states.
+
+It takes labels that decide the matches (no conditions, no negations) and
+skip_till_any_match: a match is then a path through finitely many states, and
+every event a matrix of the ways to pass it over or to bind it. The number of
+matches from an event on is a sum over the product of the matrices of its
+window. As windows slide, that product is kept in two parts, of the events
+before a boundary and of those behind it, so that each event is multiplied
+once into either (the queue of two stacks). A window's length does not matter.
+
+Numbers end at ``UNBOUNDED``, which stands for itself and all that is greater:
+sums and products of capped numbers are the capped sums and products.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gpu_cep_kernels.compile.jit import rule, sequential
+from gpu_cep_kernels.rules.rules import UNBOUNDED, is_labelled
+from gpu_cep_kernels.rules.tables import Flags, Ints
+
+
+class Moves(NamedTuple):
+    """The transitions at one end of each state s: ``state[t]`` is the other end, ``variable[t]`` binds the event.
+
+    They are those from ``first[s]`` to ``first[s + 1]``.
+    """
+
+    first: Ints
+    state: Ints
+    variable: Ints
+
+
+class StateTable(NamedTuple):
+    """States so ordered that transitions lead up or stay, and what an event does to them.
+
+    `forth` are the transitions that leave a state, `back` those that enter it,
+    both without the ones that begin a match: ``begin[b]`` is the state in
+    which variable ``begin_variable[b]`` binds the first event. State s becomes
+    ``settled[s]`` once the time moves on: the lowest state that is reached
+    from it. ``highest[s]`` is the highest one from which s is reached.
+    Variables are bits of labels.
+    """
+
+    forth: Moves
+    back: Moves
+    begin: Ints
+    begin_variable: Ints
+    final: Flags
+    settled: Ints
+    highest: Ints
+
+
+class CountScratch(NamedTuple):
+    """``front[s, t]`` and ``back[t, s]``: the ways from state s to t before the boundary, and behind it; ``rows[k, t]``: those of start k.
+
+    ``completions[s, 0]`` are the ways from s to a complete state.
+    """
+
+    front: Ints
+    back: Ints
+    rows: Ints
+    completions: Ints
+
+
+@rule
+def capped_sum(left: int, right: int) -> int:
+    """The sum of two numbers of at least 0, or ``UNBOUNDED`` if that is less."""
+    return left + right if left <= UNBOUNDED - right else UNBOUNDED
+
+
+@rule
+def capped_product(left: int, right: int) -> int:
+    """The product of two numbers of at least 0, or ``UNBOUNDED`` if that is less."""
+    return left * right if right == 0 or left <= UNBOUNDED // right else UNBOUNDED
+
+
+@rule
+def _moves_on(event: int, after: Any) -> bool:
+    """Whether the time has moved on since the event before."""
+    return bool(after.size > 0 and event > 0 and after[event - 1] == event)
+
+
+@rule
+def _clear(values: Any) -> None:
+    """The identity."""
+    for s in range(values.shape[0]):
+        for t in range(values.shape[1]):
+            values[s, t] = 1 if s == t else 0
+
+
+@rule
+def _bind(event: int, labels: Any, states: Any, moves: Any, ascending: bool, values: Any) -> None:
+    """Add to the row of each state those of the states that it is connected with by binding the event.
+
+    The order has it that these are not changed yet; a state's loops come first.
+    """
+    number, width = states.settled.size, values.shape[1]
+    for place in range(number):
+        s = place if ascending else number - 1 - place
+        # the rest of a matrix is zero: no way leads from s, or to s
+        low = states.settled[s] if ascending and width > 1 else 0
+        high = width if ascending else states.highest[s] + 1
+        loops = 0
+        for t in range(moves.first[s], moves.first[s + 1]):
+            loops += 1 if moves.state[t] == s and is_labelled(event, moves.variable[t], labels) else 0
+        if loops > 0:
+            for k in range(low, high):
+                values[s, k] = capped_product(values[s, k], loops + 1)
+        for t in range(moves.first[s], moves.first[s + 1]):
+            if moves.state[t] != s and is_labelled(event, moves.variable[t], labels):
+                for k in range(low, high):
+                    values[s, k] = capped_sum(values[s, k], values[moves.state[t], k])
+
+
+@rule
+def _prepend(event: int, after: Any, labels: Any, states: Any, values: Any) -> None:
+    """Multiply the event's matrix to the left."""
+    _bind(event, labels, states, states.forth, True, values)
+    if _moves_on(event, after):
+        for s in range(states.settled.size):
+            for k in range(values.shape[1]):
+                values[s, k] = values[states.settled[s], k]
+
+
+@rule
+def _append(event: int, after: Any, labels: Any, states: Any, values: Any) -> None:
+    """Multiply the event's matrix to the right of `values`, which are transposed."""
+    if _moves_on(event, after):
+        for s in range(states.settled.size):
+            if states.settled[s] != s:
+                for k in range(values.shape[1]):
+                    values[states.settled[s], k] = capped_sum(values[states.settled[s], k], values[s, k])
+                    values[s, k] = 0
+    _bind(event, labels, states, states.back, False, values)
+
+
+@rule
+def _begun(event: int, k: int, labels: Any, states: Any, values: Any) -> int:
+    """Column k of the rows of all states in which the event begins a match, summed."""
+    total = 0
+    for b in range(states.begin.size):
+        if is_labelled(event, states.begin_variable[b], labels):
+            total = capped_sum(total, values[states.begin[b], k])
+    return total
+
+
+@rule
+def _count_together(
+    low: int, high: int, candidates: Any, end: int, after: Any, labels: Any, states: Any, scratch: Any, totals: Any
+) -> None:
+    """Count for the candidates [low, high), whose windows all end at `end`."""
+    completions = scratch.completions
+    for s in range(states.final.size):
+        completions[s, 0] = 1 if states.final[s] else 0
+    w = high - 1
+    for back in range(end - candidates[low]):
+        event = end - 1 - back
+        if w >= low and candidates[w] == event:
+            totals[w] = _begun(event, 0, labels, states, completions)
+            w -= 1
+        _prepend(event, after, labels, states, completions)
+
+
+@rule
+def _count_sliding(
+    low: int, high: int, candidates: Any, ends: Any, after: Any, labels: Any, states: Any, scratch: Any, totals: Any
+) -> None:
+    """Count for the candidates [low, high), which are before the end of the first one's window."""
+    boundary = ends[low]
+    number = states.final.size
+    _clear(scratch.front)
+    w = high - 1
+    for back in range(boundary - candidates[low]):
+        event = boundary - 1 - back
+        if w >= low and candidates[w] == event:
+            for s in range(number):
+                scratch.rows[w - low, s] = _begun(event, s, labels, states, scratch.front)
+            w -= 1
+        _prepend(event, after, labels, states, scratch.front)
+    _clear(scratch.back)
+    event = boundary
+    for w in range(low, high):
+        while event < ends[w]:
+            _append(event, after, labels, states, scratch.back)
+            event += 1
+        total = 0
+        for t in range(number):
+            if states.final[t]:
+                for s in range(number):
+                    total = capped_sum(total, capped_product(scratch.rows[w - low, s], scratch.back[t, s]))
+        totals[w] = total
+
+
+@sequential
+def count_matches(candidates: Any, ends: Any, after: Any, labels: Any, states: StateTable, scratch: CountScratch, totals: Any) -> None:
+    """``totals[w]``: how many matches start at event ``candidates[w]`` and end before ``ends[w]``, at most ``UNBOUNDED``.
+
+    `candidates` and `ends` ascend; `after` is empty where ties do not matter.
+    ``scratch.rows`` has room for as many candidates as are counted at a time.
+    """
+    low = 0
+    while low < candidates.size:
+        end = ends[low]
+        high = low + 1
+        while high < candidates.size and candidates[high] < end:
+            high += 1
+        if ends[high - 1] == end:
+            _count_together(low, high, candidates, end, after, labels, states, scratch, totals)
+        else:
+            high = min(high, low + scratch.rows.shape[0])
+            _count_sliding(low, high, candidates, ends, after, labels, states, scratch, totals)
+        low = high

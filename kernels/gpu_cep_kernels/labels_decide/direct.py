@@ -1,0 +1,54 @@
+"""Matches read off the chained condition, without an automaton.
+
+Where no condition relates bindings and each event fits at most one available
+variable, skip-till-next-match gives one match for each window that the exact
+chained condition selects: a single variable binds its earliest event, a
+quantified one all its events from there until a variable behind it is bound.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_cep_kernels.compile.jit import kernel, rule
+from gpu_cep_kernels.phase_one.windows import reaches
+
+
+@rule
+def _binding_end(w: int, v: int, pattern: Any, earliest: Any, size: int) -> int:
+    """The first event at which v can bind no more because a variable behind it is bound."""
+    end = size
+    for k in range(pattern.following_first[v], pattern.following_first[v + 1]):
+        end = min(end, earliest[pattern.following[k], w])
+    return end
+
+
+@kernel
+def count_bindings(
+    low: int, high: int, starts: Any, clock: Any, stream_end: Any, length: Any, pattern: Any, occurrence: Any, earliest: Any, counts: Any
+) -> None:
+    """``counts[w, v]``: how many events variable v binds in the match that starts at event ``starts[w]``."""
+    size = clock.size
+    for w in range(low, high):
+        for v in range(pattern.order.size):
+            count = 1
+            if pattern.maximum[v] != 1:
+                end = _binding_end(w, v, pattern, earliest, size)
+                event = occurrence[v, earliest[v, w] + 1]
+                while event < end and reaches(starts[w], event, clock, stream_end, length):
+                    count += 1
+                    event = occurrence[v, event + 1]
+            counts[w, v] = count
+
+
+@kernel
+def bind_events(low: int, high: int, base: int, offsets: Any, counts: Any, occurrence: Any, earliest: Any, events: Any) -> None:
+    """The events of the matches [low, high), each plus `base`, variable after variable from ``offsets[w]`` on."""
+    for w in range(low, high):
+        place = offsets[w]
+        for v in range(counts.shape[1]):
+            event = earliest[v, w]
+            for _ in range(counts[w, v]):
+                events[place] = base + event
+                event = occurrence[v, event + 1]
+                place += 1

@@ -1,0 +1,1 @@
+"""Walk lazy automata over input buffers."""

@@ -1,0 +1,351 @@
+"""Iteration in the lazy automata (lazy automata paper, section 4.5) as a resumable depth-first enumeration.
+
+A row is a partial match that binds all single variables. The quantified ones
+are bound last, each in a *stage* of its own: the events that its input buffer
+holds in the range of the ordering filters and the window are listed, as far as
+conditions on each by itself let them pass, and the sub-sequences of the list
+are its bindings. Conditions between the events of a binding that one event
+decides for all later ones (equality with another event of the binding, or a
+value that never falls) filter the list once for each event bound, so that
+sub-sequences are made within groups (section 4.5.3) and not of all events.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_cep_kernels.compile.jit import rule, sequential
+from gpu_cep_kernels.lazy.filters import select_holding, select_unbound
+from gpu_cep_kernels.lazy.iteration_tables import (
+    ALONE,
+    BEGIN,
+    CLOSING,
+    END,
+    FILTERING,
+    FIRST,
+    FOLLOWING,
+    GROUPING,
+    STREAM,
+    Iterations,
+    IterationTable,
+)
+from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams, between, is_early, is_late, stream_of
+from gpu_cep_kernels.rules.conditions import condition_holds, is_decided
+from gpu_cep_kernels.rules.negation import is_ruled_out
+from gpu_cep_kernels.rules.path import bind, unbind, write_match
+from gpu_cep_kernels.rules.tables import (
+    CANDIDATE,
+    DEPTH,
+    ERROR_CONDITION,
+    EVENTS,
+    FINISHED,
+    MATCHES,
+    NO_EVENT,
+    NO_VARIABLE,
+    OUTPUT_FULL,
+    OVERFLOWED,
+    PATH_FULL,
+    PHASE,
+    STEPS,
+    STEPS_SPENT,
+    Conditions,
+    Ints,
+    MatchTable,
+    NegationTable,
+    PatternTable,
+    Run,
+)
+
+# What comes next: to bind a row, list what a stage may bind, bind an event of a list, end a stage, take back an event, or a row.
+LOAD, OPEN, TAKE, CLOSE, BACK, DONE = range(6)
+
+
+@rule
+def _range(v: int, place: int, streams: Any, pattern: Any, buffers: Any, stack: Any, run: Any) -> tuple[int, int]:
+    """The part of v's buffer that fits what is bound before `place`."""
+    begin, end = stack.scope[BEGIN], stack.scope[END]
+    earliest, latest = stack.earliest[place], stack.latest[place]
+    prec, succ = -1, streams.times.size
+    for u in range(pattern.order.size):
+        if run.last[u] >= 0 and pattern.precedes[u, v]:
+            prec = max(prec, run.event[run.last[u]])
+        if run.last[u] >= 0 and pattern.precedes[v, u]:
+            succ = min(succ, run.event[run.first[u]])
+    if run.last[v] >= 0:
+        begin = max(begin, run.event[run.last[v]] + 1)
+    begin, end = between(prec, succ, begin, end, streams)
+    low, high = buffers.first[v], buffers.first[v + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if is_early(buffers.events[middle], begin, latest, streams):
+            low = middle + 1
+        else:
+            high = middle
+    first = low
+    high = buffers.first[v + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if is_late(buffers.events[middle], end, earliest, streams):
+            high = middle
+        else:
+            low = middle + 1
+    return first, low
+
+
+@rule
+def _load(row: int, rows: Any, starting: bool, streams: Any, pattern: Any, conditions: Any, stack: Any, run: Any) -> None:
+    """Bind what a row binds."""
+    base, depth = conditions.base, stack.fixed.size
+    earliest, latest = streams.times.size, -1
+    for d in range(depth):
+        v = stack.fixed[d]
+        event = rows[row, v] - base
+        bind(v, event, d, pattern, conditions, run)
+        earliest, latest = min(earliest, event), max(latest, event)
+    stack.earliest[depth], stack.latest[depth] = earliest, latest
+    stack.stage[depth] = stack.free[depth] = 0
+    s = stream_of(base + earliest, streams.offsets)
+    stack.scope[BEGIN] = earliest + 1 if starting else max(streams.offsets[s] - base, 0)
+    stack.scope[END] = min(streams.offsets[s + 1] - base, streams.times.size)
+    stack.scope[STREAM] = s - stream_of(base, streams.offsets)
+
+
+@rule
+def _begin_stages(choosing: bool, streams: Any, pattern: Any, buffers: Any, stack: Any, run: Any) -> bool:
+    """Look at the ranges of all variables that a row leaves; returns whether each holds the events that it needs.
+
+    If `choosing`, variables are ordered by their number.
+    """
+    depth, enough = stack.fixed.size, True
+    for k in range(stack.order.size):
+        v = stack.order[k]
+        low, high = _range(v, depth, streams, pattern, buffers, stack, run)
+        enough = enough and run.bound[v] + high - low >= pattern.minimum[v]
+        stack.sizes[k] = high - low
+        place = k
+        # a variable of which the row binds the first event stays the first
+        while choosing and place > 0 and stack.sizes[place - 1] > stack.sizes[place] and run.bound[stack.order[place - 1]] == 0:
+            stack.order[place - 1], stack.order[place] = stack.order[place], stack.order[place - 1]
+            stack.sizes[place - 1], stack.sizes[place] = stack.sizes[place], stack.sizes[place - 1]
+            place -= 1
+    for n in range(stack.judged.size):
+        stack.judged[n] = -1
+        for k in range(stack.order.size):
+            if stack.needs[n, stack.order[k]]:
+                stack.judged[n] = k
+    return enough
+
+
+@rule
+def _narrowed(v: int, place: int, begin: int, opening: bool, uses: Any, conditions: Any, stack: Any, run: Any) -> None:
+    """Filter the list of `place` by the conditions that decide about it as a whole, now that its stage begins or v has bound an event."""
+    size = stack.stop[place] - begin
+    events = stack.events[begin : begin + size]
+    if opening:
+        size = select_unbound(events, size, place, run)
+    for k in range(uses.first[v], uses.first[v + 1]):
+        c, when = uses.listed[k], uses.when[k]
+        filters = (opening and when == ALONE) or (run.bound[v] == 1 and when == GROUPING) or (run.bound[v] > 0 and when == FILTERING)
+        if filters and is_decided(c, v, conditions.table, run):
+            size = select_holding(c, v, place, events, size, conditions, run)
+    stack.cursor[place] = begin
+    stack.stop[place] = begin + size
+
+
+@rule
+def _filters_later(v: int, bound: int, uses: Any) -> bool:
+    """Whether the event that is the `bound`-th of v decides about later ones."""
+    found = False
+    for k in range(uses.first[v], uses.first[v + 1]):
+        found = found or uses.when[k] == FILTERING or (uses.when[k] == GROUPING and bound == 1)
+    return found
+
+
+@rule
+def _open(place: int, streams: Any, pattern: Any, buffers: Any, uses: Any, conditions: Any, stack: Any, run: Any) -> bool:
+    """List the events of a stage's variable; returns whether there was room."""
+    v = stack.order[stack.stage[place]]
+    low, high = _range(v, place, streams, pattern, buffers, stack, run)
+    size, free = high - low, stack.free[place]
+    fits = free + size <= stack.events.size
+    if fits:
+        for k in range(size):
+            stack.events[free + k] = buffers.events[low + k]
+        stack.stop[place] = free + size
+        _narrowed(v, place, free, True, uses, conditions, stack, run)
+        run.state[STEPS] += size
+        if run.bound[v] + stack.stop[place] - free < pattern.minimum[v]:
+            stack.cursor[place] = stack.stop[place]
+    return fits
+
+
+@rule
+def _fits(v: int, event: int, uses: Any, conditions: Any, run: Any) -> bool:
+    """Whether `event` satisfies what it decides together with the events that v binds."""
+    true = True
+    for k in range(uses.first[v], uses.first[v + 1]):
+        c, when = uses.listed[k], uses.when[k]
+        asked = (when == FIRST and run.bound[v] == 0) or (when == FOLLOWING and run.bound[v] > 0)
+        if true and asked and is_decided(c, v, conditions.table, run):
+            true = condition_holds(c, v, event, conditions, run)
+    return true
+
+
+@rule
+def _extend(v: int, event: int, place: int, pattern: Any, uses: Any, conditions: Any, stack: Any, run: Any) -> None:
+    """Bind `event` to v at `place`, and list what may follow it in the binding at the next place."""
+    free = max(stack.free[place], stack.stop[place])
+    bind(v, event, place, pattern, conditions, run)
+    stack.earliest[place + 1] = min(stack.earliest[place], event)
+    stack.latest[place + 1] = max(stack.latest[place], event)
+    stack.stage[place + 1] = stack.stage[place]
+    stack.free[place + 1] = free
+    left = stack.stop[place] - stack.cursor[place]
+    stack.cursor[place + 1], stack.stop[place + 1] = stack.cursor[place], stack.stop[place]
+    if run.bound[v] == pattern.maximum[v]:
+        stack.cursor[place + 1] = stack.stop[place + 1]
+    elif left > 0 and _filters_later(v, run.bound[v], uses):
+        for k in range(left):
+            stack.events[free + k] = stack.events[stack.cursor[place] + k]
+        stack.stop[place + 1] = free + left
+        _narrowed(v, place + 1, free, False, uses, conditions, stack, run)
+        run.state[STEPS] += left
+    if run.bound[v] + stack.stop[place + 1] - stack.cursor[place + 1] < pattern.minimum[v]:
+        stack.cursor[place + 1] = stack.stop[place + 1]
+
+
+@rule
+def _closes(v: int, place: int, pattern: Any, uses: Any, conditions: Any, negations: Any, stack: Any, run: Any) -> bool:
+    """Whether v may bind no more than it does, and the stage that its binding ends may be left."""
+    true = run.bound[v] >= pattern.minimum[v]
+    for k in range(uses.first[v], uses.first[v + 1]):
+        c = uses.listed[k]
+        if true and uses.when[k] == CLOSING and is_decided(c, -1, conditions.table, run):
+            true = condition_holds(c, NO_VARIABLE, NO_EVENT, conditions, run)
+    for n in range(stack.judged.size):
+        if true and stack.judged[n] == stack.stage[place]:
+            true = not is_ruled_out(n, stack.earliest[place], stack.latest[place], place, False, pattern, conditions, negations, run)
+    return true
+
+
+@rule
+def _unload(pattern: Any, stack: Any, run: Any) -> None:
+    """Take back what a row binds."""
+    for d in range(stack.fixed.size):
+        unbind(stack.fixed.size - 1 - d, pattern, run)
+
+
+@rule
+def _has_room(place: int, stack: Any) -> bool:
+    """Whether what is left of the list of `place` fits behind it once more."""
+    return bool(max(stack.free[place], stack.stop[place]) + stack.stop[place] - stack.cursor[place] <= stack.events.size)
+
+
+@rule
+def _is_beyond(event: int, place: int, own: int, streams: Any, stack: Any) -> bool:
+    """Whether `event`, and so all later ones, comes too late for the window, or for the start of a match that nothing earlier starts."""
+    earliest = stack.earliest[place]
+    return is_late(event, streams.times.size, earliest, streams) or (
+        stack.stage[place] == stack.order.size - 1 and earliest >= own and event >= own
+    )
+
+
+@rule
+def _phase_after_stage(place: int, stack: Any) -> int:
+    """What comes once all has been tried at `place`."""
+    return DONE if place == stack.fixed.size else BACK
+
+
+@rule
+def _report(place: int, counting: bool, stack: Any, run: Any, matches: Any) -> None:
+    """Write the path up to `place` as a match, or count it."""
+    earliest = stack.earliest[place]
+    if counting:
+        stream = stack.scope[STREAM]
+        matches.totals[stream] += 1
+        matches.starts[stream] = min(matches.starts[stream], earliest)
+    else:
+        write_match(earliest, matches, run)
+
+
+@sequential
+def enumerate_iterations(
+    rows: Ints,
+    buffers: InputBuffers,
+    streams: Streams,
+    own: int,
+    pattern: PatternTable,
+    conditions: Conditions,
+    uses: IterationTable,
+    negations: NegationTable,
+    starting: bool,
+    counting: bool,
+    step_limit: int,
+    stack: Iterations,
+    run: Run,
+    matches: MatchTable,
+) -> int:
+    """Enumerate the matches that `rows` can be completed to, from where ``run.state`` stands; returns why it stopped.
+
+    ``rows[m, v]`` is the event of variable v in row m. Only matches that start
+    before event `own` are found. If rows are `starting`, none starts earlier
+    than its row, and each row has its own order of stages. With `counting`
+    matches are only counted, as by
+    :func:`~gpu_cep_kernels.lazy.lazy_chain.enumerate_chain`. On OUTPUT_FULL,
+    PATH_FULL or STEPS_SPENT the caller makes room and calls again.
+    """
+    state = run.state
+    limit = state[STEPS] + step_limit
+    depth, last = stack.fixed.size, stack.order.size - 1
+    row, place, phase = state[CANDIDATE], state[DEPTH], state[PHASE]
+    status = FINISHED
+    while row < len(rows) and status == FINISHED:
+        if phase == LOAD:
+            _load(row, rows, starting, streams, pattern, conditions, stack, run)
+            place = depth
+            phase = OPEN if _begin_stages(starting, streams, pattern, buffers, stack, run) else DONE
+        elif phase == DONE:
+            _unload(pattern, stack, run)
+            row += 1
+            phase = LOAD
+        elif phase == OPEN:
+            if place + 1 < run.event.size and _open(place, streams, pattern, buffers, uses, conditions, stack, run):
+                phase = TAKE
+            else:
+                status = PATH_FULL
+        elif phase == TAKE and stack.cursor[place] == stack.stop[place]:
+            phase = CLOSE
+        elif phase == TAKE and (place + 1 >= run.event.size or not _has_room(place, stack)):
+            status = PATH_FULL
+        elif phase == TAKE:
+            v, event = stack.order[stack.stage[place]], stack.events[stack.cursor[place]]
+            stack.cursor[place] += 1
+            state[STEPS] += 1
+            if _is_beyond(event, place, own, streams, stack):
+                stack.cursor[place] = stack.stop[place]
+            elif _fits(v, event, uses, conditions, run):
+                _extend(v, event, place, pattern, uses, conditions, stack, run)
+                place += 1
+            if state[STEPS] > limit:
+                status = STEPS_SPENT
+        elif not _closes(stack.order[stack.stage[place]], place, pattern, uses, conditions, negations, stack, run):
+            phase = _phase_after_stage(place, stack)
+        elif stack.stage[place] < last:
+            stack.stage[place] += 1
+            phase = OPEN
+        elif not counting and (state[MATCHES] >= matches.starts.size or state[EVENTS] + place > matches.events.size):
+            status = OUTPUT_FULL
+        else:
+            if stack.earliest[place] < own:
+                _report(place, counting, stack, run, matches)
+            phase = _phase_after_stage(place, stack)
+        if phase == BACK:
+            place -= 1
+            unbind(place, pattern, run)
+            phase = TAKE
+        if state[ERROR_CONDITION] != 0:
+            status = OVERFLOWED
+    state[CANDIDATE] = row
+    state[DEPTH] = place
+    state[PHASE] = phase
+    return status

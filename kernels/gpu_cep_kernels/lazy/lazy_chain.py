@@ -1,0 +1,361 @@
+"""The lazy automata (lazy automata paper, sections 3, 4 and 7) as a resumable depth-first enumeration of single variables.
+
+Variables are bound in ascending order of frequency, whatever their order in
+the pattern. Each event of the rarest is a *pivot*; the events of the others
+are fetched from their *input buffers*, which the ordering filters *prec* and
+*succ* and the window narrow to a range. The conditions then filter the range
+block by block, each as soon as its variables are bound, and so do negations.
+
+The strategy is skip_till_any_match, so every combination that passes is a
+match, or, where quantified variables follow (:mod:`gpu_cep_kernels.lazy.iterations`),
+a partial one, and each is found from one pivot only.
+
+The tree automaton is the same with an order for each pivot: a pivot begins the
+match, and the others follow as their events in its window are counted.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep_kernels.compile.jit import rule, sequential
+from gpu_cep_kernels.lazy.filters import select_allowed, select_holding, select_pairs, select_unbound
+from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams, between, is_early, is_late, stream_of
+from gpu_cep_kernels.rules.conditions import is_decided
+from gpu_cep_kernels.rules.tables import (
+    DEPTH,
+    ERROR_CONDITION,
+    FINISHED,
+    MATCHES,
+    OUTPUT_FULL,
+    OVERFLOWED,
+    STEPS,
+    STEPS_SPENT,
+    Conditions,
+    Flags,
+    Ints,
+    NegationTable,
+    PatternTable,
+    Run,
+)
+
+# Events that conditions filter at a time.
+BLOCK = 128
+
+
+class ChainMatches(NamedTuple):
+    """What an enumeration writes: the first event of match m, ``starts[m]``, and that of variable v, ``events[m, v]``.
+
+    Where matches are only counted, ``totals[s]`` is raised by those of stream s
+    (numbered from the batch's first), ``starts[s]`` lowered to the first event
+    of any of them, and nothing else is written.
+    """
+
+    starts: Ints
+    events: Ints
+    totals: Ints
+
+
+class Chain(NamedTuple):
+    """The stack of the enumeration: at depth d variable ``order[d]`` is bound; those behind the last depth are not.
+
+    The range of its buffer that is still to be filtered is
+    ``[cursor[d], stop[d])``, ``block[d, taken[d]:kept[d]]`` are the events
+    that passed and are still to be bound. ``earliest[d]`` and ``latest[d]``
+    are the ends of what is bound above d; ``reach[v]`` is the part of v's
+    buffer that the window of the current pivot reaches. Negation n waits for
+    the variables that ``needs[n]`` marks, and so is judged at depth ``judged[n]``.
+    """
+
+    order: Ints
+    cursor: Ints
+    stop: Ints
+    block: npt.NDArray[np.int32]
+    taken: Ints
+    kept: Ints
+    earliest: Ints
+    latest: Ints
+    reach: Ints
+    needs: Flags
+    judged: Ints
+
+
+def pivots_of(v: int, buffers: InputBuffers, pattern: PatternTable, own: int, starting: bool) -> tuple[int, int]:
+    """Where the pivots among v's events begin and end in the buffers, for matches that start before event `own`.
+
+    They are the first events of their matches if they are `starting`, or if the pattern says so.
+    """
+    first, last = int(buffers.first[v]), int(buffers.first[v + 1])
+    if starting or pattern.precedes[v].sum() == len(pattern.order) - 1:
+        last = first + int(np.searchsorted(buffers.events[first:last], own))
+    return first, last
+
+
+def new_chain(order: Ints, depths: int, pivots: tuple[int, int], buffers: InputBuffers, pattern: PatternTable, needs: Flags) -> Chain:
+    """The stack before the first of the `pivots`, a range of the buffers; the first `depths` variables of the order are bound."""
+    cursor, stop = np.zeros(depths, np.int64), np.zeros(depths, np.int64)
+    cursor[0], stop[0] = pivots
+    known = np.arange(len(order))
+    # of a quantified pivot only the first event is bound here
+    known[0] = 0 if pattern.maximum[order[0]] == 1 else depths
+    return Chain(
+        order=order.copy(),
+        cursor=cursor,
+        stop=stop,
+        block=np.zeros((depths, BLOCK), np.int32),
+        taken=np.zeros(depths, np.int64),
+        kept=np.zeros(depths, np.int64),
+        earliest=np.full(depths + 1, np.iinfo(np.int64).max),
+        latest=np.full(depths + 1, -1, np.int64),
+        reach=np.stack([buffers.first[:-1], buffers.first[:-1]], axis=1),
+        needs=needs,
+        judged=(needs[:, order] * known).max(axis=1, initial=0),
+    )
+
+
+@rule
+def _narrow(
+    v: int, low: int, high: int, limit: int, depth: int, begin: int, end: int,
+    streams: Any, pattern: Any, buffers: Any, chain: Any, run: Any,
+) -> tuple[int, int]:  # fmt: skip
+    """The range of v's buffer that fits what is bound above `depth`, by doubling steps and then by halving them.
+
+    It begins at `low` or later and ends at `limit` or earlier; its end is sought from `high` on, unless that is too far.
+    """
+    earliest, latest = chain.earliest[depth], chain.latest[depth]
+    prec, succ = -1, streams.times.size
+    for d in range(depth):
+        u = chain.order[d]
+        if pattern.precedes[u, v]:
+            prec = max(prec, run.event[d])
+        if pattern.precedes[v, u]:
+            succ = min(succ, run.event[d])
+    begin, end = between(prec, succ, begin, end, streams)
+    step = 1
+    while low + step <= limit and is_early(buffers.events[low + step - 1], begin, latest, streams):
+        low += step
+        step *= 2
+    while step > 1:
+        step //= 2
+        if low + step <= limit and is_early(buffers.events[low + step - 1], begin, latest, streams):
+            low += step
+    if high <= low or high > limit or is_late(buffers.events[high - 1], end, earliest, streams):
+        high = low
+    step = 1
+    while high + step <= limit and not is_late(buffers.events[high + step - 1], end, earliest, streams):
+        high += step
+        step *= 2
+    while step > 1:
+        step //= 2
+        if high + step <= limit and not is_late(buffers.events[high + step - 1], end, earliest, streams):
+            high += step
+    return low, high
+
+
+@rule
+def _select(v: int, depth: int, events: Any, size: int, conditions: Any, run: Any) -> int:
+    """Keep those of ``events[:size]`` that may be bound to v at `depth`, negations apart; returns how many."""
+    size = select_unbound(events, size, depth, run)
+    table = conditions.table
+    for k in range(table.first[v], table.first[v + 1]):
+        c = table.listed[k]
+        if is_decided(c, v, table, run):
+            if table.left_variable[c] >= 0:
+                size = select_pairs(c, v, events, size, conditions, run)
+            else:
+                size = select_holding(c, v, depth, events, size, conditions, run)
+    return size
+
+
+@rule
+def _judge(v: int, depth: int, events: Any, size: int, pattern: Any, conditions: Any, negations: Any, chain: Any, run: Any) -> int:
+    """Keep those of ``events[:size]`` that the negations that are judged at `depth` do not rule out; returns how many."""
+    for n in range(chain.judged.size):
+        if chain.judged[n] == depth:
+            earliest, latest = chain.earliest[depth], chain.latest[depth]
+            size = select_allowed(n, v, depth, earliest, latest, events, size, pattern, conditions, negations, run)
+    return size
+
+
+@rule
+def _reorder(chain: Any) -> None:
+    """Order the variables behind the pivot by how many events of each its window reaches (paper, section 7)."""
+    for d in range(2, chain.cursor.size):
+        v = chain.order[d]
+        size = chain.reach[v, 1] - chain.reach[v, 0]
+        place = d
+        while place > 1 and chain.reach[chain.order[place - 1], 1] - chain.reach[chain.order[place - 1], 0] > size:
+            chain.order[place] = chain.order[place - 1]
+            place -= 1
+        chain.order[place] = v
+    for n in range(chain.judged.size):
+        for d in range(chain.cursor.size):
+            if chain.needs[n, chain.order[d]] and chain.judged[n] < chain.cursor.size:
+                chain.judged[n] = d
+
+
+@rule
+def _write(v: int, depth: int, block: Any, base: int, chain: Any, run: Any, matches: Any) -> int:
+    """Write the matches of what is bound above `depth` with the events in v's block, as many as there is room for; returns how many."""
+    taken, written = chain.taken[depth], run.state[MATCHES]
+    size = min(chain.kept[depth] - taken, matches.starts.size - written)
+    events = block[taken : taken + size]
+    starts, rows = matches.starts[written : written + size], matches.events[written : written + size]
+    earliest = chain.earliest[depth]
+    for k in range(size):
+        starts[k] = min(earliest, events[k])
+        rows[k, v] = base + events[k]
+    # variable by variable, for what is bound above is the same for all of them
+    for d in range(depth):
+        u, event = chain.order[d], base + run.event[d]
+        for k in range(size):
+            rows[k, u] = event
+    return size
+
+
+@rule
+def _enumerate(
+    buffers: Any, streams: Any, own: int, pattern: Any, conditions: Any, negations: Any, negated: bool,
+    starting: bool, counting: bool, step_limit: int, chain: Any, run: Any, matches: Any,
+) -> int:  # fmt: skip
+    """The body of both kernels; `negated` is a constant, for what judges negations makes the rest slower, even where there are none."""
+    depths, variables = chain.cursor.size, chain.order.size
+    offsets, base = streams.offsets, conditions.base
+    state = run.state
+    depth = state[DEPTH]
+    first_stream = stream_of(base, offsets)
+    s = stream_of(base + chain.block[0, 0], offsets)
+    steps = 0
+    status = FINISHED
+    while depth >= 0 and status == FINISHED:
+        v = chain.order[depth]
+        block = chain.block[depth]
+        if chain.taken[depth] == chain.kept[depth] and chain.cursor[depth] == chain.stop[depth]:
+            depth -= 1
+            if depth >= 0:
+                run.last[chain.order[depth]] = -1
+        elif chain.taken[depth] == chain.kept[depth]:
+            begin = chain.cursor[depth]
+            # pivots come one by one, for each has its stream
+            size = min(BLOCK if depth > 0 else 1, chain.stop[depth] - begin)
+            fetched = buffers.events[begin : begin + size]
+            for k in range(size):
+                block[k] = fetched[k]
+            while depth == 0 and offsets[s + 1] <= base + block[0]:
+                s += 1
+            chain.cursor[depth] = begin + size
+            chain.taken[depth] = 0
+            chain.kept[depth] = _select(v, depth, block, size, conditions, run)
+            if negated:
+                chain.kept[depth] = _judge(v, depth, block, chain.kept[depth], pattern, conditions, negations, chain, run)
+            steps += size
+            if state[ERROR_CONDITION] != 0:
+                status = OVERFLOWED
+            elif steps > step_limit:
+                status = STEPS_SPENT
+        elif depth < depths - 1:
+            event = block[chain.taken[depth]]
+            chain.taken[depth] += 1
+            run.event[depth] = event
+            run.last[v] = depth
+            chain.earliest[depth + 1] = min(chain.earliest[depth], event)
+            chain.latest[depth + 1] = max(chain.latest[depth], event)
+            depth += 1
+            stream_begin, stream_end = max(offsets[s] - base, 0), min(offsets[s + 1] - base, streams.times.size)
+            if starting:
+                stream_begin = run.event[0] + 1
+            reached = True
+            if depth == 1:
+                d = 1
+                while reached and d < variables:
+                    u = chain.order[d]
+                    chain.reach[u, 0], chain.reach[u, 1] = _narrow(
+                        u, chain.reach[u, 0], chain.reach[u, 1], buffers.first[u + 1], depth, stream_begin, stream_end,
+                        streams, pattern, buffers, chain, run,
+                    )  # fmt: skip
+                    reached = chain.reach[u, 1] - chain.reach[u, 0] >= pattern.minimum[u]
+                    d += 1
+                if starting and reached:
+                    _reorder(chain)
+            u = chain.order[depth]
+            # the last variable must start the match where no other does so before `own`
+            end = min(stream_end, own) if depth == variables - 1 and chain.earliest[depth] >= own else stream_end
+            low, high = chain.reach[u, 0], chain.reach[u, 1]
+            if not reached:
+                high = low
+            elif depth > 1 or end < stream_end:
+                # the event before this one at its depth reached about as far
+                stop, limit = chain.stop[depth], high
+                low, high = _narrow(u, low, stop, limit, depth, stream_begin, end, streams, pattern, buffers, chain, run)
+            chain.cursor[depth] = low
+            chain.stop[depth] = high
+            chain.taken[depth] = 0
+            chain.kept[depth] = 0
+        elif counting:
+            k = chain.taken[depth]
+            place = s - first_stream
+            matches.totals[place] += chain.kept[depth] - k
+            matches.starts[place] = min(matches.starts[place], min(chain.earliest[depth], block[k]))
+            chain.taken[depth] = chain.kept[depth]
+        else:
+            written = _write(v, depth, block, base, chain, run, matches)
+            chain.taken[depth] += written
+            state[MATCHES] += written
+            if chain.taken[depth] < chain.kept[depth]:
+                status = OUTPUT_FULL
+    state[DEPTH] = depth
+    state[STEPS] += steps
+    return status
+
+
+@sequential
+def enumerate_chain(
+    buffers: InputBuffers,
+    streams: Streams,
+    own: int,
+    pattern: PatternTable,
+    conditions: Conditions,
+    negations: NegationTable,
+    starting: bool,
+    counting: bool,
+    step_limit: int,
+    chain: Chain,
+    run: Run,
+    matches: ChainMatches,
+) -> int:
+    """Enumerate the matches of all pivots from where `chain` stands; returns why it stopped. There are no negations.
+
+    Event e of the batch stands at ``conditions.base + e`` in the streams, too;
+    conditions that wait until a quantified variable binds no more are not listed.
+    Only matches that start before event `own` are found; with `counting` they
+    are only counted. If pivots are `starting`, they begin their matches, and
+    each has its own order of variables. On OUTPUT_FULL or STEPS_SPENT the
+    caller makes room and calls again.
+    """
+    return _enumerate(
+        buffers, streams, own, pattern, conditions, negations, False, starting, counting, step_limit, chain, run, matches
+    )  # fmt: skip
+
+
+@sequential
+def enumerate_negated_chain(
+    buffers: InputBuffers,
+    streams: Streams,
+    own: int,
+    pattern: PatternTable,
+    conditions: Conditions,
+    negations: NegationTable,
+    starting: bool,
+    counting: bool,
+    step_limit: int,
+    chain: Chain,
+    run: Run,
+    matches: ChainMatches,
+) -> int:
+    """As :func:`enumerate_chain`, with negations."""
+    return _enumerate(
+        buffers, streams, own, pattern, conditions, negations, True, starting, counting, step_limit, chain, run, matches
+    )  # fmt: skip

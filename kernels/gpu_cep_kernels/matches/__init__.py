@@ -1,0 +1,1 @@
+"""Hold, group, hash and aggregate matches once they are found."""

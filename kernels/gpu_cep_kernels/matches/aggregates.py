@@ -1,0 +1,63 @@
+"""Aggregates over bindings: segments of a flat array of values, in event order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_cep_kernels.compile.jit import kernel
+from gpu_cep_kernels.rules.rules import added
+
+
+@kernel
+def count_present(low: int, high: int, places: Any, nulls: Any, counts: Any) -> None:
+    """``counts[m]``: how many values of segment m are not NULL."""
+    for m in range(low, high):
+        count = 0
+        for k in range(places[m], places[m + 1]):
+            count += not nulls[k]
+        counts[m] = count
+
+
+@kernel
+def sum_floats(low: int, high: int, places: Any, values: Any, nulls: Any, sums: Any) -> None:
+    """Sums in event order; NULLs are passed over, NaN goes through."""
+    for m in range(low, high):
+        total = 0.0
+        for k in range(places[m], places[m + 1]):
+            if not nulls[k]:
+                total += values[k]
+        sums[m] = total
+
+
+@kernel
+def sum_ints(low: int, high: int, places: Any, values: Any, nulls: Any, sums: Any, overflowed: Any) -> None:
+    """Sums of int64, and whether they overflowed on the way."""
+    for m in range(low, high):
+        total, failed = 0, False
+        for k in range(places[m], places[m + 1]):
+            if not nulls[k]:
+                total, wrapped = added(total, values[k])
+                failed |= wrapped
+        sums[m] = total
+        overflowed[m] = failed
+
+
+@kernel
+def extreme_places(low: int, high: int, places: Any, values: Any, nulls: Any, sign: int, found: Any) -> None:
+    """``found[m]``: the place of the least (`sign` 1) or greatest (−1) value of segment m.
+
+    Its first NaN, if there is one; −1 if all values are NULL.
+    """
+    for m in range(low, high):
+        best = -1
+        for k in range(places[m], places[m + 1]):
+            if nulls[k]:
+                continue
+            better = best < 0 or (values[k] < values[best] if sign > 0 else values[k] > values[best])
+            if best >= 0 and values[best] != values[best]:
+                better = False
+            elif values[k] != values[k]:
+                better = True
+            if better:
+                best = k
+        found[m] = best

@@ -1,0 +1,137 @@
+"""Flat matches: their order, and their bindings variable by variable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+
+
+@rule
+def _precedes(left: int, right: int, offsets: Any, counts: Any, events: Any, lasts: Any) -> bool:
+    """Whether match `left` comes before `right` of the same first event: by last event, then variable by variable as lists of positions."""
+    if lasts[left] != lasts[right]:
+        return lasts[left] < lasts[right]
+    a, b = offsets[left], offsets[right]
+    for v in range(counts.shape[1]):
+        shared = min(counts[left, v], counts[right, v])
+        for k in range(shared):
+            if events[a + k] != events[b + k]:
+                return events[a + k] < events[b + k]
+        if counts[left, v] != counts[right, v]:
+            return counts[left, v] < counts[right, v]
+        a += counts[left, v]
+        b += counts[right, v]
+    return False
+
+
+@sequential
+def order_matches(first: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any, scratch: Any) -> int:
+    """Put the matches of each first event, which follow one another, in order of last event and bindings.
+
+    `order` is given as the numbers of the matches; a bottom-up merge sort that
+    uses `scratch`, as long as `order`. Returns how many first events had
+    matches that were not in order.
+    """
+    moved = 0
+    begin = 0
+    while begin < first.size:
+        end, ordered = begin + 1, True
+        while end < first.size and first[end] == first[begin]:
+            ordered = ordered and not _precedes(end, end - 1, offsets, counts, events, lasts)
+            end += 1
+        moved += not ordered
+        width = end - begin if ordered else 1
+        while width < end - begin:
+            for start in range(begin, end, 2 * width):
+                middle, stop = min(start + width, end), min(start + 2 * width, end)
+                i, j = start, middle
+                for place in range(start, stop):
+                    from_right = j < stop and (i >= middle or _precedes(order[j], order[i], offsets, counts, events, lasts))
+                    scratch[place] = order[j] if from_right else order[i]
+                    i += not from_right
+                    j += from_right
+            for m in range(begin, end):
+                order[m] = scratch[m]
+            width *= 2
+        begin = end
+    return moved
+
+
+@sequential
+def group_matches(starts: Any, places: Any, order: Any) -> None:
+    """``order``: the matches by first event, else as they are; a counting sort.
+
+    Match m starts at event ``starts[m]``. `places` is given as zeros, two more
+    than there are events; those of event e are then from ``places[e]`` on.
+    """
+    for m in range(starts.size):
+        places[starts[m] + 2] += 1
+    for e in range(2, places.size):
+        places[e] += places[e - 1]
+    for m in range(starts.size):
+        place = places[starts[m] + 1]
+        order[place] = m
+        places[starts[m] + 1] = place + 1
+
+
+@sequential
+def match_offsets(counts: Any, offsets: Any) -> None:
+    """``offsets[m]``: where the events of match m begin; one more entry than matches."""
+    total = 0
+    for m in range(counts.shape[0]):
+        offsets[m] = total
+        for v in range(counts.shape[1]):
+            total += counts[m, v]
+    offsets[counts.shape[0]] = total
+
+
+@kernel
+def last_events(low: int, high: int, offsets: Any, events: Any, lasts: Any) -> None:
+    """``lasts[m]``: the latest event of match m."""
+    for m in range(low, high):
+        latest = events[offsets[m]]
+        for k in range(offsets[m] + 1, offsets[m + 1]):
+            latest = max(latest, events[k])
+        lasts[m] = latest
+
+
+@kernel
+def split_binding(low: int, high: int, v: int, offsets: Any, counts: Any, events: Any, places: Any, out: Any) -> None:
+    """The events bound to variable v, match after match: match m's go to ``out[places[m]:]``."""
+    for m in range(low, high):
+        begin = offsets[m]
+        for u in range(v):
+            begin += counts[m, u]
+        for k in range(counts[m, v]):
+            out[places[m] + k] = events[begin + k]
+
+
+@kernel
+def gather_matches(
+    low: int, high: int, order: Any, offsets: Any, counts: Any, events: Any, new_offsets: Any, new_counts: Any, new_events: Any
+) -> None:
+    """Matches in a new order: match m of the result is match ``order[m]``."""
+    for m in range(low, high):
+        old = order[m]
+        for v in range(counts.shape[1]):
+            new_counts[m, v] = counts[old, v]
+        for k in range(offsets[old + 1] - offsets[old]):
+            new_events[new_offsets[m] + k] = events[offsets[old] + k]
+
+
+@sequential
+def select_disjoint(order: Any, streams: Any, first: Any, last: Any, taken: Any) -> None:
+    """Whether each match is taken, going through them in `order`, stream after stream.
+
+    It is if it begins behind the last event of the last one taken in its
+    stream; ``first[m]`` and ``last[m]`` are positions in the stream.
+    """
+    stream, reached = -1, -1
+    for k in range(order.size):
+        m = order[k]
+        if streams[m] != stream:
+            stream, reached = streams[m], -1
+        taken[m] = first[m] > reached
+        if taken[m]:
+            reached = last[m]

@@ -1,0 +1,1 @@
+"""Run NFA^b and read its shared match buffer."""

@@ -1,0 +1,239 @@
+"""Matches counted on the shared buffer of NFA^b, without reading them off: dynamic programming over its nodes.
+
+A *cell* stands for a sum that paths have in common: cell 2n for the paths to
+node n, cell 2n + 1 for those to n and its siblings. A sum is made of the cells
+before it, and kept with the earliest start that it counts: as long as a window
+holds that, and ends nothing else, it is the sum in that window, too. Windows
+are taken as their starts ascend, and so a sum is made again only when a start
+of it has left the window. A cell that is looked at for an end is on a path to
+it, so that no more is done than reading all paths would take. Where all paths
+to a cell come through one other, that one stands for it: a run that goes on
+by itself takes no sums.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_cep_kernels.compile.jit import rule, sequential
+from gpu_cep_kernels.labels_decide.counting import capped_sum
+from gpu_cep_kernels.nfab.match_buffer import MatchBuffer
+from gpu_cep_kernels.rules.rules import UNBOUNDED
+from gpu_cep_kernels.rules.tables import FINISHED, PATH_FULL, STEPS_SPENT, Ints, doubled
+
+
+class PathSums(NamedTuple):
+    """Cell c counts ``paths[c]`` paths (at most ``UNBOUNDED``), of which the earliest begins at ``first_start[c]``.
+
+    −1: it has not been counted; ``UNBOUNDED``: there are none. It counts those
+    that begin at ``last_start[c]`` or earlier. Its paths are those of cell
+    ``same[c]``, which is counted in its place.
+    """
+
+    same: Ints
+    paths: Ints
+    first_start: Ints
+    last_start: Ints
+
+
+class SumStack(NamedTuple):
+    """The cells whose sums are being made: ``cell[d]`` waits for the cell above it.
+
+    It has summed ``paths[d]`` paths, of which the earliest begins at
+    ``first_start[d]``, and comes to ``part[d]`` next: a link, or −1, of an even
+    cell; of an odd one, the cell before (0), the siblings (1), or nothing (2).
+    ``state`` is indexed by the constants below.
+    """
+
+    cell: Ints
+    part: Ints
+    paths: Ints
+    first_start: Ints
+    state: Ints
+
+
+class StreamTotals(NamedTuple):
+    """Of each stream in turn the number of matches, at most ``UNBOUNDED``, and the first event at which one begins."""
+
+    matches: Ints
+    first_start: Ints
+
+
+# The node that is next as an end, the cells on the stack, the steps made, the current stream of the batch, and its end.
+NODE, HEIGHT, STEPS_MADE, STREAM, ITS_END = range(5)
+STACK_STATE = 5
+
+
+def new_sums(nodes: int) -> PathSums:
+    """Nothing counted yet, for so many nodes."""
+    return PathSums(np.arange(2 * nodes), np.zeros(2 * nodes, np.int64), np.full(2 * nodes, -1), np.zeros(2 * nodes, np.int64))
+
+
+def new_stack(height: int) -> SumStack:
+    """Room for so many cells."""
+    state = np.zeros(STACK_STATE, np.int64)
+    state[STREAM] = -1
+    cell, part, paths, first_start = (np.zeros(height, np.int64) for _ in range(4))
+    return SumStack(cell, part, paths, first_start, state)
+
+
+def higher(stack: SumStack) -> SumStack:
+    """`stack` with room for twice as many cells."""
+    return SumStack(doubled(stack.cell), doubled(stack.part), doubled(stack.paths), doubled(stack.first_start), stack.state)
+
+
+def new_totals(streams: int) -> StreamTotals:
+    """No match in so many streams."""
+    return StreamTotals(np.zeros(streams, np.int64), np.full(streams, UNBOUNDED))
+
+
+@rule
+def _latest(cell: int, buffer: Any) -> int:
+    """The latest start of the paths that a cell counts."""
+    return int(buffer.latest[cell // 2] if cell % 2 == 0 else buffer.reach[cell // 2])
+
+
+@rule
+def _bound(cell: int, last: int, buffer: Any) -> int:
+    """`last` if it keeps any path from being counted in a cell, else ``UNBOUNDED``."""
+    return last if last < _latest(cell, buffer) else UNBOUNDED
+
+
+@rule
+def _is_known(cell: int, first: int, last: int, buffer: Any, sums: Any) -> bool:
+    """Whether the sum of a cell counts the paths that begin at `first` or later, and `last` or earlier."""
+    return bool(first <= sums.first_start[cell] and sums.last_start[cell] == _bound(cell, last, buffer))
+
+
+@rule
+def _counts(cell: int, first: int, last: int, buffer: Any) -> bool:
+    """Whether a path that begins from `first` to `last` may be counted in a cell."""
+    return bool(_latest(cell, buffer) >= first and buffer.floor[cell // 2] <= last)
+
+
+@rule
+def _push(cell: int, first: int, last: int, buffer: Any, stack: Any) -> None:
+    """Begin the sum of a cell."""
+    d, n = stack.state[HEIGHT], cell // 2
+    begins = cell % 2 == 0 and buffer.start[n] and first <= buffer.event[n] and buffer.event[n] <= last
+    stack.cell[d] = cell
+    stack.part[d] = buffer.link[n] if cell % 2 == 0 else 0
+    stack.paths[d] = 1 if begins else 0
+    stack.first_start[d] = buffer.event[n] if begins else UNBOUNDED
+    stack.state[HEIGHT] = d + 1
+
+
+@rule
+def _part_of(d: int, buffer: Any, stack: Any) -> int:
+    """The cell that is the next part of the sum at height d; −1 if it has all."""
+    cell, part = stack.cell[d], stack.part[d]
+    found = -1
+    if cell % 2 == 0:
+        found = 2 * buffer.node[part] + 1 if part >= 0 else -1
+    elif part == 0:
+        found = cell - 1
+    elif part == 1:
+        sibling = buffer.sibling[cell // 2]
+        found = 2 * sibling + 1 if sibling >= 0 else -1
+    return int(found)
+
+
+@rule
+def _pass_part(d: int, buffer: Any, stack: Any) -> None:
+    """Go on to the part that follows."""
+    part = stack.part[d]
+    stack.part[d] = buffer.next_link[part] if stack.cell[d] % 2 == 0 else part + 1
+
+
+@rule
+def _pop(last: int, buffer: Any, sums: Any, stack: Any) -> None:
+    """Keep the sum of the cell on top."""
+    d = stack.state[HEIGHT] - 1
+    cell = stack.cell[d]
+    sums.paths[cell] = stack.paths[d]
+    sums.first_start[cell] = stack.first_start[d]
+    sums.last_start[cell] = _bound(cell, last, buffer)
+    stack.state[HEIGHT] = d
+
+
+@rule
+def _advance(first: int, last: int, buffer: Any, sums: Any, stack: Any) -> None:
+    """Make one step of the sums on the stack, of the paths that begin from `first` to `last`."""
+    d = stack.state[HEIGHT] - 1
+    part = _part_of(d, buffer, stack)
+    part = sums.same[part] if part >= 0 else part
+    if part < 0:
+        _pop(last, buffer, sums, stack)
+    elif not _counts(part, first, last, buffer):
+        _pass_part(d, buffer, stack)
+    elif _is_known(part, first, last, buffer, sums):
+        stack.paths[d] = capped_sum(stack.paths[d], sums.paths[part])
+        stack.first_start[d] = min(stack.first_start[d], sums.first_start[part])
+        _pass_part(d, buffer, stack)
+    else:
+        _push(part, first, last, buffer, stack)
+
+
+@rule
+def _enter_stream(event: int, stream_end: Any, state: Any) -> None:
+    """Let the current stream be that of an event, not earlier than those before."""
+    if event >= state[ITS_END]:
+        state[STREAM] += 1
+        state[ITS_END] = stream_end[event]
+
+
+@sequential
+def merge_cells(buffer: MatchBuffer, same: Any) -> None:
+    """``same[c]``: the cell that has the paths of cell c, and is no sum of one alone; c itself at first."""
+    for n in range(same.size // 2):
+        k = buffer.link[n]
+        if k >= 0 and buffer.next_link[k] < 0 and not buffer.start[n]:
+            same[2 * n] = same[2 * buffer.node[k] + 1]
+        if buffer.sibling[n] < 0:
+            same[2 * n + 1] = same[2 * n]
+
+
+@sequential
+def count_buffer(
+    earliest: Any,
+    stream_end: Any,
+    last_start: Any,
+    step_limit: int,
+    buffer: MatchBuffer,
+    sums: PathSums,
+    stack: SumStack,
+    totals: StreamTotals,
+) -> int:
+    """Count the matches that end at the nodes of which `last_start` says so, from where `stack` stands; returns why it stopped.
+
+    ``earliest[e]`` is the first event whose window holds e, ``stream_end[e]``
+    the end of its stream. On PATH_FULL or STEPS_SPENT the caller makes room
+    and calls again.
+    """
+    state = stack.state
+    limit = state[STEPS_MADE] + step_limit
+    status = FINISHED
+    n = state[NODE]
+    while n < last_start.size and status == FINISHED:
+        cell, first, last = sums.same[2 * n], earliest[buffer.event[n]], last_start[n]
+        if state[HEIGHT] == 0 and not (last >= 0 and _counts(cell, first, last, buffer)):
+            n += 1
+        elif state[STEPS_MADE] > limit:
+            status = STEPS_SPENT
+        elif state[HEIGHT] >= stack.cell.size:
+            status = PATH_FULL
+        elif state[HEIGHT] == 0 and not _is_known(cell, first, last, buffer, sums):
+            _push(cell, first, last, buffer, stack)
+        elif state[HEIGHT] > 0:
+            state[STEPS_MADE] += 1
+            _advance(first, last, buffer, sums, stack)
+        else:
+            _enter_stream(buffer.event[n], stream_end, state)
+            s = state[STREAM]
+            totals.matches[s] = capped_sum(totals.matches[s], sums.paths[cell])
+            totals.first_start[s] = min(totals.first_start[s], sums.first_start[cell])
+            n += 1
+    state[NODE] = n
+    return status

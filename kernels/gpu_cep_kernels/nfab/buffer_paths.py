@@ -1,0 +1,198 @@
+"""Matches read off the shared buffer of NFA^b: the paths that lead to the nodes at which matches end.
+
+A walk back from such a node enters only nodes to which a path from a start in
+the window leads, and judges each path by what only the end of a match decides.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_cep_kernels.compile.jit import rule, sequential
+from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, MatchEnds, mark_ends
+from gpu_cep_kernels.rules.path import bind, is_match, unbind, write_match
+from gpu_cep_kernels.rules.tables import (
+    CANDIDATE,
+    ERROR_CONDITION,
+    EVENTS,
+    FINISHED,
+    MATCHES,
+    OUTPUT_FULL,
+    OVERFLOWED,
+    PATH_FULL,
+    STEPS,
+    STEPS_SPENT,
+    Conditions,
+    Ints,
+    MatchTable,
+    NegationTable,
+    PatternTable,
+    Run,
+    doubled,
+)
+
+
+class PathEnds(NamedTuple):
+    """Matches end at node ``node[k]``, those that begin at ``last_start[k]`` or earlier."""
+
+    node: Ints
+    last_start: Ints
+
+
+class Walk(NamedTuple):
+    """The way back from a last event: ``node[d]`` is d steps before it.
+
+    What may stand before that one and has not been tried is node ``before[d]``
+    with its siblings, and what the links behind ``link[d]`` lead to. ``state``
+    is indexed by the constants below.
+    """
+
+    node: Ints
+    link: Ints
+    before: Ints
+    state: Ints
+
+
+# The steps made from the current end, and whether the path there is still to be reported.
+LENGTH, ARRIVED = range(2)
+WALK_STATE = 2
+
+
+def new_walk(depth: int) -> Walk:
+    """A walk of at most so many steps that has not begun."""
+    return Walk(np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(WALK_STATE, np.int64))
+
+
+def deeper(walk: Walk) -> Walk:
+    """`walk` with room for twice as many steps."""
+    return Walk(doubled(walk.node), doubled(walk.link), doubled(walk.before), walk.state)
+
+
+def last_starts(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> Ints:
+    """What :func:`mark_ends` says of so many nodes of a buffer, by the first `number` of its ends."""
+    last_start = np.full(nodes, -1)
+    mark_ends(number, buffer, ends, last_start)
+    return last_start
+
+
+def path_ends(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> PathEnds:
+    """Each of so many nodes of a buffer at which matches end, by the first `number` of its ends."""
+    last_start = last_starts(nodes, number, buffer, ends)
+    ending = np.flatnonzero(last_start >= 0)
+    return PathEnds(ending, last_start[ending])
+
+
+@rule
+def _enter(node: int, buffer: Any, walk: Any) -> None:
+    """Go one step further back."""
+    d = walk.state[LENGTH]
+    walk.node[d] = node
+    walk.link[d] = buffer.link[node]
+    walk.before[d] = buffer.node[buffer.link[node]] if buffer.link[node] >= 0 else -1
+    walk.state[LENGTH] = d + 1
+    walk.state[ARRIVED] = 1 if buffer.start[node] else 0
+
+
+@rule
+def _step(earliest: int, buffer: Any, walk: Any) -> int:
+    """The next node that may come before the last one of the walk, to which paths from `earliest` on lead; −1 if there is none."""
+    d = walk.state[LENGTH] - 1
+    found = -1
+    while found < 0 and walk.link[d] >= 0:
+        node = walk.before[d]
+        if node >= 0 and buffer.reach[node] >= earliest:
+            walk.before[d] = buffer.sibling[node]
+            found = node if buffer.latest[node] >= earliest else -1
+        else:
+            walk.link[d] = buffer.next_link[walk.link[d]]
+            walk.before[d] = buffer.node[walk.link[d]] if walk.link[d] >= 0 else -1
+    return int(found)
+
+
+@rule
+def _bind_path(buffer: Any, walk: Any, pattern: Any, conditions: Any, run: Any) -> None:
+    """Bind the events of the walk in their order."""
+    length = walk.state[LENGTH]
+    for d in range(length):
+        node = walk.node[length - 1 - d]
+        bind(buffer.bound_to[node], buffer.event[node], d, pattern, conditions, run)
+
+
+@rule
+def _unbind_path(length: int, pattern: Any, run: Any) -> None:
+    for d in range(length):
+        unbind(length - 1 - d, pattern, run)
+
+
+@rule
+def _report(start: int, counting: bool, length: int, pattern: Any, conditions: Any, negations: Any, run: Any, matches: Any) -> None:
+    """Write or count the bound path if it is a match."""
+    if is_match(length, pattern, conditions, negations, run):
+        if counting:
+            matches.totals[start] += 1
+            run.state[MATCHES] += 1
+        else:
+            write_match(start, matches, run)
+
+
+@sequential
+def enumerate_paths(
+    number: int,
+    earliest: Any,
+    counting: bool,
+    step_limit: int,
+    buffer: MatchBuffer,
+    ends: PathEnds,
+    pattern: PatternTable,
+    conditions: Conditions,
+    negations: NegationTable,
+    walk: Walk,
+    run: Run,
+    matches: MatchTable,
+) -> int:
+    """Find the matches of the ends before `number` from where `walk` and ``run.state`` stand; returns why it stopped.
+
+    ``earliest[e]`` is the first event whose window holds e. ``matches.starts``
+    are first events; with `counting`, ``matches.totals[e]`` is raised by those
+    that begin at event e instead. On OUTPUT_FULL, PATH_FULL or STEPS_SPENT the
+    caller makes room and calls again.
+    """
+    state = run.state
+    limit = state[STEPS] + step_limit
+    status = FINISHED
+    k = state[CANDIDATE]
+    while k < number and status == FINISHED:
+        length = walk.state[LENGTH]
+        if length == 0:
+            _enter(ends.node[k], buffer, walk)
+        elif state[STEPS] > limit:
+            status = STEPS_SPENT
+        elif (
+            walk.state[ARRIVED] != 0
+            and not counting
+            and (state[MATCHES] >= matches.starts.size or state[EVENTS] + length > matches.events.size)
+        ):
+            status = OUTPUT_FULL
+        elif walk.state[ARRIVED] != 0:
+            walk.state[ARRIVED] = 0
+            start = buffer.event[walk.node[length - 1]]
+            if earliest[buffer.event[walk.node[0]]] <= start and start <= ends.last_start[k]:
+                _bind_path(buffer, walk, pattern, conditions, run)
+                _report(start, counting, length, pattern, conditions, negations, run, matches)
+                _unbind_path(length, pattern, run)
+        elif length >= walk.node.size:
+            status = PATH_FULL
+        else:
+            state[STEPS] += 1
+            before = _step(earliest[buffer.event[walk.node[0]]], buffer, walk)
+            if before >= 0:
+                _enter(before, buffer, walk)
+            else:
+                walk.state[LENGTH] = length - 1
+                k += length == 1
+        if state[ERROR_CONDITION] != 0:
+            status = OVERFLOWED
+    state[CANDIDATE] = k
+    return status

@@ -1,0 +1,260 @@
+"""The runs of NFA^b that go on alike are one: a signature says what decides how a run goes on, and finds the run that has it.
+
+Two partial matches are equivalent (SASE+ paper, section 5.2) if they bind as
+much as matters of each variable, and agree in the values that later conditions
+read. Those are the conditions that some variable which may still bind decides.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep_kernels.compile.jit import exact_product, rule
+from gpu_cep_kernels.rules.rules import UNBOUNDED, following
+from gpu_cep_kernels.rules.running import COUNT_EVENTS, COUNT_FLOATS, COUNT_INTS, is_null
+from gpu_cep_kernels.rules.tables import ONCE, PAIRWISE, SINGLY, Flags, Floats, Ints
+
+# The bank that a read of a condition is from.
+INTS, FLOATS, VECTORS = range(3)
+
+
+class MergedRuns(NamedTuple):
+    """Run r binds ``bound[r, v]`` events to variable v, the first and the last at the nodes ``first[r, v]`` and ``last[r, v]``.
+
+    ``blockers[r, v]`` counts the variables that keep v from binding, and
+    `unsatisfied` those that bind less than their minimum. ``head[r]`` is its
+    newest node. ``ints[r]`` and ``floats[r]`` are its signature: what decides
+    how it goes on, of so many `words`. Runs of one signature are found
+    through `buckets`, by its `code`, and `chain`. `active` lists the runs,
+    `free` the numbers that are none's.
+    """
+
+    bound: Ints
+    first: Ints
+    last: Ints
+    blockers: Ints
+    unsatisfied: Ints
+    head: Ints
+    ints: Ints
+    floats: Floats
+    words: Ints
+    code: npt.NDArray[np.uint64]
+    chain: Ints
+    buckets: Ints
+    active: Ints
+    free: Ints
+
+
+class ReadTable(NamedTuple):
+    """What conditions read: condition c the columns ``column[k]`` of the banks ``bank[k]`` at the roles ``role[k]``.
+
+    k runs from ``first[c]`` to ``first[c + 1]``. ``decides[c, v]`` says whether
+    c is listed for variable v, and ``once[c, v]`` whether v's further events
+    then do not matter; `live` and `open` are scratch, a number for each
+    condition and for each variable.
+    """
+
+    first: Ints
+    role: Ints
+    bank: Ints
+    column: Ints
+    decides: Flags
+    once: Flags
+    live: Ints
+    open: Flags
+
+
+# Lists of runs whose codes agree so far; a power of two.
+BUCKETS = 1 << 12
+
+
+def new_runs(number: int, variables: int, words: int) -> MergedRuns:
+    """Room for so many runs with signatures of at most so many words."""
+    arrays: dict[str, Any] = {name: np.zeros(number, np.int64) for name in ("unsatisfied", "head", "words", "chain", "active")}
+    arrays |= {name: np.zeros((number, variables), np.int64) for name in ("bound", "first", "last", "blockers")}
+    arrays |= {"ints": np.zeros((number, words), np.int64), "floats": np.zeros((number, words)), "code": np.zeros(number, np.uint64)}
+    return MergedRuns(**arrays, buckets=np.full(BUCKETS, -1), free=np.arange(number))
+
+
+@rule
+def _code_of(value: int, code: Any) -> Any:
+    """`code` mixed with a further value (FNV-1a)."""
+    return (code ^ np.uint64(np.int64(value))) * np.uint64(1099511628211)
+
+
+@rule
+def _sign(r: int, value: int, place: int, runs: Any) -> int:
+    """Write a word of run r's signature; returns the next place."""
+    runs.ints[r, place] = value
+    runs.floats[r, place] = 0.0
+    runs.code[r] = _code_of(value, runs.code[r])
+    return place + 1
+
+
+@rule
+def _sign_float(r: int, value: float, place: int, runs: Any) -> int:
+    """Write a number of run r's signature; its sign tells zeros apart, and NaN equals nothing."""
+    place = _sign(r, int(math.copysign(1.0, value)), place, runs)
+    runs.floats[r, place] = value
+    runs.ints[r, place] = 0
+    # equal numbers have equal codes; not all others need have another
+    bounded = value if abs(value) < 1e12 else 0.0
+    runs.code[r] = _code_of(int(exact_product(bounded, 1024.0)), runs.code[r])
+    return place + 1
+
+
+@rule
+def _sign_value(r: int, k: int, row: int, place: int, conditions: Any, reads: Any, runs: Any) -> int:
+    """Write what a condition reads at a row of the bank."""
+    bank, column = conditions.bank, reads.column[k]
+    if reads.bank[k] == INTS:
+        null = is_null(bank.int_nulls, column, row)
+        place = _sign(r, 1 if null else 0, place, runs)
+        place = _sign(r, 0 if null else bank.ints[column, row], place, runs)
+    elif reads.bank[k] == FLOATS:
+        null = is_null(bank.float_nulls, column, row)
+        place = _sign(r, 1 if null else 0, place, runs)
+        place = _sign_float(r, 0.0 if null else bank.floats[column, row], place, runs)
+    else:
+        place = _sign(r, row, place, runs)
+    return place
+
+
+@rule
+def _sign_role(r: int, c: int, role: int, event: int, place: int, conditions: Any, reads: Any, runs: Any) -> int:
+    """Write all that condition c reads of an event in one role (−1: nothing)."""
+    for k in range(reads.first[c], reads.first[c + 1]):
+        if role >= 0 and reads.role[k] == role:
+            place = _sign_value(r, k, conditions.base + event, place, conditions, reads, runs)
+    return place
+
+
+@rule
+def _sign_aggregates(r: int, u: int, place: int, conditions: Any, run: Any, runs: Any) -> int:
+    """Write what is known of the events of u: a count, or a value and whether there is one, or whether it overflowed."""
+    values, node, step = run.aggregates, runs.last[r, u], conditions.aggregates.step
+    for k in range(conditions.aggregates.first[u], conditions.aggregates.first[u + 1]):
+        counts = step[k] == COUNT_EVENTS or step[k] == COUNT_INTS or step[k] == COUNT_FLOATS
+        number = values.counts[k, node]
+        place = _sign(r, number if counts else min(number, 1), place, runs)
+        if not counts:
+            place = _sign(r, values.ints[k, node], place, runs)
+            place = _sign_float(r, values.floats[k, node], place, runs)
+    return place
+
+
+@rule
+def _may_decide(r: int, c: int, v: int, reads: Any, runs: Any) -> bool:
+    """Whether a further event of v may decide condition c in run r."""
+    return bool(reads.open[v] and reads.decides[c, v] and not (reads.once[c, v] and runs.bound[r, v] > 0))
+
+
+@rule
+def _sign_part(r: int, c: int, g: int, place: int, pattern: Any, conditions: Any, reads: Any, run: Any, runs: Any) -> int:
+    """Write what part g of condition c will read of the events that its variable binds."""
+    table, u = conditions.table, conditions.table.variable[g]
+    own = 1 if _may_decide(r, c, u, reads, runs) else 0
+    others = reads.live[c] > own
+    last = run.event[runs.last[r, u]]
+    spread = table.spread[g]
+    if pattern.maximum[u] > 1 and (spread == PAIRWISE or (others and spread != ONCE)):
+        # each of its events counts: only the very same ones will do
+        place = _sign(r, runs.last[r, u], place, runs)
+    elif spread != SINGLY or others:
+        # as the current event of u, c reads the one to come, unless another variable decides
+        place = _sign_role(r, c, table.each[g] if others else -1, last, place, conditions, reads, runs)
+        place = _sign_role(r, c, table.previous[g], last, place, conditions, reads, runs)
+        place = _sign_role(r, c, table.end[g], last, place, conditions, reads, runs)
+        if table.previous[g] >= 0 or table.end[g] >= 0:
+            place = _sign_aggregates(r, u, place, conditions, run, runs)
+    return _sign_role(r, c, table.start[g], run.event[runs.first[r, u]], place, conditions, reads, runs)
+
+
+@rule
+def _look_ahead(r: int, pattern: Any, conditions: Any, reads: Any, runs: Any) -> None:
+    """Set ``reads.open[v]``: whether v may bind further events in run r or later, and ``reads.live[c]``: how many of these decide c."""
+    reads.live[:] = 0
+    for v in range(pattern.order.size):
+        closed = runs.bound[r, v] >= pattern.maximum[v]
+        for k in range(pattern.following_first[v], pattern.following_first[v + 1]):
+            closed = closed or runs.bound[r, pattern.following[k]] > 0
+        reads.open[v] = not closed
+        if not closed:
+            for k in range(conditions.table.first[v], conditions.table.first[v + 1]):
+                c = conditions.table.listed[k]
+                reads.live[c] += 1 if _may_decide(r, c, v, reads, runs) else 0
+
+
+@rule
+def write_signature(r: int, event: int, after: Any, pattern: Any, conditions: Any, reads: Any, run: Any, runs: Any) -> None:
+    """Write what decides how run r goes on: what is bound, and the values that later conditions read.
+
+    Of the last event of a variable it counts whether the time has moved on since.
+    """
+    place = 0
+    runs.code[r] = np.uint64(14695981039346656037)
+    for v in range(pattern.order.size):
+        bound, most = runs.bound[r, v], pattern.maximum[v]
+        enough = pattern.minimum[v] if most == UNBOUNDED else most
+        place = _sign(r, min(bound, enough), place, runs)
+        if after.size > 0 and bound > 0:
+            moment = following(after, run.event[runs.last[r, v]])
+            place = _sign(r, moment if moment > event else 0, place, runs)
+    _look_ahead(r, pattern, conditions, reads, runs)
+    for c in range(reads.live.size):
+        if reads.live[c] > 0:
+            for g in range(conditions.table.part_first[c], conditions.table.part_first[c + 1]):
+                u = conditions.table.variable[g]
+                if u < pattern.order.size and runs.bound[r, u] > 0:
+                    place = _sign_part(r, c, g, place, pattern, conditions, reads, run, runs)
+    runs.words[r] = place
+
+
+@rule
+def _alike(r: int, q: int, runs: Any) -> bool:
+    """Whether two runs have one signature."""
+    alike = runs.code[r] == runs.code[q] and runs.words[r] == runs.words[q]
+    k = 0
+    while alike and k < runs.words[r]:
+        alike = runs.ints[r, k] == runs.ints[q, k] and runs.floats[r, k] == runs.floats[q, k]
+        k += 1
+    return bool(alike)
+
+
+@rule
+def _bucket(r: int, runs: Any) -> int:
+    return int(runs.code[r] % np.uint64(runs.buckets.size))
+
+
+@rule
+def found(r: int, runs: Any) -> int:
+    """The run that is like r, or −1."""
+    q = runs.buckets[_bucket(r, runs)]
+    while q >= 0 and not _alike(r, q, runs):
+        q = runs.chain[q]
+    return int(q)
+
+
+@rule
+def enter(r: int, runs: Any) -> None:
+    """Let run r be found."""
+    bucket = _bucket(r, runs)
+    runs.chain[r] = runs.buckets[bucket]
+    runs.buckets[bucket] = r
+
+
+@rule
+def leave(r: int, runs: Any) -> None:
+    """Let run r be found no more."""
+    bucket = _bucket(r, runs)
+    if runs.buckets[bucket] == r:
+        runs.buckets[bucket] = runs.chain[r]
+    else:
+        q = runs.buckets[bucket]
+        while runs.chain[q] != r:
+            q = runs.chain[q]
+        runs.chain[q] = runs.chain[r]

@@ -1,0 +1,294 @@
+"""NFA^b (SASE+ paper, sections 4 and 5): one pass over the events with all runs at once.
+
+A *run* is what the paper calls a computation state: which variables are bound,
+and the events that decide how it goes on. Partial matches that agree in that
+are one run, whatever else they bind, and their conditions are judged once.
+What they bind is kept in the shared buffer; runs all of whose matches have
+left the window are given up. Matches are read off the buffer in
+:mod:`gpu_cep_kernels.nfab.buffer_paths`.
+
+Where matches must not overlap, runs are given up, too, once another one has
+completed that began with their latest start or later (section 4.2;
+:mod:`gpu_cep_kernels.rules.cut`). A complete run that may still be extended goes
+on, since it is a match only if it is not; what extends it is none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_cep_kernels.compile.jit import rule, sequential
+from gpu_cep_kernels.nfab.match_buffer import add_sibling, share_node
+from gpu_cep_kernels.nfab.merged_runs import ReadTable, enter, found, leave, write_signature
+from gpu_cep_kernels.nfab.pass_runs import (
+    ACTIVE,
+    ADDED,
+    CUTS,
+    ENDS,
+    EVENT,
+    FAULT,
+    FIRST,
+    FREE,
+    LAST,
+    LINKS,
+    NODES,
+    OFFERED,
+    STREAM_END,
+    Pass,
+    begin_runs,
+    extend_run,
+    release_run,
+)
+from gpu_cep_kernels.rules.cut import is_ruled_out_by
+from gpu_cep_kernels.rules.rules import UNBOUNDED
+from gpu_cep_kernels.rules.tables import (
+    ANY,
+    CONTIGUOUS,
+    ERROR_CONDITION,
+    FINISHED,
+    OVERFLOWED,
+    STEPS_SPENT,
+    Conditions,
+    EventTable,
+    PatternTable,
+)
+
+# Why the pass stopped, beside what all enumerations stop for.
+NO_ROOM = 100
+
+
+@rule
+def _end_matches(node: int, whole: bool, last_start: int, work: Any) -> None:
+    """Report the paths to a node, and to its siblings if `whole`, that begin at `last_start` or earlier."""
+    ends, state = work.ends, work.state
+    k = state[ENDS]
+    ends.node[k] = node
+    ends.whole[k] = whole
+    ends.last_start[k] = last_start
+    state[ENDS] = k + 1
+
+
+@rule
+def _complete(first: int, last: int, state: Any) -> None:
+    """Let what a match from event `first` to event `last` rules out be ruled out."""
+    if state[CUTS] != 0 and first > state[FIRST]:
+        state[FIRST], state[LAST] = first, last
+
+
+@rule
+def _is_ruled_out(start: int, event: int, state: Any) -> bool:
+    """Whether no match is taken that begins at `start` or before and binds `event`."""
+    return state[CUTS] != 0 and is_ruled_out_by(start, event, state[FIRST], state[LAST])
+
+
+@rule
+def _is_final(r: int, strategy: int, pattern: Any, runs: Any) -> bool:
+    """Whether run r is complete, and its paths matches whatever follows."""
+    final = runs.unsatisfied[r] == 0
+    for v in range(pattern.order.size):
+        final = final and (strategy == ANY or runs.blockers[r, v] > 0 or runs.bound[r, v] >= pattern.maximum[v])
+    return bool(final)
+
+
+@rule
+def _merge_added(event: int, strategy: int, after: Any, pattern: Any, conditions: Any, reads: Any, work: Any) -> None:
+    """Make the runs that the current event has added active, or merge them with those that they are like; but not those ruled out."""
+    runs, state = work.runs, work.state
+    begin, added = state[ACTIVE], state[ADDED]
+    state[ADDED] = 0
+    for k in range(begin, begin + added):
+        r = runs.active[k]
+        if _is_ruled_out(work.buffer.latest[runs.head[r]], event, state):
+            release_run(r, work)
+        else:
+            _merge(r, event, strategy, after, pattern, conditions, reads, work)
+
+
+@rule
+def _merge(r: int, event: int, strategy: int, after: Any, pattern: Any, conditions: Any, reads: Any, work: Any) -> None:
+    """Make an added run active, or merge it with the one that it is like."""
+    run, runs, state = work.run, work.runs, work.state
+    n = runs.head[r]
+    write_signature(r, event, after, pattern, conditions, reads, run, runs)
+    q = found(r, runs)
+    shared = q >= 0 and share_node(n, runs.head[q], work.buffer)
+    if q < 0:
+        enter(r, runs)
+        runs.active[state[ACTIVE]] = r
+        state[ACTIVE] += 1
+    elif not shared:
+        add_sibling(n, runs.head[q], work.buffer)
+        runs.head[q] = n
+    if strategy == ANY and not shared and runs.unsatisfied[r] == 0:
+        _end_matches(n, False, UNBOUNDED, work)
+    if _is_final(r, strategy, pattern, runs):
+        _complete(work.buffer.latest[n], event, state)
+    if q >= 0:
+        release_run(r, work)
+
+
+@rule
+def _end_run(k: int, strategy: int, work: Any) -> None:
+    """End the active run at place k: nothing extends its paths, which are matches if it is complete."""
+    runs = work.runs
+    r = runs.active[k]
+    if strategy != ANY and runs.unsatisfied[r] == 0:
+        head = runs.head[r]
+        _end_matches(head, True, UNBOUNDED, work)
+        _complete(work.buffer.reach[head], work.buffer.event[head], work.state)
+    _remove(k, work)
+
+
+@rule
+def _replace_run(k: int, floor: int, window: int, work: Any) -> None:
+    """End the active run at place k, whose paths begin at `floor` or later, because an event in the windows from `window` on extends it."""
+    runs = work.runs
+    r = runs.active[k]
+    if floor < window and runs.unsatisfied[r] == 0:
+        _end_matches(runs.head[r], True, window - 1, work)
+    _remove(k, work)
+
+
+@rule
+def _remove(k: int, work: Any) -> None:
+    """Give up the active run at place k."""
+    runs = work.runs
+    r = runs.active[k]
+    leave(r, runs)
+    release_run(r, work)
+    runs.active[k] = -1
+
+
+@rule
+def _end_all(strategy: int, work: Any) -> None:
+    """The stream has ended."""
+    state = work.state
+    for k in range(state[ACTIVE]):
+        _end_run(k, strategy, work)
+    state[ACTIVE] = 0
+
+
+@rule
+def _close_gaps(begin: int, work: Any) -> None:
+    """Remove the active runs that have ended from the list, of which `begin` were there before the current event."""
+    runs, state = work.runs, work.state
+    kept = 0
+    for k in range(begin + state[ADDED]):
+        r = runs.active[k]
+        runs.active[kept] = r
+        kept += 1 if r >= 0 else 0
+    state[ACTIVE] = kept - state[ADDED]
+
+
+@rule
+def _next_of(r: int, events: Any, work: Any) -> int:
+    """The event that follows a run's last one in its partition."""
+    buffer, runs = work.buffer, work.runs
+    last = buffer.event[runs.head[r]]
+    return int(events.successor[last]) if events.successor.size > 0 else last + 1
+
+
+@rule
+def _note_fault(start: int, work: Any) -> None:
+    """Keep the start of the run in which a condition overflowed first."""
+    run, state = work.run, work.state
+    if run.state[ERROR_CONDITION] != 0 and state[FAULT] < 0:
+        state[FAULT] = start
+
+
+@rule
+def _advance_runs(event: int, window: int, strategy: int, events: Any, pattern: Any, conditions: Any, work: Any) -> None:
+    """Offer `event` to all active runs; `window` is the first event whose window holds it."""
+    buffer, runs, state = work.buffer, work.runs, work.state
+    begin = state[ACTIVE]
+    for k in range(begin):
+        r = runs.active[k]
+        head = runs.head[r]
+        awaited = event if strategy != CONTIGUOUS else _next_of(r, events, work)
+        if buffer.reach[head] < window or awaited < event:
+            _end_run(k, strategy, work)
+        elif _is_ruled_out(buffer.reach[head], event, state) and (strategy == ANY or runs.unsatisfied[r] > 0):
+            _remove(k, work)
+        elif awaited == event:
+            state[OFFERED] += 1
+            extended = extend_run(r, event, events, pattern, conditions, work) > 0
+            _note_fault(buffer.reach[head], work)
+            if strategy == CONTIGUOUS and not extended:
+                _end_run(k, strategy, work)
+            elif strategy != ANY and extended:
+                _replace_run(k, buffer.floor[head], window, work)
+    _close_gaps(begin, work)
+
+
+@rule
+def _next_event(event: int, end: int, occurrence: Any) -> int:
+    """The first event from `event` on that some variable may bind, or `end`."""
+    nearest = end
+    for v in range(occurrence.shape[0]):
+        nearest = min(nearest, occurrence[v, event])
+    return nearest
+
+
+@rule
+def _has_room(variables: int, work: Any) -> bool:
+    """Whether one more event can be taken, whatever it adds."""
+    buffer, runs, ends, state = work.buffer, work.runs, work.ends, work.state
+    most = (state[ACTIVE] + 1) * variables
+    return bool(
+        state[NODES] + most <= buffer.event.size
+        and state[LINKS] + most <= buffer.node.size
+        and state[ENDS] + most + state[ACTIVE] <= ends.node.size
+        and most <= state[FREE]
+        and state[ACTIVE] + most <= runs.active.size
+    )
+
+
+@sequential
+def grow_runs(
+    end: int,
+    earliest: Any,
+    stream_end: Any,
+    starting: Any,
+    strategy: int,
+    step_limit: int,
+    events: EventTable,
+    pattern: PatternTable,
+    conditions: Conditions,
+    reads: ReadTable,
+    work: Pass,
+) -> int:
+    """Take the events of a batch, up to `end`, from where ``work.state`` stands; returns why it stopped.
+
+    ``earliest[e]`` is the first event whose window holds e; once e is taken,
+    the first one at which a match that ends at e may begin and be taken.
+    ``stream_end[e]`` is the end of its stream, and ``starting[e]`` says whether
+    a match may begin at it. On NO_ROOM or STEPS_SPENT the caller makes room
+    and calls again.
+    """
+    variables, run, state = pattern.order.size, work.run, work.state
+    status = FINISHED
+    limit = state[OFFERED] + step_limit
+    event = _next_event(state[EVENT], end, events.occurrence)
+    while event < end and status == FINISHED:
+        if event >= state[STREAM_END]:
+            _end_all(strategy, work)
+            state[STREAM_END] = stream_end[event]
+        if not _has_room(variables, work):
+            status = NO_ROOM
+        elif state[OFFERED] > limit:
+            status = STEPS_SPENT
+        else:
+            window = earliest[event]
+            earliest[event] = max(window, state[FIRST] + 1) if state[CUTS] != 0 else window
+            _advance_runs(event, window, strategy, events, pattern, conditions, work)
+            if starting[event]:
+                begin_runs(event, events, pattern, conditions, work)
+                _note_fault(event, work)
+            _merge_added(event, strategy, events.after, pattern, conditions, reads, work)
+            event = _next_event(event + 1, end, events.occurrence)
+        if run.state[ERROR_CONDITION] != 0:
+            status = OVERFLOWED
+    state[EVENT] = event
+    if event >= end and status == FINISHED:
+        _end_all(strategy, work)
+    return status

@@ -1,0 +1,158 @@
+"""The runs of NFA^b's pass (SASE+ paper, section 4): how one is taken up, extended by an event, and given back."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gpu_cep_kernels.compile.jit import rule
+from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, MatchEnds, add_node, begin_path, follow
+from gpu_cep_kernels.nfab.merged_runs import MergedRuns
+from gpu_cep_kernels.rules.conditions import conditions_hold, conditions_hold_apart
+from gpu_cep_kernels.rules.rules import following
+from gpu_cep_kernels.rules.running import accumulate
+from gpu_cep_kernels.rules.tables import Ints, Run
+
+# Places in the state of a pass: the event that is next, where its stream ends; how many nodes, links, ends, active, free and added runs
+# there are; how often an event was offered to a run; a start of the run in which a condition overflowed; and whether completed runs rule
+# others out, with the first and the last event of the one that began last.
+EVENT, STREAM_END, NODES, LINKS, ENDS, ACTIVE, FREE, ADDED, OFFERED, FAULT, CUTS, FIRST, LAST = range(13)
+PASS_STATE = 13
+
+
+class Pass(NamedTuple):
+    """What a pass writes; `run` is a run as conditions read it, with the buffer's nodes in the place of a path's."""
+
+    run: Run
+    buffer: MatchBuffer
+    runs: MergedRuns
+    ends: MatchEnds
+    state: Ints
+
+
+@rule
+def _load(r: int, work: Any) -> None:
+    """Let ``work.run`` be run r."""
+    runs, run = work.runs, work.run
+    for v in range(run.bound.size):
+        run.bound[v] = runs.bound[r, v]
+        run.first[v] = runs.first[r, v]
+        run.last[v] = runs.last[r, v]
+
+
+@rule
+def _clear(run: Any) -> None:
+    """Let `run` have nothing bound."""
+    for v in range(run.bound.size):
+        run.bound[v] = 0
+        run.first[v] = run.last[v] = -1
+
+
+@rule
+def _bind(r: int, v: int, event: int, pattern: Any, conditions: Any, work: Any) -> int:
+    """Add a node that binds `event` to v in run r; returns it."""
+    runs, n = work.runs, work.state[NODES]
+    work.state[NODES] = n + 1
+    before = runs.last[r, v]
+    add_node(n, event, v, before, work.buffer)
+    accumulate(v, before, n, conditions.base + event, conditions.aggregates, conditions.bank, work.run.aggregates)
+    bound = runs.bound[r, v] + 1
+    runs.bound[r, v] = bound
+    runs.last[r, v] = n
+    if bound == 1:
+        runs.first[r, v] = n
+    for u in range(pattern.order.size):
+        if bound == 1 and pattern.precedes[u, v]:
+            runs.blockers[r, u] += 1
+        if bound == pattern.minimum[v] and pattern.precedes[v, u]:
+            runs.blockers[r, u] -= 1
+    runs.unsatisfied[r] -= 1 if bound == pattern.minimum[v] else 0
+    runs.head[r] = n
+    return int(n)
+
+
+@rule
+def _new_run(source: int, pattern: Any, work: Any) -> int:
+    """A run of its own that binds what run `source` does (−1: nothing)."""
+    runs, state = work.runs, work.state
+    state[FREE] -= 1
+    r = runs.free[state[FREE]]
+    for v in range(pattern.order.size):
+        runs.bound[r, v] = runs.bound[source, v] if source >= 0 else 0
+        runs.first[r, v] = runs.first[source, v] if source >= 0 else -1
+        runs.last[r, v] = runs.last[source, v] if source >= 0 else -1
+        runs.blockers[r, v] = runs.blockers[source, v] if source >= 0 else 0
+    if source < 0:
+        for u in range(pattern.order.size):
+            for v in range(pattern.order.size):
+                runs.blockers[r, v] += pattern.precedes[u, v]
+    runs.unsatisfied[r] = runs.unsatisfied[source] if source >= 0 else pattern.order.size
+    # runs that the current event adds stand behind the active ones
+    runs.active[state[ACTIVE] + state[ADDED]] = r
+    state[ADDED] += 1
+    return int(r)
+
+
+@rule
+def release_run(r: int, work: Any) -> None:
+    """Let r be the number of no run."""
+    work.runs.free[work.state[FREE]] = r
+    work.state[FREE] += 1
+
+
+@rule
+def _extend(source: int, v: int, event: int, pattern: Any, conditions: Any, work: Any) -> None:
+    """Add the run that run `source` becomes by binding `event` to v; −1: the match begins."""
+    r = _new_run(source, pattern, work)
+    n = _bind(r, v, event, pattern, conditions, work)
+    if source < 0:
+        begin_path(n, work.buffer)
+    else:
+        follow(n, work.runs.head[source], work.state[LINKS], work.buffer)
+        work.state[LINKS] += 1
+
+
+@rule
+def _in_order(r: int, v: int, event: int, after: Any, pattern: Any, work: Any) -> bool:
+    """Whether `event` is later than all events of the variables that precede v."""
+    run, runs = work.run, work.runs
+    true = True
+    if after.size > 0:
+        for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
+            true = true and event >= following(after, run.event[runs.last[r, pattern.direct[k]]])
+    return true
+
+
+@rule
+def extend_run(r: int, event: int, events: Any, pattern: Any, conditions: Any, work: Any) -> int:
+    """ext(g, e): add the runs that run r becomes by binding `event`; returns how many."""
+    run, runs = work.run, work.runs
+    found = 0
+    loaded = False
+    for v in range(pattern.order.size):
+        fits = runs.blockers[r, v] == 0 and runs.bound[r, v] < pattern.maximum[v] and events.occurrence[v, event] == event
+        if fits and _in_order(r, v, event, events.after, pattern, work):
+            if not loaded:
+                _load(r, work)
+                loaded = True
+            if conditions_hold(v, event, pattern, conditions, run):
+                _extend(r, v, event, pattern, conditions, work)
+                found += 1
+    return found
+
+
+@rule
+def begin_runs(event: int, events: Any, pattern: Any, conditions: Any, work: Any) -> None:
+    """Add the runs that begin with `event`."""
+    run = work.run
+    cleared = False
+    for v in range(pattern.order.size):
+        fits = events.occurrence[v, event] == event
+        for u in range(pattern.order.size):
+            fits = fits and not pattern.precedes[u, v]
+        if fits and conditions.table.alone[v]:
+            if not cleared:
+                _clear(run)
+                cleared = True
+            fits = conditions_hold_apart(v, event, pattern, conditions, run)
+        if fits:
+            _extend(-1, v, event, pattern, conditions, work)

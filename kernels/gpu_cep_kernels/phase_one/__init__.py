@@ -1,0 +1,1 @@
+"""Label, order and prune events: label masks, text, windows, window conditions, rare events, input buffers."""

@@ -1,0 +1,116 @@
+"""The input buffers of the lazy automata (lazy automata paper, section 3): each variable's events, and which of them come in time."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep_kernels.compile.jit import rule, sequential
+from gpu_cep_kernels.rules.rules import within
+from gpu_cep_kernels.rules.tables import Ints
+
+
+class InputBuffers(NamedTuple):
+    """The events of each variable, in stream order: those of v are ``events[first[v]:first[v + 1]]``."""
+
+    first: Ints
+    events: npt.NDArray[np.int32]
+
+
+class Streams(NamedTuple):
+    """The streams that a batch is a part of, which begin at `offsets`, and its own events: their `times`, and the `clock` of windows.
+
+    Windows are `length` long on the clock. Events at one time are in no order
+    if `strict`.
+    """
+
+    offsets: Ints
+    times: npt.NDArray[np.generic]
+    clock: npt.NDArray[np.generic]
+    length: np.generic
+    strict: bool
+
+
+@sequential
+def count_labels(labels: Any, counts: Any) -> None:
+    """``counts[v]``: how many events carry bit v."""
+    for v in range(counts.size):
+        mask = labels.dtype.type(1) << labels.dtype.type(v)
+        count = 0
+        for e in range(labels.size):
+            count += (labels[e] & mask) != 0
+        counts[v] = count
+
+
+@sequential
+def fill_buffers(labels: Any, first: Any, events: Any) -> None:
+    """The input buffers that begin at ``first[v]``; `events` has one slot more than they take."""
+    for v in range(first.size - 1):
+        mask = labels.dtype.type(1) << labels.dtype.type(v)
+        own = events[first[v] :]
+        count = 0
+        for e in range(labels.size):
+            own[count] = e
+            count += (labels[e] & mask) != 0
+
+
+@rule
+def _is_at_once(one: int, other: int, begin: int, end: int, streams: Any) -> bool:
+    """Whether `other` is one of the events [begin, end), and at the time of `one`."""
+    return bool(begin <= other and other < end and streams.times[other] == streams.times[one])
+
+
+@rule
+def _last_at_once(event: int, direction: int, begin: int, end: int, streams: Any) -> int:
+    """The last of those at the time of `event`, in a direction from it: by doubling steps, then by halving them."""
+    place, step = event, direction
+    while _is_at_once(event, place + step, begin, end, streams):
+        place += step
+        step *= 2
+    while step != 0:
+        if _is_at_once(event, place + step, begin, end, streams):
+            place += step
+        # towards 0, whichever the direction
+        step = direction * (abs(step) // 2)
+    return place
+
+
+@rule
+def between(prec: int, succ: int, begin: int, end: int, streams: Any) -> tuple[int, int]:
+    """Those of the events [begin, end) of a stream that are behind its event `prec` (-1: none) and before `succ` (their number: none)."""
+    low, high = begin, end
+    if prec >= 0:
+        last = _last_at_once(prec, 1, prec, end, streams) if streams.strict else prec
+        low = max(begin, last + 1)
+    if succ < streams.times.size:
+        # ties with an event beyond the end may begin before it
+        first = _last_at_once(succ, -1, begin, succ, streams) if streams.strict else succ
+        high = min(end, first)
+    return low, high
+
+
+@rule
+def is_early(event: int, begin: int, latest: int, streams: Any) -> bool:
+    """Whether `event` comes too early: before `begin`, or too long before `latest`."""
+    return bool(event < begin or (event < latest and not within(streams.clock[event], streams.clock[latest], streams.length)))
+
+
+@rule
+def is_late(event: int, end: int, earliest: int, streams: Any) -> bool:
+    """Whether `event` comes too late: not before `end`, or too long after `earliest`."""
+    return bool(event >= end or (event > earliest and not within(streams.clock[earliest], streams.clock[event], streams.length)))
+
+
+@rule
+def stream_of(event: int, offsets: Any) -> int:
+    """The stream s with ``offsets[s] <= event < offsets[s + 1]``."""
+    low, high = 0, offsets.size - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if offsets[middle] <= event:
+            low = middle
+        else:
+            high = middle
+    return low

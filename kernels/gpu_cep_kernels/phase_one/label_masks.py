@@ -1,0 +1,116 @@
+"""Property bit masks: a label word per event, bit v set where the event satisfies all properties of variable v.
+
+A pattern of more variables than a word has bits has several words of labels:
+the kernels here, and all that read labels, take one of them at a time.
+Each kernel clears the bits that one table of properties denies; the caller
+runs them chunk by chunk, so that a chunk's labels stay in cache.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+from gpu_cep_kernels.rules.rules import EQ, GE, GT, LE, LT, NE, compare
+
+
+@kernel
+def mask_by_code(low: int, high: int, codes: Any, table: Any, labels: Any) -> None:
+    """Properties of a coded column: ``labels[e] &= table[codes[e]]``; the table holds a label word for each code."""
+    values, words = codes[low:high], labels[low:high]
+    for e in range(values.size):
+        # a code is not negative, so no place is counted from the end
+        words[e] &= table[np.uint64(values[e])]
+
+
+@kernel
+def mask_by_packed_code(low: int, high: int, codes: Any, entries: Any, bits: int, labels: Any) -> None:
+    """As :func:`mask_by_code`, with a table that is one number (uint64): the entry of code c begins at its bit ``c * bits``.
+
+    No label has a bit beyond the first `bits`. Nothing is looked up, so the
+    loop is vectorised.
+    """
+    values, words = codes[low:high], labels[low:high]
+    for e in range(values.size):
+        words[e] &= entries >> np.uint64(values[e] * bits)
+
+
+@rule
+def _mask_where(comparison: int, values: Any, constant: Any, others: Any, words: Any) -> None:
+    """One property by one comparison. Each word is written, so that nothing branches on values, and the loop is vectorised."""
+    for e in range(values.size):
+        words[e] = words[e] if compare(comparison, values[e], constant) else words[e] & others
+
+
+@kernel
+def mask_by_comparison(low: int, high: int, column: Any, comparison: int, constant: Any, others: Any, labels: Any) -> None:
+    """The property ``column φ constant``: where it fails, only the bits of the `others` may stay."""
+    values, words = column[low:high], labels[low:high]
+    # a loop for each comparison: none asks for every event which it is
+    if comparison == EQ:
+        _mask_where(EQ, values, constant, others, words)
+    elif comparison == NE:
+        _mask_where(NE, values, constant, others, words)
+    elif comparison == LT:
+        _mask_where(LT, values, constant, others, words)
+    elif comparison == LE:
+        _mask_where(LE, values, constant, others, words)
+    elif comparison == GT:
+        _mask_where(GT, values, constant, others, words)
+    else:
+        _mask_where(GE, values, constant, others, words)
+
+
+@kernel
+def mask_by_comparisons(
+    low: int, high: int, column: Any, present: Any, comparisons: Any, constants: Any, others: Any, labels: Any
+) -> None:
+    """All properties ``column φ constant`` of a column in one pass, for devices, where memory is what takes the time.
+
+    Where the one of number t fails, or the column is NULL (`present` is 0
+    there; empty: never), only the bits of ``others[t]`` may stay. The CPU is
+    an order of magnitude faster with a vectorised pass for each.
+    """
+    for e in range(low, high):
+        value, word = column[e], labels[e]
+        known = present.size == 0 or present[e] != 0
+        for t in range(comparisons.size):
+            if not (known and compare(comparisons[t], value, constants[t])):
+                word &= others[t]
+        labels[e] = word
+
+
+@kernel
+def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> None:
+    """A property decided elsewhere: where `truth` (uint8) is 0, only the bits of the `others` may stay."""
+    values, words = truth[low:high], labels[low:high]
+    for e in range(values.size):
+        words[e] = words[e] & others if values[e] == 0 else words[e]
+
+
+@rule
+def kept_rows(low: int, marks: Any, keeps_all: bool, rows: Any) -> int:
+    """Write the rows from `low` on whose mark is not 0 (or all); returns how many.
+
+    `rows` needs one slot more than it may receive: every row is written, and
+    only those that are kept move the end.
+    """
+    count = 0
+    for e in range(marks.size):
+        rows[count] = low + e
+        count += keeps_all or marks[e] != 0
+    return count
+
+
+@sequential
+def compact(low: int, marks: Any, labels: Any, keeps_all: bool, rows: Any, kept: Any) -> int:
+    """Write row numbers and labels of the block's events whose mark is not 0 (or of all); returns how many.
+
+    `rows` needs one slot more than it may receive.
+    """
+    count = kept_rows(low, marks, keeps_all, rows)
+    for k in range(count):
+        kept[k] = labels[rows[k] - low]
+    return count

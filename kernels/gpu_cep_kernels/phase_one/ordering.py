@@ -1,0 +1,177 @@
+"""Streams: a stable counting sort of events by stream, and their order in time inside each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+from gpu_cep_kernels.rules.tables import Places
+
+# What is known of the order of events: one is earlier than the one before it, or as early.
+DISORDERED, TIED = 1, 2
+
+
+@sequential
+def histogram(rows: Any, keys: Any, counts: Any) -> None:
+    """``counts[k]`` += the number of `rows` whose stream is k."""
+    for j in range(rows.size):
+        counts[keys[rows[j]]] += 1
+
+
+@sequential
+def exclusive_offsets(counts: Any, order: Any, offsets: Any) -> None:
+    """First places of each (slice, stream), in place, streams in `order` (their codes; empty: as they are), slices within them.
+
+    `counts` is [slice, stream]; ``offsets[s]`` receives where the s-th stream
+    of that order begins, the last entry where the last ends.
+    """
+    total = 0
+    for s in range(counts.shape[1]):
+        k = order[s] if order.size > 0 else s
+        offsets[s] = total
+        for part in range(counts.shape[0]):
+            size = counts[part, k]
+            counts[part, k] = total
+            total += size
+    offsets[counts.shape[1]] = total
+
+
+@sequential
+def find_destinations(rows: Any, keys: Any, places: Any, destinations: Any) -> None:
+    """``destinations[j]``: the next free place of the stream of row ``rows[j]``; `places` is advanced."""
+    for j in range(rows.size):
+        k = keys[rows[j]]
+        destination = places[k]
+        places[k] = destination + 1
+        destinations[j] = destination
+
+
+@sequential
+def scatter_times(rows: Any, destinations: Any, times: Any, out: Any) -> bool:
+    """As :func:`scatter`; returns whether no row is earlier than the one before it, whatever their streams."""
+    falls = 0
+    if rows.size > 0:
+        before = times[rows[0]]
+        for j in range(rows.size):
+            time = times[rows[j]]
+            falls += time < before
+            before = time
+            out[destinations[j]] = time
+    return falls == 0
+
+
+@kernel
+def put(low: int, high: int, destinations: Any, values: Any, out: Any) -> None:
+    """``out[destinations[j]] = values[j]``."""
+    places, picked = destinations[low:high], values[low:high]
+    for j in range(picked.size):
+        out[places[j]] = picked[j]
+
+
+@sequential
+def order_faults(begin: int, end: int, times: Any) -> int:
+    """What is met where the events [begin, end) are taken in the order in which they stand, as one stream."""
+    backward, tied = 0, 0
+    earlier, later = times[begin : end - 1], times[begin + 1 : end]
+    for e in range(later.size):
+        backward += later[e] < earlier[e]
+        tied += later[e] == earlier[e]
+    return (DISORDERED if backward > 0 else 0) | (TIED if tied > 0 else 0)
+
+
+@sequential
+def order_faults_of_streams(streams: Any, times: Any, last: Places) -> int:
+    """The same of events of several streams; ``last[s]`` is −1, and becomes the last event of stream s."""
+    faults = 0
+    for e in range(times.size):
+        before = last[streams[e]]
+        if before >= 0:
+            faults |= DISORDERED * (times[e] < times[before]) | TIED * (times[e] == times[before])
+        last[streams[e]] = e
+    return faults
+
+
+@kernel
+def gather(low: int, high: int, rows: Any, column: Any, out: Any) -> None:
+    """``out[j] = column[rows[j]]``."""
+    picked, targets = rows[low:high], out[low:high]
+    for j in range(picked.size):
+        # a row is not negative, so no place is counted from the end
+        targets[j] = column[np.uint64(picked[j])]
+
+
+@kernel
+def scatter(low: int, high: int, rows: Any, destinations: Any, column: Any, out: Any) -> None:
+    """``out[destinations[j]] = column[rows[j]]``."""
+    picked, places = rows[low:high], destinations[low:high]
+    for j in range(picked.size):
+        out[places[j]] = column[picked[j]]
+
+
+@rule
+def _earlier(left: int, right: int, times: Any, ranks: Any) -> bool:
+    """Whether event `left` comes before `right` by time and then by rank (`ranks` may be empty)."""
+    return times[left] < times[right] or (ranks.size > 0 and times[left] == times[right] and ranks[left] < ranks[right])
+
+
+@kernel
+def mark_disorder(low: int, high: int, streams: Any, times: Any, ranks: Any, disordered: Any) -> None:
+    """``disordered[e]``: whether event e is earlier than the one before it, of the same stream, by time and then by rank.
+
+    ``streams[e]`` ascends; empty: all events are one stream. `ranks` may be empty.
+    """
+    for e in range(low, high):
+        follows = e > 0 and (streams.size == 0 or streams[e] == streams[e - 1])
+        disordered[e] = follows and _earlier(e, e - 1, times, ranks)
+
+
+@kernel
+def mark_disordered_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, disordered: Any) -> None:
+    """``disordered[s]``: whether an event of stream s is earlier than the one before it, by time and then by rank.
+
+    `ranks` may be empty.
+    """
+    for s in range(low, high):
+        found = False
+        for e in range(offsets[s] + 1, offsets[s + 1]):
+            found |= _earlier(e, e - 1, times, ranks)
+        disordered[s] = found
+
+
+@kernel
+def sort_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, permutation: Any, scratch: Any) -> None:
+    """A stable order by time, then by rank, inside each of the streams [low, high): ``permutation[place] = event``.
+
+    A bottom-up merge sort over runs of 1, 2, 4 …, with `scratch` as long as
+    `permutation`; runs that are already in order are left as they are.
+    """
+    for s in range(low, high):
+        begin, end = offsets[s], offsets[s + 1]
+        for e in range(begin, end):
+            permutation[e] = e
+        width = 1
+        while width < end - begin:
+            for start in range(begin, end - width, 2 * width):
+                middle, stop = start + width, min(start + 2 * width, end)
+                if _earlier(permutation[middle], permutation[middle - 1], times, ranks):
+                    for e in range(start, stop):
+                        scratch[e] = permutation[e]
+                    i, j = start, middle
+                    for place in range(start, stop):
+                        from_right = j < stop and (i >= middle or _earlier(scratch[j], scratch[i], times, ranks))
+                        permutation[place] = scratch[j] if from_right else scratch[i]
+                        i += not from_right
+                        j += from_right
+            width *= 2
+
+
+@sequential
+def streams_of(events: Any, offsets: Any, streams: Any) -> None:
+    """``streams[i]``: the stream that ascending ``events[i]`` belongs to."""
+    stream = 0
+    for i in range(events.size):
+        while offsets[stream + 1] <= events[i]:
+            stream += 1
+        streams[i] = stream

@@ -1,0 +1,55 @@
+"""What windows reach of a column of times: the rows that may share a match with some of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+from gpu_cep_kernels.phase_one.label_masks import kept_rows
+from gpu_cep_kernels.rules.rules import within
+
+
+@rule
+def _reaches(row: int, other: int, low: int, high: int, clock: Any, length: Any) -> bool:
+    """Whether `other` is one of the rows [low, high), and at most `length` from `row` on the clock."""
+    return low <= other and other < high and within(clock[min(row, other)], clock[max(row, other)], length)
+
+
+@rule
+def _farthest(row: int, place: int, direction: int, low: int, high: int, clock: Any, length: Any) -> int:
+    """The last row that `row` reaches from `place` on, which it reaches: by doubling steps, then by halving them."""
+    step = direction
+    while _reaches(row, place + step, low, high, clock, length):
+        place += step
+        step *= 2
+    while step != 0:
+        if _reaches(row, place + step, low, high, clock, length):
+            place += step
+        # towards 0, whichever the direction
+        step = direction * (abs(step) // 2)
+    return place
+
+
+@kernel
+def reached_rows(
+    low: int, high: int, rows: Any, first: Any, last: Any, clock: Any, before: Any, after: Any, begins: Any, ends: Any
+) -> None:  # fmt: skip
+    """``[begins[k], ends[k])``: what ``rows[k]`` reaches of the rows ``[first[k], last[k])``, back by `before` and on by `after`.
+
+    `clock` does not fall from one of these rows to the next.
+    """
+    for k in range(low, high):
+        begins[k] = _farthest(rows[k], rows[k], -1, first[k], last[k], clock, before)
+        ends[k] = _farthest(rows[k], rows[k], 1, first[k], last[k], clock, after) + 1
+
+
+@sequential
+def keep_spans(begins: Any, ends: Any, marks: Any, keeps_all: bool, rows: Any) -> int:
+    """Write the rows of the spans whose mark is not 0 (or all of them); returns how many.
+
+    `rows` needs one slot more than it may receive.
+    """
+    count = 0
+    for k in range(begins.size):
+        count += kept_rows(begins[k], marks[begins[k] : ends[k]], keeps_all, rows[count:])
+    return count

@@ -1,0 +1,156 @@
+"""Which of several constants each row of a text column equals, read off Arrow's offsets and bytes.
+
+A text is told by its length, its first and its last eight bytes; what is
+longer than both together is compared further. Constants stand in a hash table
+with open addressing in which every search looks at the same few slots, so
+that no branch depends on a row of up to 16 bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+from gpu_cep_kernels.rules.rules import SPREAD
+
+# What an entry holds: first and last word of a constant, its length, and its number.
+_HEAD, _TAIL, _LENGTH, _NUMBER = (np.uint64(field) for field in range(4))
+FIELDS = 4
+# All bits: the length of an entry that holds no constant.
+FREE = np.uint64(2**64 - 1)
+
+
+@rule
+def _number(text: Any, start: int, count: int) -> np.uint64:
+    """So many bytes from `start` on, at most 8, as a number, the first of them lowest."""
+    first, number = np.uint64(start), np.uint64(0)
+    for k in range(np.uint64(count)):
+        # compiled for the CPU, eight are one load
+        number |= np.uint64(text[first + np.uint64(k)]) << (np.uint64(8) * np.uint64(k))
+    return number
+
+
+@rule
+def _word(text: Any, start: int, length: int) -> np.uint64:
+    """The first 8 bytes of the text at `start` as a number, the last of them highest; if `length` is less, zeros stand below."""
+    word = _number(text, start, 8) if start <= text.size - 8 else _number(text, start, text.size - start)
+    # in two steps, since a shift by all 64 bits is undefined
+    half = np.uint64(4 * max(8 - length, 0))
+    return (word << half) << half
+
+
+@rule
+def _ends(text: Any, start: int, length: int, words: int) -> tuple[np.uint64, np.uint64]:
+    """The first and the last word of a text, which are the same up to eight bytes; where constants have one word, the first twice."""
+    head = _word(text, start, length)
+    return head, _word(text, start + max(length - 8, 0), length) if words > 1 else head
+
+
+@rule
+def _mixed(before: np.uint64, word: np.uint64) -> np.uint64:
+    """The hash `before` with one more word; the highest bits depend on all of them."""
+    return (before ^ (before >> np.uint64(32)) ^ word) * SPREAD
+
+
+@rule
+def _hash(text: Any, start: int, length: int, ends: Any, words: int, constants: Any) -> np.uint64:
+    """A hash of the length, the ends, and the rest of the text if that counts."""
+    found = (ends[0] ^ np.uint64(length)) * SPREAD
+    if words > 1:
+        found = _mixed(found, ends[1])
+    if words > 2 and constants.whole and length <= constants.longest:
+        for place in range(start + 8, start + length - 8, 8):
+            found = _mixed(found, _number(text, place, 8))
+    return found
+
+
+@rule
+def _same_middle(text: Any, start: int, length: int, other: Any, other_start: int) -> bool:
+    """Whether two texts of one length with the same ends are the same throughout."""
+    k = 8
+    while k < length - 8 and _number(text, start + k, 8) == _number(other, other_start + k, 8):
+        k += 8
+    return k >= length - 8
+
+
+@rule
+def _holds(entry: np.uint64, text: Any, start: int, length: int, ends: Any, words: int, constants: Any) -> bool:
+    """Whether an entry holds the text."""
+    entries = constants.entries
+    # no short-circuit: a branch on rows would be mispredicted
+    differing = (entries[entry + _HEAD] ^ ends[0]) | (entries[entry + _LENGTH] ^ np.uint64(length))
+    if words > 1:
+        differing |= entries[entry + _TAIL] ^ ends[1]
+    if words > 2 and length > 16 and differing == 0:
+        return _same_middle(text, start, length, constants.text, constants.offsets[entries[entry + _NUMBER]])
+    return differing == 0
+
+
+@rule
+def constant_at(text: Any, start: int, end: int, words: int, constants: Any) -> int:
+    """The number of the constant that a text equals; their count if it equals none.
+
+    `words` is 1 if no constant is longer than 8 bytes, 2 if none is longer than 16, else 3.
+    """
+    entries, length = constants.entries, end - start
+    fields, last = np.uint64(FIELDS), np.uint64(entries.size - 2 * FIELDS)
+    ends = _ends(text, start, length, words)
+    entry = (_hash(text, start, length, ends, words, constants) >> constants.shift) & last
+    found = np.uint64(entries.size - FIELDS)
+    found = entry if _holds(entry, text, start, length, ends, words, constants) else found
+    for _ in range(1, constants.probes):
+        entry = (entry + fields) & last
+        found = entry if _holds(entry, text, start, length, ends, words, constants) else found
+    return int(entries[found + _NUMBER])
+
+
+@sequential
+def place_constants(constants: Any) -> int:
+    """Enter all constants in a table of free slots; returns how many slots a search must look at."""
+    offsets, text, entries = constants.offsets, constants.text, constants.entries
+    words = min((constants.longest + 7) // 8, 3)
+    fields, last = np.uint64(FIELDS), np.uint64(entries.size - 2 * FIELDS)
+    most = 0
+    for k in range(offsets.size - 1):
+        start, length = offsets[k], offsets[k + 1] - offsets[k]
+        ends = _ends(text, start, length, words)
+        entry = (_hash(text, start, length, ends, words, constants) >> constants.shift) & last
+        probes = 1
+        while entries[entry + _LENGTH] != FREE:
+            entry = (entry + fields) & last
+            probes += 1
+        entries[entry + _HEAD], entries[entry + _TAIL] = ends
+        entries[entry + _LENGTH], entries[entry + _NUMBER] = np.uint64(length), np.uint64(k)
+        most = max(most, probes)
+    return most
+
+
+@kernel
+def find_constants(low: int, high: int, offsets: Any, text: Any, validity: Any, first: int, constants: Any, codes: Any) -> None:
+    """``codes[e]``: the number of the constant that row e equals; their count if it equals none, one more if it is NULL.
+
+    Row e is ``text[offsets[e]:offsets[e + 1]]``; it is NULL where bit ``first
+    + e`` of `validity` (the lowest of each byte first; empty: all ones) is 0.
+    """
+    bounds, found, null = offsets[low : high + 1], codes[low:high], np.int32(constants.offsets.size)
+    end = bounds[0]
+    # the number of words is a constant in each loop, so that what is not needed is left out
+    if constants.longest <= 8:
+        for e in range(found.size):
+            start, end = end, bounds[e + 1]
+            found[e] = constant_at(text, start, end, 1, constants)
+    elif constants.longest <= 16:
+        for e in range(found.size):
+            start, end = end, bounds[e + 1]
+            found[e] = constant_at(text, start, end, 2, constants)
+    else:
+        for e in range(found.size):
+            start, end = end, bounds[e + 1]
+            found[e] = constant_at(text, start, end, 3, constants)
+    if validity.size:
+        for e in range(found.size):
+            bit = np.uint64(first + low + e)
+            known = (np.uint64(validity[bit >> np.uint64(3)]) >> (bit & np.uint64(7))) & np.uint64(1)
+            found[e] = found[e] if known else null

@@ -1,0 +1,173 @@
+"""Necessary match conditions: summary statistics of sliding windows and the chained condition, O(variables) per start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+from gpu_cep_kernels.phase_one.windows import reaches
+from gpu_cep_kernels.rules.rules import UNBOUNDED, bit, following
+
+
+@sequential
+def prefix_counts(labels: Any, variables: int, counts: Any) -> None:
+    """``counts[v, e]``: how many events before e carry bit v; [variable, event + 1]."""
+    for v in range(variables):
+        total = 0
+        mask = bit(v)
+        for e in range(labels.size):
+            counts[v, e] = total
+            total += (labels[e] & mask) != 0
+        counts[v, labels.size] = total
+
+
+@sequential
+def labels_overlap(labels: Any) -> bool:
+    """Whether any event satisfies the properties of two variables: they are not mutually exclusive (thesis Def. 4.4)."""
+    shared = bit(0) ^ bit(0)
+    for e in range(labels.size):
+        shared |= labels[e] & (labels[e] - bit(0))
+    return shared != 0
+
+
+@sequential
+def select_starts(marks: Any, starts: Any) -> int:
+    """The events whose mark is not 0; returns how many.
+
+    `starts` needs one slot more than it may receive.
+    """
+    count = 0
+    for e in range(marks.size):
+        starts[count] = e
+        count += marks[e] != 0
+    return count
+
+
+@rule
+def _counted_from(v: int, start: int, after: Any, pattern: Any, occurrence: Any) -> int:
+    """The first event of the window at `start` that follows an event of each variable just before v."""
+    begin = start
+    for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
+        begin = max(begin, following(after, occurrence[pattern.direct[k], start]))
+    return begin
+
+
+@rule
+def _statistic(v: int, start: int, end: int, after: Any, pattern: Any, occurrence: Any, counts: Any) -> int:
+    """cnt_v of the window [start, end) (thesis Def. 5.2)."""
+    begin = _counted_from(v, start, after, pattern, occurrence)
+    return counts[v, end] - counts[v, begin] if begin < end else 0
+
+
+@kernel
+def summary_statistics(
+    low: int, high: int, starts: Any, ends: Any, after: Any, pattern: Any, occurrence: Any, counts: Any, statistics: Any
+) -> None:
+    """The summary statistics of each window (thesis Def. 5.2): ``statistics[w, v]`` = cnt_v of the window [starts[w], ends[w]).
+
+    The engine does not call it: :func:`judge_windows` compares the same counts
+    without writing them out. By it tests hold those counts to the definition
+    and to the thesis' example.
+    """
+    for w in range(low, high):
+        for v in range(pattern.order.size):
+            statistics[w, v] = _statistic(v, starts[w], ends[w], after, pattern, occurrence, counts)
+
+
+@kernel
+def judge_windows(
+    low: int, high: int, starts: Any, ends: Any, after: Any, pattern: Any, fewest: int, occurrence: Any, counts: Any, holds: Any
+) -> None:
+    """``holds[w]``: whether window w satisfies the necessary match conditions (thesis Theorems 5.2 and 5.3).
+
+    It holds at least `fewest` events and counts at least its minimum for each variable.
+    """
+    for w in range(low, high):
+        true = ends[w] - starts[w] >= fewest
+        v = 0
+        while true and v < pattern.order.size:
+            true = _statistic(v, starts[w], ends[w], after, pattern, occurrence, counts) >= pattern.minimum[v]
+            v += 1
+        holds[w] = true
+
+
+@rule
+def _still_taken(found: int, v: int, after: Any, pattern: Any, occurrence: Any) -> bool:
+    """Whether `found` ties with an event before it that a quantified variable just before v would bind, so that v cannot be bound there."""
+    taken = False
+    first = found
+    while first > 0 and after[first - 1] > found:
+        first -= 1
+    if first < found:
+        for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
+            u = pattern.direct[k]
+            taken = taken or (pattern.maximum[u] == UNBOUNDED and occurrence[u, first] < found)
+    return taken
+
+
+@kernel
+def chain_windows(
+    low: int,
+    high: int,
+    starts: Any,
+    clock: Any,
+    stream_end: Any,
+    length: Any,
+    after: Any,
+    pattern: Any,
+    exact: bool,
+    occurrence: Any,
+    earliest: Any,
+    holds: Any,
+) -> None:
+    """``holds[w]``: whether the earliest possible event of each variable in turn still falls into window w.
+
+    ``earliest[v, w]`` is the next occurrence of v behind the earliest of all
+    variables that directly precede it; the last row of `earliest` is scratch.
+    With `exact` it also passes over events that tie with a bound one: where
+    each event fits one available variable at most and no condition relates
+    bindings, it then is the event that skip-till-next-match binds first, and
+    every window that holds has one match.
+    """
+    variables = pattern.order.size
+    tied = exact and after.size > 0
+    begins, latest = starts[low:high], earliest[variables, low:high]
+    for w in range(begins.size):
+        latest[w] = begins[w]
+    for place in range(variables):
+        v = pattern.order[place]
+        found = earliest[v, low:high]
+        for w in range(begins.size):
+            found[w] = begins[w]
+        for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
+            preceding = earliest[pattern.direct[k], low:high]
+            for w in range(begins.size):
+                found[w] = max(found[w], following(after, preceding[w]))
+        for w in range(begins.size):
+            event = occurrence[v, found[w]]
+            while tied and event < stream_end[begins[w]] and _still_taken(event, v, after, pattern, occurrence):
+                event = occurrence[v, event + 1]
+            found[w] = event
+            latest[w] = max(latest[w], event)
+    held = holds[low:high]
+    for w in range(begins.size):
+        held[w] = reaches(begins[w], latest[w], clock, stream_end, length)
+
+
+@sequential
+def keep_windows(holds: Any, starts: Any, earliest: Any, kept: Any) -> int:
+    """The starts of the windows that hold go to `kept`, their columns to the front of `earliest`; returns how many.
+
+    `kept` needs one slot more than it may receive.
+    """
+    count = 0
+    for w in range(holds.size):
+        kept[count] = w
+        count += holds[w]
+    for v in range(earliest.shape[0]):
+        found = earliest[v]
+        for k in range(count):
+            found[k] = found[kept[k]]
+    for k in range(count):
+        kept[k] = starts[kept[k]]
+    return count

@@ -1,0 +1,81 @@
+"""Match windows, ties and next occurrences of the events of a batch of streams.
+
+A window is measured on a *clock*: the event times, or the positions where it
+is a number of events. Event e's window (thesis Def. 4.3) holds the events from
+e on, of its own stream, that are ``within`` the window's length of e.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+from gpu_cep_kernels.rules.rules import bit, within
+
+
+@sequential
+def mark_streams(low: int, offsets: Any, first: int, last: int, times: Any, stream_end: Any, after: Any) -> int:
+    """The events of the streams [first, last): where their stream ends, and what follows them; returns how many tie with the next.
+
+    Event e of the batch stands at ``low + e`` in the streams that `offsets`
+    delimits; the batch may hold a part of a stream only. ``after[e]`` is the
+    first event that is later than e; nothing is behind the end of the batch,
+    for which `after` has a slot of its own.
+    """
+    ties = 0
+    after[times.size] = times.size
+    for back in range(last - first):
+        s = last - 1 - back
+        begin, end = max(offsets[s] - low, 0), min(offsets[s + 1] - low, times.size)
+        for distance in range(end - begin):
+            e = end - 1 - distance
+            tied = distance > 0 and times[e + 1] == times[e]
+            stream_end[e] = end
+            after[e] = after[e + 1] if tied else e + 1
+            ties += tied
+    return ties
+
+
+@rule
+def reaches(start: int, event: int, clock: Any, stream_end: Any, length: Any) -> bool:
+    """Whether `event` (which may be the end of the batch) falls into the match window that starts at `start`."""
+    # no branch: which windows hold is what a processor cannot predict
+    return (event < stream_end[start]) & within(clock[start], clock[min(event, clock.size - 1)], length)
+
+
+@kernel
+def window_ends(low: int, high: int, starts: Any, inside: Any, clock: Any, stream_end: Any, length: Any, ends: Any) -> None:
+    """``ends[w]``: where the window that starts at event ``starts[w]`` ends; ``inside[w]`` is any event in it.
+
+    Found by doubling steps from there, then by halving them.
+    """
+    for w in range(low, high):
+        start, reached = starts[w], inside[w]
+        step = 1
+        while reaches(start, reached + step, clock, stream_end, length):
+            reached += step
+            step *= 2
+        while step > 0:
+            if reaches(start, reached + step, clock, stream_end, length):
+                reached += step
+            step //= 2
+        ends[w] = reached + 1
+
+
+@sequential
+def next_occurrences(labels: Any, variables: int, occurrence: Any) -> None:
+    """``occurrence[v, e]``: the first event at or after e whose label has bit v, or ``labels.size``.
+
+    `occurrence` is [variable, event], with two slots more than there are
+    events: nothing follows what does not occur.
+    """
+    size = labels.size
+    for v in range(variables):
+        found = size
+        row = occurrence[v]
+        row[size] = row[size + 1] = size
+        mask = bit(v)
+        for back in range(size):
+            e = size - 1 - back
+            found = e if labels[e] & mask else found
+            row[e] = found

@@ -1,0 +1,342 @@
+"""The interpreter of expression programs: one generic body for properties, relationships and RETURN items.
+
+A program is a table of instructions ``(opcode, target, first, second)`` over
+three register files: int64, float64 and a NULL flag for each. Every value is
+loaded from a bank of columns at the row of a *role*: the event, its
+predecessor in the binding, the event bound to another variable, or a match.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.compile.jit import call_scalar, exact_product, exact_remainder, kernel, rule
+from gpu_cep_kernels.rules.rules import MINIMUM_INT, added, compare, multiplied, subtracted
+from gpu_cep_kernels.rules.running import is_null
+from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, ProgramResults, ProgramTable, Registers
+
+OPCODES = (
+    "load_int",  # target ← ints[first, rows[second]]
+    "load_float",
+    "const_int",  # target ← int_constants[first]
+    "const_float",
+    "null",
+    "add_int",
+    "sub_int",
+    "mul_int",
+    "mod_int",
+    "neg_int",
+    "abs_int",
+    "sign_int",
+    "least_int",
+    "greatest_int",
+    "coalesce_int",
+    "nullif_int",
+    "add_float",
+    "sub_float",
+    "mul_float",
+    "div_float",
+    "mod_float",
+    "neg_float",
+    "abs_float",
+    "sign_float",
+    "least_float",
+    "greatest_float",
+    "coalesce_float",
+    "nullif_float",
+    "floor_float",
+    "ceil_float",
+    "round_float",
+    "sqrt_float",
+    "eq_int",
+    "ne_int",
+    "lt_int",
+    "le_int",
+    "gt_int",
+    "ge_int",
+    "eq_float",
+    "ne_float",
+    "lt_float",
+    "le_float",
+    "gt_float",
+    "ge_float",
+    "and",
+    "or",
+    "not",
+    "is_null_int",
+    "is_null_float",
+    "float_of_int",
+    "lookup",  # target ← table[second + register first]: 0, 1, or 2 for NULL
+    "load_count",  # target ← how many events aggregate first counts at places[second]
+    "load_aggregate_int",  # target ← the value of aggregate first at places[second]
+    "load_aggregate_float",
+    "load_vector",  # register target ← where the vector of column first stands at rows[second]
+    "dot",  # target ← the inner product of the vectors of registers first and second
+    "call",  # target ← the function at address int_constants[second] of the registers from first on
+)
+CODE = {name: code for code, name in enumerate(OPCODES)}
+
+(
+    LOAD_INT, LOAD_FLOAT, CONST_INT, CONST_FLOAT, NULL,
+    ADD_INT, SUB_INT, MUL_INT, MOD_INT, NEG_INT, ABS_INT, SIGN_INT, LEAST_INT, GREATEST_INT, COALESCE_INT, NULLIF_INT,
+    ADD_FLOAT, SUB_FLOAT, MUL_FLOAT, DIV_FLOAT, MOD_FLOAT, NEG_FLOAT, ABS_FLOAT, SIGN_FLOAT,
+    LEAST_FLOAT, GREATEST_FLOAT, COALESCE_FLOAT, NULLIF_FLOAT,
+    FLOOR_FLOAT, CEIL_FLOAT, ROUND_FLOAT, SQRT_FLOAT,
+    EQ_INT, NE_INT, LT_INT, LE_INT, GT_INT, GE_INT, EQ_FLOAT, NE_FLOAT, LT_FLOAT, LE_FLOAT, GT_FLOAT, GE_FLOAT,
+    AND, OR, NOT, IS_NULL_INT, IS_NULL_FLOAT, FLOAT_OF_INT, LOOKUP,
+    LOAD_COUNT, LOAD_AGGREGATE_INT, LOAD_AGGREGATE_FLOAT, LOAD_VECTOR, DOT, CALL,
+) = range(len(OPCODES))  # fmt: skip
+
+OVERFLOW, RAISED = 1, 2
+
+
+@rule
+def _remainder_int(left: int, right: int) -> int:
+    """Remainder with the sign of the dividend; `right` is not 0."""
+    if right == -1:
+        return 0
+    remainder = left % right
+    if remainder != 0 and (remainder < 0) != (left < 0):
+        remainder -= right
+    return remainder
+
+
+@rule
+def _truncated(value: float) -> float:
+    """`value` without its fraction, its sign kept; from 2**52 on no float has a fraction."""
+    return math.copysign(np.float64(np.int64(value)), value) if abs(value) < 2.0**52 else value
+
+
+@rule
+def _rounded(value: float) -> float:
+    """Half away from zero, as SQL rounds."""
+    whole = _truncated(value)
+    return whole + math.copysign(1.0, value) if abs(value - whole) >= 0.5 else whole
+
+
+@rule
+def _smaller(left: Any, right: Any) -> Any:
+    """The lesser of two; NaN is the greatest of all, as in Spark."""
+    return left if left <= right or right != right else right
+
+
+@rule
+def _larger(left: Any, right: Any) -> Any:
+    return left if left >= right or left != left else right
+
+
+@rule
+def _int_result(code: int, left: int, right: int) -> tuple[int, bool, bool]:
+    """An int64 operation of one or two operands that are not NULL: (value, is NULL, overflowed)."""
+    value, null, wrapped = left, False, False
+    if code == ADD_INT:
+        value, wrapped = added(left, right)
+    elif code == SUB_INT:
+        value, wrapped = subtracted(left, right)
+    elif code == MUL_INT:
+        value, wrapped = multiplied(left, right)
+    elif code == MOD_INT:
+        null = right == 0
+        value = _remainder_int(left, right) if right != 0 else 0
+    elif code == NEG_INT:
+        value, wrapped = -left, left == MINIMUM_INT
+    elif code == ABS_INT:
+        value, wrapped = abs(left), left == MINIMUM_INT
+    elif code == SIGN_INT:
+        value = int(left > 0) - int(left < 0)
+    return value, null, wrapped
+
+
+@rule
+def _float_result(code: int, left: float, right: float) -> tuple[float, bool]:
+    """A float64 operation of one or two operands that are not NULL: (value, is NULL)."""
+    value, null = left, False
+    if code == ADD_FLOAT:
+        value = left + right
+    elif code == SUB_FLOAT:
+        value = left - right
+    elif code == MUL_FLOAT:
+        value = exact_product(left, right)
+    elif code == DIV_FLOAT:
+        null = right == 0.0
+        value = left / right if right != 0.0 else 0.0
+    elif code == MOD_FLOAT:
+        null = right == 0.0
+        value = exact_remainder(left, right) if right != 0.0 else 0.0
+    elif code == NEG_FLOAT:
+        value = -left
+    elif code == ABS_FLOAT:
+        value = abs(left)
+    elif code == SIGN_FLOAT:
+        value = 1.0 if left > 0.0 else -1.0 if left < 0.0 else left
+    elif code == FLOOR_FLOAT:
+        value = _truncated(left)
+        value = value - 1.0 if value > left else value
+    elif code == CEIL_FLOAT:
+        value = _truncated(left)
+        value = value + 1.0 if value < left else value
+    elif code == ROUND_FLOAT:
+        value = _rounded(left)
+    elif code == SQRT_FLOAT:
+        value = math.sqrt(left) if left >= 0.0 else np.nan
+    return value, null
+
+
+@rule
+def _chosen(code: int, base: int, left: Any, right: Any, left_null: bool, right_null: bool) -> tuple[Any, bool]:
+    """least, greatest, coalesce, nullif (in this order from opcode `base`): (value, is NULL); the first three pass over NULLs."""
+    value, null = left, left_null
+    if code == base + 3:
+        null = left_null or (not right_null and left == right)
+    elif left_null:
+        value, null = right, right_null
+    elif code == base and not right_null:
+        value = _smaller(left, right)
+    elif code == base + 1 and not right_null:
+        value = _larger(left, right)
+    return value, null
+
+
+@rule
+def _connected(code: int, left: int, right: int, left_null: bool, right_null: bool) -> tuple[int, bool]:
+    """Three-valued AND and OR: (truth, is NULL)."""
+    decisive = 0 if code == AND else 1
+    decided = (not left_null and left == decisive) or (not right_null and right == decisive)
+    value = decisive if decided else 1 - decisive
+    return value, not decided and (left_null or right_null)
+
+
+@rule
+def _inner_product(vectors: Any, left: int, right: int) -> float:
+    """The sum of products, in the order of positions; a place is its column times the number of rows, plus its row."""
+    rows = vectors.shape[1]
+    left_column, right_column = left // rows, right // rows
+    total = 0.0
+    for k in range(vectors.shape[2]):
+        total += exact_product(vectors[left_column, left - left_column * rows, k], vectors[right_column, right - right_column * rows, k])
+    return total
+
+
+@rule
+def run_program(first: int, last: int, programs: Any, bank: Any, stand_ins: Any, values: Any, registers: Any) -> int:
+    """Run the instructions [first, last) of `programs`; returns 0, or OVERFLOW and RAISED together as bits.
+
+    The rows and places in `registers` say what each role reads: a row of the
+    bank, and of the aggregates' `values` those at a place of the path.
+    ``stand_ins[k]`` stands for the integer of aggregate k that is not there.
+    """
+    rows, places = registers.rows, registers.places
+    ints, floats, nulls = registers.ints, registers.floats, registers.nulls
+    error = 0
+    for k in range(first, last):
+        op, target, a, b = programs.code[k, 0], programs.code[k, 1], programs.code[k, 2], programs.code[k, 3]
+        if op == LOAD_INT:
+            row = rows[b]
+            ints[target] = bank.ints[a, row]
+            nulls[target] = is_null(bank.int_nulls, a, row)
+        elif op == LOAD_FLOAT:
+            row = rows[b]
+            floats[target] = bank.floats[a, row]
+            nulls[target] = is_null(bank.float_nulls, a, row)
+        elif op == CONST_INT:
+            ints[target] = programs.int_constants[a]
+            nulls[target] = False
+        elif op == CONST_FLOAT:
+            floats[target] = programs.float_constants[a]
+            nulls[target] = False
+        elif op == NULL:
+            ints[target] = 0
+            floats[target] = 0.0
+            nulls[target] = True
+        elif op <= SIGN_INT:
+            value, null, wrapped = _int_result(op, ints[a], ints[b])
+            missing = nulls[a] or nulls[b]
+            ints[target] = value
+            nulls[target] = missing or null
+            error |= wrapped and not missing
+        elif op <= NULLIF_INT:
+            chosen, null = _chosen(op, LEAST_INT, ints[a], ints[b], nulls[a], nulls[b])
+            ints[target] = chosen
+            nulls[target] = null
+        elif op <= SIGN_FLOAT or FLOOR_FLOAT <= op <= SQRT_FLOAT:
+            result, null = _float_result(op, floats[a], floats[b])
+            floats[target] = result
+            nulls[target] = nulls[a] or nulls[b] or null
+        elif op <= NULLIF_FLOAT:
+            picked, null = _chosen(op, LEAST_FLOAT, floats[a], floats[b], nulls[a], nulls[b])
+            floats[target] = picked
+            nulls[target] = null
+        elif op <= GE_INT:
+            ints[target] = compare(op - EQ_INT, ints[a], ints[b])
+            nulls[target] = nulls[a] or nulls[b]
+        elif op <= GE_FLOAT:
+            ints[target] = compare(op - EQ_FLOAT, floats[a], floats[b])
+            nulls[target] = nulls[a] or nulls[b]
+        elif op <= OR:
+            truth, null = _connected(op, ints[a], ints[b], nulls[a], nulls[b])
+            ints[target] = truth
+            nulls[target] = null
+        elif op == NOT:
+            ints[target] = 1 - ints[a]
+            nulls[target] = nulls[a]
+        elif op <= IS_NULL_FLOAT:
+            ints[target] = nulls[a]
+            nulls[target] = False
+        elif op == FLOAT_OF_INT:
+            floats[target] = np.float64(ints[a])
+            nulls[target] = nulls[a]
+        elif op == LOOKUP:
+            found = programs.lookups[b + ints[a]]
+            ints[target] = found == 1
+            nulls[target] = found == 2
+        elif op == LOAD_COUNT:
+            ints[target] = values.counts[a, places[b]]
+            nulls[target] = False
+        elif op == LOAD_VECTOR:
+            ints[target] = a * bank.vectors.shape[1] + rows[b]
+            nulls[target] = False
+        elif op == DOT:
+            floats[target] = _inner_product(bank.vectors, ints[a], ints[b])
+            nulls[target] = False
+        elif op == CALL:
+            error |= call_scalar(programs.int_constants[b], ints, floats, nulls, a, target)
+        else:
+            count = values.counts[a, places[b]]
+            nulls[target] = count == 0
+            if op == LOAD_AGGREGATE_FLOAT:
+                floats[target] = values.floats[a, places[b]]
+            else:
+                ints[target] = values.ints[a, places[b]] if count != 0 else stand_ins[a]
+                error |= count < 0
+    return error
+
+
+@kernel
+def evaluate_rows(
+    low: int, high: int, slot: int, result: int, programs: ProgramTable, bank: ColumnBank, registers: Registers, results: ProgramResults
+) -> None:
+    """Run a program of one role, the only one of `programs`, for each row of the bank; its value is in register `result`.
+
+    `registers` are scratch: [role, slot] and [register, slot]. The program
+    reads no aggregates: what stands in their place has the right types, no
+    more.
+    """
+    none = AggregateValues(registers.ints, registers.ints, registers.floats)
+    rows = registers.rows[:, slot]
+    own = Registers(rows, rows, registers.ints[:, slot], registers.floats[:, slot], registers.nulls[:, slot])
+    for r in range(low, high):
+        rows[0] = r
+        error = run_program(0, programs.code.shape[0], programs, bank, rows, none, own)
+        results.failed[r] = error != 0
+        results.ints[r] = own.ints[result]
+        results.floats[r] = own.floats[result]
+        results.nulls[r] = own.nulls[result]
+
+
+@rule
+def holds(result: int, registers: Any) -> bool:
+    """Whether a condition's result is TRUE; NULL is not."""
+    return registers.ints[result] != 0 and not registers.nulls[result]

@@ -1,0 +1,134 @@
+"""Negation: whether an event outside a match satisfies what must not happen beside it (SPEC section 2, rule 4).
+
+The events that satisfy a negated variable's properties are listed once, by
+their places among all ordered events: a scope is a range of that list, found
+by binary search.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_cep_kernels.compile.jit import rule, subroutine
+from gpu_cep_kernels.rules.conditions import conditions_hold_apart
+from gpu_cep_kernels.rules.rules import within
+
+
+@rule
+def _is_before(one: int, other: int, negations: Any) -> bool:
+    """Whether the first of two events of a stream is before the other: by its place and, where ties are strict, by its time."""
+    return one < other and (negations.times.size == 0 or negations.times[one] != negations.times[other])
+
+
+@rule
+def _stream_of(event: int, streams: Any) -> int:
+    """The stream that holds an event; stream s begins at ``streams[s]``."""
+    low, high = 0, streams.size - 2
+    while low < high:
+        middle = (low + high + 1) // 2
+        if streams[middle] <= event:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@rule
+def _latest_before(n: int, base: int, negations: Any, run: Any) -> int:
+    """The last event that negation n's scope is later than; -1 if only the window bounds it on that side."""
+    latest = -1
+    for k in range(negations.after_first[n], negations.after_first[n + 1]):
+        latest = max(latest, base + run.event[run.last[negations.after[k]]])
+    return latest
+
+
+@rule
+def _earliest_behind(n: int, base: int, negations: Any, run: Any) -> int:
+    """The first event that negation n's scope is earlier than; -1 if only the window bounds it on that side."""
+    earliest = -1
+    for k in range(negations.before_first[n], negations.before_first[n + 1]):
+        event = base + run.event[run.first[negations.before[k]]]
+        earliest = event if earliest < 0 else min(earliest, event)
+    return earliest
+
+
+@rule
+def _is_too_early(place: int, latest: int, last: int, stream: int, negations: Any) -> bool:
+    """Whether an event lies before a scope that begins behind `latest`, or (-1) a window before the match's `last` event.
+
+    Those of earlier streams do, those of later ones do not.
+    """
+    if place < negations.streams[stream] or place >= negations.streams[stream + 1]:
+        early = place < last
+    elif latest >= 0:
+        early = not _is_before(latest, place, negations)
+    else:
+        early = place < last and not within(negations.clock[place], negations.clock[last], negations.length)
+    return early
+
+
+@rule
+def _is_too_late(place: int, earliest: int, first: int, stream: int, negations: Any) -> bool:
+    """Whether an event lies behind a scope that ends before `earliest`, or (-1) a window behind the match's `first` event."""
+    if place >= negations.streams[stream + 1]:
+        late = True
+    elif earliest >= 0:
+        late = not _is_before(place, earliest, negations)
+    else:
+        late = place > first and not within(negations.clock[first], negations.clock[place], negations.length)
+    return late
+
+
+@rule
+def _first_in_scope(n: int, latest: int, last: int, stream: int, negations: Any) -> int:
+    """Where in the list of negation n's events its scope begins."""
+    low, high = negations.place_first[n], negations.place_first[n + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if _is_too_early(negations.places[middle], latest, last, stream, negations):
+            low = middle + 1
+        else:
+            high = middle
+    return int(low)
+
+
+@rule
+def _is_bound(event: int, depth: int, ordered: bool, run: Any) -> bool:
+    """Whether the path of `depth` events binds `event`; those of an ordered one are in stream order."""
+    low, high = 0, depth
+    while not ordered and low < depth and run.event[low] != event:
+        low += 1
+    high = high if ordered else low
+    while low < high:
+        middle = (low + high) // 2
+        if run.event[middle] < event:
+            low = middle + 1
+        else:
+            high = middle
+    return low < depth and run.event[low] == event
+
+
+@subroutine
+def is_ruled_out(
+    n: int, start: int, end: int, depth: int, ordered: bool, pattern: Any, conditions: Any, negations: Any, run: Any
+) -> bool:  # fmt: skip
+    """Whether some event in the scope of negation n, and outside the path of `depth` events, satisfies its conditions.
+
+    The match that the path belongs to starts at event `start` and ends at
+    event `end`, as far as a window bounds the scope. The path binds all that
+    bounds the scope otherwise and all that the conditions read; its events are
+    in stream order if it is `ordered`.
+    """
+    base = conditions.base
+    first, last = base + start, base + end
+    stream = _stream_of(first, negations.streams)
+    latest, earliest = _latest_before(n, base, negations, run), _earliest_behind(n, base, negations, run)
+    k = _first_in_scope(n, latest, last, stream, negations)
+    ruled_out, inside = False, True
+    while k < negations.place_first[n + 1] and inside and not ruled_out:
+        place = negations.places[k]
+        inside = not _is_too_late(place, earliest, first, stream, negations)
+        if inside and not _is_bound(place - base, depth, ordered, run):
+            ruled_out = conditions_hold_apart(negations.variable[n], place - base, pattern, conditions, run)
+        k += 1
+    return ruled_out

@@ -1,0 +1,117 @@
+"""The scalar rules: each piece of per-value semantics, once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.compile.jit import rule
+
+EQ, NE, LT, LE, GT, GE = range(6)
+COMPARISONS = {"eq": EQ, "ne": NE, "lt": LT, "le": LE, "gt": GT, "ge": GE}
+
+# An odd number whose bits look random: the golden ratio as a fraction of 64 bits.
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+
+# Bits of the widest label word: of labels [word, event], word k is that of the variables from LABEL_BITS * k on.
+LABEL_BITS = 64
+
+UNBOUNDED = np.iinfo(np.int64).max
+MINIMUM_INT = np.iinfo(np.int64).min
+
+
+@rule
+def compare(comparison: int, left: Any, right: Any) -> bool:
+    """``left φ right`` for two values of one type; NaN compares as in IEEE 754."""
+    if comparison == EQ:
+        return left == right
+    if comparison == NE:
+        return left != right
+    if comparison == LT:
+        return left < right
+    if comparison == LE:
+        return left <= right
+    if comparison == GT:
+        return left > right
+    return left >= right
+
+
+@rule
+def hashed(before: np.uint64, bits: int) -> np.uint64:
+    """`before` with one more value, given by its bits.
+
+    Equal values have equal hashes: the bits of −0.0, which are those of the
+    least int64, count as zero.
+    """
+    mixed = (before ^ (np.uint64(0) if bits == MINIMUM_INT else np.uint64(bits))) * SPREAD
+    return mixed ^ (mixed >> np.uint64(32))
+
+
+@rule
+def mirrored(comparison: int) -> int:
+    """The comparison ψ with ``right ψ left`` = ``left φ right``."""
+    if comparison == LT:
+        return GT
+    if comparison == LE:
+        return GE
+    if comparison == GT:
+        return LT
+    return LE if comparison == GE else comparison
+
+
+# Sums and products are made of unsigned numbers: numba lets LLVM take signed overflow for impossible, and drop a test for it.
+
+
+@rule
+def added(left: int, right: int) -> tuple[int, bool]:
+    """``left + right`` in 64 bits, and whether it overflowed."""
+    total = np.int64(np.uint64(left) + np.uint64(right))
+    return total, ((left ^ total) & (right ^ total)) < 0  # type: ignore[return-value]
+
+
+@rule
+def subtracted(left: int, right: int) -> tuple[int, bool]:
+    """``left - right`` in 64 bits, and whether it overflowed."""
+    difference = np.int64(np.uint64(left) - np.uint64(right))
+    return difference, ((left ^ right) & (left ^ difference)) < 0  # type: ignore[return-value]
+
+
+@rule
+def multiplied(left: int, right: int) -> tuple[int, bool]:
+    """``left * right`` in 64 bits, and whether it overflowed."""
+    product = np.int64(np.uint64(left) * np.uint64(right))
+    overflowed = (left == -1 and right == MINIMUM_INT) or (left != 0 and left != -1 and product // left != right)
+    return product, overflowed  # type: ignore[return-value]
+
+
+@rule
+def bit(variable: int) -> np.uint64:
+    """The bit of a label word's variable."""
+    return np.uint64(1) << np.uint64(variable)
+
+
+@rule
+def is_labelled(event: int, variable: int, labels: Any) -> bool:
+    """Whether the event satisfies the properties of a variable."""
+    return (labels[variable // LABEL_BITS, event] & bit(variable % LABEL_BITS)) != 0
+
+
+@rule
+def following(after: Any, event: int) -> int:
+    """The first event that `event` is before.
+
+    `after` holds it for each event where ties are strict and do occur; it is
+    empty where the next event in the stream will do.
+    """
+    return int(after[event]) if after.size else event + 1
+
+
+@rule
+def within(first: Any, last: Any, length: Any) -> bool:
+    """The time window test for first ≤ last.
+
+    For float64, where infinity is no time after infinity, or for integer times
+    seen as uint64, whose difference cannot overflow.
+    """
+    return (last == first) | (last - first <= length)

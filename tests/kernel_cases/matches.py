@@ -1,0 +1,255 @@
+"""Cases of the kernels that find and read matches: expressions, the two automata, flat matches, aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.automaton import automaton
+from gpu_cep_kernels.automaton.dead_ends import ALWAYS, LAST_EVENT, NEVER, StateTable, new_dead_ends
+from gpu_cep_kernels.matches import aggregates, matches
+from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
+from gpu_cep_kernels.rules.interpreter import OPCODES, evaluate_rows
+from gpu_cep_kernels.rules.tables import ANY, CONTIGUOUS, NEXT, ROBUST, Conditions, EventTable, MatchTable, ProgramTable, new_run
+from tests.kernel_cases.calls import Call, KernelCase, cases
+from tests.kernel_cases.inputs import (
+    Array,
+    FlatMatches,
+    Random,
+    column_bank,
+    ends_of,
+    flags,
+    flat_matches,
+    floats,
+    integers,
+    places_of,
+    start_events,
+    streams,
+)
+from tests.kernel_cases.jumps import JUMPING, JUMPING_PROGRAMS, jumps, no_jumps
+from tests.kernel_cases.tables import (
+    AGGREGATES,
+    FINALLY,
+    ITERATED,
+    ITERATION_PROGRAMS,
+    PROGRAMS,
+    QUANTIFIED,
+    Condition,
+    aggregate_table,
+    condition_table,
+    negation_table,
+    operation,
+    pattern_table,
+    program_registers,
+    program_results,
+    program_table,
+)
+
+
+def _lasts(found: FlatMatches) -> Array:
+    return np.array([found.events[low:high].max() for low, high in zip(found.offsets, found.offsets[1:], strict=False)], np.int64)
+
+
+def _match_order(size: int, random: Random, slots: int) -> Call:
+    found = flat_matches(size, random)
+    first = np.sort(random.integers(0, size // 4 + 1, size))
+    inputs = first, found.offsets, found.counts, found.events, _lasts(found)
+    return Call(1, (*inputs, np.arange(size), np.zeros(size, np.int64)))
+
+
+def _grouping(size: int, random: Random, slots: int) -> Call:
+    events = size // 2 + 1
+    return Call(1, (random.integers(0, events, size), np.zeros(events + 2, np.int64), np.zeros(size, np.int64)))
+
+
+def _disjoint(size: int, random: Random, slots: int) -> Call:
+    first = random.integers(0, size + 1, size)
+    last, stream_of = first + random.integers(0, 9, size), np.sort(random.integers(0, 3, size))
+    return Call(1, (np.lexsort((first, last, stream_of)), stream_of, first, last, np.zeros(size, np.bool_)))
+
+
+def _offsets(size: int, random: Random, slots: int) -> Call:
+    return Call(1, (flat_matches(size, random).counts, np.zeros(size + 1, np.int64)))
+
+
+def _last_events(size: int, random: Random, slots: int) -> Call:
+    found = flat_matches(size, random)
+    return Call(size, (found.offsets, found.events, np.zeros(size, np.int64)))
+
+
+def _binding(size: int, random: Random, slots: int) -> Call:
+    found = flat_matches(size, random)
+    places = places_of(found.counts[:, 1])
+    return Call(size, (1, found.offsets, found.counts, found.events, places, np.zeros(int(places[-1]), np.int64)))
+
+
+def _reordering(size: int, random: Random, slots: int) -> Call:
+    found = flat_matches(size, random)
+    order = random.permutation(size)
+    offsets = places_of(np.diff(found.offsets)[order])
+    return Call(size, (order, found.offsets, found.counts, found.events, offsets, np.zeros_like(found.counts), np.zeros_like(found.events)))
+
+
+def _segments(size: int, random: Random, kind: Any) -> tuple[Array, Array, Array]:
+    """Places, values and NULLs of segments of which some are empty, or all NULL."""
+    places = places_of(random.integers(0, 7, size))
+    values = floats(int(places[-1]), random) if kind is np.float64 else integers(int(places[-1]), random)
+    return places, values, flags(len(values), random, 0.4)
+
+
+def _present(size: int, random: Random, slots: int) -> Call:
+    places, _, nulls = _segments(size, random, np.int64)
+    return Call(size, (places, nulls, np.zeros(size, np.int64)))
+
+
+def _float_sums(size: int, random: Random, slots: int) -> Call:
+    return Call(size, (*_segments(size, random, np.float64), np.zeros(size)))
+
+
+def _int_sums(size: int, random: Random, slots: int) -> Call:
+    return Call(size, (*_segments(size, random, np.int64), np.zeros(size, np.int64), np.zeros(size, np.bool_)))
+
+
+def _extremes(size: int, random: Random, slots: int, kind: Any, sign: int) -> Call:
+    return Call(size, (*_segments(size, random, kind), sign, np.zeros(size, np.int64)))
+
+
+def _evaluation(size: int, random: Random, slots: int, programs: ProgramTable, nulls: bool) -> Call:
+    bank = column_bank(size, random, nulls)
+    result = int(programs.code[-1, 1])
+    return Call(size, (result, programs, bank, program_registers(programs, slots), program_results(size)))
+
+
+# x * y + 0.5 > x: a product and a sum, which must not be contracted
+_FLOAT_PROGRAM = program_table(
+    (
+        ("load_float", 0, 0, 0),
+        ("load_float", 1, 1, 0),
+        ("mul_float", 2, 0, 1),
+        ("const_float", 3, 0, 0),
+        ("add_float", 2, 2, 3),
+        ("gt_float", 3, 2, 0),
+    ),
+    float_constants=[0.5],
+)
+
+# what only a run of an automaton can load, and what has an address on the host alone
+_APART = ("load_count", "load_aggregate", "call")
+
+_NEXT = pattern_table((2, 1), ((1, 1), (1, None), (1, 1)))
+_ANY = pattern_table((1, 1, 1), ((1, 1), (1, 2), (1, 1)))
+_DEPTH = 64
+# The states of the second pattern under QUANTIFIED: b and c read a, and b its last event.
+_STATES = StateTable(
+    enough=np.array([1, 2, 1]),
+    weight=np.array([1, 2, 6]),
+    read=np.array([LAST_EVENT, LAST_EVENT]),
+    variable=np.array([0, 1]),
+    readers=np.array([0b110, 0b010], np.uint64),
+    lone=np.array([NEVER, NEVER, ALWAYS]),
+)
+
+
+def _automaton(
+    size: int,
+    random: Random,
+    slots: int,
+    strategy: int = NEXT,
+    counting: bool = False,
+    steps: int = 1 << 12,
+    conditions: Sequence[Condition] = QUANTIFIED,
+    programs: ProgramTable = PROGRAMS,
+    negated: bool = False,
+    patience: int = 0,
+    remembered: int = 0,
+    kept: int = KEEP_ALL,
+    **given: Any,
+) -> Call:
+    free = strategy in (ANY, ROBUST)
+    events = streams(size, random, exclusive=not free, **given)
+    starts = start_events(events.labels, 1)[:: 1 if kept == KEEP_ALL else -1].copy()
+    pattern = _ANY if free else _NEXT
+    aggregate = aggregate_table(4, AGGREGATES if programs is ITERATION_PROGRAMS else ())
+    # no d between b and c, and none in the window after a
+    places = np.flatnonzero(random.random(size) < 0.1)
+    negations = [(3, (1,), (2,), places), (3, (0,), (), places)] if negated else []
+    rules_out = negation_table(negations, events.offsets, events.times, events.times, events.length)
+    successor = events.occurrence[1, 1 : size + 1].astype(np.int64) if strategy == CONTIGUOUS else np.zeros(0, np.int64)
+    most = 0 if counting else size
+    inputs = starts, ends_of(events, starts), EventTable(events.after, events.occurrence, successor)
+    bank = column_bank(size, random)
+    judged = Conditions(condition_table(4, conditions), aggregate, programs, bank, 0)
+    jumping = jumps(bank, events.occurrence, patience) if conditions is JUMPING and size else no_jumps()
+    counts, totals = np.zeros((most, 3), np.int32), np.zeros(len(starts), np.int64)
+    output = MatchTable(np.zeros(most, np.int64), counts, np.zeros(most * 8, np.int64), totals)
+    run = new_run(_DEPTH, pattern, judged, kept)
+    dead_ends = new_dead_ends(_STATES, remembered, 0)
+    return Call(1, (*inputs, pattern, judged, rules_out, jumping, dead_ends, strategy, counting, steps, run, output))
+
+
+MATCH_CASES: tuple[KernelCase, ...] = (
+    *cases(matches.order_matches, _match_order, {"": {}}, ("order",)),
+    *cases(matches.group_matches, _grouping, {"": {}}, ("places", "order")),
+    *cases(matches.select_disjoint, _disjoint, {"": {}}, ("taken",)),
+    *cases(matches.match_offsets, _offsets, {"": {}}, ("offsets",)),
+    *cases(matches.last_events, _last_events, {"": {}}, ("lasts",), ("offsets", "events")),
+    *cases(matches.split_binding, _binding, {"": {}}, ("out",), ("offsets", "counts", "events", "places")),
+    *cases(
+        matches.gather_matches,
+        _reordering,
+        {"": {}},
+        ("new_counts", "new_events"),
+        ("order", "offsets", "counts", "events", "new_offsets"),
+    ),
+    *cases(aggregates.count_present, _present, {"": {}}, ("counts",), ("places", "nulls")),
+    *cases(aggregates.sum_floats, _float_sums, {"": {}}, ("sums",), ("places", "values", "nulls")),
+    *cases(aggregates.sum_ints, _int_sums, {"": {}}, ("sums", "overflowed"), ("places", "values", "nulls")),
+    *cases(
+        aggregates.extreme_places,
+        _extremes,
+        {"int64-least": {"kind": np.int64, "sign": 1}, "float64-greatest": {"kind": np.float64, "sign": -1}},
+        ("found",),
+        ("places", "values", "nulls"),
+    ),
+    *cases(
+        evaluate_rows,
+        _evaluation,
+        {"program": {"programs": _FLOAT_PROGRAM, "nulls": True}},
+        ("results",),
+        ("bank.floats", "bank.float_nulls"),
+    ),
+    *cases(
+        evaluate_rows,
+        _evaluation,
+        {name: {"programs": operation(name), "nulls": True} for name in OPCODES if not name.startswith(_APART)},
+        ("results",),
+    ),
+    *cases(
+        automaton.enumerate_matches,
+        _automaton,
+        {
+            "next": {},
+            "next-untied": {"tied": False},
+            "any": {"strategy": ANY},
+            "any-counting": {"strategy": ANY, "counting": True},
+            "interrupted": {"strategy": ANY, "steps": 20},
+            "contiguous": {"strategy": CONTIGUOUS},
+            "robust": {"strategy": ROBUST},
+            "robust-remembering": {"strategy": ROBUST, "remembered": 4},
+            "iterated": {"strategy": ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS, "negated": True},
+            "iterated-robust": {"strategy": ROBUST, "conditions": ITERATED, "programs": ITERATION_PROGRAMS, "negated": True},
+            "finally": {"strategy": ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
+            "float64": {"time": np.float64, "negated": True},
+            "disjoint": {"kept": KEEP_DISJOINT},
+            "disjoint-any": {"strategy": ANY, "kept": KEEP_DISJOINT, "steps": 20, "negated": True},
+            "disjoint-robust": {"strategy": ROBUST, "kept": KEEP_DISJOINT},
+            "earliest-any": {"strategy": ANY, "kept": KEEP_EARLIEST},
+            "jumping": {"conditions": JUMPING, "programs": JUMPING_PROGRAMS},
+            "jumping-any": {"strategy": ANY, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "patience": 1},
+            "jumping-robust": {"strategy": ROBUST, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "steps": 20},
+        },
+        ("jumps.bounds", "dead_ends", "run", "matches"),
+    ),
+)

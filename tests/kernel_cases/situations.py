@@ -1,0 +1,233 @@
+"""Cases of the kernels that derive situations: borders of runs, the runs between them, and their events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.intervals import situations
+from gpu_cep_kernels.intervals.situations import (
+    NEVER,
+    Awaited,
+    Borders,
+    LastSeen,
+    Wanted,
+    borders_of,
+    find_borders,
+    room_for_crossings,
+    unseen,
+)
+from gpu_cep_kernels.phase_one import ordering
+from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
+from tests.kernel_cases.inputs import Array, Random, event_times, flags, label_words, places_of, stream_offsets
+
+_NAMES = 3
+_NO_STREAMS = np.empty(0, np.int32)
+_TIMES: Variants = {"int64": {"time": np.int64}, "float64": {"time": np.float64}}
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """Labelled events of so many streams that lie among each other, or of one."""
+
+    labels: Array
+    streams: Array
+    count: int
+    times: Array
+
+
+def _events(size: int, random: Random, time: Any = np.int64, label: Any = np.uint8, single: bool = False) -> _Events:
+    """Events whose labels often are those of the event before."""
+    offsets = np.array([0, size]) if single else stream_offsets(size, random)
+    count = len(offsets) - 1
+    streams = random.permutation(np.repeat(np.arange(count), np.diff(offsets))).astype(np.int32)
+    times = np.empty(size, time)
+    times[np.argsort(streams, kind="stable")] = event_times(offsets, random, time)
+    labels = label_words(size, random, _NAMES, label)
+    lasting = flags(size, random)
+    kept = np.maximum.accumulate(np.where(lasting, 0, np.arange(size)))
+    return _Events(labels[kept], _NO_STREAMS if single else streams, count, times)
+
+
+def _order(size: int, random: Random, slots: int, disordered: bool = False, time: Any = np.int64) -> Call:
+    times = _events(size, random, time, single=True).times
+    if disordered and size:
+        times = random.permutation(times)
+    return Call(1, (size // 4, size, times))
+
+
+def _order_of_streams(size: int, random: Random, slots: int, disordered: bool = False, time: Any = np.int64) -> Call:
+    events = _events(size, random, time)
+    times = random.permutation(events.times) if disordered else events.times
+    return Call(1, (events.streams, times, np.full(events.count, -1, np.int32)))
+
+
+def _finding(size: int, random: Random, slots: int, time: Any = np.int64, **given: Any) -> Call:
+    """Borders of a slice, of which the first half has been looked at."""
+    events = _events(size, random, time, **given)
+    seen, crossings = _seen(events, random), room_for_crossings(size)
+    for column in crossings:
+        column[:] = 0
+    half = size // 2
+    found = find_borders(0, half, events.labels[:half], events.streams, seen, crossings, 0)
+    return Call(1, (half, size, events.labels[half:], events.streams, seen, crossings, found))
+
+
+def _finding_gaps(size: int, random: Random, slots: int, time: Any = np.int64, **given: Any) -> Call:
+    """The same where gaps break runs."""
+    call = _finding(size, random, slots, time, **given)
+    *before, seen, crossings, found = call.arguments
+    return Call(1, (*before, *_gap(_events(size, random, time, **given).times), seen, crossings, found))
+
+
+def _gap(times: Array) -> tuple[Array, Any]:
+    """What gaps are measured on, and a length that some of them exceed."""
+    clock = times if times.dtype.kind == "f" else times.view(np.uint64)
+    return clock, clock.dtype.type(1)
+
+
+def _seen(events: _Events, random: Random) -> LastSeen:
+    """Nothing of some streams, and of the others that there were events."""
+    seen = unseen(events.count)
+    known = flags(events.count, random)
+    seen.label[known] = random.integers(0, 1 << _NAMES, np.count_nonzero(known))
+    seen.position[known & (seen.label != 0)] = 0
+    return seen
+
+
+def _found(size: int, random: Random, **given: Any) -> tuple[_Events, Borders]:
+    """The borders of a slice that knows nothing of those before."""
+    events = _events(size, random, **given)
+    crossings = room_for_crossings(size)
+    found = find_borders(0, size, events.labels, events.streams, unseen(events.count), crossings, 0)
+    return events, borders_of(crossings, found, events.streams, events.times)
+
+
+@dataclass(frozen=True, slots=True)
+class _Apart:
+    """Labelled events of streams that lie one after the other, some of which are empty."""
+
+    labels: Array
+    begins: Array
+    clock: Array
+    gap: Any
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        return self.labels, self.begins, self.clock, self.gap
+
+
+def _apart(size: int, random: Random, time: Any = np.int64, label: Any = np.uint8, gaps: bool = False) -> _Apart:
+    offsets = stream_offsets(size, random)
+    begins = np.zeros(size, np.bool_)
+    begins[offsets[:-1][np.diff(offsets) > 0]] = True
+    clock, gap = _gap(event_times(offsets, random, time))
+    return _Apart(label_words(size, random, _NAMES, label), begins, clock if gaps else clock[:0], gap)
+
+
+def _marking(size: int, random: Random, slots: int, **given: Any) -> Call:
+    return Call(size, (*_apart(size, random, **given).arguments, np.zeros(size, np.bool_)))
+
+
+def _crossing(size: int, random: Random, slots: int, **given: Any) -> Call:
+    events = _apart(size, random, **given)
+    chosen = np.flatnonzero(flags(size, random))
+    return Call(len(chosen), (chosen, *events.arguments, *(np.zeros(len(chosen), np.uint16) for _ in range(2))))
+
+
+def _settling(size: int, random: Random, slots: int, gaps: bool = False, **given: Any) -> Call:
+    events, borders = _found(size, random, **given)
+    clock, gap = _gap(events.times)
+    return Call(1, (borders, clock if gaps else clock[:0], gap, _seen(events, random)))
+
+
+def _opened(size: int, random: Random) -> tuple[Array, Borders, Array]:
+    """Settled borders by stream, which close what is left open, and how many open each name."""
+    events, borders = _found(size, random)
+    nothing = LastSeen(np.zeros(events.count, np.uint16), np.full(events.count, -1, np.int32))
+    situations.settle_borders(borders, *_gap(events.times[:0]), nothing)
+    order = np.argsort(borders.stream, kind="stable")
+    counts = np.array([np.count_nonzero(borders.opened >> v & 1) for v in range(_NAMES)], np.int64)
+    return order, borders, counts
+
+
+def _counting(size: int, random: Random, slots: int) -> Call:
+    _, borders, _ = _opened(size, random)
+    return Call(1, (borders.opened, np.zeros(_NAMES, np.int64)))
+
+
+def _pairing(size: int, random: Random, slots: int) -> Call:
+    order, borders, counts = _opened(size, random)
+    places = places_of(counts)
+    targets = np.zeros(int(places[-1]), np.int64), np.zeros(int(places[-1]), np.int64)
+    return Call(1, (order, borders.opened, borders.closed, places[:-1].copy(), places[:-1].copy(), *targets))
+
+
+def _reaching(size: int, random: Random, slots: int, time: Any) -> Call:
+    offsets = stream_offsets(size, random)
+    times = event_times(offsets, random, time)
+    clock = times if time is np.float64 else times.view(np.uint64)
+    first = np.flatnonzero(flags(size, random)).astype(np.int32)
+    ends = offsets[np.searchsorted(offsets, first, side="right")]
+    return Call(len(first), (first, ends, clock, clock.dtype.type(5), np.zeros(len(first), np.int64)))
+
+
+def _collecting(size: int, random: Random, slots: int) -> Call:
+    """The events of one name's runs, from the event at a third on."""
+    events = _events(size, random)
+    runs = [_runs_of(np.flatnonzero(events.streams == stream), events.labels) for stream in range(events.count)]
+    offsets = places_of(np.array([len(own) for own in runs]))
+    first, last = np.concatenate([np.empty((0, 2), np.int64), *runs]).T.astype(np.int32).copy()
+    begin = size // 3
+    run = offsets[:-1] + np.array([np.count_nonzero(own[:, 1] < begin) for own in runs], np.int64)
+    due = np.full(events.count, NEVER, np.int32)
+    left = run < offsets[1:]
+    due[left] = first[run[left]]
+    begins, ends = np.array([begin, size - size // 4]), np.array([size // 2, size])
+    room = (np.zeros(size, np.int32) for _ in range(2))
+    return Call(1, (begins, ends, events.streams, Wanted(offsets, first, last), Awaited(run, due), *room))
+
+
+def _runs_of(own: Array, labels: Array) -> Array:
+    """First and last of each run of a stream's events that have name 0."""
+    truths = np.concatenate([[0], labels[own] & 1, [0]]).astype(np.int64)
+    changes = np.diff(truths)
+    return np.stack([own[np.flatnonzero(changes[:-1] > 0)], own[np.flatnonzero(changes[1:] < 0)]], axis=1)
+
+
+_DISORDERED: Variants = {"disordered": {"disordered": True}}
+_LABELLED: Variants = {
+    "int64": {},
+    "float64": {"time": np.float64},
+    "uint16": {"label": np.uint16},
+    "one-stream": {"single": True},
+    "one-stream-float64": {"single": True, "time": np.float64},
+}
+
+_NEIGHBOURS: Variants = {
+    "": {},
+    "uint16": {"label": np.uint16},
+    "gaps": {"gaps": True},
+    "gaps-float64": {"gaps": True, "time": np.float64},
+}
+
+SITUATION_CASES: tuple[KernelCase, ...] = (
+    *cases(ordering.order_faults, _order, {**_TIMES, **_DISORDERED}, ()),
+    *cases(ordering.order_faults_of_streams, _order_of_streams, {**_TIMES, **_DISORDERED}, ("last",)),
+    *cases(situations.find_borders, _finding, _LABELLED, ("crossings", "seen")),
+    *cases(situations.find_borders_and_gaps, _finding_gaps, _LABELLED, ("crossings", "seen")),
+    *cases(situations.mark_borders, _marking, _NEIGHBOURS, ("marks",), ("labels", "begins", "clock")),
+    *cases(situations.cross_borders, _crossing, _NEIGHBOURS, ("opened", "closed")),
+    *cases(
+        situations.settle_borders,
+        _settling,
+        {"int64": {}, "float64": {"time": np.float64}, "one-stream": {"single": True}, "gaps": {"gaps": True}},
+        ("borders",),
+    ),
+    *cases(situations.count_runs, _counting, {"": {}}, ("counts",)),
+    *cases(situations.pair_borders, _pairing, {"": {}}, ("openings", "closings", "opening", "closing")),
+    *cases(situations.first_reaching, _reaching, _TIMES, ("found",)),
+    *cases(situations.collect, _collecting, {"": {}}, ("awaited", "runs", "positions")),
+)

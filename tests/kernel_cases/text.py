@@ -1,0 +1,54 @@
+"""Cases of the kernels over text: constants in a table, and rows that equal one of them or none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.phase_one import text
+from gpu_cep_kernels.phase_one.constant_tables import ConstantTable, constant_table
+from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
+from tests.kernel_cases.inputs import Array, Random, places_of
+
+_SHORT = (b"", b"x", b"xy", b"Quote", b"x\0", b"eightest", "Zürich".encode())
+_LONG = (b"ApplicationSent", b"sixteen bytes :)", b"sixteen bytes ;)")
+# of one length, with the same ends
+_ALIKE = tuple(b"https://example.com/%d/index.html" % number for number in range(1000, 1008))
+_TEXTS = {"short": _SHORT, "long": _SHORT + _LONG, "whole": _SHORT + _LONG + _ALIKE}
+
+_LAYOUTS: Variants = {
+    "short": {"kind": np.int32, "texts": "short", "nulls": False},
+    "short-large": {"kind": np.int64, "texts": "short", "nulls": True},
+    "long": {"kind": np.int32, "texts": "long", "nulls": True},
+    "whole": {"kind": np.int64, "texts": "whole", "nulls": True},
+}
+
+
+def _table(random: Random, texts: str) -> ConstantTable:
+    """Half of the texts, but all of those that are alike."""
+    drawn = [_TEXTS[texts][place] for place in random.permutation(len(_TEXTS[texts]))[::2]]
+    return constant_table(list(dict.fromkeys([*drawn, *(_ALIKE if texts == "whole" else ())])))
+
+
+def _bytes(content: bytes) -> Array:
+    return np.frombuffer(bytearray(content), np.uint8)
+
+
+def _rows(size: int, random: Random, slots: int, kind: Any, texts: str, nulls: bool) -> Call:
+    chosen = [_TEXTS[texts][place] for place in random.integers(0, len(_TEXTS[texts]), size)]
+    offsets = places_of(np.array([len(own) for own in chosen], np.int64)).astype(kind)
+    # the bit of row 0 is the second
+    validity = random.bytes(size // 8 + 1) if nulls else b""
+    return Call(size, (offsets, _bytes(b"".join(chosen)), _bytes(validity), 1, _table(random, texts), np.zeros(size, np.int32)))
+
+
+def _placing(size: int, random: Random, slots: int, texts: str) -> Call:
+    table = _table(random, texts)
+    return Call(1, (table._replace(entries=np.full_like(table.entries, 2**64 - 1), probes=0),))
+
+
+TEXT_CASES: tuple[KernelCase, ...] = (
+    *cases(text.find_constants, _rows, _LAYOUTS, ("codes",), ("offsets", "text", "validity")),
+    *cases(text.place_constants, _placing, {texts: {"texts": texts} for texts in _TEXTS}, ("constants.entries",)),
+)
