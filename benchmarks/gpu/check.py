@@ -95,8 +95,8 @@ def ending(status: int | None, output: str) -> list[Finding]:
 
 def carry_out(options: argparse.Namespace) -> int:
     """The side of a part's own process."""
-    from gpu_cep_kernels.device.device import DeviceUnavailable
-    from gpu_cep_kernels.device.devices import open_device
+    from gpu_cep_kernels.device.interface import DeviceUnavailable
+    from gpu_cep_kernels.device.selection import open_device
 
     try:
         device = open_device()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.baselines.floors import best_seconds
-from gpu_cep_kernels.device.device import Device
+from gpu_cep_kernels.device.interface import Device
 
 # Bytes that a speed is measured with. Their copy also precedes each timed run: caches hold other data then, and the host
 # queues the run meanwhile.

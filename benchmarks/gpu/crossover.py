@@ -20,7 +20,7 @@ from gpu_cep.engine.events.batches import BATCH
 from gpu_cep.engine.phase_one.engine_choice import Calibration, Work, break_even, bytes_per_event, calibrate, copies_worth
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import available_threads
-from gpu_cep_kernels.device.device import Device
+from gpu_cep_kernels.device.interface import Device
 
 LEAST, FACTOR = 10_000, 10
 QUICK_SIZES = (200, 400)

@@ -19,7 +19,7 @@ from benchmarks.workloads.questions import WORKLOADS, Workload
 from gpu_cep.engine.accounting.budget import memory_for_results
 from gpu_cep.engine.run import execute
 from gpu_cep_kernels.compile.launch import available_threads
-from gpu_cep_kernels.device.device import Device
+from gpu_cep_kernels.device.interface import Device
 
 OUTPUT = "count"
 REPEATS = 3

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from benchmarks.gpu.clock import copy_bandwidth, upload_bandwidth
 from benchmarks.gpu.findings import Check, Finding, row
 from benchmarks.record.machine import commit, package_version, processor_name
-from gpu_cep_kernels.device.device import Device
+from gpu_cep_kernels.device.interface import Device
 
 PACKAGES = ("cupy-cuda13x", "numba-cuda", "numba", "numpy", "pyarrow", "lark", "cudf-cu13")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from gpu_cep_kernels.device.device import Device
+    from gpu_cep_kernels.device.interface import Device
 
 Item = TypeVar("Item")
 

@@ -16,7 +16,7 @@ from benchmarks.gpu.clock import copy_bandwidth, device_seconds
 from benchmarks.gpu.findings import Check, Finding, fault, in_time, note, row
 from benchmarks.gpu.floors import COPY_SHARE, Timed
 from benchmarks.gpu.primitives import PRIMITIVES, time_primitive
-from gpu_cep_kernels.device.device import Device, to_device
+from gpu_cep_kernels.device.interface import Device, to_device
 from tests.kernel_cases import CASES, Call, KernelCase, bytes_moved
 from tests.kernel_cases.calls import arrays_in, written
 

@@ -17,7 +17,7 @@ from benchmarks.gpu.phase_one import on_device, plan_of
 from benchmarks.workloads.questions import WORKLOADS, Workload
 from gpu_cep.engine.run import execute
 from gpu_cep_kernels.compile.launch import available_threads
-from gpu_cep_kernels.device.device import Device
+from gpu_cep_kernels.device.interface import Device
 
 SIZES, QUICK_SIZES = (1_000_000, 10_000_000), (1_200,)
 # What every workload takes at least: less is refused, so that few events are never cut.

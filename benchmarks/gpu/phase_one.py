@@ -26,7 +26,7 @@ from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 from gpu_cep_kernels.compile.launch import available_threads
-from gpu_cep_kernels.device.device import Device
+from gpu_cep_kernels.device.interface import Device
 
 # Stages that are reported apart.
 ORDERING = ("keys", "order")

@@ -14,7 +14,7 @@ from benchmarks.gpu.conformance import CORNERS, MODES, Disagreement, compare
 from benchmarks.gpu.findings import Check, Finding, fault, note, row
 from benchmarks.gpu.kernels import agrees
 from benchmarks.gpu.process import finished, last_lines
-from gpu_cep_kernels.device.devices import open_device
+from gpu_cep_kernels.device.selection import open_device
 from tests.kernel_cases import CASES
 
 TOOL = "compute-sanitizer"

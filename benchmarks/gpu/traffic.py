@@ -22,8 +22,8 @@ from benchmarks.record.machine import package_version
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import answer
 from gpu_cep_kernels.compile.jit import Kernel
-from gpu_cep_kernels.device.device import Array, HostArray
-from gpu_cep_kernels.device.devices import SimulatedDevice
+from gpu_cep_kernels.device.interface import Array, HostArray
+from gpu_cep_kernels.device.selection import SimulatedDevice
 
 NAME = "gpu-traffic"
 EVENTS = 1_000_000

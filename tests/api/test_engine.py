@@ -14,8 +14,8 @@ from gpu_cep.engine.phase_one.engine_choice import Choice, bytes_per_event
 from gpu_cep.errors import EngineUnavailable, PatternError
 from gpu_cep.plan.settings import Settings, memory_bytes
 from gpu_cep.query_plans import make_plan
-from gpu_cep_kernels.device.device import NoDevice
-from gpu_cep_kernels.device.devices import SimulatedDevice
+from gpu_cep_kernels.device.interface import NoDevice
+from gpu_cep_kernels.device.selection import SimulatedDevice
 
 EVENTS = pa.table({"ts": [1, 2], "type": ["A", "B"]})
 PATTERN = "PATTERN SEQ(A a, B b) WITHIN 10"

@@ -27,7 +27,7 @@ from gpu_cep.errors import EngineUnavailable, UnsupportedError
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
-from gpu_cep_kernels.device.device import DeviceUnavailable, NoDevice
+from gpu_cep_kernels.device.interface import DeviceUnavailable, NoDevice
 
 SCHEMA = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.float64(), "key": pa.string()})
 PATTERN = "PATTERN SEQ(A a, B b) WITHIN 10"

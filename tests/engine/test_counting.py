@@ -12,7 +12,7 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep_kernels.labels_decide.counting import capped_product, capped_sum
-from gpu_cep_kernels.rules.rules import UNBOUNDED
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
 
 ANY = {"strategy": "skip_till_any_match"}
 

@@ -13,7 +13,7 @@ from gpu_cep.engine.lowering import jump_tables
 from gpu_cep.engine.lowering.jump_tables import jump_table
 from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.lang.ast import STRATEGIES
-from gpu_cep_kernels.rules.rules import COMPARISONS
+from gpu_cep_kernels.rules.scalars import COMPARISONS
 from tests.conformance.expectation import answered, expected
 from tests.drawn.queries import AFTER_MATCH, trend_cases, whole_language
 from tests.results import matches_of

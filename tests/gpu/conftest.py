@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_cep_kernels.device.device import DeviceUnavailable
-from gpu_cep_kernels.device.devices import open_device
+from gpu_cep_kernels.device.interface import DeviceUnavailable
+from gpu_cep_kernels.device.selection import open_device
 
 
 @pytest.fixture(scope="session", autouse=True)

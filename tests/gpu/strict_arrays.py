@@ -18,8 +18,8 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from gpu_cep_kernels.compile.jit import Kernel
-from gpu_cep_kernels.device.device import HostArray
-from gpu_cep_kernels.device.devices import SimulatedDevice
+from gpu_cep_kernels.device.interface import HostArray
+from gpu_cep_kernels.device.selection import SimulatedDevice
 
 # What explicitly takes an array of the host to the device.
 _UPLOADS = ("array", "asarray", "ascontiguousarray")

@@ -15,7 +15,7 @@ import pytest
 import gpu_cep as cep
 from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, calibrate, choose_engine
 from gpu_cep.errors import EngineUnavailable
-from gpu_cep_kernels.device.device import Device
+from gpu_cep_kernels.device.interface import Device
 from tests.requirements import require_modules
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ import gpu_cep
 from gpu_cep.engine.input.device.cudf import to_cudf
 from gpu_cep.engine.input.read_tables import read_events
 from gpu_cep.errors import EngineUnavailable, EventError
-from gpu_cep_kernels.device.device import DeviceUnavailable
+from gpu_cep_kernels.device.interface import DeviceUnavailable
 from tests.gpu import cudf_stand_in
 from tests.gpu.foreign import Foreign, strict_if_simulated
 
@@ -42,7 +42,7 @@ TEXT_TYPES = [cudf_stand_in.OBJECT, cudf_stand_in.StringDtype()]
 @pytest.fixture
 def device(device, monkeypatch):
     found = strict_if_simulated(device)
-    monkeypatch.setattr("gpu_cep_kernels.device.devices._find_device", lambda: found)
+    monkeypatch.setattr("gpu_cep_kernels.device.selection._find_device", lambda: found)
     monkeypatch.setitem(sys.modules, "cudf", cudf_stand_in.module())
     return found
 
@@ -91,7 +91,7 @@ def test_columns_that_cannot_be_read(device, column, message):
 
 
 def test_frames_where_kernels_cannot_run(device, monkeypatch):
-    monkeypatch.setattr("gpu_cep_kernels.device.devices._find_device", lambda: DeviceUnavailable("numba-cuda is not installed"))
+    monkeypatch.setattr("gpu_cep_kernels.device.selection._find_device", lambda: DeviceUnavailable("numba-cuda is not installed"))
     assert read_events(cudf_stand_in.frame(device, TABLE)).equals(TABLE)
 
 
@@ -109,6 +109,6 @@ def test_results_without_cudf(device, monkeypatch):
 
 
 def test_results_without_a_device(device, monkeypatch):
-    monkeypatch.setattr("gpu_cep_kernels.device.devices._find_device", lambda: DeviceUnavailable("there is no driver"))
+    monkeypatch.setattr("gpu_cep_kernels.device.selection._find_device", lambda: DeviceUnavailable("there is no driver"))
     with pytest.raises(EngineUnavailable, match="result='cudf' is not available: there is no driver"):
         to_cudf(TABLE)

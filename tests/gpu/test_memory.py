@@ -96,7 +96,7 @@ def counted(device):
     if not device.simulated:
         pytest.skip("a card does not count what one run takes")
     found = strict_if_simulated(device)
-    with patch("gpu_cep_kernels.device.devices._find_device", lambda: found):
+    with patch("gpu_cep_kernels.device.selection._find_device", lambda: found):
         yield found
 
 

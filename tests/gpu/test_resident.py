@@ -16,7 +16,7 @@ from gpu_cep.errors import EngineUnavailable, EventError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
-from gpu_cep_kernels.device.device import DeviceUnavailable
+from gpu_cep_kernels.device.interface import DeviceUnavailable
 from tests.conformance.expectation import answered
 from tests.drawn.queries import whole_language
 from tests.gpu.foreign import MASKS, Foreign, bits, flags, strict_if_simulated
@@ -30,7 +30,7 @@ def device(device):
     """The device, also for what the engine opens."""
     found = strict_if_simulated(device)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpu_cep_kernels.device.devices._find_device", lambda: found)
+        patch.setattr("gpu_cep_kernels.device.selection._find_device", lambda: found)
         yield found
 
 
@@ -136,7 +136,7 @@ def test_masks_of_another_length(device):
 
 
 def test_without_a_device(device, monkeypatch):
-    monkeypatch.setattr("gpu_cep_kernels.device.devices._find_device", lambda: DeviceUnavailable("there is no driver"))
+    monkeypatch.setattr("gpu_cep_kernels.device.selection._find_device", lambda: DeviceUnavailable("there is no driver"))
     with pytest.raises(EngineUnavailable, match="arrays on a device cannot be read here: there is no driver"):
         read_events({"ts": Foreign(device, np.arange(3))})
 

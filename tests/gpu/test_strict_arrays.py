@@ -42,7 +42,7 @@ def strict(device, monkeypatch):
     import cupy
 
     found = StrictDevice(cupy)
-    monkeypatch.setattr("gpu_cep_kernels.device.devices._find_device", lambda: found)
+    monkeypatch.setattr("gpu_cep_kernels.device.selection._find_device", lambda: found)
     return found
 
 

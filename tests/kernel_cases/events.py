@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.phase_one import input_buffers, label_masks, ordering, rare_events, windows
-from gpu_cep_kernels.rules.rules import COMPARISONS
+from gpu_cep_kernels.rules.scalars import COMPARISONS
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
 from tests.kernel_cases.inputs import Array, Random, event_times, flags, floats, integers, label_words, places_of, stream_offsets, streams
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.intervals import interval_join
-from gpu_cep_kernels.intervals.interval_join import RELATIONS, ZONE_COUNT, Candidates, Configurations, Level, Situations
+from gpu_cep_kernels.intervals import joins
+from gpu_cep_kernels.intervals.joins import RELATIONS, ZONE_COUNT, Candidates, Configurations, Level, Situations
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
 from tests.kernel_cases.inputs import GREATEST, LEAST, Array, Random, flags, places_of
 
@@ -135,7 +135,7 @@ class _Join:
         """The candidates; and of the rows behind `begin` where what fits is kept, room for it, and for its number."""
         candidates = self.candidates()
         size = len(self.rows.stream)
-        interval_join.find_candidates(0, size, self.rows, self.level, self.situations, self.length, candidates)
+        joins.find_candidates(0, size, self.rows, self.level, self.situations, self.length, candidates)
         places = places_of(candidates.size[:, self.begin :].sum(axis=0))
         return candidates, places[:-1].copy(), np.zeros(int(places[-1]), np.int32), np.zeros(size - self.begin, np.int64)
 
@@ -163,7 +163,7 @@ def _joining(size: int, random: Random, slots: int, **given: Any) -> Call:
     join = _Join(size, random, **given)
     candidates, place, kept, number = join.found()
     table = join.rows, join.level, join.situations
-    interval_join.keep_fitting(0, len(number), join.begin, *table, join.latest, join.limit, join.length, candidates, place, kept, number)
+    joins.keep_fitting(0, len(number), join.begin, *table, join.latest, join.limit, join.length, candidates, place, kept, number)
     rows, places = int(number.sum()), len(join.rows.members)
     columns = (np.zeros(rows, column.dtype) for column in join.rows[1:])
     joined = Configurations(np.zeros((places + 1, rows), np.int32), *columns)
@@ -186,8 +186,8 @@ _SHAPES: Variants = {
 }
 
 INTERVAL_JOIN_CASES: tuple[KernelCase, ...] = (
-    *cases(interval_join.find_candidates, _finding, {**_ENDPOINTS, **_SHAPES}, ("candidates",)),
-    *cases(interval_join.count_candidates, _counting, {**_ENDPOINTS, **_SHAPES}, ("number",)),
-    *cases(interval_join.keep_fitting, _keeping, {**_ENDPOINTS, **_SHAPES}, ("kept", "number")),
-    *cases(interval_join.join_situations, _joining, {**_ENDPOINTS, **_SHAPES}, ("joined",)),
+    *cases(joins.find_candidates, _finding, {**_ENDPOINTS, **_SHAPES}, ("candidates",)),
+    *cases(joins.count_candidates, _counting, {**_ENDPOINTS, **_SHAPES}, ("number",)),
+    *cases(joins.keep_fitting, _keeping, {**_ENDPOINTS, **_SHAPES}, ("kept", "number")),
+    *cases(joins.join_situations, _joining, {**_ENDPOINTS, **_SHAPES}, ("joined",)),
 )

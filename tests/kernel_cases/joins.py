@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.joins import joins
-from gpu_cep_kernels.joins.joins import APART, BEFORE, BEHIND, Buckets, Partners, Sides
+from gpu_cep_kernels.joins import table_joins
+from gpu_cep_kernels.joins.table_joins import APART, BEFORE, BEHIND, Buckets, Partners, Sides
 from gpu_cep_kernels.matches import hashing
 from gpu_cep_kernels.matches.hashing import HashKeys, PartialMatches
 from gpu_cep_kernels.phase_one.input_buffers import Streams as BatchStreams
@@ -133,7 +133,7 @@ def _judging(size: int, random: Random, slots: int, **given: Any) -> Call:
 JOIN_CASES: tuple[KernelCase, ...] = (
     *cases(hashing.hash_rows, _hashes, {"": {}}, ("buckets",)),
     *cases(
-        joins.find_ranges,
+        table_joins.find_ranges,
         _ranges,
         {
             "int64": {},
@@ -144,11 +144,11 @@ JOIN_CASES: tuple[KernelCase, ...] = (
         ("first", "size"),
     ),
     *cases(
-        joins.filter_partners,
+        table_joins.filter_partners,
         _filtering,
         {"int64": {}, "float64": {"time": np.float64}, "untied": {"strict": False}, "right-single": {"left": 2}},
         ("partners",),
     ),
-    *cases(joins.join_rows, _joining, {"left-single": {"left": 1}, "right-single": {"left": 2}}, ("joined",)),
-    *cases(joins.judge_rows, _judging, {"int64": {}, "float64": {"time": np.float64}}, ("allowed",)),
+    *cases(table_joins.join_rows, _joining, {"left-single": {"left": 1}, "right-single": {"left": 2}}, ("joined",)),
+    *cases(table_joins.judge_rows, _judging, {"int64": {}, "float64": {"time": np.float64}}, ("allowed",)),
 )

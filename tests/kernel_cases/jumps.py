@@ -11,7 +11,7 @@ import numpy as np
 from gpu_cep_kernels.automaton.jump_indexes import jump_indexes, new_bounds
 from gpu_cep_kernels.automaton.jump_indexes import no_jumps as without_indexes
 from gpu_cep_kernels.automaton.jumps import Jumps, JumpTable
-from gpu_cep_kernels.rules.rules import COMPARISONS
+from gpu_cep_kernels.rules.scalars import COMPARISONS
 from gpu_cep_kernels.rules.tables import BY_FLOATS, BY_INTS, BY_PROGRAM, CONSECUTIVELY, SINGLY, ColumnBank
 from tests.kernel_cases.inputs import Array, places_of
 from tests.kernel_cases.tables import Condition, Instruction, Part, program_table

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from gpu_cep_kernels.lazy.chain import ChainMatches, enumerate_chain, enumerate_negated_chain, new_chain, pivots_of
 from gpu_cep_kernels.lazy.iteration_tables import ALONE, CLOSING, FILTERING, FOLLOWING, GROUPING, IterationTable, new_iterations
 from gpu_cep_kernels.lazy.iterations import enumerate_iterations
-from gpu_cep_kernels.lazy.lazy_chain import ChainMatches, enumerate_chain, enumerate_negated_chain, new_chain, pivots_of
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, count_labels, fill_buffers
 from gpu_cep_kernels.phase_one.input_buffers import Streams as BatchStreams
 from gpu_cep_kernels.rules.tables import Conditions, MatchTable, NegationTable, ProgramTable, new_run

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.automaton import automaton
+from gpu_cep_kernels.automaton import enumeration
 from gpu_cep_kernels.automaton.dead_ends import ALWAYS, LAST_EVENT, NEVER, StateTable, new_dead_ends
-from gpu_cep_kernels.matches import aggregates, matches
+from gpu_cep_kernels.matches import aggregates
+from gpu_cep_kernels.matches import flat_matches as match_kernels
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.interpreter import OPCODES, evaluate_rows
 from gpu_cep_kernels.rules.tables import ANY, CONTIGUOUS, NEXT, ROBUST, Conditions, EventTable, MatchTable, ProgramTable, new_run
@@ -190,14 +191,14 @@ def _automaton(
 
 
 MATCH_CASES: tuple[KernelCase, ...] = (
-    *cases(matches.order_matches, _match_order, {"": {}}, ("order",)),
-    *cases(matches.group_matches, _grouping, {"": {}}, ("places", "order")),
-    *cases(matches.select_disjoint, _disjoint, {"": {}}, ("taken",)),
-    *cases(matches.match_offsets, _offsets, {"": {}}, ("offsets",)),
-    *cases(matches.last_events, _last_events, {"": {}}, ("lasts",), ("offsets", "events")),
-    *cases(matches.split_binding, _binding, {"": {}}, ("out",), ("offsets", "counts", "events", "places")),
+    *cases(match_kernels.order_matches, _match_order, {"": {}}, ("order",)),
+    *cases(match_kernels.group_matches, _grouping, {"": {}}, ("places", "order")),
+    *cases(match_kernels.select_disjoint, _disjoint, {"": {}}, ("taken",)),
+    *cases(match_kernels.match_offsets, _offsets, {"": {}}, ("offsets",)),
+    *cases(match_kernels.last_events, _last_events, {"": {}}, ("lasts",), ("offsets", "events")),
+    *cases(match_kernels.split_binding, _binding, {"": {}}, ("out",), ("offsets", "counts", "events", "places")),
     *cases(
-        matches.gather_matches,
+        match_kernels.gather_matches,
         _reordering,
         {"": {}},
         ("new_counts", "new_events"),
@@ -227,7 +228,7 @@ MATCH_CASES: tuple[KernelCase, ...] = (
         ("results",),
     ),
     *cases(
-        automaton.enumerate_matches,
+        enumeration.enumerate_matches,
         _automaton,
         {
             "next": {},

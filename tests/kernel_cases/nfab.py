@@ -9,9 +9,9 @@ import numpy as np
 
 from gpu_cep_kernels.nfab.buffer_counts import count_buffer, merge_cells, new_stack, new_sums, new_totals
 from gpu_cep_kernels.nfab.buffer_paths import enumerate_paths, last_starts, new_walk, path_ends
+from gpu_cep_kernels.nfab.growth import grow_runs
 from gpu_cep_kernels.nfab.match_buffer import mark_ends, mark_used_nodes, new_buffer, new_ends
 from gpu_cep_kernels.nfab.merged_runs import FLOATS, INTS, ReadTable, new_runs
-from gpu_cep_kernels.nfab.nfab import grow_runs
 from gpu_cep_kernels.nfab.pass_runs import CUTS, ENDS, FAULT, FIRST, FREE, NODES, PASS_STATE, Pass
 from gpu_cep_kernels.rules.tables import (
     ANY,

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.rules.interpreter import CODE
-from gpu_cep_kernels.rules.rules import COMPARISONS, UNBOUNDED
 from gpu_cep_kernels.rules.running import STEP
+from gpu_cep_kernels.rules.scalars import COMPARISONS, UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
     BY_FLOATS,
     BY_INTS,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpu_cep_kernels.phase_one.window_conditions import prefix_counts
 from gpu_cep_kernels.phase_one.windows import mark_streams, next_occurrences, window_ends
-from gpu_cep_kernels.rules.rules import LABEL_BITS
+from gpu_cep_kernels.rules.scalars import LABEL_BITS
 from tests.kernel_cases.tables import negation_table, pattern_table
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.automaton.automaton import FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, enumerate_matches
 from gpu_cep_kernels.automaton.dead_ends import ALWAYS, NEVER, StateTable, new_dead_ends
+from gpu_cep_kernels.automaton.enumeration import FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, enumerate_matches
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.tables import (
     ANY,

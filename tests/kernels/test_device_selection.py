@@ -8,18 +8,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gpu_cep_kernels.device import cuda_device, devices
+from gpu_cep_kernels.device import cuda_device, selection
 from gpu_cep_kernels.device.cuda_device import CudaDevice
-from gpu_cep_kernels.device.device import DeviceUnavailable, NoDevice
-from gpu_cep_kernels.device.devices import open_device, select_device
+from gpu_cep_kernels.device.interface import DeviceUnavailable, NoDevice
+from gpu_cep_kernels.device.selection import open_device, select_device
 
-CACHES = (devices._count_cards, devices._open_card)
+CACHES = (selection._count_cards, selection._open_card)
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_kept(monkeypatch):
-    monkeypatch.setattr(devices, "simulated", lambda: False)
-    monkeypatch.setattr(devices, "_selections", [devices._Selection()])
+    monkeypatch.setattr(selection, "simulated", lambda: False)
+    monkeypatch.setattr(selection, "_selections", [selection._Selection()])
     for cache in CACHES:
         cache.cache_clear()
     yield
@@ -67,7 +67,7 @@ def test_the_cards_are_not_counted_before_one_is_needed(used, monkeypatch):
     def counted():
         raise AssertionError
 
-    monkeypatch.setattr(devices, "count_devices", counted)
+    monkeypatch.setattr(selection, "count_devices", counted)
     select_device(lambda count: 1, True)
     assert used == []
 
@@ -87,7 +87,7 @@ def test_no_card_is_a_fault_only_where_one_was_promised(promised, kind, monkeypa
     def count():
         raise NoDevice("there is no CUDA driver")
 
-    monkeypatch.setattr(devices, "count_devices", count)
+    monkeypatch.setattr(selection, "count_devices", count)
     select_device(lambda count: 0, promised)
     with pytest.raises(DeviceUnavailable, match="there is no CUDA driver") as caught:
         open_device()

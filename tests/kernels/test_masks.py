@@ -18,7 +18,7 @@ from gpu_cep_kernels.phase_one.label_masks import (
     mask_by_packed_code,
     mask_by_truth,
 )
-from gpu_cep_kernels.rules.rules import COMPARISONS
+from gpu_cep_kernels.rules.scalars import COMPARISONS
 
 OPERATORS = {"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
 EVERYONE = 2**64 - 1

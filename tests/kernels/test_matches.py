@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.matches.matches import gather_matches, group_matches, last_events, match_offsets, order_matches, split_binding
+from gpu_cep_kernels.matches.flat_matches import gather_matches, group_matches, last_events, match_offsets, order_matches, split_binding
 
 VARIABLES = 3
 BINDINGS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=3).map(sorted), min_size=VARIABLES, max_size=VARIABLES)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_cep_kernels.phase_one.rare_events import keep_spans, reached_rows
-from gpu_cep_kernels.rules.rules import within
+from gpu_cep_kernels.rules.scalars import within
 
 LEAST, GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 INTEGERS = st.one_of(st.integers(0, 30), st.sampled_from([LEAST, LEAST + 1, GREATEST]))

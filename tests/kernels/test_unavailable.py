@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gpu_cep_kernels.device import cuda_device, devices
+from gpu_cep_kernels.device import cuda_device, selection
 from gpu_cep_kernels.device.cuda_device import CudaDevice
-from gpu_cep_kernels.device.device import DeviceUnavailable, NoDevice
-from gpu_cep_kernels.device.devices import open_device
+from gpu_cep_kernels.device.interface import DeviceUnavailable, NoDevice
+from gpu_cep_kernels.device.selection import open_device
 
 
 class CUDARuntimeError(RuntimeError):
@@ -123,10 +123,10 @@ def test_the_cause_that_is_kept_keeps_no_callers_alive(monkeypatch):
             open_device()
         return weakref.ref(table)
 
-    monkeypatch.setattr(devices, "simulated", lambda: False)
-    monkeypatch.setattr(devices, "count_devices", fail)
-    devices._count_cards.cache_clear()
+    monkeypatch.setattr(selection, "simulated", lambda: False)
+    monkeypatch.setattr(selection, "count_devices", fail)
+    selection._count_cards.cache_clear()
     try:
         assert all(call()() is None for _ in range(2))
     finally:
-        devices._count_cards.cache_clear()
+        selection._count_cards.cache_clear()

@@ -15,7 +15,7 @@ import pyspark
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from gpu_cep_kernels.device import devices
+from gpu_cep_kernels.device import selection
 from gpu_cep_spark.devices import use_device_of_task
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
@@ -46,7 +46,7 @@ def _device_of_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
     context = TaskContext.get()
     assert context is not None
     use_device_of_task(context, os.environ)
-    yield pa.record_batch({"address": context.resources()["gpu"].addresses, "number": [devices._selections[0].number(2)]})
+    yield pa.record_batch({"address": context.resources()["gpu"].addresses, "number": [selection._selections[0].number(2)]})
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from gpu_cep.engine.phase_one import engine_choice
-from gpu_cep_kernels.device import devices
+from gpu_cep_kernels.device import selection
 from gpu_cep_spark.devices import device_index, use_device_of_task
 from tests.spark.conftest import ROOT
 
@@ -42,11 +42,11 @@ def test_a_gpu_that_cuda_does_not_see() -> None:
 
 
 def test_without_spark_devices_are_not_touched(monkeypatch: pytest.MonkeyPatch) -> None:
-    selections = [devices._Selection()]
-    monkeypatch.setattr(devices, "_selections", selections)
+    selections = [selection._Selection()]
+    monkeypatch.setattr(selection, "_selections", selections)
     use_device_of_task(None, {"CUDA_VISIBLE_DEVICES": "1,0"})
     assert (selections[0].number(2), selections[0].promised) == (0, False)
-    assert engine_choice.select_device is devices.select_device
+    assert engine_choice.select_device is selection.select_device
 
 
 NO_CUDA = """

@@ -7,8 +7,8 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 import gpu_cep as cep
-from gpu_cep_kernels.device.device import DeviceUnavailable
-from gpu_cep_kernels.device.devices import open_device
+from gpu_cep_kernels.device.interface import DeviceUnavailable
+from gpu_cep_kernels.device.selection import open_device
 from tests.spark.samples import QUERIES, as_set, streams
 
 EVENTS = streams(200, seed=4)

@@ -20,7 +20,7 @@ from gpu_cep.engine.windows.candidates import match_windows
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.states import unites_disjointly
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, mark_used_nodes
-from gpu_cep_kernels.rules.rules import UNBOUNDED
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
 
 # A buffer with more nodes is given up: runs that are all apart are as many as the partial matches, which a tree does not keep.
 _NODES_PER_EVENT, _NODES_AT_ALL = 64, 1 << 20

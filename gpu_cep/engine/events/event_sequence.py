@@ -12,7 +12,7 @@ from gpu_cep.engine.events.batches import MOST_EVENTS
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep_kernels.compile.launch import blocks
-from gpu_cep_kernels.device.device import HOST, Array, Place
+from gpu_cep_kernels.device.interface import HOST, Array, Place
 from gpu_cep_kernels.device.primitives import latest_marks
 
 # The position of what is no event.

@@ -14,7 +14,7 @@ from gpu_cep.plan.event_plan import CodeProperty, Property
 from gpu_cep_kernels.device.primitives import words_overlap
 from gpu_cep_kernels.phase_one.input_buffers import count_labels
 from gpu_cep_kernels.phase_one.window_conditions import labels_overlap
-from gpu_cep_kernels.rules.rules import LABEL_BITS
+from gpu_cep_kernels.rules.scalars import LABEL_BITS
 
 # Labels are [word, event]: variable v has bit ``v % LABEL_BITS`` of word ``v // LABEL_BITS``.
 Words = npt.NDArray[np.unsignedinteger[Any]]

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.matches.flat_matches import gather_matches, last_events, match_offsets, order_matches, split_binding
 from gpu_cep_kernels.matches.groups import grouped
-from gpu_cep_kernels.matches.matches import gather_matches, last_events, match_offsets, order_matches, split_binding
 
 Indices = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int32]

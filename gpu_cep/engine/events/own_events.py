@@ -21,7 +21,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_kernels.device.device import Device
+from gpu_cep_kernels.device.interface import Device
 
 
 @dataclass(frozen=True, slots=True)

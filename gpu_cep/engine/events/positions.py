@@ -11,7 +11,7 @@ from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import Array, EventColumns
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_kernels.matches.matches import select_disjoint
+from gpu_cep_kernels.matches.flat_matches import select_disjoint
 
 # Positions in streams: times, and places among the events of one time.
 Positions = tuple[Array, Indices]

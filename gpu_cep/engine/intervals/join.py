@@ -21,8 +21,8 @@ from gpu_cep.engine.intervals.situations import Derived, Runs
 from gpu_cep.plan.interval_order import OrderChoice
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import spread
-from gpu_cep_kernels.device.device import HOST, Place, to_device
-from gpu_cep_kernels.intervals.interval_join import (
+from gpu_cep_kernels.device.interface import HOST, Place, to_device
+from gpu_cep_kernels.intervals.joins import (
     Candidates,
     Configurations,
     Level,

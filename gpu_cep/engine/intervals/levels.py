@@ -11,8 +11,8 @@ from gpu_cep.analysis.bound_intervals import BoundConstraint
 from gpu_cep.lang.ast import RELATIONS
 from gpu_cep.plan.interval_algorithms import interval_algorithm
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep_kernels.intervals import interval_join as kernels
-from gpu_cep_kernels.intervals.interval_join import ZONE_COUNT, ZONES, Level
+from gpu_cep_kernels.intervals import joins as kernels
+from gpu_cep_kernels.intervals.joins import ZONE_COUNT, ZONES, Level
 
 # Relations that are decided when the later situation starts, whatever the alternatives, and groups that are if all are alternatives.
 _APART = frozenset({"before", "meets", "met-by", "after"})

@@ -14,7 +14,7 @@ from gpu_cep.engine.phase_one.device.memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.on_device import DeviceRun, ordered_events
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import blocks
-from gpu_cep_kernels.device.device import HOST, Array, Device
+from gpu_cep_kernels.device.interface import HOST, Array, Device
 from gpu_cep_kernels.intervals.situations import Borders, cross_borders, mark_borders
 
 # Situations of a part, and candidates that one call looks at: enough to keep a card busy.

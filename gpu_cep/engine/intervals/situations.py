@@ -26,9 +26,9 @@ from gpu_cep.engine.phase_one.on_cpu import Run
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.device.device import HOST
+from gpu_cep_kernels.device.interface import HOST
 from gpu_cep_kernels.device.primitives import paired_borders
-from gpu_cep_kernels.intervals.interval_join import Situations
+from gpu_cep_kernels.intervals.joins import Situations
 from gpu_cep_kernels.intervals.situations import Borders, count_runs, first_reaching, pair_borders
 from gpu_cep_kernels.matches.groups import grouped
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, TIED, order_faults, order_faults_of_streams

@@ -15,7 +15,7 @@ from gpu_cep.engine.intervals.parts import reach
 from gpu_cep.engine.intervals.situations import Derived
 from gpu_cep.plan.interval_order import OrderChoice, assumed
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep_kernels.intervals.interval_join import Candidates, find_candidates, keep_fitting
+from gpu_cep_kernels.intervals.joins import Candidates, find_candidates, keep_fitting
 
 # Situations of a sample, and pairs that are tested of it at most.
 _SAMPLE, _TESTED = 256, 1 << 16

@@ -13,7 +13,7 @@ from gpu_cep.plan.event_plan import Part, PlannedBranch, PlannedCondition
 from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.automaton.jump_indexes import jump_indexes, new_bounds, no_jumps
 from gpu_cep_kernels.automaton.jumps import Jumps, JumpTable, ValueBuckets, ZoneMaps
-from gpu_cep_kernels.rules.rules import COMPARISONS
+from gpu_cep_kernels.rules.scalars import COMPARISONS
 from gpu_cep_kernels.rules.tables import ColumnBank
 
 Ints = npt.NDArray[np.int64]

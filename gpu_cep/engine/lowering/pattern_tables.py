@@ -15,8 +15,8 @@ from gpu_cep.engine.lowering.programs import assemble, tabulator
 from gpu_cep.plan.event_plan import Plan, PlannedBranch, PlannedCondition, RunningAggregate, Spread
 from gpu_cep.plan.programs import Instruction
 from gpu_cep_kernels.automaton.jumps import JumpTable
-from gpu_cep_kernels.rules.rules import COMPARISONS, UNBOUNDED
 from gpu_cep_kernels.rules.running import STEP
+from gpu_cep_kernels.rules.scalars import COMPARISONS, UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
     ANY,
     BY_FLOATS,

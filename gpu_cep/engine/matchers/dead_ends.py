@@ -25,7 +25,7 @@ from gpu_cep_kernels.automaton.dead_ends import (
     StateTable,
     new_dead_ends,
 )
-from gpu_cep_kernels.rules.rules import UNBOUNDED
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import Ints, Places
 
 # Dead ends that one enumeration keeps at most, and searches of a start that go without.

@@ -9,7 +9,7 @@ from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.result_order import positions_in_streams
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_kernels.matches.matches import select_disjoint
+from gpu_cep_kernels.matches.flat_matches import select_disjoint
 
 
 def selected(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches, streams: Indices) -> tuple[Matches, Indices]:

@@ -25,8 +25,8 @@ from gpu_cep.errors import EngineUnavailable
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import available_threads
-from gpu_cep_kernels.device.device import Device, DeviceUnavailable, HostArray, NoDevice
-from gpu_cep_kernels.device.devices import open_device, select_device
+from gpu_cep_kernels.device.interface import Device, DeviceUnavailable, HostArray, NoDevice
+from gpu_cep_kernels.device.selection import open_device, select_device
 from gpu_cep_kernels.phase_one.ordering import gather
 
 # Seconds of phase 1 on one thread, in multiples of copying the columns that it reads; from the floors and stages of

@@ -18,7 +18,7 @@ from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, Plan, Prog
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
 from gpu_cep_kernels.device.primitives import merged_words
 from gpu_cep_kernels.phase_one.label_masks import compact, mask_by_code, mask_by_comparison, mask_by_packed_code, mask_by_truth
-from gpu_cep_kernels.rules.rules import COMPARISONS
+from gpu_cep_kernels.rules.scalars import COMPARISONS
 
 # Events per block: labels of a few variables stay in the second-level cache, and threads are seldom held up between blocks.
 BLOCK = 1 << 18

@@ -11,7 +11,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.label_events import label_events
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import available_threads
-from gpu_cep_kernels.rules.rules import LABEL_BITS
+from gpu_cep_kernels.rules.scalars import LABEL_BITS
 
 
 def events_of_variables(plan: Plan, columns: EventColumns, threads: int | None = None) -> dict[str, int]:

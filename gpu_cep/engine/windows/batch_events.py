@@ -16,7 +16,7 @@ from gpu_cep.engine.lowering.pattern_tables import offsets
 from gpu_cep.engine.windows.candidates import Windows, match_windows
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, fill_buffers
-from gpu_cep_kernels.rules.rules import LABEL_BITS
+from gpu_cep_kernels.rules.scalars import LABEL_BITS
 
 
 @dataclass(frozen=True)

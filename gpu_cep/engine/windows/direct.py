@@ -14,7 +14,7 @@ from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.windows.candidates import Candidates, Windows, chained
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.labels_decide.direct import bind_events, count_bindings
-from gpu_cep_kernels.rules.rules import UNBOUNDED
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import PatternTable
 
 

@@ -12,7 +12,7 @@ from gpu_cep.engine.windows.candidates import Candidates, Windows, candidate_end
 from gpu_cep.plan.event_plan import PlannedBranch
 from gpu_cep.plan.states import StateSpace, Transition
 from gpu_cep_kernels.labels_decide.counting import CountScratch, Moves, StateTable, count_matches
-from gpu_cep_kernels.rules.rules import UNBOUNDED
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
 
 # Starts that are counted at a time where windows slide over them.
 _ROWS = 1 << 14

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
-from gpu_cep_kernels.rules.rules import bit, hashed
+from gpu_cep_kernels.rules.scalars import bit, hashed
 from gpu_cep_kernels.rules.tables import SEARCHES, UNSATISFIED, Ints, Words
 
 # What is read of a variable's binding: an event, how many there are, or all of them; or the first or the last event of the match.

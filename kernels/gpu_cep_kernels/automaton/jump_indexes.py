@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gpu_cep_kernels.automaton.jumps import BLOCK, UNKNOWN, Bounds, Jumps, JumpTable, ValueBuckets, ZoneMaps
 from gpu_cep_kernels.matches.groups import grouped
 from gpu_cep_kernels.matches.hashing import HashKeys, PartialMatches, hash_rows
-from gpu_cep_kernels.rules.rules import EQ, GE, GT, UNBOUNDED
+from gpu_cep_kernels.rules.scalars import EQ, GE, GT, UNBOUNDED
 from gpu_cep_kernels.rules.tables import ColumnBank, Flags, Ints, Places, Words
 
 _MOST_BUCKETS = 1 << 22

@@ -22,7 +22,7 @@ import numpy as np
 from gpu_cep_kernels.compile.jit import rule, subroutine
 from gpu_cep_kernels.rules.conditions import first_cursor, is_closed, set_rows
 from gpu_cep_kernels.rules.interpreter import run_program
-from gpu_cep_kernels.rules.rules import EQ, compare, hashed
+from gpu_cep_kernels.rules.scalars import EQ, compare, hashed
 from gpu_cep_kernels.rules.tables import Bytes, Flags, Floats, Ints, Places
 
 # Events, or blocks, in a block.

@@ -14,7 +14,7 @@ from typing import Any
 
 from gpu_cep_kernels.automaton.jumps import jump, set_bounds
 from gpu_cep_kernels.compile.jit import rule, subroutine
-from gpu_cep_kernels.rules.rules import following
+from gpu_cep_kernels.rules.scalars import following
 from gpu_cep_kernels.rules.tables import LOOK, SEARCHES, WASTED
 
 # Searches in a row that are no waste if they lead to no match: looking ahead would take as long.

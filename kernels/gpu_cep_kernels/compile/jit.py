@@ -3,7 +3,7 @@
 A *rule* is a plain scalar function, the one place where a piece of semantics
 stands. A *kernel* is declared once and both drivers follow from its
 declaration (see :mod:`gpu_cep_kernels.compile.launch` and
-:mod:`gpu_cep_kernels.device.device`).
+:mod:`gpu_cep_kernels.device.interface`).
 """
 
 from __future__ import annotations

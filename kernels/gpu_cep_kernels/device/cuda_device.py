@@ -15,7 +15,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import Kernel, device_view, external_stream
 from gpu_cep_kernels.compile.launch import available_threads, slices, spread
-from gpu_cep_kernels.device.device import Array, DeviceUnavailable, HostArray, NoDevice
+from gpu_cep_kernels.device.interface import Array, DeviceUnavailable, HostArray, NoDevice
 from gpu_cep_kernels.device.rmm_pool import adopt_pool, current_pool, pool_bytes
 from gpu_cep_kernels.phase_one.ordering import gather
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.rules.rules import LABEL_BITS
+from gpu_cep_kernels.rules.scalars import LABEL_BITS
 
 Array = Any  # of the array module
 

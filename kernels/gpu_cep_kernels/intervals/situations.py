@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
-from gpu_cep_kernels.rules.rules import within
+from gpu_cep_kernels.rules.scalars import within
 from gpu_cep_kernels.rules.tables import Ints, Places
 
 # The label of an event is a word of 16 bits; this is that of no event, which closes what nobody knows.

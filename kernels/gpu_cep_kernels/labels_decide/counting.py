@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import rule, sequential
-from gpu_cep_kernels.rules.rules import UNBOUNDED, is_labelled
+from gpu_cep_kernels.rules.scalars import UNBOUNDED, is_labelled
 from gpu_cep_kernels.rules.tables import Flags, Ints
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import rule, sequential
-from gpu_cep_kernels.rules.rules import is_labelled
+from gpu_cep_kernels.rules.scalars import is_labelled
 from gpu_cep_kernels.rules.tables import Flags, Ints
 
 # Which nodes of a group may precede an event: all that are there, those of earlier times, or those of its own time.

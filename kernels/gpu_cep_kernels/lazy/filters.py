@@ -9,8 +9,8 @@ import numpy as np
 from gpu_cep_kernels.compile.jit import rule, subroutine
 from gpu_cep_kernels.rules.conditions import condition_holds
 from gpu_cep_kernels.rules.negation import is_ruled_out
-from gpu_cep_kernels.rules.rules import EQ, GE, GT, LE, LT, NE, compare, mirrored
 from gpu_cep_kernels.rules.running import is_null
+from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE, compare, mirrored
 from gpu_cep_kernels.rules.tables import BY_INTS, ERROR_CONDITION
 
 

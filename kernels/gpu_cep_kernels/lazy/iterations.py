@@ -291,7 +291,7 @@ def enumerate_iterations(
     before event `own` are found. If rows are `starting`, none starts earlier
     than its row, and each row has its own order of stages. With `counting`
     matches are only counted, as by
-    :func:`~gpu_cep_kernels.lazy.lazy_chain.enumerate_chain`. On OUTPUT_FULL,
+    :func:`~gpu_cep_kernels.lazy.chain.enumerate_chain`. On OUTPUT_FULL,
     PATH_FULL or STEPS_SPENT the caller makes room and calls again.
     """
     state = run.state

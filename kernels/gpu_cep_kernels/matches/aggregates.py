@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep_kernels.compile.jit import kernel
-from gpu_cep_kernels.rules.rules import added
+from gpu_cep_kernels.rules.scalars import added
 
 
 @kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu_cep_kernels.matches.matches import group_matches
+from gpu_cep_kernels.matches.flat_matches import group_matches
 from gpu_cep_kernels.rules.tables import Ints, Places
 
 

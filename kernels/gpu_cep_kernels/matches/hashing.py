@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel
-from gpu_cep_kernels.rules.rules import hashed
+from gpu_cep_kernels.rules.scalars import hashed
 from gpu_cep_kernels.rules.tables import Flags, Ints, Places
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.labels_decide.counting import capped_sum
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer
-from gpu_cep_kernels.rules.rules import UNBOUNDED
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import FINISHED, PATH_FULL, STEPS_SPENT, Ints, doubled
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.compile.jit import exact_product, rule
-from gpu_cep_kernels.rules.rules import UNBOUNDED, following
 from gpu_cep_kernels.rules.running import COUNT_EVENTS, COUNT_FLOATS, COUNT_INTS, is_null
+from gpu_cep_kernels.rules.scalars import UNBOUNDED, following
 from gpu_cep_kernels.rules.tables import ONCE, PAIRWISE, SINGLY, Flags, Floats, Ints
 
 # The bank that a read of a condition is from.

@@ -8,8 +8,8 @@ from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, MatchEnds, add_node, begin_path, follow
 from gpu_cep_kernels.nfab.merged_runs import MergedRuns
 from gpu_cep_kernels.rules.conditions import conditions_hold, conditions_hold_apart
-from gpu_cep_kernels.rules.rules import following
 from gpu_cep_kernels.rules.running import accumulate
+from gpu_cep_kernels.rules.scalars import following
 from gpu_cep_kernels.rules.tables import Ints, Run
 
 # Places in the state of a pass: the event that is next, where its stream ends; how many nodes, links, ends, active, free and added runs

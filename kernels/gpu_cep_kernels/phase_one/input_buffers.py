@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.compile.jit import rule, sequential
-from gpu_cep_kernels.rules.rules import within
+from gpu_cep_kernels.rules.scalars import within
 from gpu_cep_kernels.rules.tables import Ints
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
-from gpu_cep_kernels.rules.rules import EQ, GE, GT, LE, LT, NE, compare
+from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE, compare
 
 
 @kernel
@@ -64,9 +64,7 @@ def mask_by_comparison(low: int, high: int, column: Any, comparison: int, consta
 
 
 @kernel
-def mask_by_comparisons(
-    low: int, high: int, column: Any, present: Any, comparisons: Any, constants: Any, others: Any, labels: Any
-) -> None:
+def mask_by_comparisons(low: int, high: int, column: Any, present: Any, comparisons: Any, constants: Any, others: Any, labels: Any) -> None:
     """All properties ``column φ constant`` of a column in one pass, for devices, where memory is what takes the time.
 
     Where the one of number t fails, or the column is NULL (`present` is 0

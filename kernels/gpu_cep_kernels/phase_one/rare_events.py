@@ -6,7 +6,7 @@ from typing import Any
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.phase_one.label_masks import kept_rows
-from gpu_cep_kernels.rules.rules import within
+from gpu_cep_kernels.rules.scalars import within
 
 
 @rule

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
-from gpu_cep_kernels.rules.rules import SPREAD
+from gpu_cep_kernels.rules.scalars import SPREAD
 
 # What an entry holds: first and last word of a constant, its length, and its number.
 _HEAD, _TAIL, _LENGTH, _NUMBER = (np.uint64(field) for field in range(4))

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.phase_one.windows import reaches
-from gpu_cep_kernels.rules.rules import UNBOUNDED, bit, following
+from gpu_cep_kernels.rules.scalars import UNBOUNDED, bit, following
 
 
 @sequential

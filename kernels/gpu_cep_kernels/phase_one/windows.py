@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
-from gpu_cep_kernels.rules.rules import bit, within
+from gpu_cep_kernels.rules.scalars import bit, within
 
 
 @sequential

@@ -6,8 +6,8 @@ from typing import Any
 
 from gpu_cep_kernels.compile.jit import rule, subroutine
 from gpu_cep_kernels.rules.interpreter import holds, run_program
-from gpu_cep_kernels.rules.rules import compare
 from gpu_cep_kernels.rules.running import is_null
+from gpu_cep_kernels.rules.scalars import compare
 from gpu_cep_kernels.rules.tables import (
     BY_INTS,
     BY_PROGRAM,

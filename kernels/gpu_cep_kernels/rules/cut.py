@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.compile.jit import rule, subroutine
-from gpu_cep_kernels.rules.rules import UNBOUNDED
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
 
 Ints = npt.NDArray[np.int64]
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import call_scalar, exact_product, exact_remainder, kernel, rule
-from gpu_cep_kernels.rules.rules import MINIMUM_INT, added, compare, multiplied, subtracted
 from gpu_cep_kernels.rules.running import is_null
+from gpu_cep_kernels.rules.scalars import MINIMUM_INT, added, compare, multiplied, subtracted
 from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, ProgramResults, ProgramTable, Registers
 
 OPCODES = (

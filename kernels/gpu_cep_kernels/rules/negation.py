@@ -11,7 +11,7 @@ from typing import Any
 
 from gpu_cep_kernels.compile.jit import rule, subroutine
 from gpu_cep_kernels.rules.conditions import conditions_hold_apart
-from gpu_cep_kernels.rules.rules import within
+from gpu_cep_kernels.rules.scalars import within
 
 
 @rule

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
-from gpu_cep_kernels.rules.rules import added
+from gpu_cep_kernels.rules.scalars import added
 
 STEPS = ("count_events", "count_ints", "sum_ints", "min_ints", "max_ints", "count_floats", "sum_floats", "min_floats", "max_floats")
 STEP = {name: number for number, name in enumerate(STEPS)}

@@ -17,8 +17,8 @@ import pyarrow as pa
 from gpu_cep.engine.input.device.foreign_arrays import open_array
 from gpu_cep.engine.input.device.resident import DeviceCodes, ResidentColumn, ResidentNumbers, ResidentText
 from gpu_cep.errors import EngineUnavailable, EventError
-from gpu_cep_kernels.device.device import Array, Device, DeviceUnavailable
-from gpu_cep_kernels.device.devices import open_device
+from gpu_cep_kernels.device.interface import Array, Device, DeviceUnavailable
+from gpu_cep_kernels.device.selection import open_device
 
 
 def is_frame(events: Any) -> bool:

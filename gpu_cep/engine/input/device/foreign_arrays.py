@@ -14,7 +14,7 @@ import numpy as np
 
 from gpu_cep.engine.input.device.uploads import DeviceBits, DeviceFlags, DType
 from gpu_cep.errors import EventError
-from gpu_cep_kernels.device.device import Array, Device
+from gpu_cep_kernels.device.interface import Array, Device
 
 Mask: TypeAlias = DeviceBits | DeviceFlags
 

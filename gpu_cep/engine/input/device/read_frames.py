@@ -13,8 +13,8 @@ from gpu_cep.engine.input.device.resident import AnyColumn, ResidentNumbers, Res
 from gpu_cep.engine.input.encodings import decoded
 from gpu_cep.errors import EngineUnavailable, EventError
 from gpu_cep_kernels.compile.jit import simulated
-from gpu_cep_kernels.device.device import Device, DeviceUnavailable
-from gpu_cep_kernels.device.devices import open_device
+from gpu_cep_kernels.device.interface import Device, DeviceUnavailable
+from gpu_cep_kernels.device.selection import open_device
 
 
 def read_frame(frame: Any) -> ResidentTable | pa.Table:

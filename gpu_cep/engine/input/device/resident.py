@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from gpu_cep.engine.input.device.foreign_arrays import ForeignArray
 from gpu_cep.engine.input.device.uploads import DeviceFlags, DeviceNumbers, DType, Input, WideNumbers
-from gpu_cep_kernels.device.device import Array, Device
+from gpu_cep_kernels.device.interface import Array, Device
 
 _INT32, _INT64, _FLOAT32, _FLOAT64 = (np.dtype(kind) for kind in (np.int32, np.int64, np.float32, np.float64))
 # What numbers of a type are computed as; all others as int64.

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.errors import EventError
-from gpu_cep_kernels.device.device import Array, Device, HostArray
+from gpu_cep_kernels.device.interface import Array, Device, HostArray
 from gpu_cep_kernels.device.primitives import any_set
 
 DType = np.dtype[Any]

@@ -17,12 +17,12 @@ from gpu_cep.engine.lowering.pattern_tables import STRATEGY
 from gpu_cep.engine.matchers.dead_ends import dead_ends
 from gpu_cep.engine.matchers.search import ConditionOverflow, Search
 from gpu_cep.engine.windows.candidates import Candidates, Windows, candidate_ends
-from gpu_cep_kernels.automaton.automaton import enumerate_matches
 from gpu_cep_kernels.automaton.dead_ends import DeadEnds
+from gpu_cep_kernels.automaton.enumeration import enumerate_matches
 from gpu_cep_kernels.automaton.jumps import Jumps
 from gpu_cep_kernels.automaton.lookahead import wasted_searches
 from gpu_cep_kernels.rules.cut import KEEP_ALL
-from gpu_cep_kernels.rules.rules import UNBOUNDED
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
     CANDIDATE,
     ERROR_CONDITION,

@@ -14,7 +14,7 @@ from gpu_cep.engine.matchers.joins.negations import JoinNegations
 from gpu_cep.engine.matchers.joins.sides import hash_keys, sides_of
 from gpu_cep.plan.join_trees import Join, Leaf, Tree, leaves
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
-from gpu_cep_kernels.joins.joins import Buckets, Partners, Sides, filter_partners, find_ranges, join_rows
+from gpu_cep_kernels.joins.table_joins import Buckets, Partners, Sides, filter_partners, find_ranges, join_rows
 from gpu_cep_kernels.matches.groups import grouped
 from gpu_cep_kernels.matches.hashing import HashKeys, PartialMatches, hash_rows
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams

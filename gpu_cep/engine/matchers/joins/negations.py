@@ -11,7 +11,7 @@ import numpy as np
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.plan.join_trees import Join, Tree, leaves
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.joins.joins import judge_rows
+from gpu_cep_kernels.joins.table_joins import judge_rows
 from gpu_cep_kernels.matches.hashing import PartialMatches
 from gpu_cep_kernels.rules.tables import ERROR_CONDITION, Conditions, Flags, NegationTable, PatternTable, Run
 

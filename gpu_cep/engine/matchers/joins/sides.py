@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep_kernels.joins.joins import APART, BEFORE, BEHIND, Sides
+from gpu_cep_kernels.joins.table_joins import APART, BEFORE, BEHIND, Sides
 from gpu_cep_kernels.matches.hashing import HashKeys
-from gpu_cep_kernels.rules.rules import EQ
+from gpu_cep_kernels.rules.scalars import EQ
 from gpu_cep_kernels.rules.tables import BY_FLOATS, ConditionTable, PatternTable
 
 Order = npt.NDArray[np.bool_]

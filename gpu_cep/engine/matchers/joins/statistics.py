@@ -13,7 +13,7 @@ from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.window_share import _SAMPLE, _sampled, window_share
 from gpu_cep.plan.join_trees import Relation, Statistics
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
-from gpu_cep_kernels.rules.rules import EQ
+from gpu_cep_kernels.rules.scalars import EQ
 from gpu_cep_kernels.rules.tables import BY_INTS, ColumnBank, ConditionTable, Flags
 
 Array = npt.NDArray[Any]

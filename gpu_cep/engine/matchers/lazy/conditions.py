@@ -7,7 +7,7 @@ import numpy as np
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables, offsets
 from gpu_cep.plan.event_plan import Part, PlannedCondition, Spread
 from gpu_cep_kernels.lazy.iteration_tables import ALONE, CLOSING, FILTERING, FIRST, FOLLOWING, GROUPING, IterationTable
-from gpu_cep_kernels.rules.rules import EQ, NE
+from gpu_cep_kernels.rules.scalars import EQ, NE
 from gpu_cep_kernels.rules.tables import BY_PROGRAM, ConditionTable
 
 

@@ -13,9 +13,9 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, ones
 from gpu_cep.engine.events.sampling import NOTHING, Sample, evenly_spread, scattered
 from gpu_cep.engine.matchers.search import ConditionOverflow, Search
+from gpu_cep_kernels.lazy.chain import Chain, ChainMatches, enumerate_chain, enumerate_negated_chain
 from gpu_cep_kernels.lazy.iteration_tables import Iterations, IterationTable, lengthened, new_iterations, widened
 from gpu_cep_kernels.lazy.iterations import enumerate_iterations
-from gpu_cep_kernels.lazy.lazy_chain import Chain, ChainMatches, enumerate_chain, enumerate_negated_chain
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.rules.tables import (
     CANDIDATE,

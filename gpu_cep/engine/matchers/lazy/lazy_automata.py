@@ -19,7 +19,7 @@ from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.candidates import parts_of
 from gpu_cep.engine.windows.window_share import window_share
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.lazy.lazy_chain import new_chain, pivots_of
+from gpu_cep_kernels.lazy.chain import new_chain, pivots_of
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.rules.tables import Flags, new_run
 

@@ -23,7 +23,7 @@ from gpu_cep_kernels.nfab.buffer_counts import (
 )
 from gpu_cep_kernels.nfab.buffer_paths import last_starts
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, MatchEnds
-from gpu_cep_kernels.rules.rules import UNBOUNDED
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import FINISHED, PATH_FULL
 
 # Sums made between two returns to Python, and those that there is room for on the way to one at first.

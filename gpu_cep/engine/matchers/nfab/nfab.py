@@ -19,9 +19,9 @@ from gpu_cep.engine.windows.candidates import Windows, branch_windows, prune_win
 from gpu_cep.engine.windows.state_counts import sum_of
 from gpu_cep.plan.event_plan import PlannedCondition
 from gpu_cep_kernels.nfab.buffer_paths import PathEnds, path_ends
+from gpu_cep_kernels.nfab.growth import grow_runs
 from gpu_cep_kernels.nfab.match_buffer import LINKED, MatchBuffer, MatchEnds, new_buffer, new_ends
 from gpu_cep_kernels.nfab.merged_runs import FLOATS, INTS, VECTORS, MergedRuns, ReadTable, new_runs
-from gpu_cep_kernels.nfab.nfab import grow_runs
 from gpu_cep_kernels.nfab.pass_runs import ACTIVE, CUTS, ENDS, EVENT, FAULT, FIRST, FREE, LINKS, NODES, OFFERED, PASS_STATE, Pass
 from gpu_cep_kernels.rules.tables import (
     FINISHED,

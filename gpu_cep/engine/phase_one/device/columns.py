@@ -16,7 +16,7 @@ from gpu_cep.engine.input.device.uploads import Constant, DeviceNumbers, DType, 
 from gpu_cep.engine.input.event_columns import EXACT_DIGITS, EventColumns, machine_values
 from gpu_cep.engine.lowering.text_predicates import Values, constant_codes
 from gpu_cep.plan.event_plan import CodeProperty
-from gpu_cep_kernels.device.device import Device
+from gpu_cep_kernels.device.interface import Device
 
 __all__ = ["DeviceColumns", "Input", "numbers", "presence"]
 

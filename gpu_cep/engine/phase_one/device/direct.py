@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from gpu_cep.engine.phase_one.device.windows import DeviceCandidates, DevicePattern, DeviceWindows, chained_on_device
-from gpu_cep_kernels.device.device import Array
+from gpu_cep_kernels.device.interface import Array
 from gpu_cep_kernels.labels_decide.direct import bind_events, count_bindings
 
 

@@ -18,7 +18,7 @@ from gpu_cep.engine.phase_one.device.streams import DeviceEvents
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device import primitives
-from gpu_cep_kernels.device.device import Array, Device, HostArray
+from gpu_cep_kernels.device.interface import Array, Device, HostArray
 from gpu_cep_kernels.phase_one.windows import window_ends
 
 

@@ -16,11 +16,11 @@ from gpu_cep.engine.phase_one.device.memory import Labelling, in_pieces
 from gpu_cep.engine.phase_one.label_events import check_rows, label_table, overflow_error
 from gpu_cep.plan.event_plan import BankLayout, CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
 from gpu_cep_kernels.compile.launch import blocks
-from gpu_cep_kernels.device.device import Array, Device, to_device
+from gpu_cep_kernels.device.interface import Array, Device, to_device
 from gpu_cep_kernels.device.primitives import any_set, merged_words
 from gpu_cep_kernels.phase_one.label_masks import mask_by_code, mask_by_comparisons, mask_by_truth
 from gpu_cep_kernels.rules.interpreter import evaluate_rows
-from gpu_cep_kernels.rules.rules import COMPARISONS
+from gpu_cep_kernels.rules.scalars import COMPARISONS
 from gpu_cep_kernels.rules.tables import ColumnBank
 
 Kept = TypeVar("Kept")

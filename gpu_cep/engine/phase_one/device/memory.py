@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from gpu_cep.engine.events.label_words import words_for
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_kernels.device.device import Device
+from gpu_cep_kernels.device.interface import Device
 
 # Share of the free memory that a run takes; the rest is for what allocators lose between arrays.
 MEMORY_SHARE = 0.8

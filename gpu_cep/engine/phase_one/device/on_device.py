@@ -47,7 +47,7 @@ from gpu_cep.engine.windows.direct import labels_decide, reads_directly
 from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import blocks
-from gpu_cep_kernels.device.device import Array, Device
+from gpu_cep_kernels.device.interface import Array, Device
 
 Result = TypeVar("Result")
 

@@ -15,7 +15,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.times import refuse_missing
 from gpu_cep.engine.phase_one.device.labels import Chunk, LabelledChunk
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_kernels.device.device import Array, Device
+from gpu_cep_kernels.device.interface import Array, Device
 from gpu_cep_kernels.device.primitives import any_set, dense_codes, stable_order, stream_numbers
 from gpu_cep_kernels.phase_one.ordering import mark_disorder
 

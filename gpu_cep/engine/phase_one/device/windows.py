@@ -14,7 +14,7 @@ from gpu_cep.engine.events.own_events import Own
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.phase_one.device.streams import streams_of_range
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_kernels.device.device import Array, Device, to_device
+from gpu_cep_kernels.device.interface import Array, Device, to_device
 from gpu_cep_kernels.device.primitives import covered_events, later_events, marked_events, next_occurrences, prefix_counts
 from gpu_cep_kernels.phase_one.window_conditions import chain_windows, judge_windows
 from gpu_cep_kernels.phase_one.windows import window_ends

@@ -14,7 +14,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import Kernel, simulated
 from gpu_cep_kernels.device.cuda_device import CudaDevice, count_devices
-from gpu_cep_kernels.device.device import Array, Device, DeviceUnavailable, HostArray
+from gpu_cep_kernels.device.interface import Array, Device, DeviceUnavailable, HostArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.rules.conditions import conditions_hold, conditions_hold_apart
 from gpu_cep_kernels.rules.cut import begin_cut, cut_off_by, cuts, is_cut_off, may_be_taken, searched_until
 from gpu_cep_kernels.rules.path import bind, is_match, unbind, write_match
-from gpu_cep_kernels.rules.rules import following
+from gpu_cep_kernels.rules.scalars import following
 from gpu_cep_kernels.rules.tables import (
     ANY,
     CANDIDATE,
@@ -337,8 +337,10 @@ def enumerate_matches(
                     keep_dead_end(depth, end, events.after, pattern, run, dead_ends)
                 depth -= 1
                 _step_back(depth, pattern, run)
-        elif phase == SEARCH and strategy == ROBUST and is_dead_end(
-            depth, run.choice_event[depth], end, events.after, pattern, run, dead_ends
+        elif (
+            phase == SEARCH
+            and strategy == ROBUST
+            and is_dead_end(depth, run.choice_event[depth], end, events.after, pattern, run, dead_ends)
         ):
             run.choice_event[depth] = end
             phase = TAKE

@@ -19,8 +19,8 @@ from gpu_cep_kernels.matches.hashing import PartialMatches
 from gpu_cep_kernels.phase_one.input_buffers import Streams, between, is_early, is_late, stream_of
 from gpu_cep_kernels.rules.interpreter import holds, run_program
 from gpu_cep_kernels.rules.negation import is_ruled_out
-from gpu_cep_kernels.rules.rules import compare, mirrored, within
 from gpu_cep_kernels.rules.running import is_null
+from gpu_cep_kernels.rules.scalars import compare, mirrored, within
 from gpu_cep_kernels.rules.tables import (
     BY_INTS,
     ERROR_CONDITION,

@@ -1,4 +1,4 @@
-"""What a device is: where parallel kernels run in bulk, and arrays live beside them (:mod:`gpu_cep_kernels.device.devices` opens one).
+"""What a device is: where parallel kernels run in bulk, and arrays live beside them (:mod:`gpu_cep_kernels.device.selection` opens one).
 
 The host can stand in its place where the same steps run on both.
 """

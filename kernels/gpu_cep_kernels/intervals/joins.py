@@ -9,7 +9,7 @@ zones, and four binary searches find where they begin.
 
 An endpoint is a number that compares with other endpoints: a time, or the
 place of a time among all times. Windows are measured on clocks, where
-differences are lengths of time (see :func:`gpu_cep_kernels.rules.rules.within`).
+differences are lengths of time (see :func:`gpu_cep_kernels.rules.scalars.within`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import kernel, rule
-from gpu_cep_kernels.rules.rules import within
+from gpu_cep_kernels.rules.scalars import within
 from gpu_cep_kernels.rules.tables import Ints, Places
 
 # The relations of A to B, by number: `finishes` as the paper's Table 1 has it, A starts first and both end together.

@@ -40,7 +40,7 @@ from gpu_cep_kernels.nfab.pass_runs import (
     release_run,
 )
 from gpu_cep_kernels.rules.cut import is_ruled_out_by
-from gpu_cep_kernels.rules.rules import UNBOUNDED
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
     ANY,
     CONTIGUOUS,
