@@ -14,7 +14,7 @@ import gpu_cep
 from gpu_cep import errors
 from gpu_cep.engine import run
 from gpu_cep.engine.adaptive import algorithms, choice
-from gpu_cep.engine.adaptive.algorithms import CONTENDERS, Contender
+from gpu_cep.engine.adaptive.algorithms import ALGORITHMS, CostedAlgorithm
 from gpu_cep.plan.costs import Estimate
 
 RISING = "PATTERN SEQ(A a, B b+, C c) WHERE b[i].x > b[i-1].x WITHIN 20000"
@@ -95,7 +95,7 @@ def test_what_cannot_be_cheaper_is_not_tried():
 
 def test_nothing_is_tried_where_a_variable_has_no_event():
     table = events(1_000, (0.5, 0.5))
-    with patch.object(choice.CONTENDERS["ses_automaton"].__class__, "estimate", side_effect=AssertionError, create=True):
+    with patch.object(choice.ALGORITHMS["ses_automaton"].__class__, "estimate", side_effect=AssertionError, create=True):
         (answer,) = answers(table, ANY.format("a.x < b.x", 100))
     assert (answer.matches, answer.steps, answer.expected.exact) == (0, 0, False)
 
@@ -261,9 +261,9 @@ def test_explain_runs_over_events_only():
 
 def test_what_threads_share_takes_a_part_of_the_time():
     """A batch of one huge stream is divided among threads by all algorithms but one pass."""
-    survey = SimpleNamespace(workers=4)
-    for divides, nanoseconds in ((True, 25.0), (False, 100.0)):
-        contender = Contender(lambda _: 100.0, lambda _: Estimate("nfab", 100.0), Mock(), divides)
-        assert contender.least_time(survey) == nanoseconds
-        assert contender.estimated_time(survey).cost == nanoseconds
-    assert [name for name, contender in CONTENDERS.items() if not contender.divides] == ["nfab"]
+    statistics = SimpleNamespace(workers=4)
+    for parallel, nanoseconds in ((True, 25.0), (False, 100.0)):
+        algorithm = CostedAlgorithm(lambda _: 100.0, lambda _: Estimate("nfab", 100.0), Mock(), parallel)
+        assert algorithm.least_time(statistics) == nanoseconds
+        assert algorithm.estimated_time(statistics).cost == nanoseconds
+    assert [name for name, algorithm in ALGORITHMS.items() if not algorithm.parallel] == ["nfab"]

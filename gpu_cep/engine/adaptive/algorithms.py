@@ -1,4 +1,4 @@
-"""The algorithms as the planner sees them: what each costs at least, what it is expected to cost, and what runs it."""
+"""List the algorithms with what each costs: a lower bound by counts, an estimate by samples, and its matcher."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpu_cep.engine.adaptive.statistics import Survey
+from gpu_cep.engine.adaptive.statistics import BatchStatistics
 from gpu_cep.engine.events.sampling import Sample
 from gpu_cep.engine.matchers.automaton.two_phase import TwoPhase
 from gpu_cep.engine.matchers.joins.join_tree import JoinTree
@@ -47,136 +47,155 @@ from gpu_cep_kernels.rules.tables import BY_PROGRAM
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
-    """An algorithm: `least` is what it costs at least, by counts alone, in nanoseconds; `estimate` tries parts of the work.
+class CostedAlgorithm:
+    """An algorithm with its costs in nanoseconds of work.
 
-    If it `divides`, threads share the work on a batch of many events; if it goes
-    `by_starts`, it can leave out those of matches that are not asked for.
+    `least_cost` is a lower bound by counts alone. `estimate` does samples of
+    the work. `matcher` makes what runs it. If it is `parallel`, threads share
+    the work on a batch of many events. If it `filters_starts`, it can leave
+    out the matches of starts that are not asked for.
     """
 
-    least: Callable[[Survey], float]
-    estimate: Callable[[Survey], Estimate]
+    least_cost: Callable[[BatchStatistics], float]
+    estimate: Callable[[BatchStatistics], Estimate]
     matcher: Callable[[Search, BatchEvents], Matcher]
-    divides: bool = True
-    by_starts: bool = True
+    parallel: bool = True
+    filters_starts: bool = True
 
-    def least_time(self, survey: Survey) -> float:
-        """How long it takes at least, in nanoseconds."""
-        return self.least(survey) / self._workers(survey)
+    def least_time(self, statistics: BatchStatistics) -> float:
+        """Return a lower bound of the time that the batch takes, in nanoseconds."""
+        return self.least_cost(statistics) / self._workers(statistics)
 
-    def estimated_time(self, survey: Survey) -> Estimate:
-        """The estimate, of time instead of work."""
-        found = self.estimate(survey)
-        return replace(found, cost=found.cost / self._workers(survey))
+    def estimated_time(self, statistics: BatchStatistics) -> Estimate:
+        """Return the estimate with the time that the batch takes, in nanoseconds, as its cost."""
+        found = self.estimate(statistics)
+        return replace(found, cost=found.cost / self._workers(statistics))
 
-    def _workers(self, survey: Survey) -> int:
-        return survey.workers if self.divides else 1
-
-
-def _windows(survey: Survey) -> float:
-    return windows_cost(survey.events, survey.variables, survey.starts)
+    def _workers(self, statistics: BatchStatistics) -> int:
+        """Return the number of threads that share the batch."""
+        return statistics.workers if self.parallel else 1
 
 
-def _buffers(survey: Survey) -> float:
-    return buffers_cost(survey.events, survey.variables)
+def _windows_cost(statistics: BatchStatistics) -> float:
+    """Return the cost of finding the windows and of ruling out those that labels forbid."""
+    return windows_cost(statistics.event_count, statistics.variable_count, statistics.start_count)
 
 
-def _least_of_walks(survey: Survey) -> float:
-    return WALK_BATCH + _windows(survey)
+def _buffers_cost(statistics: BatchStatistics) -> float:
+    """Return the cost of listing each variable's events."""
+    return buffers_cost(statistics.event_count, statistics.variable_count)
 
 
-def _least_of_passes(survey: Survey) -> float:
-    return PASS_BATCH + _windows(survey) + PASSED * survey.events
+def _least_automaton_cost(statistics: BatchStatistics) -> float:
+    return WALK_BATCH + _windows_cost(statistics)
 
 
-def _least_of_chains(survey: Survey) -> float:
-    return CHAIN_BATCH + _buffers(survey)
+def _least_nfab_cost(statistics: BatchStatistics) -> float:
+    return PASS_BATCH + _windows_cost(statistics) + PASSED * statistics.event_count
 
 
-def _least_of_trees(survey: Survey) -> float:
-    return CHAIN_BATCH + _buffers(survey) + TREE_PIVOT * survey.starts
+def _least_chain_cost(statistics: BatchStatistics) -> float:
+    return CHAIN_BATCH + _buffers_cost(statistics)
 
 
-def _least_of_joins(survey: Survey) -> float:
-    return JOIN_BATCH + _buffers(survey)
+def _least_tree_cost(statistics: BatchStatistics) -> float:
+    return CHAIN_BATCH + _buffers_cost(statistics) + TREE_PIVOT * statistics.start_count
 
 
-def _written(survey: Survey, bound: float, each: float) -> float:
-    """What it costs to write matches that bind so many events."""
-    return 0.0 if survey.counts_only else bound * each
+def _least_join_cost(statistics: BatchStatistics) -> float:
+    return JOIN_BATCH + _buffers_cost(statistics)
 
 
-def _walked(survey: Survey) -> Estimate:
-    """Every candidate by the automaton."""
-    walk = survey.walk
-    walking = STEP * (walk.all_steps - walk.all_passed) + SKIP * walk.all_passed + _judging(survey.search) * walk.all_steps
-    cost = _least_of_walks(survey) + walking + WALKED * walk.all_matches + _written(survey, walk.all_bound, BOUND)
-    return Estimate("ses_automaton", cost, walk.all_steps, walk.all_matches)
+def _writing_cost(statistics: BatchStatistics, bound: float, each: float) -> float:
+    """Return the cost of writing matches that bind `bound` events, at `each` nanoseconds; none if they are only counted."""
+    return 0.0 if statistics.counts_only else bound * each
 
 
-def _passed(survey: Survey) -> Estimate:
-    """All runs at once; matches are those of a sample by the automaton, and are read off the buffer."""
-    taken, walk = survey.offers, survey.paths
-    halves = np.diff(np.interp([0, taken[-1, 0] / 2, taken[-1, 0]], *taken.T))
-    offers = grown_offers(halves.tolist(), int(taken[-1, 0]), survey.reach, survey.events)
-    reading = PATH * walk.all_matches + READ * walk.all_bound
+def _estimate_automaton(statistics: BatchStatistics) -> Estimate:
+    """Estimate the SES automaton, which walks every candidate window."""
+    sample = statistics.automaton_sample
+    walking = STEP * (sample.all_steps - sample.all_passed) + SKIP * sample.all_passed
+    walking += _program_cost(statistics.search) * sample.all_steps
+    writing = _writing_cost(statistics, sample.all_bound, BOUND)
+    cost = _least_automaton_cost(statistics) + walking + WALKED * sample.all_matches + writing
+    return Estimate("ses_automaton", cost, sample.all_steps, sample.all_matches)
+
+
+def _estimate_nfab(statistics: BatchStatistics) -> Estimate:
+    """Estimate NFA^b, which takes each event once and reads matches off its buffer.
+
+    The offers of events to runs are extrapolated from the first events. The
+    matches are those of a sample by the automaton.
+    """
+    traced, sample = statistics.traced_offers, statistics.path_sample
+    halves = np.diff(np.interp([0, traced[-1, 0] / 2, traced[-1, 0]], *traced.T))
+    offers = grown_offers(halves.tolist(), int(traced[-1, 0]), statistics.window_size, statistics.event_count)
+    reading = PATH * sample.all_matches + READ * sample.all_bound
     # threads share what is read off the buffer path by path, and nothing else
-    reading *= COUNTED if survey.counts_only and decided_by_paths(survey.search) else 1 / survey.workers
-    cost = _least_of_passes(survey) + OFFER * offers + reading
-    return Estimate("nfab", cost, offers + walk.all_bound, walk.all_matches)
+    reading *= COUNTED if statistics.counts_only and decided_by_paths(statistics.search) else 1 / statistics.workers
+    cost = _least_nfab_cost(statistics) + OFFER * offers + reading
+    return Estimate("nfab", cost, offers + sample.all_bound, sample.all_matches)
 
 
-def _chained(survey: Survey) -> Estimate:
-    """From the rarest variable's events on, quantified variables last."""
-    names, quantified = survey.search.names, survey.search.tables.pattern.maximum != 1
-    order = ", ".join(names[v] for v in np.lexsort([survey.counts, quantified]))
-    return _lazily("lazy_chain", survey, _least_of_chains(survey), PIVOT, survey.chain, order)
+def _estimate_chain(statistics: BatchStatistics) -> Estimate:
+    """Estimate the lazy chain automaton, which begins at the rarest variable and binds quantified variables last."""
+    names, quantified = statistics.search.names, statistics.search.tables.pattern.maximum != 1
+    order = ", ".join(names[v] for v in np.lexsort([statistics.counts, quantified]))
+    return _estimate_lazy("lazy_chain", statistics, _least_chain_cost(statistics), PIVOT, statistics.chain_samples, order)
 
 
-def _ordered_anew(survey: Survey) -> Estimate:
-    """From each start on."""
-    return _lazily("lazy_tree", survey, _least_of_trees(survey), 0.0, survey.tree, "")
+def _estimate_tree(statistics: BatchStatistics) -> Estimate:
+    """Estimate the lazy tree automaton, which begins at each start and orders the other variables there."""
+    return _estimate_lazy("lazy_tree", statistics, _least_tree_cost(statistics), 0.0, statistics.tree_samples, "")
 
 
-def _lazily(name: str, survey: Survey, least: float, pivot: float, samples: tuple[Sample, Sample], order: str) -> Estimate:
-    """By a lazy automaton that costs so much at least, and so much more for each pivot, by samples of single and quantified variables."""
+def _estimate_lazy(
+    name: str, statistics: BatchStatistics, least: float, each_pivot: float, samples: tuple[Sample, Sample], order: str
+) -> Estimate:
+    """Estimate a lazy automaton from its `least` cost, the cost of `each_pivot`, and samples.
+
+    The samples are of single variables and of quantified variables.
+    """
     single, quantified = samples
-    final = quantified if quantified.places else single
-    searched = pivot * single.places + _filtering(survey.search) * single.all_steps + ITERATED * quantified.all_steps
-    cost = least + searched + _written(survey, final.all_bound, BOUND)
-    return Estimate(name, cost, single.all_steps + quantified.all_steps, final.all_matches, order)
+    last = quantified if quantified.places else single
+    searching = each_pivot * single.places + _filter_cost(statistics.search) * single.all_steps + ITERATED * quantified.all_steps
+    cost = least + searching + _writing_cost(statistics, last.all_bound, BOUND)
+    return Estimate(name, cost, single.all_steps + quantified.all_steps, last.all_matches, order)
 
 
-def _filtering(search: Search) -> float:
-    """What a lazy automaton takes to filter an event."""
-    # what compares no two single variables' columns is judged as a program is
+def _filter_cost(search: Search) -> float:
+    """Return what a lazy automaton takes to filter one event."""
+    # conditions that do not compare columns of two single variables are judged like programs
     by_program = bool((search.tables.conditions.left_variable < 0).any())
     return FILTERED + PROGRAM * by_program + JUDGED * bool(search.tables.branch.negations)
 
 
-def _judging(search: Search) -> float:
-    """What programs add to each step of the automaton; unless all matches are sought, labels rule out most of what it passes over."""
+def _program_cost(search: Search) -> float:
+    """Return what conditions that are programs add to each step of the automaton.
+
+    It is nothing under strategies where labels rule out most of what the automaton passes over.
+    """
     judges = search.plan.strategy == "skip_till_any_match" and (search.tables.conditions.means == BY_PROGRAM).any()
     return PROGRAM * bool(judges)
 
 
-def _joined(survey: Survey) -> Estimate:
-    """By the cheapest tree of joins."""
-    found = JoinTree(survey.search, survey.of_batch).estimate(survey.batch)
-    rows = _written(survey, found.matches * survey.variables, JOINED)
-    return replace(found, cost=found.cost + _least_of_joins(survey) + rows)
+def _estimate_joins(statistics: BatchStatistics) -> Estimate:
+    """Estimate the cheapest tree of joins."""
+    found = JoinTree(statistics.search, statistics.batch_events).estimate(statistics.batch)
+    writing = _writing_cost(statistics, found.matches * statistics.variable_count, JOINED)
+    return replace(found, cost=found.cost + _least_join_cost(statistics) + writing)
 
 
-CONTENDERS: dict[str, Contender] = {
-    "ses_automaton": Contender(_least_of_walks, _walked, windowed(TwoPhase)),
-    "backtracking": Contender(_least_of_walks, _walked, windowed(TwoPhase)),
-    "nfab": Contender(_least_of_passes, _passed, windowed(Nfab), divides=False),
-    "lazy_chain": Contender(_least_of_chains, _chained, LazyChain, by_starts=False),
-    "lazy_tree": Contender(_least_of_trees, _ordered_anew, LazyTree, by_starts=False),
-    "join_tree": Contender(_least_of_joins, _joined, JoinTree, by_starts=False),
+ALGORITHMS: dict[str, CostedAlgorithm] = {
+    "ses_automaton": CostedAlgorithm(_least_automaton_cost, _estimate_automaton, windowed(TwoPhase)),
+    "backtracking": CostedAlgorithm(_least_automaton_cost, _estimate_automaton, windowed(TwoPhase)),
+    "nfab": CostedAlgorithm(_least_nfab_cost, _estimate_nfab, windowed(Nfab), parallel=False),
+    "lazy_chain": CostedAlgorithm(_least_chain_cost, _estimate_chain, LazyChain, filters_starts=False),
+    "lazy_tree": CostedAlgorithm(_least_tree_cost, _estimate_tree, LazyTree, filters_starts=False),
+    "join_tree": CostedAlgorithm(_least_join_cost, _estimate_joins, JoinTree, filters_starts=False),
 }
 
 
-def going_by_starts(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of some algorithms that can leave out starts, or the one that answers any query."""
-    return tuple(name for name in names if CONTENDERS[name].by_starts) or ("ses_automaton",)
+def select_start_filtering(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of the named algorithms that can leave out starts; without any, the one that runs every query."""
+    return tuple(name for name in names if ALGORITHMS[name].filters_starts) or ("ses_automaton",)

@@ -1,4 +1,4 @@
-"""The algorithm of each batch: the one that is asked for, or the one that is expected to cost least."""
+"""Choose the algorithm of each batch: the one that the plan names, or the one that is expected to cost least."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 
 from gpu_cep.engine.accounting.budget import Meter
-from gpu_cep.engine.adaptive.algorithms import CONTENDERS, going_by_starts
-from gpu_cep.engine.adaptive.statistics import Survey
+from gpu_cep.engine.adaptive.algorithms import ALGORITHMS, select_start_filtering
+from gpu_cep.engine.adaptive.statistics import BatchStatistics
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.own_events import are_own
@@ -21,114 +22,135 @@ from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.state_counts import sum_of
 from gpu_cep.plan.costs import MARGIN, TRIAL, Answer, Estimate
 
-# A choice is made anew where a batch made so many times the steps that were expected of it, or so many times fewer, and not a few.
+# A choice is dropped if a batch takes this many times the expected steps, or fewer by this factor, and more steps than a few.
 _DRIFT, _FEW_STEPS = 4, 1 << 13
 
-# A choice: the estimate of the algorithm that is taken, and those of the others.
-Choice = tuple[Estimate, tuple[Estimate, ...]]
+
+class Ranking(NamedTuple):
+    """The estimate of the algorithm that is taken, and the estimates of the others."""
+
+    chosen: Estimate
+    others: tuple[Estimate, ...]
+
+    def scaled(self, factor: float) -> Ranking:
+        """Return the estimates for `factor` times as many events."""
+        return Ranking(self.chosen.scaled(factor), tuple(each.scaled(factor) for each in self.others))
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """A choice among algorithms for a branch, how many threads share a batch, and its events, starts, and events of each variable.
+class _Workload(NamedTuple):
+    """What a ranking is made for: the algorithms, the branch, and the threads that share a batch.
 
-    The choice may still be in the making; where that fails, it does for all that wait for it.
+    `sizes` are the numbers of events, of starts, and of each variable's events.
     """
 
     names: tuple[str, ...]
     branch: int
     workers: int
     sizes: Indices
-    choice: Future[Choice]
 
-    def suits(self, names: tuple[str, ...], branch: int, workers: int, sizes: Indices) -> bool:
-        """Whether the choice is the same: not twice as many events, and none of the numbers has twice the share in them, or half."""
-        if (self.names, self.branch, self.workers) != (names, branch, workers) or sizes[0] >= 2 * self.sizes[0]:
+
+@dataclass(frozen=True, slots=True)
+class _CachedRanking:
+    """A ranking for a workload; it may still be in the making, and where that fails, it fails for all that wait."""
+
+    made_for: _Workload
+    ranking: Future[Ranking]
+
+    def serves(self, workload: _Workload) -> bool:
+        """Whether the ranking is reusable.
+
+        It is if the batch is less than twice as large and every count's share
+        is within a factor of two.
+        """
+        made_for = self.made_for
+        if made_for[:3] != workload[:3] or workload.sizes[0] >= 2 * made_for.sizes[0]:
             return False
-        scaled = sizes * (self.sizes[0] / sizes[0])
-        return bool((2 * scaled > self.sizes).all() and (scaled < 2 * self.sizes).all())
+        scaled = workload.sizes * (made_for.sizes[0] / workload.sizes[0])
+        return bool((2 * scaled > made_for.sizes).all() and (scaled < 2 * made_for.sizes).all())
 
 
 @dataclass
 class Choices:
-    """Chooses among algorithms, for each batch and branch; where not all events may start a match among those that go from start to start.
+    """Chooses an algorithm for each branch in each batch.
 
-    Batches share a choice where they are alike and none is much larger, until
-    one of them shows that it was made for other events.
+    Similar batches share a choice until one of them takes far more or fewer
+    steps than expected. Where only some events may start a match, algorithms
+    that can leave out starts are preferred.
     """
 
     names: tuple[str, ...]
-    _made: list[_Made] = field(default_factory=list, repr=False)
+    _cache: list[_CachedRanking] = field(default_factory=list, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def matchers(self, searches: tuple[Search, ...], batch: Batch) -> list[Matcher]:
-        """The matchers of all branches for a batch."""
+        """Return a matcher for each branch."""
         first = searches[0]
         events = BatchEvents(first.plan, first.ordered, batch, first.profile)
-        names = self.names if are_own(first.ordered, batch, first.own) else going_by_starts(self.names)
-        return [self._matcher(names, number, search, events) for number, search in enumerate(searches)]
+        names = self.names if are_own(first.ordered, batch, first.own) else select_start_filtering(self.names)
+        return [self._matcher(names, branch, search, events) for branch, search in enumerate(searches)]
 
     def _matcher(self, names: tuple[str, ...], branch: int, search: Search, events: BatchEvents) -> Matcher:
         if len(names) == 1:
-            choice: Choice = Estimate(names[0], 0.0, exact=False), ()
-            return _recorded(choice, branch, search, events, _ignore)
-        survey = Survey(search, events)
-        if survey.decided_by_labels:
-            # nothing is weighed, so nothing is counted
-            return _recorded((Estimate("ses_automaton", 0.0, exact=False), ()), branch, search, events, _ignore)
-        known = self._chosen(names, branch, survey, np.array([survey.events, survey.starts, *survey.counts]))
-        choice = _scaled(known.choice.result(), survey.events / float(known.sizes[0]))
+            return _recording_matcher(_without_estimate(names[0]), branch, search, events, _ignore)
+        statistics = BatchStatistics(search, events)
+        if statistics.decided_by_labels:
+            # nothing is counted, because nothing is compared
+            return _recording_matcher(_without_estimate("ses_automaton"), branch, search, events, _ignore)
+        sizes = np.array([statistics.event_count, statistics.start_count, *statistics.counts])
+        cached = self._find_or_rank(_Workload(names, branch, statistics.workers, sizes), statistics)
+        ranking = cached.ranking.result().scaled(statistics.event_count / float(cached.made_for.sizes[0]))
 
-        def judge(steps: int) -> None:
-            if _has_drifted(choice[0], steps):
-                self._forget(known)
+        def check(steps: int) -> None:
+            if _has_drifted(ranking.chosen, steps):
+                self._forget(cached)
 
-        return _recorded(choice, branch, search, events, judge)
+        return _recording_matcher(ranking, branch, search, events, check)
 
-    def _chosen(self, names: tuple[str, ...], branch: int, survey: Survey, sizes: Indices) -> _Made:
-        """The choice for batches of such sizes, which the first thread that asks makes."""
+    def _find_or_rank(self, workload: _Workload, statistics: BatchStatistics) -> _CachedRanking:
+        """Return a ranking that serves the workload; the first thread that asks makes it."""
         with self._lock:
-            known = next((made for made in self._made if made.suits(names, branch, survey.workers, sizes)), None)
-            if known is not None:
-                return known
-            made = _Made(names, branch, survey.workers, sizes, Future())
-            self._made.append(made)
+            found = next((cached for cached in self._cache if cached.serves(workload)), None)
+            if found is not None:
+                return found
+            cached = _CachedRanking(workload, Future())
+            self._cache.append(cached)
         try:
-            made.choice.set_result(cheapest(survey, names))
+            cached.ranking.set_result(cheapest(statistics, workload.names))
         except BaseException as fault:
-            made.choice.set_exception(fault)
+            cached.ranking.set_exception(fault)
             raise
-        return made
+        return cached
 
-    def _forget(self, known: _Made) -> None:
+    def _forget(self, dropped: _CachedRanking) -> None:
         with self._lock:
-            self._made = [made for made in self._made if made is not known]
+            self._cache = [cached for cached in self._cache if cached is not dropped]
 
 
-def cheapest(survey: Survey, names: tuple[str, ...]) -> Choice:
-    """The cheapest of some algorithms for a batch.
+def cheapest(statistics: BatchStatistics, names: tuple[str, ...]) -> Ranking:
+    """Rank the named algorithms for a batch, the cheapest one first.
 
-    One that at its best would save no more than a trial costs is not tried.
+    An algorithm is not sampled if its lower bound would save no more than the
+    sample costs.
     """
-    if not survey.counts.all():
-        first, *others = (Estimate(name, CONTENDERS[name].least_time(survey), exact=False) for name in names)
-        return first, tuple(others)
-    least = sorted((CONTENDERS[name].least_time(survey), name) for name in names)
+    least = [(ALGORITHMS[name].least_time(statistics), name) for name in names]
+    if not statistics.counts.all():
+        first, *others = (Estimate(name, bound, exact=False) for bound, name in least)
+        return Ranking(first, tuple(others))
     found: list[Estimate] = []
-    for cost, name in least:
-        ruled_out = any(each.exact and each.cost <= (1 + MARGIN) * cost + TRIAL for each in found)
-        found.append(Estimate(name, cost, exact=False) if ruled_out else CONTENDERS[name].estimated_time(survey))
+    for bound, name in sorted(least):
+        ruled_out = any(each.exact and each.cost <= (1 + MARGIN) * bound + TRIAL for each in found)
+        found.append(Estimate(name, bound, exact=False) if ruled_out else ALGORITHMS[name].estimated_time(statistics))
     chosen = min((each for each in found if each.exact), key=lambda each: each.cost)
-    return chosen, tuple(each for each in found if each is not chosen)
+    return Ranking(chosen, tuple(each for each in found if each is not chosen))
 
 
-def _scaled(choice: Choice, factor: float) -> Choice:
-    """The same for so many times the events."""
-    return choice[0].scaled(factor), tuple(each.scaled(factor) for each in choice[1])
+def _without_estimate(name: str) -> Ranking:
+    """Return the ranking of an algorithm that is taken without comparison."""
+    return Ranking(Estimate(name, 0.0, exact=False), ())
 
 
 def _has_drifted(expected: Estimate, steps: int) -> bool:
-    """Whether a batch made many more or many fewer steps than were expected of it."""
+    """Whether a batch took many more or many fewer steps than expected."""
     if expected.at_most and steps < expected.steps:
         return False
     more, fewer = max(expected.steps, steps), min(expected.steps, steps)
@@ -136,41 +158,46 @@ def _has_drifted(expected: Estimate, steps: int) -> bool:
 
 
 def _ignore(steps: int) -> None:
-    """What is done about the steps of the only algorithm there is."""
+    """Check nothing: there is no choice to drop."""
 
 
-def _recorded(choice: Choice, branch: int, search: Search, events: BatchEvents, judge: Callable[[int], None]) -> Matcher:
+def _recording_matcher(ranking: Ranking, branch: int, search: Search, events: BatchEvents, check: Callable[[int], None]) -> Matcher:
+    """Return the chosen algorithm's matcher, with an account of its own and a record of what it did."""
     meter = Meter(search.budget)
-    metered = replace(search, budget=meter)
-    matcher = CONTENDERS[choice[0].algorithm].matcher(metered, events)
-    return _Recorded(matcher, meter, search, branch, choice, judge)
+    matcher = ALGORITHMS[ranking.chosen.algorithm].matcher(replace(search, budget=meter), events)
+    return _RecordingMatcher(matcher, meter, search, branch, ranking, check)
 
 
 @dataclass(frozen=True, slots=True)
-class _Recorded:
-    """A matcher of one batch; what it did goes into the profile, beside what was expected of it."""
+class _RecordingMatcher:
+    """A matcher of one batch that writes into the profile what it did and what was expected of it.
+
+    `check` is called with the number of steps that it took.
+    """
 
     matcher: Matcher
     meter: Meter
     search: Search
     branch: int
-    choice: Choice
-    judge: Callable[[int], None]
+    ranking: Ranking
+    check: Callable[[int], None]
 
     def find(self, batch: Batch) -> Matches:
+        """Return the matcher's matches."""
         begin = time.perf_counter()
         matches = self.matcher.find(batch)
         self._record(batch, len(matches), len(matches.events), time.perf_counter() - begin)
         return matches
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
+        """Return the matcher's counts."""
         begin = time.perf_counter()
         starts, totals = self.matcher.count(batch)
         self._record(batch, sum_of(totals), 0, time.perf_counter() - begin)
         return starts, totals
 
     def _record(self, batch: Batch, matches: int, bound: int, seconds: float) -> None:
-        expected, others = self.choice
         steps = self.meter.steps
-        self.judge(steps)
-        self.search.profile.answered(Answer(self.branch, batch.own - batch.low, expected, others, steps, matches, bound, seconds))
+        self.check(steps)
+        answer = Answer(self.branch, batch.own - batch.low, *self.ranking, steps, matches, bound, seconds)
+        self.search.profile.answered(answer)

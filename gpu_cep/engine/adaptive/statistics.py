@@ -1,4 +1,4 @@
-"""What a batch tells of how much work its matches are: counts, and small parts of the work itself, done on trial."""
+"""Measure how much work a batch's matches are: counts of events, and samples of the work itself."""
 
 from __future__ import annotations
 
@@ -24,141 +24,153 @@ from gpu_cep.plan.states import branch_states
 from gpu_cep_kernels.device.primitives import marked_events
 from gpu_cep_kernels.rules.cut import KEEP_ALL
 
-Shown = TypeVar("Shown")
+Result = TypeVar("Result")
 
-# So many starts, and events of the rarest variable, are tried at most, with so many steps; so many events, and offers to runs.
+# A sample by the automaton or a lazy one: the most starts and pivots that are tried, and the steps after which it ends.
 _STARTS, _PIVOTS, _STEPS = 128, 48, 1 << 11
-# So many starts that follow one another are tried together where what one finds spares others work.
+# Neighbouring starts that are tried together where the match of one rules out matches of the next.
 _CLUSTER = 32
-_EVENTS, _OFFERS = 1 << 12, 1 << 12
-# Of long searches, one in so many events is offered to runs, and one offer is made for so many steps.
-_PART, _WORTH = 8, 32
+# A trace of NFA^b: the fewest events that it may take, or this fraction of the batch if that is more.
+_TRACED_EVENTS, _TRACED_FRACTION = 1 << 12, 8
+# The fewest offers after which it ends, or one for so many steps of the automaton if that is more.
+_TRACED_OFFERS, _STEPS_PER_OFFER = 1 << 12, 32
 
 
 @dataclass(frozen=True)
-class Survey:
-    """What is known of a branch and the events `of_batch`; everything is found when it is first asked for."""
+class BatchStatistics:
+    """What is known of one branch in one batch; each number is found when it is first asked for."""
 
     search: Search
-    of_batch: BatchEvents
+    batch_events: BatchEvents
 
     @property
     def batch(self) -> Batch:
-        """The batch that these events are."""
-        return self.of_batch.batch
+        """The batch."""
+        return self.batch_events.batch
 
     @property
-    def events(self) -> int:
-        """How many events the batch holds, those that its windows reach included."""
+    def event_count(self) -> int:
+        """The number of events in the batch, those that its last windows reach included."""
         return self.batch.high - self.batch.low
 
     @property
-    def variables(self) -> int:
-        """How many variables the branch binds."""
+    def variable_count(self) -> int:
+        """The number of variables that the branch binds."""
         return len(self.search.tables.branch.positives)
 
     @cached_property
     def counts(self) -> Indices:
-        """How many events satisfy the properties of each variable."""
-        return self.of_batch.counts_of(self.search.tables.branch.positives)
+        """int64 [variable]: the number of events that satisfy each variable's properties."""
+        return self.batch_events.counts_of(self.search.tables.branch.positives)
 
     @property
     def workers(self) -> int:
-        """How many threads may share the work on the batch."""
+        """The number of threads that may share the batch."""
         return min(self.search.threads, parts_of(self.batch))
 
     @cached_property
-    def starts(self) -> int:
-        """How many events a match can start with."""
-        own = self.of_batch.labels[:, : self.batch.own - self.batch.low]
+    def start_count(self) -> int:
+        """The number of the batch's own events that a match can start with."""
+        own = self.batch_events.labels[:, : self.batch.own - self.batch.low]
         return int(np.count_nonzero(marked_events(own, self.search.tables.minimal)))
 
     @property
     def counts_only(self) -> bool:
-        """Whether no match is to be written."""
+        """Whether matches are counted and none is written."""
         settings = self.search.plan.settings
         return settings.output == "count" and settings.after_match == "all"
 
     @property
     def decided_by_labels(self) -> bool:
-        """Whether matches are read, or counted, off the labels: nothing is walked then."""
+        """Whether matches are read off the labels, or counted by them, without a walk through the windows."""
         plan, tables = self.search.plan, self.search.tables
         if reads_directly(plan, tables):
             return is_deterministic(plan, self._branch_windows, tables)
         return self.counts_only and branch_states(plan, tables.branch, plan.query.ties == "strict") is not None
 
     @cached_property
-    def reach(self) -> float:
-        """How many events a window holds on average."""
-        windows = self.of_batch.windows
-        places = evenly_spread(self.events, _STARTS)
-        return float((windows.ends(places) - places).mean())
+    def window_size(self) -> float:
+        """The mean number of events in a window, by a sample of windows."""
+        windows = self.batch_events.windows
+        starts = evenly_spread(self.event_count, _STARTS)
+        return float((windows.ends(starts) - starts).mean())
 
     @cached_property
-    def walk(self) -> Sample:
-        """What some of the batch's candidates take the automaton."""
-        return self._walked(self._on_trial)
+    def automaton_sample(self) -> Sample:
+        """A sample of the SES automaton's work over the candidates."""
+        return self._sample_automaton(self._trial_search)
 
     @cached_property
-    def paths(self) -> Sample:
-        """The same where all matches are read off NFA^b's buffer, unless its runs rule others out as the automaton's do."""
-        search = self._on_trial
+    def path_sample(self) -> Sample:
+        """The same sample for all matches that NFA^b reads off its buffer.
+
+        Those are all matches, unless NFA^b's runs rule others out as the automaton's do.
+        """
+        search = self._trial_search
         if search.kept == KEEP_ALL or search.passes_cut:
-            return self.walk
-        steps = tuple(step for step in search.plan.steps if step != "overlap")
-        return self._walked(replace(search, plan=replace(search.plan, steps=steps)))
+            return self.automaton_sample
+        rules = tuple(rule for rule in search.plan.steps if rule != "overlap")
+        return self._sample_automaton(replace(search, plan=replace(search.plan, steps=rules)))
 
     @cached_property
-    def chain(self) -> tuple[Sample, Sample]:
-        """What some of the rarest variable's events take the lazy chain: for single variables, and for quantified ones behind these."""
-        return self._tried(lambda search: LazyChain(search, self.of_batch).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING))
+    def chain_samples(self) -> tuple[Sample, Sample]:
+        """Samples of the lazy chain's work from events of the rarest variable: for single variables, then for quantified ones."""
+        return self._run_trial(
+            lambda search: LazyChain(search, self.batch_events).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING)
+        )  # fmt: skip
 
     @cached_property
-    def tree(self) -> tuple[Sample, Sample]:
-        """The same of some of the events that can start a match, and the lazy tree."""
-        return self._tried(lambda search: LazyTree(search, self.of_batch).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING))
+    def tree_samples(self) -> tuple[Sample, Sample]:
+        """Samples of the lazy tree's work from events that can start a match: for single variables, then for quantified ones."""
+        return self._run_trial(
+            lambda search: LazyTree(search, self.batch_events).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING)
+        )  # fmt: skip
 
     @cached_property
-    def offers(self) -> Indices:
-        """How often the first events of the batch are offered to the runs of NFA^b: [event, offers before it].
+    def traced_offers(self) -> Indices:
+        """int64 [point, 2]: an event of the batch, and how often NFA^b offered earlier events to its runs.
 
-        The more steps the automaton would take, the more may be learned by.
+        The trace covers the first events of the batch. It is the longer the
+        more steps the automaton is expected to take.
         """
         windows = self._branch_windows
-        end = min(self.events, max(_EVENTS, self.events // _PART))
-        offers = max(_OFFERS, int(self.walk.all_steps) // _WORTH)
-        starts = self._candidates(windows, windows.starts[: np.searchsorted(windows.starts, end)]).starts
-        nothing: Indices = np.zeros((1, 2), np.int64)
-        return self._tried(lambda search: Nfab(search).sample(self.batch, windows, starts, end, offers), nothing)
+        end = min(self.event_count, max(_TRACED_EVENTS, self.event_count // _TRACED_FRACTION))
+        offers = max(_TRACED_OFFERS, int(self.automaton_sample.all_steps) // _STEPS_PER_OFFER)
+        starts = self._prune_starts(windows, windows.starts[: np.searchsorted(windows.starts, end)]).starts
+        untraced: Indices = np.zeros((1, 2), np.int64)
+        return self._run_trial(lambda search: Nfab(search).sample(self.batch, windows, starts, end, offers), untraced)
 
     @property
-    def _on_trial(self) -> Search:
-        """The search with a profile of its own."""
+    def _trial_search(self) -> Search:
+        """The search with a profile of its own, so that samples do not show in the run's profile."""
         return replace(self.search, profile=Profile())
 
     @cached_property
     def _branch_windows(self) -> Windows:
-        search = self._on_trial
-        return branch_windows(self.of_batch.windows, search.ordered, self.batch, search.tables, search.own, search.profile)
+        search = self._trial_search
+        return branch_windows(self.batch_events.windows, search.ordered, self.batch, search.tables, search.own, search.profile)
 
-    def _walked(self, search: Search) -> Sample:
-        """What the automaton takes to search from some of the starts; from some that follow one another where one rules others out."""
+    def _sample_automaton(self, search: Search) -> Sample:
+        """Return a sample of the automaton's work; of clusters of neighbouring starts where one's match rules out others."""
         windows = self._branch_windows
         number = len(windows.starts)
         starts = windows.starts[scattered(number, _STARTS) if search.kept == KEEP_ALL else clustered(number, _STARTS, _CLUSTER)]
-        kept = self._candidates(windows, starts)
-        walked = self._tried(lambda _: SesAutomaton(search).sample(self.batch, windows, kept, _STEPS), NOTHING)
-        return replace(walked, places=number * len(kept.starts) // max(len(starts), 1))
+        candidates = self._prune_starts(windows, starts)
+        sample = self._run_trial(lambda _: SesAutomaton(search).sample(self.batch, windows, candidates, _STEPS), NOTHING)
+        return replace(sample, places=number * len(candidates.starts) // max(len(starts), 1))
 
-    def _candidates(self, windows: Windows, starts: Indices) -> Candidates:
-        """Those of the starts that the plan's pruning leaves."""
+    def _prune_starts(self, windows: Windows, starts: Indices) -> Candidates:
+        """Return those of the starts that the plan's pruning leaves."""
         if windows.judged or "chain" not in self.search.plan.steps:
             return Candidates(starts, None)
         return chained(windows, starts, self.search.tables, exact=False)
 
-    def _tried(self, trial: Callable[[Search], Shown], nothing: Shown) -> Shown:
-        """What a trial shows; `nothing`, where a condition overflows: whatever runs then will come to it, and say where."""
+    def _run_trial(self, trial: Callable[[Search], Result], default: Result) -> Result:
+        """Return the trial's result, or the default if a condition overflows.
+
+        The run itself will come to the same condition and say where it is.
+        """
         try:
-            return trial(self._on_trial)
+            return trial(self._trial_search)
         except ConditionOverflow:
-            return nothing
+            return default
