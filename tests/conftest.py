@@ -1,12 +1,25 @@
-"""Settings that all tests share."""
+"""Settings that all tests share: the fast suite, and with ``--full`` everything."""
 
 from __future__ import annotations
 
 import os
 
-from hypothesis import settings
+from tests import effort
 
-# Every run tries the same 50 examples of a property, so that its verdict is the code's; CEP_EXAMPLES asks for so many others each time.
-examples = os.environ.get("CEP_EXAMPLES")
-settings.register_profile("cep", max_examples=int(examples or 50), derandomize=examples is None, deadline=None)
-settings.load_profile("cep")
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="run everything, with all examples, and not the fast suite alone")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "full: run by the full suite alone")
+    asked = os.environ.get("CEP_EXAMPLES")
+    # before any module is imported that asks how many examples there are
+    effort.load("full" if config.getoption("--full") else "fast", int(asked) if asked else None)
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--full"):
+        left_out = [item for item in items if item.get_closest_marker("full")]
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=left_out)

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gpu_cep import UnsupportedError, explain
@@ -20,10 +20,11 @@ from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, PRUNING_STEPS
 from tests.conformance.expectation import answered, expected
 from tests.drawn.queries import AFTER_MATCH, Case, cases, trend_cases, whole_language
+from tests.effort import examples
 from tests.results import matches_of
 
-# What most faults show in is tried more often than CEP_EXAMPLES says, unless that is a large number.
-thoroughly = settings(max_examples=max(1_000, settings().max_examples))
+# What most faults show in is tried more often.
+thoroughly = examples(200, 1_000)
 LANGUAGE = whole_language()
 TRENDS = trend_cases(after_match=AFTER_MATCH)
 SMALL_BATCHES = st.integers(1, 5)

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import gpu_cep
@@ -27,10 +27,11 @@ from gpu_cep.plan.interval_order import OrderChoice
 from gpu_cep_kernels.compile import launch
 from tests.drawn.queries import Case
 from tests.drawn.situations import Size, situation_cases
+from tests.effort import examples
 from tests.results import matches_of
 
 # What most faults show in is tried more often than CEP_EXAMPLES says, unless that is a large number.
-thoroughly = settings(max_examples=max(300, settings().max_examples))
+thoroughly = examples(100, 300)
 ALGORITHMS = st.sampled_from([name for name in INTERVAL_ALGORITHMS if name != "brute_force"])
 THREADS = st.integers(1, 3)
 OUTPUTS = st.sampled_from(("matches", "matches", "events", "indices", "count"))
@@ -142,8 +143,8 @@ def with_seams(seams: tuple[int, int, int, int, int], case: Case, **options: Any
     events, block, part, windows, candidates = seams
     parts = -(-case.events.num_rows // events)
     with ExitStack() as patches:
-        for module in ("situations", "borders", "interval_events"):
-            patches.enter_context(patch(f"gpu_cep.engine.{module}.slices", lambda length, _: launch.slices(length, parts)))
+        for module in ("situations", "borders", "events"):
+            patches.enter_context(patch(f"gpu_cep.engine.intervals.{module}.slices", lambda length, _: launch.slices(length, parts)))
         patches.enter_context(patch("gpu_cep.engine.intervals.borders.BLOCK", block))
         patches.enter_context(patch("gpu_cep.engine.intervals.join._PART", part))
         patches.enter_context(patch("gpu_cep.engine.intervals.parts.WINDOWS", windows))

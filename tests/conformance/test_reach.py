@@ -17,9 +17,10 @@ from gpu_cep.plan.settings import EVENT_ALGORITHMS, PRUNING_STEPS
 from tests.conformance.expectation import answered, expected
 from tests.conformance.test_conformance import applicable
 from tests.drawn.queries import AFTER_MATCH, trend_cases, whole_language
+from tests.effort import examples
 from tests.results import matches_of
 
-thoroughly = settings(max_examples=max(1_000, settings().max_examples))
+thoroughly = examples(200, 1_000)
 CASES = st.one_of(whole_language(), whole_language(max_size=30), trend_cases(after_match=AFTER_MATCH))
 THREADS = st.integers(1, 3)
 

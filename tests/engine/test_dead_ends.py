@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import gpu_cep as cep
 from gpu_cep.engine.accounting.profile import Profile
@@ -17,6 +17,7 @@ from gpu_cep_kernels.automaton.dead_ends import ALL_EVENTS, AT_THE_END, FIRST_EV
 from tests.conformance.expectation import answered, expected
 from tests.drawn.patterns import ALL_OPERATORS
 from tests.drawn.queries import cases
+from tests.effort import examples
 from tests.results import matches_of
 
 ROBUST = "robust_skip_till_next_match"
@@ -28,7 +29,7 @@ def test_what_is_remembered_changes_nothing(monkeypatch, places):
     monkeypatch.setattr(dead_ends, "PLACES", places)
     monkeypatch.setattr(dead_ends, "PATIENCE", 0)
 
-    @settings(max_examples=max(100, settings().max_examples))
+    @examples(40, 100)
     @given(cases(operators=ALL_OPERATORS, iterations=True, strategies=(ROBUST,), max_size=12))
     def check(case):
         assert matches_of(answered(case, output="indices")) == expected(case)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
@@ -16,6 +16,7 @@ from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep_kernels.rules.scalars import COMPARISONS
 from tests.conformance.expectation import answered, expected
 from tests.drawn.queries import AFTER_MATCH, trend_cases, whole_language
+from tests.effort import examples
 from tests.results import matches_of
 
 NAMES = {number: name for name, number in COMPARISONS.items()}
@@ -36,7 +37,7 @@ def jumping(case):
 
 @pytest.mark.usefixtures("at_once")
 def test_jumps_change_nothing():
-    @settings(max_examples=max(150, settings().max_examples))
+    @examples(60, 150)
     @given(st.one_of(whole_language(max_size=20, strategies=STRATEGIES), trend_cases(after_match=AFTER_MATCH)))
     def check(case):
         assert jumping(case)

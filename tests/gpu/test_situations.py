@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep
@@ -28,13 +28,14 @@ from gpu_cep_kernels.compile.jit import Kernel
 from tests.conformance.test_intervals import ALGORITHMS, OUTPUTS, answered, expected, expected_or_failing, outcome
 from tests.drawn.queries import Case
 from tests.drawn.situations import Size, situation_cases
+from tests.effort import examples
 from tests.gpu.foreign import Foreign
 from tests.gpu.strict_arrays import StrictDevice
 from tests.requirements import require_modules
 from tests.results import matches_of
 
 # The simulator takes its time.
-briefly = settings(max_examples=max(20, settings().max_examples // 2))
+briefly = examples(8, 25)
 
 
 @pytest.fixture
