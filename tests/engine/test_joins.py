@@ -18,7 +18,7 @@ from gpu_cep.engine.matchers.joins.negations import JoinNegations
 from gpu_cep.engine.windows.batch_events import input_buffers
 from gpu_cep.plan.join_trees import Join, Leaf, leaves
 from gpu_cep_kernels.phase_one.input_buffers import Streams
-from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, new_run
+from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, new_path
 from tests.kernel_cases.tables import aggregate_table, condition_table, negation_table, program_table
 from tests.kernels.streams import LabelStream, Pattern, label_streams, label_words, patterns
 
@@ -64,7 +64,7 @@ def joining(pattern, stream, own, account, exclusive=False, threads=1):
     streams = Streams(np.array([0, len(clock)]), clock, clock, np.uint64(stream.length), stream.strict)
     buffers = input_buffers(labels, frequencies(labels, variables))
     registers = program_registers(np, conditions.programs, execution.APART * threads)
-    runs, no_negation = (new_run(variables, pattern.table(), conditions),), negation_table([], np.zeros(1, np.int64), clock, clock, 0)
+    runs, no_negation = (new_path(variables, pattern.table(), conditions),), negation_table([], np.zeros(1, np.int64), clock, clock, 0)
     none = JoinNegations(pattern.table(), conditions, no_negation, np.zeros((0, variables), np.bool_), runs, account)
     return Joining(pattern.table(), conditions, buffers, streams, registers, own, exclusive, account, none, threads)
 

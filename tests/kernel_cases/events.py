@@ -148,7 +148,7 @@ def _clock(size: int, random: Random, kind: Any) -> Array:
     return times.view(np.uint64) if kind is np.int64 else times
 
 
-def _reached_rows(size: int, random: Random, slots: int, kind: Any, before: float, after: float) -> Call:
+def _finding_spans(size: int, random: Random, slots: int, kind: Any, before: float, after: float) -> Call:
     clock, rows = _clock(size, random, kind), np.flatnonzero(flags(size, random, 0.25))
     first, last = np.maximum(rows - 5, 0), np.minimum(rows + 5, size)
     lengths = clock.dtype.type(before), clock.dtype.type(after)
@@ -211,7 +211,7 @@ EVENT_CASES: tuple[KernelCase, ...] = (
         },
         ("rows", "kept"),
     ),
-    *cases(rare_events.reached_rows, _reached_rows, _LENGTHS, ("begins", "ends")),
+    *cases(rare_events.find_spans, _finding_spans, _LENGTHS, ("begins", "ends")),
     *cases(
         rare_events.keep_spans,
         _spans,

@@ -11,7 +11,7 @@ from gpu_cep_kernels.joins.table_joins import APART, BEFORE, BEHIND, Buckets, Pa
 from gpu_cep_kernels.matches import hashing
 from gpu_cep_kernels.matches.hashing import HashKeys, PartialMatches
 from gpu_cep_kernels.phase_one.input_buffers import Streams as BatchStreams
-from gpu_cep_kernels.rules.tables import Conditions, Registers, new_run
+from gpu_cep_kernels.rules.tables import Conditions, Registers, new_path
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import Array, Random, Streams, column_bank, places_of, streams
 from tests.kernel_cases.tables import PROGRAMS, SINGLE, aggregate_table, condition_table, negation_table, pattern_table, program_registers
@@ -126,7 +126,7 @@ def _judging(size: int, random: Random, slots: int, **given: Any) -> Call:
     negations = negation_table(listed, events.offsets, events.times, events.times, events.length)
     conditions = Conditions(condition_table(4, SINGLE), aggregate_table(4, ()), PROGRAMS, column_bank(size, random), 0)
     pattern = pattern_table((1, 2), ((1, 1), (1, 1), (1, 1)))
-    run, allowed = new_run(2, pattern, conditions), np.zeros(size, np.bool_)
+    run, allowed = new_path(2, pattern, conditions), np.zeros(size, np.bool_)
     return Call(1, (size // 3, size, table, np.array([1, 0]), np.arange(2), pattern, conditions, negations, run, allowed))
 
 

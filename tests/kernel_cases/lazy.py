@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.lazy.chain import ChainMatches, enumerate_chain, enumerate_negated_chain, new_chain, pivots_of
+from gpu_cep_kernels.lazy.chain import ChainMatches, enumerate_chain, enumerate_negated_chain, find_pivots, new_chain
 from gpu_cep_kernels.lazy.iteration_tables import ALONE, CLOSING, FILTERING, FOLLOWING, GROUPING, IterationTable, new_iterations
 from gpu_cep_kernels.lazy.iterations import enumerate_iterations
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, count_labels, fill_buffers
 from gpu_cep_kernels.phase_one.input_buffers import Streams as BatchStreams
-from gpu_cep_kernels.rules.tables import Conditions, MatchTable, NegationTable, ProgramTable, new_run
+from gpu_cep_kernels.rules.tables import Conditions, MatchTable, NegationTable, ProgramTable, new_path
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import Array, Random, Streams, column_bank, places_of, streams
 from tests.kernel_cases.tables import (
@@ -72,11 +72,11 @@ def _chain(
     events = streams(size, random, **given)
     buffers, counts = _buffers(events)
     conditions = Conditions(condition_table(4, SINGLE), aggregate_table(4, ()), PROGRAMS, column_bank(size, random), 0)
-    run = new_run(3, _SINGLE, conditions)
+    run = new_path(3, _SINGLE, conditions)
     run.earlier[:] = -1
     negations, needs = _negations(events, random, negated)
     order = np.arange(3) if starting else np.argsort(counts, kind="stable")
-    pivots = pivots_of(order[0], buffers, _SINGLE, size, starting)
+    pivots = find_pivots(order[0], buffers, _SINGLE, size, starting)
     chain = new_chain(order, 3, pivots, buffers, _SINGLE, needs)
     whole = BatchStreams(events.offsets, events.times, events.times, events.length, strict)
     most = len(events.offsets) if counting else size
@@ -113,7 +113,7 @@ def _iteration(
     starts, totals = np.full(most, size, np.int64), np.zeros(most if counting else 0, np.int64)
     room = 0 if counting else most
     output = MatchTable(starts, np.zeros((room, 3), np.int32), np.zeros(room * 5 + _PATH, np.int64), totals)
-    run, stack = new_run(_PATH, _ITERATED, judged), new_iterations(np.array([0]), np.array([1, 2]), _PATH, 1 << 12, needs)
+    run, stack = new_path(_PATH, _ITERATED, judged), new_iterations(np.array([0]), np.array([1, 2]), _PATH, 1 << 12, needs)
     return Call(1, (rows, buffers, whole, size, _ITERATED, judged, table, negations, starting, counting, steps, stack, run, output))
 
 
@@ -129,13 +129,13 @@ LAZY_CASES: tuple[KernelCase, ...] = (
             "starting": {"starting": True},
             "interrupted": {"steps": 20},
         },
-        ("chain", "run", "matches"),
+        ("chain", "path", "matches"),
     ),
     *cases(
         enumerate_negated_chain,
         partial(_chain, negated=True),
         {"int64": {}, "float64": {"time": np.float64}, "starting": {"starting": True}},
-        ("chain", "run", "matches"),
+        ("chain", "path", "matches"),
     ),
     *cases(
         enumerate_iterations,
@@ -151,6 +151,6 @@ LAZY_CASES: tuple[KernelCase, ...] = (
             "finally": {"conditions": FINALLY, "programs": ITERATION_PROGRAMS, "uses": _FINAL_USES},
             "interrupted": {"steps": 20},
         },
-        ("stack", "run", "matches"),
+        ("stack", "path", "matches"),
     ),
 )

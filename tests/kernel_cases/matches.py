@@ -13,7 +13,7 @@ from gpu_cep_kernels.matches import aggregates
 from gpu_cep_kernels.matches import flat_matches as match_kernels
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.interpreter import OPCODES, evaluate_rows
-from gpu_cep_kernels.rules.tables import ANY, CONTIGUOUS, NEXT, ROBUST, Conditions, EventTable, MatchTable, ProgramTable, new_run
+from gpu_cep_kernels.rules.tables import ANY, CONTIGUOUS, NEXT, ROBUST, Conditions, EventTable, MatchTable, ProgramTable, new_path
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import (
     Array,
@@ -185,7 +185,7 @@ def _automaton(
     jumping = jumps(bank, events.occurrence, patience) if conditions is JUMPING and size else no_jumps()
     counts, totals = np.zeros((most, 3), np.int32), np.zeros(len(starts), np.int64)
     output = MatchTable(np.zeros(most, np.int64), counts, np.zeros(most * 8, np.int64), totals)
-    run = new_run(_DEPTH, pattern, judged, kept)
+    run = new_path(_DEPTH, pattern, judged, kept)
     dead_ends = new_dead_ends(_STATES, remembered, 0)
     return Call(1, (*inputs, pattern, judged, rules_out, jumping, dead_ends, strategy, counting, steps, run, output))
 
@@ -251,6 +251,6 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "jumping-any": {"strategy": ANY, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "patience": 1},
             "jumping-robust": {"strategy": ROBUST, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "steps": 20},
         },
-        ("jumps.bounds", "dead_ends", "run", "matches"),
+        ("jumps.bounds", "dead_ends", "path", "matches"),
     ),
 )

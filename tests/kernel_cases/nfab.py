@@ -24,7 +24,7 @@ from gpu_cep_kernels.rules.tables import (
     EventTable,
     MatchTable,
     ProgramTable,
-    new_run,
+    new_path,
 )
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import Random, column_bank, ends_of, flags, places_of, streams
@@ -91,7 +91,7 @@ def _growth(
     judged = Conditions(condition_table(4, conditions), aggregates, programs, column_bank(size, random), 0)
     everything = np.arange(size)
     earliest = np.searchsorted(ends_of(events, everything), everything, side="right")
-    run = new_run(_ROOM, _PATTERN, judged)
+    run = new_path(_ROOM, _PATTERN, judged)
     buffer = new_buffer(_ROOM)._replace(event=run.event, bound_to=run.bound_to, earlier=run.earlier)
     state = np.zeros(PASS_STATE, np.int64)
     state[FREE], state[FAULT], state[FIRST], state[CUTS] = _RUNS, -1, -1, cuts
@@ -113,7 +113,7 @@ def _paths(size: int, random: Random, slots: int, counting: bool = False, steps:
     most = 0 if counting else size
     output = MatchTable(np.zeros(most, np.int64), np.zeros((most, 3), np.int32), np.zeros(most * 8, np.int64), np.zeros(end, np.int64))
     ends = path_ends(int(work.state[NODES]), int(work.state[ENDS]), work.buffer, work.ends)
-    inputs, run = (work.buffer, ends, _PATTERN, judged, negations), new_run(_DEPTH, _PATTERN, judged)
+    inputs, run = (work.buffer, ends, _PATTERN, judged, negations), new_path(_DEPTH, _PATTERN, judged)
     return Call(1, (len(ends.node), earliest, counting, steps, *inputs, new_walk(_DEPTH), run, output))
 
 
@@ -180,7 +180,7 @@ NFAB_CASES: tuple[KernelCase, ...] = (
             "iterated": {"strategy": ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS},
             "finally": {"strategy": ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
         },
-        ("walk", "run", "matches"),
+        ("walk", "path", "matches"),
     ),
     *cases(mark_ends, _marked, {"next": {}, "any": {"strategy": ANY}}, ("last_start",)),
     *cases(mark_used_nodes, _used, {"next": {}, "any": {"strategy": ANY}}, ("used",)),

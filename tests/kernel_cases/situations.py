@@ -14,10 +14,10 @@ from gpu_cep_kernels.intervals.situations import (
     Borders,
     LastSeen,
     Wanted,
-    borders_of,
     find_borders,
-    room_for_crossings,
-    unseen,
+    make_borders,
+    new_crossings,
+    new_last_seen,
 )
 from gpu_cep_kernels.phase_one import ordering
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
@@ -67,7 +67,7 @@ def _order_of_streams(size: int, random: Random, slots: int, disordered: bool = 
 def _finding(size: int, random: Random, slots: int, time: Any = np.int64, **given: Any) -> Call:
     """Borders of a slice, of which the first half has been looked at."""
     events = _events(size, random, time, **given)
-    seen, crossings = _seen(events, random), room_for_crossings(size)
+    seen, crossings = _seen(events, random), new_crossings(size)
     for column in crossings:
         column[:] = 0
     half = size // 2
@@ -90,7 +90,7 @@ def _gap(times: Array) -> tuple[Array, Any]:
 
 def _seen(events: _Events, random: Random) -> LastSeen:
     """Nothing of some streams, and of the others that there were events."""
-    seen = unseen(events.count)
+    seen = new_last_seen(events.count)
     known = flags(events.count, random)
     seen.label[known] = random.integers(0, 1 << _NAMES, np.count_nonzero(known))
     seen.position[known & (seen.label != 0)] = 0
@@ -100,9 +100,9 @@ def _seen(events: _Events, random: Random) -> LastSeen:
 def _found(size: int, random: Random, **given: Any) -> tuple[_Events, Borders]:
     """The borders of a slice that knows nothing of those before."""
     events = _events(size, random, **given)
-    crossings = room_for_crossings(size)
-    found = find_borders(0, size, events.labels, events.streams, unseen(events.count), crossings, 0)
-    return events, borders_of(crossings, found, events.streams, events.times)
+    crossings = new_crossings(size)
+    found = find_borders(0, size, events.labels, events.streams, new_last_seen(events.count), crossings, 0)
+    return events, make_borders(crossings, found, events.streams, events.times)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from gpu_cep_kernels.rules.tables import (
     EventTable,
     MatchTable,
     ProgramTable,
-    deepened,
-    new_run,
+    deepen_path,
+    new_path,
 )
 from tests.kernel_cases.jumps import no_jumps
 from tests.kernel_cases.tables import aggregate_table
@@ -79,7 +79,7 @@ class Enumeration:
         self.events = EventTable(arrays.after, arrays.occurrence, stream.successors())
         self.conditions = no_conditions(self.variables + len(negations))
         self.negations = stream.negation_table(self.variables, negations)
-        self.run = new_run(path, pattern.table(), self.conditions, kept)
+        self.run = new_path(path, pattern.table(), self.conditions, kept)
         counts, totals = np.empty((matches, self.variables), np.int32), np.zeros(len(self.starts), np.int64)
         self.output = MatchTable(np.empty(matches, np.int64), counts, np.empty(64 * matches, np.int64), totals)
         self.dead_ends = new_dead_ends(counts_of(pattern), places, 0)
@@ -95,7 +95,7 @@ class Enumeration:
             self.stops.add(status)
             self._take()
             if status == PATH_FULL:
-                self.run = deepened(self.run)
+                self.run = deepen_path(self.run)
         return self
 
     def _take(self):

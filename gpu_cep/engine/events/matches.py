@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.matches.flat_matches import gather_matches, last_events, match_offsets, order_matches, split_binding
-from gpu_cep_kernels.matches.groups import grouped
+from gpu_cep_kernels.matches.groups import order_by_group
 
 Indices = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int32]
@@ -111,7 +111,7 @@ class Matches:
 
     def grouped_by_starts(self, low: int, own: int) -> Matches:
         """Matches, all of which start in the events [low, own), by first event, else as they are."""
-        order, _ = grouped(self.first - low, own - low)
+        order, _ = order_by_group(self.first - low, own - low)
         return self.reordered(order)
 
     def sorted_by_starts(self, low: int, own: int) -> Matches:

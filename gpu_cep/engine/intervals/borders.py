@@ -17,12 +17,12 @@ from gpu_cep_kernels.intervals.situations import (
     UNKNOWN,
     Borders,
     LastSeen,
-    borders_of,
     find_borders,
     find_borders_and_gaps,
-    room_for_crossings,
+    make_borders,
+    new_crossings,
+    new_last_seen,
     settle_borders,
-    unseen,
 )
 
 # Writes the labels of the events [low, high), as [word, event].
@@ -32,7 +32,7 @@ Fill = Callable[[int, int, Array], None]
 def find_all_borders(plan: IntervalPlan, events: EventSequence, fill: Fill, threads: int) -> Borders:
     """The borders of all streams in order of position, those that close what is open at the end last."""
     settled: list[Borders] = []
-    seen = unseen(events.count)
+    seen = new_last_seen(events.count)
     for borders, own in spread(lambda span: _borders_of(plan, events, fill, span), slices(len(events), threads), threads):
         settle_borders(borders, *measured_gap(plan, events.times), seen)
         settled.append(_crossed(borders))
@@ -44,7 +44,7 @@ def find_all_borders(plan: IntervalPlan, events: EventSequence, fill: Fill, thre
 def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tuple[int, int]) -> tuple[Borders, LastSeen]:
     """The borders in a slice of the events, and what is seen of each stream at its end."""
     low, high = span
-    seen, crossings = unseen(events.count), room_for_crossings(high - low)
+    seen, crossings = new_last_seen(events.count), new_crossings(high - low)
     streams = np.empty(0, np.int32) if events.streams is None else events.streams
     labels = np.empty((1, min(BLOCK, high - low)), words_for(len(plan.query.situations))[0].kind)
     found = 0
@@ -56,7 +56,7 @@ def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tup
             found = find_borders_and_gaps(begin, end, block[0], streams, points, gap, seen, crossings, found)
         else:
             found = find_borders(begin, end, block[0], streams, seen, crossings, found)
-    return borders_of(crossings, found, streams, events.times), seen
+    return make_borders(crossings, found, streams, events.times), seen
 
 
 def measured_gap(plan: IntervalPlan, times: Array) -> tuple[Array, np.uint64 | np.float64]:

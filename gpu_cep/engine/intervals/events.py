@@ -19,7 +19,7 @@ from gpu_cep.errors import EventError
 from gpu_cep.plan.programs import Leaf
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.intervals.situations import NEVER, Awaited, Wanted, collect
-from gpu_cep_kernels.matches.groups import grouped
+from gpu_cep_kernels.matches.groups import order_by_group
 
 
 @dataclass
@@ -84,7 +84,7 @@ class SituationEvents(BoundEvents):
 
         parts = spread(gathered, slices(len(self.events), self.threads), self.threads)
         runs, positions = (np.concatenate(arrays) for arrays in zip(*parts, strict=True)) if parts else (self.first, self.first)
-        order, places = grouped(runs, len(self))
+        order, places = order_by_group(runs, len(self))
         return positions[order], places
 
     def _awaited(self, wanted: Wanted, low: int) -> Awaited:

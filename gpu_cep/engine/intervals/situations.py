@@ -30,7 +30,7 @@ from gpu_cep_kernels.device.interface import HOST
 from gpu_cep_kernels.device.primitives import paired_borders
 from gpu_cep_kernels.intervals.joins import Situations
 from gpu_cep_kernels.intervals.situations import Borders, count_runs, first_reaching, pair_borders
-from gpu_cep_kernels.matches.groups import grouped
+from gpu_cep_kernels.matches.groups import order_by_group
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, TIED, order_faults, order_faults_of_streams
 
 
@@ -156,7 +156,7 @@ def _paired(names: int, events: EventSequence, borders: Borders) -> tuple[Array,
     """The borders that open and close each run, name after name, by stream and time; and how many runs each name has."""
     if events.place is not HOST:
         return paired_borders(events.place.xp, borders.stream, borders.opened, borders.closed, names)
-    order = grouped(borders.stream, events.count)[0] if events.count > 1 else np.arange(len(borders.stream))
+    order = order_by_group(borders.stream, events.count)[0] if events.count > 1 else np.arange(len(borders.stream))
     counts = np.zeros(names, np.int64)
     count_runs(borders.opened, counts)
     begins = np.cumsum(counts) - counts

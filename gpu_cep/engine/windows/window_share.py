@@ -7,7 +7,7 @@ import numpy as np
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
-from gpu_cep_kernels.phase_one.rare_events import reached_rows
+from gpu_cep_kernels.phase_one.rare_events import find_spans
 
 # Events of which windows are measured, and of each variable of which values are compared.
 _SAMPLE = 64
@@ -34,5 +34,5 @@ def window_share(batch: Batch, buffers: InputBuffers, streams: Streams, before: 
     looks_back, looks_on = sum(mask >> v & 1 for mask in before) < others, before[v].bit_count() < others
     nothing, begins, ends = type(streams.length)(0), np.empty_like(first), np.empty_like(last)
     back, on = streams.length if looks_back else nothing, streams.length if looks_on else nothing
-    reached_rows(0, len(events), events, first, last, streams.clock, back, on, begins, ends)
+    find_spans(0, len(events), events, first, last, streams.clock, back, on, begins, ends)
     return float((ends - begins).mean()) / size / max(1, looks_back + looks_on)

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
-from gpu_cep_kernels.rules.scalars import bit, hashed
+from gpu_cep_kernels.rules.scalars import bit, mix_hash
 from gpu_cep_kernels.rules.tables import SEARCHES, UNSATISFIED, Ints, Words
 
 # What is read of a variable's binding: an event, how many there are, or all of them; or the first or the last event of the match.
@@ -99,37 +99,37 @@ def new_dead_ends(states: StateTable, places: int, patience: int) -> DeadEnds:
 
 
 @rule
-def _readers(pattern: Any, run: Any) -> Any:
+def _readers(pattern: Any, path: Any) -> Any:
     """The variables that may bind further events, and the end of the match."""
     readers = bit(AT_THE_END)
     for v in range(pattern.order.size):
-        closed = run.bound[v] >= pattern.maximum[v]
+        closed = path.bound[v] >= pattern.maximum[v]
         for k in range(pattern.following_first[v], pattern.following_first[v + 1]):
-            closed = closed or run.last[pattern.following[k]] >= 0
+            closed = closed or path.last[pattern.following[k]] >= 0
         if not closed:
             readers |= bit(v)
     return readers
 
 
 @rule
-def _word(k: int, depth: int, states: Any, run: Any) -> int:
+def _word(k: int, depth: int, states: Any, path: Any) -> int:
     """What is read of a binding, or of the path of `depth` events."""
     v, read, word = states.variable[k], states.read[k], -1
     if read == MATCH_START:
-        word = run.event[0]
-    elif read == MATCH_END and run.state[UNSATISFIED] == 0:
-        word = run.event[depth - 1]
+        word = path.event[0]
+    elif read == MATCH_END and path.state[UNSATISFIED] == 0:
+        word = path.event[depth - 1]
     elif read == NUMBER:
-        word = run.bound[v]
-    elif read == FIRST_EVENT and run.bound[v] > 0:
-        word = run.event[run.first[v]]
-    elif read == LAST_EVENT and run.bound[v] > 0:
-        word = run.event[run.last[v]]
+        word = path.bound[v]
+    elif read == FIRST_EVENT and path.bound[v] > 0:
+        word = path.event[path.first[v]]
+    elif read == LAST_EVENT and path.bound[v] > 0:
+        word = path.event[path.last[v]]
     return word
 
 
 @rule
-def _write_key(depth: int, position: int, after: Any, pattern: Any, run: Any, dead_ends: Any) -> int:
+def _write_key(depth: int, position: int, after: Any, pattern: Any, path: Any, dead_ends: Any) -> int:
     """Write the key of the path of `depth` events that goes on behind `position`; returns its place, or −1 if it has none.
 
     Of variables whose last event ties with the next event, none that follows may bind that.
@@ -137,19 +137,19 @@ def _write_key(depth: int, position: int, after: Any, pattern: Any, run: Any, de
     states, key = dead_ends.states, dead_ends.key
     counts, tied = 0, np.uint64(0)
     for v in range(pattern.order.size):
-        counts += states.weight[v] * min(run.bound[v], states.enough[v])
-        if after.size > 0 and run.bound[v] > 0 and after[run.event[run.last[v]]] > position + 1:
+        counts += states.weight[v] * min(path.bound[v], states.enough[v])
+        if after.size > 0 and path.bound[v] > 0 and after[path.event[path.last[v]]] > position + 1:
             tied |= bit(v)
     key[0], key[1] = counts, np.int64(tied)
-    code = hashed(hashed(np.uint64(0), key[0]), key[1])
-    readers, has_key = _readers(pattern, run), True
+    code = mix_hash(mix_hash(np.uint64(0), key[0]), key[1])
+    readers, has_key = _readers(pattern, path), True
     for k in range(states.read.size):
         word = -1
         if (states.readers[k] & readers) != 0:
-            has_key = has_key and (states.read[k] != ALL_EVENTS or run.bound[states.variable[k]] == 0)
-            word = _word(k, depth, states, run)
+            has_key = has_key and (states.read[k] != ALL_EVENTS or path.bound[states.variable[k]] == 0)
+            word = _word(k, depth, states, path)
         key[_COUNTS + k] = word
-        code = hashed(code, key[_COUNTS + k])
+        code = mix_hash(code, key[_COUNTS + k])
     place = np.int64(code & np.uint64(dead_ends.end.size - 1))
     return int(place) if has_key else -1
 
@@ -166,35 +166,35 @@ def _covers(place: int, position: int, end: int, dead_ends: Any) -> bool:
 
 
 @rule
-def _keeps(depth: int, run: Any, dead_ends: Any) -> bool:
+def _keeps(depth: int, path: Any, dead_ends: Any) -> bool:
     """Whether the dead ends of paths of `depth` events are kept by their keys."""
-    kept = dead_ends.end.size > 0 and run.state[SEARCHES] >= dead_ends.patience
-    return bool(kept and dead_ends.states.lone[run.bound_to[depth - 1]] == NEVER)
+    kept = dead_ends.end.size > 0 and path.state[SEARCHES] >= dead_ends.patience
+    return bool(kept and dead_ends.states.lone[path.bound_to[depth - 1]] == NEVER)
 
 
 @rule
-def is_dead_end(depth: int, position: int, end: int, after: Any, pattern: Any, run: Any, dead_ends: Any) -> bool:
+def is_dead_end(depth: int, position: int, end: int, after: Any, pattern: Any, path: Any, dead_ends: Any) -> bool:
     """Whether the path of `depth` events is known to lead to no match with events behind `position` and before `end`."""
     dead = False
-    if _keeps(depth, run, dead_ends):
-        place = _write_key(depth, position, after, pattern, run, dead_ends)
+    if _keeps(depth, path, dead_ends):
+        place = _write_key(depth, position, after, pattern, path, dead_ends)
         dead = place >= 0 and _covers(place, position, end, dead_ends)
     return dead
 
 
 @rule
-def keep_dead_end(depth: int, end: int, after: Any, pattern: Any, run: Any, dead_ends: Any) -> None:
+def keep_dead_end(depth: int, end: int, after: Any, pattern: Any, path: Any, dead_ends: Any) -> None:
     """Keep that the path of `depth` events leads to no match with any events before `end`."""
-    position = run.event[depth - 1]
-    if _keeps(depth, run, dead_ends):
-        place = _write_key(depth, position, after, pattern, run, dead_ends)
+    position = path.event[depth - 1]
+    if _keeps(depth, path, dead_ends):
+        place = _write_key(depth, position, after, pattern, path, dead_ends)
         if place >= 0 and not _covers(place, position, end, dead_ends):
             dead_ends.behind[place] = position
             dead_ends.end[place] = end
             for k in range(dead_ends.key.size):
                 dead_ends.keys[place, k] = dead_ends.key[k]
-    elif dead_ends.end.size > 0 and depth > 1 and dead_ends.states.lone[run.bound_to[depth - 1]] != NEVER:
-        _pass_over(run.bound_to[depth - 1], position, position + 1, end, run, dead_ends)
+    elif dead_ends.end.size > 0 and depth > 1 and dead_ends.states.lone[path.bound_to[depth - 1]] != NEVER:
+        _pass_over(path.bound_to[depth - 1], position, position + 1, end, path, dead_ends)
 
 
 @rule
@@ -204,28 +204,28 @@ def _number(v: int, event: int, dead_ends: Any) -> int:
 
 
 @rule
-def _start(v: int, run: Any, dead_ends: Any) -> int:
+def _start(v: int, path: Any, dead_ends: Any) -> int:
     """The start of the runs among which v is lone, or −1 for all."""
-    return int(run.event[0]) if dead_ends.states.lone[v] == IN_A_START else -1
+    return int(path.event[0]) if dead_ends.states.lone[v] == IN_A_START else -1
 
 
 @rule
-def _pass_over(v: int, event: int, until: int, end: int, run: Any, dead_ends: Any) -> None:
+def _pass_over(v: int, event: int, until: int, end: int, path: Any, dead_ends: Any) -> None:
     """Keep that `event` and v's further events before `until` lead to no match in windows up to `end`."""
     number = _number(v, event, dead_ends)
     place = number & (dead_ends.lone.size - 1)
     dead_ends.lone[place] = number
-    dead_ends.lone_start[place] = _start(v, run, dead_ends)
+    dead_ends.lone_start[place] = _start(v, path, dead_ends)
     dead_ends.lone_until[place] = until
     dead_ends.lone_end[place] = end
 
 
 @rule
-def first_alive(v: int, event: int, end: int, occurrence: Any, run: Any, dead_ends: Any) -> int:
+def first_alive(v: int, event: int, end: int, occurrence: Any, path: Any, dead_ends: Any) -> int:
     """The first event of v, from its event `event` on, that may lead to a match, or one that is not before `end`."""
     alive = event
     if dead_ends.lone.size > 0 and event < end and dead_ends.states.lone[v] != NEVER:
-        start, searching = _start(v, run, dead_ends), True
+        start, searching = _start(v, path, dead_ends), True
         while searching:
             number = _number(v, alive, dead_ends)
             place = number & (dead_ends.lone.size - 1)
@@ -234,5 +234,5 @@ def first_alive(v: int, event: int, end: int, occurrence: Any, run: Any, dead_en
                 alive = int(occurrence[v, dead_ends.lone_until[place]])
                 searching = alive < end
         if alive != event:
-            _pass_over(v, event, min(alive, end), end, run, dead_ends)
+            _pass_over(v, event, min(alive, end), end, path, dead_ends)
     return alive

@@ -42,9 +42,9 @@ from gpu_cep_kernels.automaton.lookahead import (
 )
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.rules.conditions import conditions_hold, conditions_hold_apart
-from gpu_cep_kernels.rules.cut import begin_cut, cut_off_by, cuts, is_cut_off, may_be_taken, searched_until
+from gpu_cep_kernels.rules.cut import begin_cut, cut_search_off, cuts_searches, is_cut_off, may_be_taken, search_end
 from gpu_cep_kernels.rules.path import bind, is_match, unbind, write_match
-from gpu_cep_kernels.rules.scalars import following
+from gpu_cep_kernels.rules.scalars import first_behind
 from gpu_cep_kernels.rules.tables import (
     ANY,
     CANDIDATE,
@@ -56,76 +56,76 @@ from gpu_cep_kernels.rules.tables import (
     MATCHES,
     OUTPUT_FULL,
     OVERFLOWED,
-    PASSED,
     PATH_FULL,
     PHASE,
+    REJECTED,
     ROBUST,
     SEARCHES,
     STEPS,
     STEPS_SPENT,
     UNSATISFIED,
     Conditions,
+    EventPath,
     EventTable,
     MatchTable,
     NegationTable,
     PatternTable,
-    Run,
 )
 
 BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
 
 
 @rule
-def _begin(start: int, events: Any, pattern: Any, conditions: Any, run: Any) -> None:
+def _begin(start: int, events: Any, pattern: Any, conditions: Any, path: Any) -> None:
     """The choices at the start event: the variables that nothing precedes and whose properties and conditions it satisfies."""
-    run.choice_event[0] = start
+    path.choice_event[0] = start
     left = 0
-    for k in range(_available(pattern, run)):
-        v = run.available[k]
+    for k in range(_list_available(pattern, path)):
+        v = path.available[k]
         fits = events.occurrence[v, start] == start
         if fits and conditions.table.alone[v]:
-            fits = conditions_hold_apart(v, start, pattern, conditions, run)
+            fits = conditions_hold_apart(v, start, pattern, conditions, path)
         if fits:
-            run.choices[0, left] = v
+            path.choices[0, left] = v
             left += 1
-    run.left[0] = left
+    path.left[0] = left
 
 
 @rule
-def _bind_next(depth: int, pattern: Any, conditions: Any, run: Any) -> None:
+def _bind_next(depth: int, pattern: Any, conditions: Any, path: Any) -> None:
     """Bind the event at place `depth` to the last variable chosen for it that is left."""
-    left = run.left[depth] - 1
-    v = run.choices[depth, left]
-    event = run.choice_event[depth]
-    run.left[depth] = left
-    bind(v, event, depth, pattern, conditions, run)
-    run.choice_event[depth + 1] = event
-    run.left[depth + 1] = 0
-    run.led[depth + 1] = False
+    left = path.left[depth] - 1
+    v = path.choices[depth, left]
+    event = path.choice_event[depth]
+    path.left[depth] = left
+    bind(v, event, depth, pattern, conditions, path)
+    path.choice_event[depth + 1] = event
+    path.left[depth + 1] = 0
+    path.led[depth + 1] = False
 
 
 @rule
-def _is_complete(run: Any) -> bool:
+def _is_complete(path: Any) -> bool:
     """Whether every variable binds its minimum."""
-    return run.state[UNSATISFIED] == 0
+    return path.state[UNSATISFIED] == 0
 
 
 @rule
-def _available(pattern: Any, run: Any) -> int:
+def _list_available(pattern: Any, path: Any) -> int:
     """List the variables that may bind a further event; returns how many.
 
     All before them have their minimum, none behind them is bound, and they are below their maximum.
     """
     count = 0
     for v in range(pattern.order.size):
-        if run.blockers[v] == 0 and run.bound[v] < pattern.maximum[v]:
-            run.available[count] = v
+        if path.blockers[v] == 0 and path.bound[v] < pattern.maximum[v]:
+            path.available[count] = v
             count += 1
     return count
 
 
 @rule
-def _earliest_place(v: int, position: int, after: Any, pattern: Any, run: Any) -> int:
+def _earliest_place(v: int, position: int, after: Any, pattern: Any, path: Any) -> int:
     """The first event that may be bound to v: behind `position`, and later than all events of the variables before v.
 
     Of these only the last ones count, which precede v immediately.
@@ -133,60 +133,60 @@ def _earliest_place(v: int, position: int, after: Any, pattern: Any, run: Any) -
     begin = position + 1
     if after.size > 0:
         for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
-            begin = max(begin, following(after, run.event[run.last[pattern.direct[k]]]))
+            begin = max(begin, first_behind(after, path.event[path.last[pattern.direct[k]]]))
     return begin
 
 
 @rule
-def _nearest(available: int, position: int, end: int, events: Any, pattern: Any, dead_ends: Any, run: Any) -> int:
+def _nearest(available: int, position: int, end: int, events: Any, pattern: Any, dead_ends: Any, path: Any) -> int:
     """The first event behind `position` that the label of one of the `available` variables allows, or `end`; none that is a dead end."""
     nearest = end
     for k in range(available):
-        v = run.available[k]
-        place = int(events.occurrence[v, _earliest_place(v, position, events.after, pattern, run)])
-        run.next_place[k] = first_alive(v, place, end, events.occurrence, run, dead_ends)
-        nearest = min(nearest, run.next_place[k])
+        v = path.available[k]
+        place = int(events.occurrence[v, _earliest_place(v, position, events.after, pattern, path)])
+        path.next_place[k] = first_alive(v, place, end, events.occurrence, path, dead_ends)
+        nearest = min(nearest, path.next_place[k])
     return nearest
 
 
 @rule
-def _nearest_left(
-    available: int, position: int, end: int, fresh: bool, events: Any, pattern: Any, conditions: Any, jumps: Any, dead_ends: Any, run: Any
+def _nearest_within_bounds(
+    available: int, position: int, end: int, fresh: bool, events: Any, pattern: Any, conditions: Any, jumps: Any, dead_ends: Any, path: Any
 ) -> int:  # fmt: skip
     """As :func:`_nearest`, without events that the bounds of jumps rule out; `fresh` where these are not known yet."""
     nearest = end
     for k in range(available):
-        v = run.available[k]
+        v = path.available[k]
         if fresh:
-            set_bounds(v, position, False, pattern, conditions, jumps, run)
-        if fresh or run.next_place[k] <= position:
-            place, alive = -1, _earliest_place(v, position, events.after, pattern, run)
+            set_bounds(v, position, False, pattern, conditions, jumps, path)
+        if fresh or path.next_place[k] <= position:
+            place, alive = -1, _earliest_place(v, position, events.after, pattern, path)
             while place < alive < end:
                 place = jump(v, alive, end, events, conditions, jumps)
-                alive = first_alive(v, place, end, events.occurrence, run, dead_ends)
-            run.next_place[k] = alive
-        nearest = min(nearest, run.next_place[k])
+                alive = first_alive(v, place, end, events.occurrence, path, dead_ends)
+            path.next_place[k] = alive
+        nearest = min(nearest, path.next_place[k])
     return nearest
 
 
 @rule
-def _successor(available: int, position: int, end: int, events: Any, pattern: Any, run: Any) -> int:
+def _successor(available: int, position: int, end: int, events: Any, pattern: Any, path: Any) -> int:
     """The event that follows in the partition, or `end`; the labels tell which of the `available` variables allow it."""
     nearest = min(int(events.successor[position]) if events.successor.size else position + 1, end)
     for k in range(available):
-        v = run.available[k]
-        run.next_place[k] = events.occurrence[v, max(nearest, _earliest_place(v, position, events.after, pattern, run))]
+        v = path.available[k]
+        path.next_place[k] = events.occurrence[v, max(nearest, _earliest_place(v, position, events.after, pattern, path))]
     return nearest
 
 
 @rule
-def _choose(depth: int, nearest: int, available: int, pattern: Any, conditions: Any, run: Any) -> int:
+def _choose(depth: int, nearest: int, available: int, pattern: Any, conditions: Any, path: Any) -> int:
     """ext(g, e): the choices at `depth` are the available variables that the nearest event behind `position` may be bound to."""
     left = 0
     for k in range(available):
-        v = run.available[k]
-        if run.next_place[k] == nearest and conditions_hold(v, nearest, pattern, conditions, run):
-            run.choices[depth, left] = v
+        v = path.available[k]
+        if path.next_place[k] == nearest and conditions_hold(v, nearest, pattern, conditions, path):
+            path.choices[depth, left] = v
             left += 1
     return left
 
@@ -194,7 +194,7 @@ def _choose(depth: int, nearest: int, available: int, pattern: Any, conditions: 
 @rule
 def _search(
     depth: int, end: int, until: int, strategy: int, limit: int, events: Any, pattern: Any, conditions: Any, jumps: Any, dead_ends: Any,
-    run: Any,
+    path: Any,
 ) -> bool:  # fmt: skip
     """Choose the next event of the path, behind ``choice_event[depth]``, and the variables it may be bound to.
 
@@ -202,54 +202,54 @@ def _search(
     that has made more than `limit` steps is left where it stands; returns
     whether it was not.
     """
-    available = _available(pattern, run)
-    position = run.choice_event[depth]
+    available = _list_available(pattern, path)
+    position = path.choice_event[depth]
     nearest = position
     left = 0
     passed = 0
     viable = available > 0
-    run.state[SEARCHES] += 1
-    if viable and strategy in (ANY, ROBUST) and not _is_complete(run):
-        viable = can_complete(position, until, events, pattern, run)
-    if viable and looks_ahead(run) and not _is_complete(run):
-        viable = can_complete_within_bounds(position, until, events, pattern, conditions, jumps, run)
-        set_next_look(viable, run)
-    while viable and left == 0 and run.state[STEPS] <= limit:
-        run.state[STEPS] += 1
+    path.state[SEARCHES] += 1
+    if viable and strategy in (ANY, ROBUST) and not _is_complete(path):
+        viable = can_complete(position, until, events, pattern, path)
+    if viable and looks_ahead(path) and not _is_complete(path):
+        viable = can_complete_within_bounds(position, until, events, pattern, conditions, jumps, path)
+        set_next_look(viable, path)
+    while viable and left == 0 and path.state[STEPS] <= limit:
+        path.state[STEPS] += 1
         if strategy == CONTIGUOUS:
-            nearest = _successor(available, position, until, events, pattern, run)
+            nearest = _successor(available, position, until, events, pattern, path)
         elif passed < jumps.patience:
-            nearest = _nearest(available, position, until, events, pattern, dead_ends, run)
+            nearest = _nearest(available, position, until, events, pattern, dead_ends, path)
         else:
-            nearest = _nearest_left(
-                available, position, until, passed == jumps.patience, events, pattern, conditions, jumps, dead_ends, run
+            nearest = _nearest_within_bounds(
+                available, position, until, passed == jumps.patience, events, pattern, conditions, jumps, dead_ends, path
             )
         viable = nearest < until
         if viable:
-            left = _choose(depth, nearest, available, pattern, conditions, run)
+            left = _choose(depth, nearest, available, pattern, conditions, path)
             position = nearest
             passed += left == 0
         viable = viable and strategy != CONTIGUOUS
     over = left > 0 or not viable
-    run.state[PASSED] += passed
-    run.left[depth] = left
-    run.choice_event[depth] = end if over and left == 0 else nearest
+    path.state[REJECTED] += passed
+    path.left[depth] = left
+    path.choice_event[depth] = end if over and left == 0 else nearest
     return over
 
 
 @rule
-def _phase_after_binding(strategy: int, run: Any) -> int:
+def _phase_after_binding(strategy: int, path: Any) -> int:
     """What comes once an event is bound."""
-    return REPORT if strategy == ANY and _is_complete(run) else SEARCH
+    return REPORT if strategy == ANY and _is_complete(path) else SEARCH
 
 
 @rule
-def _phase_after_choices(depth: int, end: int, strategy: int, run: Any) -> int:
+def _phase_after_choices(depth: int, end: int, strategy: int, path: Any) -> int:
     """What comes once no choice is left at a place: the search for a later event there, or a step back."""
-    passes_over = strategy == ANY or (strategy == ROBUST and not run.led[depth])
+    passes_over = strategy == ANY or (strategy == ROBUST and not path.led[depth])
     if depth == 0:
         phase = DONE
-    elif passes_over and run.choice_event[depth] < end:
+    elif passes_over and path.choice_event[depth] < end:
         phase = SEARCH
     else:
         phase = TAKE
@@ -257,33 +257,33 @@ def _phase_after_choices(depth: int, end: int, strategy: int, run: Any) -> int:
 
 
 @rule
-def _phase_after_search(depth: int, strategy: int, run: Any) -> int:
+def _phase_after_search(depth: int, strategy: int, path: Any) -> int:
     """What comes once the next event is known, or that there is none."""
-    return REPORT if run.left[depth] == 0 and strategy != ANY and _is_complete(run) else TAKE
+    return REPORT if path.left[depth] == 0 and strategy != ANY and _is_complete(path) else TAKE
 
 
 @rule
-def _searched_until(end: int, strategy: int, run: Any) -> int:
+def _search_end(end: int, strategy: int, path: Any) -> int:
     """Where the search for a further event may stop: not before the window does if that decides whether the path is a match."""
-    decides = strategy == ROBUST or (strategy != ANY and _is_complete(run))
-    return end if decides else searched_until(end, run)
+    decides = strategy == ROBUST or (strategy != ANY and _is_complete(path))
+    return end if decides else search_end(end, path)
 
 
 @rule
-def _step_back(depth: int, pattern: Any, run: Any) -> None:
+def _step_back(depth: int, pattern: Any, path: Any) -> None:
     """Take back the event at place `depth`; what led to a match behind it makes its own place lead to one."""
-    unbind(depth, pattern, run)
-    run.led[depth] |= run.led[depth + 1]
+    unbind(depth, pattern, path)
+    path.led[depth] |= path.led[depth + 1]
 
 
 @rule
-def _write(w: int, depth: int, matches: Any, run: Any) -> None:
+def _write(w: int, depth: int, matches: Any, path: Any) -> None:
     """Write the path as a match of candidate w if it may be taken; the search is cut off by it."""
-    last, begin = run.event[depth - 1], run.state[EVENTS]
-    if may_be_taken(last, run):
-        write_match(w, matches, run)
-        if cuts(run):
-            cut_off_by(begin, last, matches.events, run)
+    last, begin = path.event[depth - 1], path.state[EVENTS]
+    if may_be_taken(last, path):
+        write_match(w, matches, path)
+        if cuts_searches(path):
+            cut_search_off(begin, last, matches.events, path)
 
 
 @sequential
@@ -299,17 +299,17 @@ def enumerate_matches(
     strategy: int,
     counting: bool,
     step_limit: int,
-    run: Run,
+    path: EventPath,
     matches: MatchTable,
 ) -> int:
-    """Enumerate the matches of all `candidates` from where ``run.state`` stands; returns why it stopped.
+    """Enumerate the matches of all `candidates` from where ``path.state`` stands; returns why it stopped.
 
     Candidate w starts at event ``candidates[w]`` and its window is
     ``[candidates[w], ends[w])``; with `counting` its matches are only counted.
     On OUTPUT_FULL, PATH_FULL or STEPS_SPENT the caller makes room and calls
     again.
     """
-    state = run.state
+    state = path.state
     limit = state[STEPS] + step_limit
     status = FINISHED
     depth = state[DEPTH]
@@ -318,51 +318,51 @@ def enumerate_matches(
     while w < candidates.size and status == FINISHED:
         end = ends[w]
         if phase == BEGIN:
-            begin_cut(candidates[w], run.cut)
-            _begin(candidates[w], events, pattern, conditions, run)
-            begin_searches(jumps.patience, run)
+            begin_cut(candidates[w], path.cut)
+            _begin(candidates[w], events, pattern, conditions, path)
+            begin_searches(jumps.patience, path)
             phase = TAKE
-        elif phase == TAKE and run.left[depth] > 0 and strategy != ROBUST and is_cut_off(run.choice_event[depth], run):
-            run.left[depth] = 0
-        elif phase == TAKE and run.left[depth] > 0 and depth >= run.event.size:
+        elif phase == TAKE and path.left[depth] > 0 and strategy != ROBUST and is_cut_off(path.choice_event[depth], path):
+            path.left[depth] = 0
+        elif phase == TAKE and path.left[depth] > 0 and depth >= path.event.size:
             status = PATH_FULL
-        elif phase == TAKE and run.left[depth] > 0:
-            _bind_next(depth, pattern, conditions, run)
+        elif phase == TAKE and path.left[depth] > 0:
+            _bind_next(depth, pattern, conditions, path)
             depth += 1
-            phase = _phase_after_binding(strategy, run)
+            phase = _phase_after_binding(strategy, path)
         elif phase == TAKE:
-            phase = _phase_after_choices(depth, end, strategy, run)
+            phase = _phase_after_choices(depth, end, strategy, path)
             if phase == TAKE:
-                if strategy == ROBUST and not run.led[depth]:
-                    keep_dead_end(depth, end, events.after, pattern, run, dead_ends)
+                if strategy == ROBUST and not path.led[depth]:
+                    keep_dead_end(depth, end, events.after, pattern, path, dead_ends)
                 depth -= 1
-                _step_back(depth, pattern, run)
+                _step_back(depth, pattern, path)
         elif (
             phase == SEARCH
             and strategy == ROBUST
-            and is_dead_end(depth, run.choice_event[depth], end, events.after, pattern, run, dead_ends)
+            and is_dead_end(depth, path.choice_event[depth], end, events.after, pattern, path, dead_ends)
         ):
-            run.choice_event[depth] = end
+            path.choice_event[depth] = end
             phase = TAKE
         elif phase == SEARCH:
-            until = _searched_until(end, strategy, run)
-            if _search(depth, end, until, strategy, limit, events, pattern, conditions, jumps, dead_ends, run):
-                phase = _phase_after_search(depth, strategy, run)
+            until = _search_end(end, strategy, path)
+            if _search(depth, end, until, strategy, limit, events, pattern, conditions, jumps, dead_ends, path):
+                phase = _phase_after_search(depth, strategy, path)
             if state[STEPS] > limit:
                 status = STEPS_SPENT
         elif phase == REPORT and not counting and (state[MATCHES] >= matches.starts.size or state[EVENTS] + depth > matches.events.size):
             status = OUTPUT_FULL
         elif phase == REPORT:
-            if is_match(depth, pattern, conditions, negations, run):
-                run.led[depth] = True
-                begin_searches(jumps.patience, run)
+            if is_match(depth, pattern, conditions, negations, path):
+                path.led[depth] = True
+                begin_searches(jumps.patience, path)
                 if counting:
                     matches.totals[w] += 1
                 else:
-                    _write(w, depth, matches, run)
+                    _write(w, depth, matches, path)
             phase = SEARCH if strategy == ANY else TAKE
         else:
-            end_searches(run)
+            end_searches(path)
             w += 1
             phase = BEGIN
         if state[ERROR_CONDITION] != 0:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.automaton.jumps import BLOCK, UNKNOWN, Bounds, Jumps, JumpTable, ValueBuckets, ZoneMaps
-from gpu_cep_kernels.matches.groups import grouped
+from gpu_cep_kernels.matches.groups import order_by_group
 from gpu_cep_kernels.matches.hashing import HashKeys, PartialMatches, hash_rows
 from gpu_cep_kernels.rules.scalars import EQ, GE, GT, UNBOUNDED
 from gpu_cep_kernels.rules.tables import ColumnBank, Flags, Ints, Places, Words
@@ -26,7 +26,7 @@ def new_bounds(table: JumpTable) -> Bounds:
 def no_jumps(table: JumpTable) -> Jumps:
     """Jumps without indexes: a search is patient without end."""
     zones = ZoneMaps(_NO_INTS.reshape(0, 0), np.empty((0, 0)), np.zeros(1, np.int64))
-    return Jumps(table, zones, _joined([]), new_bounds(table), UNBOUNDED)
+    return Jumps(table, zones, _join_buckets([]), new_bounds(table), UNBOUNDED)
 
 
 def jump_indexes(table: JumpTable, bank: ColumnBank, base: int, occurrence: Places) -> tuple[ZoneMaps, ValueBuckets]:
@@ -47,7 +47,7 @@ def jump_indexes(table: JumpTable, bank: ColumnBank, base: int, occurrence: Plac
                 buckets[k] = _value_buckets(np.flatnonzero(usable).astype(np.int32), bank, base, column, floating)
             elif table.comparison[j] != EQ and k not in zones[floating]:
                 zones[floating][k] = _zone_map(values, usable, greatest=table.comparison[j] in (GT, GE))
-    return _stacked_zones(size, zones), _joined(list(buckets.values()))
+    return _stack_zones(size, zones), _join_buckets(list(buckets.values()))
 
 
 def _nulls(words: Words, column: int, base: int, size: int) -> Flags:
@@ -72,7 +72,7 @@ def _zone_map(values: npt.NDArray[Any], usable: Flags, *, greatest: bool) -> npt
     return np.concatenate(levels)
 
 
-def _stacked_zones(size: int, zones: dict[bool, dict[int, npt.NDArray[Any]]]) -> ZoneMaps:
+def _stack_zones(size: int, zones: dict[bool, dict[int, npt.NDArray[Any]]]) -> ZoneMaps:
     """All zone maps, whose levels begin alike."""
     sizes = [-(-size // BLOCK)]
     while sizes[-1] > 1:
@@ -89,11 +89,11 @@ def _value_buckets(events: Places, bank: ColumnBank, base: int, column: int, flo
     keys = HashKeys(np.zeros(1, np.int64), np.array([column], np.int64), np.array([floating]))
     rows = PartialMatches(events[np.newaxis], events, events)
     hash_rows(0, len(events), rows, keys, bank.ints, bank.floats.view(np.int64), base, number - 1, found)
-    order, border = grouped(found, number)
+    order, border = order_by_group(found, number)
     return border, events[order]
 
 
-def _joined(buckets: list[tuple[Ints, Places]]) -> ValueBuckets:
+def _join_buckets(buckets: list[tuple[Ints, Places]]) -> ValueBuckets:
     numbers = [len(border) - 1 for border, _ in buckets]
     begins = _offsets([len(events) for _, events in buckets])
     return ValueBuckets(

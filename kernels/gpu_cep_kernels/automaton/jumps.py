@@ -22,7 +22,7 @@ import numpy as np
 from gpu_cep_kernels.compile.jit import rule, subroutine
 from gpu_cep_kernels.rules.conditions import first_cursor, is_closed, set_rows
 from gpu_cep_kernels.rules.interpreter import run_program
-from gpu_cep_kernels.rules.scalars import EQ, compare, hashed
+from gpu_cep_kernels.rules.scalars import EQ, compare, mix_hash
 from gpu_cep_kernels.rules.tables import Bytes, Flags, Floats, Ints, Places
 
 # Events, or blocks, in a block.
@@ -91,26 +91,26 @@ class Jumps(NamedTuple):
 
 
 @subroutine
-def set_bounds(v: int, event: int, settled: bool, pattern: Any, conditions: Any, jumps: Any, run: Any) -> None:
+def set_bounds(v: int, event: int, settled: bool, pattern: Any, conditions: Any, jumps: Any, path: Any) -> None:
     """Find the bounds of v's jumps; `event` is any event, which no bound depends on.
 
     If `settled`, only those that hold for all later events, too: of bindings to which none can be added.
     """
-    table, judged, bounds, registers = jumps.table, conditions.table, jumps.bounds, run.registers
+    table, judged, bounds, registers = jumps.table, conditions.table, jumps.bounds, path.registers
     for j in range(table.first[v], table.first[v + 1]):
         c = table.condition[j]
-        decided = is_closed(c, v, pattern, judged, run)
+        decided = is_closed(c, v, pattern, judged, path)
         for g in range(judged.part_first[c], judged.part_first[c + 1]):
-            cursor, u = first_cursor(g, v, judged, run), judged.variable[g]
+            cursor, u = first_cursor(g, v, judged, path), judged.variable[g]
             decided = decided and cursor != -2
             if settled and u != v:
-                decided = decided and run.bound[u] >= pattern.maximum[u]
+                decided = decided and path.bound[u] >= pattern.maximum[u]
             if decided:
-                set_rows(g, v, event, cursor, conditions.base, judged, run)
+                set_rows(g, v, event, cursor, conditions.base, judged, path)
         bounds.state[j] = UNKNOWN
         if decided:
             begin, end, stand_ins = judged.code_first[c], judged.code_last[c] - 1, conditions.aggregates.missing
-            failed = run_program(begin, end, conditions.programs, conditions.bank, stand_ins, run.aggregates, registers)
+            failed = run_program(begin, end, conditions.programs, conditions.bank, stand_ins, path.aggregates, registers)
             register = table.register[j]
             bounds.ints[j], bounds.floats[j] = registers.ints[register], registers.floats[register]
             never = registers.nulls[register] or (table.floating[j] and bounds.floats[j] != bounds.floats[j])
@@ -146,7 +146,7 @@ def jump(v: int, begin: int, end: int, events: Any, conditions: Any, jumps: Any)
 @rule
 def _next_equal(k: int, bits: Any, begin: int, end: int, buckets: Any) -> int:
     """The first event from `begin` on in the bucket of a value, or `end`."""
-    bucket = buckets.first[k] + int(hashed(np.uint64(0), bits) & np.uint64(buckets.mask[k]))
+    bucket = buckets.first[k] + int(mix_hash(np.uint64(0), bits) & np.uint64(buckets.mask[k]))
     low, last = buckets.border[bucket], buckets.border[bucket + 1]
     high = last
     while low < high:

@@ -14,7 +14,7 @@ from typing import Any
 
 from gpu_cep_kernels.automaton.jumps import jump, set_bounds
 from gpu_cep_kernels.compile.jit import rule, subroutine
-from gpu_cep_kernels.rules.scalars import following
+from gpu_cep_kernels.rules.scalars import first_behind
 from gpu_cep_kernels.rules.tables import LOOK, SEARCHES, WASTED
 
 # Searches in a row that are no waste if they lead to no match: looking ahead would take as long.
@@ -22,71 +22,71 @@ SHORT = 16
 
 
 @rule
-def begin_searches(patience: int, run: Any) -> None:
+def begin_searches(patience: int, path: Any) -> None:
     """A start, or a match, from which on the searches are counted that lead to none; search number `patience` looks ahead."""
-    run.state[SEARCHES] = 0
-    run.state[LOOK] = patience
+    path.state[SEARCHES] = 0
+    path.state[LOOK] = patience
 
 
 @rule
-def end_searches(run: Any) -> None:
+def end_searches(path: Any) -> None:
     """The start has no further choices."""
-    run.state[WASTED] = wasted_searches(run)
-    run.state[SEARCHES] = 0
+    path.state[WASTED] = wasted_searches(path)
+    path.state[SEARCHES] = 0
 
 
 @rule
-def wasted_searches(run: Any) -> int:
+def wasted_searches(path: Any) -> int:
     """The searches of long runs that led to no match, for all that is known of the run at hand."""
-    return int(run.state[WASTED] + max(run.state[SEARCHES] - SHORT, 0))
+    return int(path.state[WASTED] + max(path.state[SEARCHES] - SHORT, 0))
 
 
 @rule
-def looks_ahead(run: Any) -> bool:
+def looks_ahead(path: Any) -> bool:
     """Whether the search that was counted last looks ahead."""
-    return bool(run.state[SEARCHES] >= run.state[LOOK])
+    return bool(path.state[SEARCHES] >= path.state[LOOK])
 
 
 @rule
-def set_next_look(hopeful: bool, run: Any) -> None:
+def set_next_look(hopeful: bool, path: Any) -> None:
     """The search that looks ahead next, after one that has."""
-    run.state[LOOK] = run.state[SEARCHES] * 2 if hopeful else run.state[SEARCHES] + 1
+    path.state[LOOK] = path.state[SEARCHES] * 2 if hopeful else path.state[SEARCHES] + 1
 
 
 @rule
-def _earliest(v: int, position: int, after: Any, pattern: Any, run: Any) -> int:
+def _earliest(v: int, position: int, after: Any, pattern: Any, path: Any) -> int:
     """The first place behind `position` where v may bind, if those before it bind their `earliest` events."""
     begin = position + 1
     for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
-        begin = max(begin, following(after, run.earliest[pattern.direct[k]]))
+        begin = max(begin, first_behind(after, path.earliest[pattern.direct[k]]))
     return begin
 
 
 @rule
-def can_complete(position: int, end: int, events: Any, pattern: Any, run: Any) -> bool:
+def can_complete(position: int, end: int, events: Any, pattern: Any, path: Any) -> bool:
     """Whether the variables still unbound can follow in the window, judged by labels alone."""
     true = True
     for place in range(pattern.order.size):
         v = pattern.order[place]
-        if run.bound[v] > 0:
-            run.earliest[v] = run.event[run.last[v]]
+        if path.bound[v] > 0:
+            path.earliest[v] = path.event[path.last[v]]
         elif true:
-            run.earliest[v] = events.occurrence[v, _earliest(v, position, events.after, pattern, run)]
-            true = run.earliest[v] < end
+            path.earliest[v] = events.occurrence[v, _earliest(v, position, events.after, pattern, path)]
+            true = path.earliest[v] < end
     return true
 
 
 # a loop of its own: one body for both, told apart by a constant, makes runs that ask for labels alone take up to twice as long
 @subroutine
-def can_complete_within_bounds(position: int, end: int, events: Any, pattern: Any, conditions: Any, jumps: Any, run: Any) -> bool:
+def can_complete_within_bounds(position: int, end: int, events: Any, pattern: Any, conditions: Any, jumps: Any, path: Any) -> bool:
     """The same, judged by what conditions with the events that are bound leave, too."""
     true = True
     for place in range(pattern.order.size):
         v = pattern.order[place]
-        if run.bound[v] > 0:
-            run.earliest[v] = run.event[run.last[v]]
+        if path.bound[v] > 0:
+            path.earliest[v] = path.event[path.last[v]]
         elif true:
-            set_bounds(v, position, True, pattern, conditions, jumps, run)
-            run.earliest[v] = jump(v, _earliest(v, position, events.after, pattern, run), end, events, conditions, jumps)
-            true = run.earliest[v] < end
+            set_bounds(v, position, True, pattern, conditions, jumps, path)
+            path.earliest[v] = jump(v, _earliest(v, position, events.after, pattern, path), end, events, conditions, jumps)
+            true = path.earliest[v] < end
     return true

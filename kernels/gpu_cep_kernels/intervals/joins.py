@@ -224,7 +224,7 @@ def count_candidates(
 
 
 @rule
-def _decided(i: int, r: int, rows: Any, level: Any, situations: Any) -> tuple[bool, Any, Any]:
+def _judge_constraints(i: int, r: int, rows: Any, level: Any, situations: Any) -> tuple[bool, Any, Any]:
     """Whether situation r satisfies all constraints with row i, and when all is decided, as an endpoint and on the clock."""
     start, end = situations.start[r], situations.end[r]
     high, high_clock = rows.high[i], rows.high_clock[i]
@@ -249,7 +249,7 @@ def _fits(i: int, r: int, rows: Any, level: Any, situations: Any, latest: Any, l
 
     What they start with comes before `limit`.
     """
-    holds, high, high_clock = _decided(i, r, rows, level, situations)
+    holds, high, high_clock = _judge_constraints(i, r, rows, level, situations)
     low, low_clock = rows.low[i], rows.low_clock[i]
     if situations.start[r] < low:
         low, low_clock = situations.start[r], situations.start_clock[r]
@@ -291,7 +291,7 @@ def join_situations(
                 joined.members[p, m] = rows.members[p, row]
             joined.members[places, m] = r
             joined.stream[m] = rows.stream[row]
-            _, high_end, high_clock = _decided(row, r, rows, level, situations)
+            _, high_end, high_clock = _judge_constraints(row, r, rows, level, situations)
             joined.high[m] = high_end
             joined.high_clock[m] = high_clock
             earlier = situations.start[r] < rows.low[row]

@@ -248,18 +248,18 @@ def collect(begins: Ints, ends: Ints, streams: Any, wanted: Wanted, awaited: Awa
     return found
 
 
-def unseen(streams: int) -> LastSeen:
+def new_last_seen(streams: int) -> LastSeen:
     """Of no stream anything is known."""
     return LastSeen(np.full(streams, UNKNOWN, np.uint16), np.full(streams, -1, np.int32))
 
 
-def borders_of(crossings: Crossings, found: int, streams: Any, times: Any) -> Borders:
+def make_borders(crossings: Crossings, found: int, streams: Any, times: Any) -> Borders:
     """The first `found` borders, with their streams (`streams` is empty where all events are one) and times."""
     position = crossings.position[:found]
     own = streams[position] if len(streams) else np.zeros(found, np.int32)
     return Borders(position, times[position], own, crossings.before[:found], crossings.opened[:found], crossings.closed[:found])
 
 
-def room_for_crossings(size: int) -> Crossings:
+def new_crossings(size: int) -> Crossings:
     """Room for so many borders."""
     return Crossings(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.uint16), np.empty(size, np.uint16))

@@ -20,19 +20,19 @@ from gpu_cep_kernels.phase_one.input_buffers import Streams, between, is_early, 
 from gpu_cep_kernels.rules.interpreter import holds, run_program
 from gpu_cep_kernels.rules.negation import is_ruled_out
 from gpu_cep_kernels.rules.running import is_null
-from gpu_cep_kernels.rules.scalars import compare, mirrored, within
+from gpu_cep_kernels.rules.scalars import compare, mirror_comparison, within
 from gpu_cep_kernels.rules.tables import (
     BY_INTS,
     ERROR_CONDITION,
     AggregateValues,
     Conditions,
+    EventPath,
     Flags,
     Ints,
     NegationTable,
     PatternTable,
     Places,
     Registers,
-    Run,
 )
 
 # How two variables are related that order does not relate in another way: they bind two events, or the first is before the second.
@@ -175,7 +175,7 @@ def _keep_compared(c: int, i: int, left: Any, right: Any, sides: Any, conditions
     if sides.left_place[v] < 0:
         v, u = u, v
         column, other_column = other_column, column
-        comparison = mirrored(comparison)
+        comparison = mirror_comparison(comparison)
     row = base + left.events[sides.left_place[v], i]
     events = right.events[sides.right_place[u]]
     if table.means[c] == BY_INTS:
@@ -265,27 +265,27 @@ def join_rows(
 @sequential
 def judge_rows(
     begin: int, end: int, table: PartialMatches, variables: Ints, judged: Ints,
-    pattern: PatternTable, conditions: Conditions, negations: NegationTable, run: Run, allowed: Flags,
+    pattern: PatternTable, conditions: Conditions, negations: NegationTable, path: EventPath, allowed: Flags,
 ) -> int:  # fmt: skip
     """``allowed[r]``: whether none of the negations `judged` rules out row r of [begin, end), which binds an event to each of `variables`.
 
-    Returns the row for which a condition failed, or `end`; `run` is scratch, and then says which one failed.
+    Returns the row for which a condition failed, or `end`; `path` is scratch, and then says which one failed.
     """
     places = variables.size
     for p in range(places):
-        run.first[variables[p]] = run.last[variables[p]] = p
+        path.first[variables[p]] = path.last[variables[p]] = p
         # the only event of its variable
-        run.earlier[p] = -1
+        path.earlier[p] = -1
     r = begin
-    while r < end and run.state[ERROR_CONDITION] == 0:
+    while r < end and path.state[ERROR_CONDITION] == 0:
         for p in range(places):
-            run.event[p] = table.events[p, r]
+            path.event[p] = table.events[p, r]
         true = True
         for k in range(judged.size):
             if true:
-                true = not is_ruled_out(judged[k], table.first[r], table.last[r], places, False, pattern, conditions, negations, run)
+                true = not is_ruled_out(judged[k], table.first[r], table.last[r], places, False, pattern, conditions, negations, path)
         allowed[r] = true
-        r += run.state[ERROR_CONDITION] == 0
+        r += path.state[ERROR_CONDITION] == 0
     for p in range(places):
-        run.first[variables[p]] = run.last[variables[p]] = -1
+        path.first[variables[p]] = path.last[variables[p]] = -1
     return int(r)

@@ -137,7 +137,7 @@ def _append(event: int, after: Any, labels: Any, states: Any, values: Any) -> No
 
 
 @rule
-def _begun(event: int, k: int, labels: Any, states: Any, values: Any) -> int:
+def _sum_of_begins(event: int, k: int, labels: Any, states: Any, values: Any) -> int:
     """Column k of the rows of all states in which the event begins a match, summed."""
     total = 0
     for b in range(states.begin.size):
@@ -158,7 +158,7 @@ def _count_together(
     for back in range(end - candidates[low]):
         event = end - 1 - back
         if w >= low and candidates[w] == event:
-            totals[w] = _begun(event, 0, labels, states, completions)
+            totals[w] = _sum_of_begins(event, 0, labels, states, completions)
             w -= 1
         _prepend(event, after, labels, states, completions)
 
@@ -176,7 +176,7 @@ def _count_sliding(
         event = boundary - 1 - back
         if w >= low and candidates[w] == event:
             for s in range(number):
-                scratch.rows[w - low, s] = _begun(event, s, labels, states, scratch.front)
+                scratch.rows[w - low, s] = _sum_of_begins(event, s, labels, states, scratch.front)
             w -= 1
         _prepend(event, after, labels, states, scratch.front)
     _clear(scratch.back)

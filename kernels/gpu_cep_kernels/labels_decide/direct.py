@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep_kernels.compile.jit import kernel, rule
-from gpu_cep_kernels.phase_one.windows import reaches
+from gpu_cep_kernels.phase_one.windows import is_in_window
 
 
 @rule
@@ -35,7 +35,7 @@ def count_bindings(
             if pattern.maximum[v] != 1:
                 end = _binding_end(w, v, pattern, earliest, size)
                 event = occurrence[v, earliest[v, w] + 1]
-                while event < end and reaches(starts[w], event, clock, stream_end, length):
+                while event < end and is_in_window(starts[w], event, clock, stream_end, length):
                     count += 1
                     event = occurrence[v, event + 1]
             counts[w, v] = count

@@ -35,11 +35,11 @@ from gpu_cep_kernels.rules.tables import (
     STEPS,
     STEPS_SPENT,
     Conditions,
+    EventPath,
     Flags,
     Ints,
     NegationTable,
     PatternTable,
-    Run,
 )
 
 # Events that conditions filter at a time.
@@ -65,7 +65,7 @@ class Chain(NamedTuple):
     The range of its buffer that is still to be filtered is
     ``[cursor[d], stop[d])``, ``block[d, taken[d]:kept[d]]`` are the events
     that passed and are still to be bound. ``earliest[d]`` and ``latest[d]``
-    are the ends of what is bound above d; ``reach[v]`` is the part of v's
+    are the ends of what is bound above d; ``span[v]`` is the part of v's
     buffer that the window of the current pivot reaches. Negation n waits for
     the variables that ``needs[n]`` marks, and so is judged at depth ``judged[n]``.
     """
@@ -78,12 +78,12 @@ class Chain(NamedTuple):
     kept: Ints
     earliest: Ints
     latest: Ints
-    reach: Ints
+    span: Ints
     needs: Flags
     judged: Ints
 
 
-def pivots_of(v: int, buffers: InputBuffers, pattern: PatternTable, own: int, starting: bool) -> tuple[int, int]:
+def find_pivots(v: int, buffers: InputBuffers, pattern: PatternTable, own: int, starting: bool) -> tuple[int, int]:
     """Where the pivots among v's events begin and end in the buffers, for matches that start before event `own`.
 
     They are the first events of their matches if they are `starting`, or if the pattern says so.
@@ -110,7 +110,7 @@ def new_chain(order: Ints, depths: int, pivots: tuple[int, int], buffers: InputB
         kept=np.zeros(depths, np.int64),
         earliest=np.full(depths + 1, np.iinfo(np.int64).max),
         latest=np.full(depths + 1, -1, np.int64),
-        reach=np.stack([buffers.first[:-1], buffers.first[:-1]], axis=1),
+        span=np.stack([buffers.first[:-1], buffers.first[:-1]], axis=1),
         needs=needs,
         judged=(needs[:, order] * known).max(axis=1, initial=0),
     )
@@ -119,7 +119,7 @@ def new_chain(order: Ints, depths: int, pivots: tuple[int, int], buffers: InputB
 @rule
 def _narrow(
     v: int, low: int, high: int, limit: int, depth: int, begin: int, end: int,
-    streams: Any, pattern: Any, buffers: Any, chain: Any, run: Any,
+    streams: Any, pattern: Any, buffers: Any, chain: Any, path: Any,
 ) -> tuple[int, int]:  # fmt: skip
     """The range of v's buffer that fits what is bound above `depth`, by doubling steps and then by halving them.
 
@@ -130,9 +130,9 @@ def _narrow(
     for d in range(depth):
         u = chain.order[d]
         if pattern.precedes[u, v]:
-            prec = max(prec, run.event[d])
+            prec = max(prec, path.event[d])
         if pattern.precedes[v, u]:
-            succ = min(succ, run.event[d])
+            succ = min(succ, path.event[d])
     begin, end = between(prec, succ, begin, end, streams)
     step = 1
     while low + step <= limit and is_early(buffers.events[low + step - 1], begin, latest, streams):
@@ -156,27 +156,27 @@ def _narrow(
 
 
 @rule
-def _select(v: int, depth: int, events: Any, size: int, conditions: Any, run: Any) -> int:
+def _select(v: int, depth: int, events: Any, size: int, conditions: Any, path: Any) -> int:
     """Keep those of ``events[:size]`` that may be bound to v at `depth`, negations apart; returns how many."""
-    size = select_unbound(events, size, depth, run)
+    size = select_unbound(events, size, depth, path)
     table = conditions.table
     for k in range(table.first[v], table.first[v + 1]):
         c = table.listed[k]
-        if is_decided(c, v, table, run):
+        if is_decided(c, v, table, path):
             if table.left_variable[c] >= 0:
-                size = select_pairs(c, v, events, size, conditions, run)
+                size = select_pairs(c, v, events, size, conditions, path)
             else:
-                size = select_holding(c, v, depth, events, size, conditions, run)
+                size = select_holding(c, v, depth, events, size, conditions, path)
     return size
 
 
 @rule
-def _judge(v: int, depth: int, events: Any, size: int, pattern: Any, conditions: Any, negations: Any, chain: Any, run: Any) -> int:
+def _judge(v: int, depth: int, events: Any, size: int, pattern: Any, conditions: Any, negations: Any, chain: Any, path: Any) -> int:
     """Keep those of ``events[:size]`` that the negations that are judged at `depth` do not rule out; returns how many."""
     for n in range(chain.judged.size):
         if chain.judged[n] == depth:
             earliest, latest = chain.earliest[depth], chain.latest[depth]
-            size = select_allowed(n, v, depth, earliest, latest, events, size, pattern, conditions, negations, run)
+            size = select_allowed(n, v, depth, earliest, latest, events, size, pattern, conditions, negations, path)
     return size
 
 
@@ -185,9 +185,9 @@ def _reorder(chain: Any) -> None:
     """Order the variables behind the pivot by how many events of each its window reaches (paper, section 7)."""
     for d in range(2, chain.cursor.size):
         v = chain.order[d]
-        size = chain.reach[v, 1] - chain.reach[v, 0]
+        size = chain.span[v, 1] - chain.span[v, 0]
         place = d
-        while place > 1 and chain.reach[chain.order[place - 1], 1] - chain.reach[chain.order[place - 1], 0] > size:
+        while place > 1 and chain.span[chain.order[place - 1], 1] - chain.span[chain.order[place - 1], 0] > size:
             chain.order[place] = chain.order[place - 1]
             place -= 1
         chain.order[place] = v
@@ -198,9 +198,9 @@ def _reorder(chain: Any) -> None:
 
 
 @rule
-def _write(v: int, depth: int, block: Any, base: int, chain: Any, run: Any, matches: Any) -> int:
+def _write(v: int, depth: int, block: Any, base: int, chain: Any, path: Any, matches: Any) -> int:
     """Write the matches of what is bound above `depth` with the events in v's block, as many as there is room for; returns how many."""
-    taken, written = chain.taken[depth], run.state[MATCHES]
+    taken, written = chain.taken[depth], path.state[MATCHES]
     size = min(chain.kept[depth] - taken, matches.starts.size - written)
     events = block[taken : taken + size]
     starts, rows = matches.starts[written : written + size], matches.events[written : written + size]
@@ -210,7 +210,7 @@ def _write(v: int, depth: int, block: Any, base: int, chain: Any, run: Any, matc
         rows[k, v] = base + events[k]
     # variable by variable, for what is bound above is the same for all of them
     for d in range(depth):
-        u, event = chain.order[d], base + run.event[d]
+        u, event = chain.order[d], base + path.event[d]
         for k in range(size):
             rows[k, u] = event
     return size
@@ -219,12 +219,12 @@ def _write(v: int, depth: int, block: Any, base: int, chain: Any, run: Any, matc
 @rule
 def _enumerate(
     buffers: Any, streams: Any, own: int, pattern: Any, conditions: Any, negations: Any, negated: bool,
-    starting: bool, counting: bool, step_limit: int, chain: Any, run: Any, matches: Any,
+    starting: bool, counting: bool, step_limit: int, chain: Any, path: Any, matches: Any,
 ) -> int:  # fmt: skip
     """The body of both kernels; `negated` is a constant, for what judges negations makes the rest slower, even where there are none."""
     depths, variables = chain.cursor.size, chain.order.size
     offsets, base = streams.offsets, conditions.base
-    state = run.state
+    state = path.state
     depth = state[DEPTH]
     first_stream = stream_of(base, offsets)
     s = stream_of(base + chain.block[0, 0], offsets)
@@ -236,7 +236,7 @@ def _enumerate(
         if chain.taken[depth] == chain.kept[depth] and chain.cursor[depth] == chain.stop[depth]:
             depth -= 1
             if depth >= 0:
-                run.last[chain.order[depth]] = -1
+                path.last[chain.order[depth]] = -1
         elif chain.taken[depth] == chain.kept[depth]:
             begin = chain.cursor[depth]
             # pivots come one by one, for each has its stream
@@ -248,9 +248,9 @@ def _enumerate(
                 s += 1
             chain.cursor[depth] = begin + size
             chain.taken[depth] = 0
-            chain.kept[depth] = _select(v, depth, block, size, conditions, run)
+            chain.kept[depth] = _select(v, depth, block, size, conditions, path)
             if negated:
-                chain.kept[depth] = _judge(v, depth, block, chain.kept[depth], pattern, conditions, negations, chain, run)
+                chain.kept[depth] = _judge(v, depth, block, chain.kept[depth], pattern, conditions, negations, chain, path)
             steps += size
             if state[ERROR_CONDITION] != 0:
                 status = OVERFLOWED
@@ -259,37 +259,37 @@ def _enumerate(
         elif depth < depths - 1:
             event = block[chain.taken[depth]]
             chain.taken[depth] += 1
-            run.event[depth] = event
-            run.last[v] = depth
+            path.event[depth] = event
+            path.last[v] = depth
             chain.earliest[depth + 1] = min(chain.earliest[depth], event)
             chain.latest[depth + 1] = max(chain.latest[depth], event)
             depth += 1
             stream_begin, stream_end = max(offsets[s] - base, 0), min(offsets[s + 1] - base, streams.times.size)
             if starting:
-                stream_begin = run.event[0] + 1
+                stream_begin = path.event[0] + 1
             reached = True
             if depth == 1:
                 d = 1
                 while reached and d < variables:
                     u = chain.order[d]
-                    chain.reach[u, 0], chain.reach[u, 1] = _narrow(
-                        u, chain.reach[u, 0], chain.reach[u, 1], buffers.first[u + 1], depth, stream_begin, stream_end,
-                        streams, pattern, buffers, chain, run,
+                    chain.span[u, 0], chain.span[u, 1] = _narrow(
+                        u, chain.span[u, 0], chain.span[u, 1], buffers.first[u + 1], depth, stream_begin, stream_end,
+                        streams, pattern, buffers, chain, path,
                     )  # fmt: skip
-                    reached = chain.reach[u, 1] - chain.reach[u, 0] >= pattern.minimum[u]
+                    reached = chain.span[u, 1] - chain.span[u, 0] >= pattern.minimum[u]
                     d += 1
                 if starting and reached:
                     _reorder(chain)
             u = chain.order[depth]
             # the last variable must start the match where no other does so before `own`
             end = min(stream_end, own) if depth == variables - 1 and chain.earliest[depth] >= own else stream_end
-            low, high = chain.reach[u, 0], chain.reach[u, 1]
+            low, high = chain.span[u, 0], chain.span[u, 1]
             if not reached:
                 high = low
             elif depth > 1 or end < stream_end:
                 # the event before this one at its depth reached about as far
                 stop, limit = chain.stop[depth], high
-                low, high = _narrow(u, low, stop, limit, depth, stream_begin, end, streams, pattern, buffers, chain, run)
+                low, high = _narrow(u, low, stop, limit, depth, stream_begin, end, streams, pattern, buffers, chain, path)
             chain.cursor[depth] = low
             chain.stop[depth] = high
             chain.taken[depth] = 0
@@ -301,7 +301,7 @@ def _enumerate(
             matches.starts[place] = min(matches.starts[place], min(chain.earliest[depth], block[k]))
             chain.taken[depth] = chain.kept[depth]
         else:
-            written = _write(v, depth, block, base, chain, run, matches)
+            written = _write(v, depth, block, base, chain, path, matches)
             chain.taken[depth] += written
             state[MATCHES] += written
             if chain.taken[depth] < chain.kept[depth]:
@@ -323,7 +323,7 @@ def enumerate_chain(
     counting: bool,
     step_limit: int,
     chain: Chain,
-    run: Run,
+    path: EventPath,
     matches: ChainMatches,
 ) -> int:
     """Enumerate the matches of all pivots from where `chain` stands; returns why it stopped. There are no negations.
@@ -336,7 +336,7 @@ def enumerate_chain(
     caller makes room and calls again.
     """
     return _enumerate(
-        buffers, streams, own, pattern, conditions, negations, False, starting, counting, step_limit, chain, run, matches
+        buffers, streams, own, pattern, conditions, negations, False, starting, counting, step_limit, chain, path, matches
     )  # fmt: skip
 
 
@@ -352,10 +352,10 @@ def enumerate_negated_chain(
     counting: bool,
     step_limit: int,
     chain: Chain,
-    run: Run,
+    path: EventPath,
     matches: ChainMatches,
 ) -> int:
     """As :func:`enumerate_chain`, with negations."""
     return _enumerate(
-        buffers, streams, own, pattern, conditions, negations, True, starting, counting, step_limit, chain, run, matches
+        buffers, streams, own, pattern, conditions, negations, True, starting, counting, step_limit, chain, path, matches
     )  # fmt: skip

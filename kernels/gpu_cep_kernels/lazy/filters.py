@@ -10,7 +10,7 @@ from gpu_cep_kernels.compile.jit import rule, subroutine
 from gpu_cep_kernels.rules.conditions import condition_holds
 from gpu_cep_kernels.rules.negation import is_ruled_out
 from gpu_cep_kernels.rules.running import is_null
-from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE, compare, mirrored
+from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE, compare, mirror_comparison
 from gpu_cep_kernels.rules.tables import BY_INTS, ERROR_CONDITION
 
 
@@ -54,17 +54,17 @@ def _select_compared(events: Any, size: int, comparison: int, values: Any, nulls
 
 
 @rule
-def select_pairs(c: int, v: int, events: Any, size: int, conditions: Any, run: Any) -> int:
+def select_pairs(c: int, v: int, events: Any, size: int, conditions: Any, path: Any) -> int:
     """Keep those of ``events[:size]`` that satisfy condition c, a comparison of v with another variable; returns how many."""
     table, bank, base = conditions.table, conditions.bank, conditions.base
     comparison = table.comparison[c]
     column, other_column = table.left_column[c], table.right_column[c]
     other = table.right_variable[c]
     if table.right_variable[c] == v:
-        comparison = mirrored(comparison)
+        comparison = mirror_comparison(comparison)
         column, other_column = other_column, column
         other = table.left_variable[c]
-    row = base + run.event[run.last[other]]
+    row = base + path.event[path.last[other]]
     if table.means[c] == BY_INTS:
         size = 0 if is_null(bank.int_nulls, other_column, row) else size
         kept = _select_compared(events, size, comparison, bank.ints, bank.int_nulls, column, base, bank.ints[other_column, row])
@@ -75,26 +75,26 @@ def select_pairs(c: int, v: int, events: Any, size: int, conditions: Any, run: A
 
 
 @rule
-def select_holding(c: int, v: int, depth: int, events: Any, size: int, conditions: Any, run: Any) -> int:
+def select_holding(c: int, v: int, depth: int, events: Any, size: int, conditions: Any, path: Any) -> int:
     """Keep those of ``events[:size]`` that satisfy condition c, of any kind; returns how many.
 
-    After an error ``run.event[depth]`` is the event that caused it.
+    After an error ``path.event[depth]`` is the event that caused it.
     """
     kept = 0
     for k in range(size):
         event = events[k]
         events[kept] = event
-        if run.state[ERROR_CONDITION] == 0:
-            run.event[depth] = event
-            kept += condition_holds(c, v, event, conditions, run)
+        if path.state[ERROR_CONDITION] == 0:
+            path.event[depth] = event
+            kept += condition_holds(c, v, event, conditions, path)
     return kept
 
 
 @rule
-def select_unbound(events: Any, size: int, depth: int, run: Any) -> int:
+def select_unbound(events: Any, size: int, depth: int, path: Any) -> int:
     """Keep those of ``events[:size]`` that are not bound above `depth`; returns how many."""
     for d in range(depth):
-        bound = run.event[d]
+        bound = path.event[d]
         if size > 0 and events[0] <= bound and bound <= events[size - 1]:
             kept = 0
             for k in range(size):
@@ -107,7 +107,7 @@ def select_unbound(events: Any, size: int, depth: int, run: Any) -> int:
 
 @subroutine
 def select_allowed(
-    n: int, v: int, depth: int, earliest: int, latest: int, events: Any, size: int, pattern: Any, conditions: Any, negations: Any, run: Any
+    n: int, v: int, depth: int, earliest: int, latest: int, events: Any, size: int, pattern: Any, conditions: Any, negations: Any, path: Any
 ) -> int:
     """Keep those of ``events[:size]`` that, bound to v at `depth`, negation n does not rule out; returns how many.
 
@@ -116,14 +116,14 @@ def select_allowed(
     kept = 0
     for u in range(pattern.order.size):
         # each variable has one event
-        run.first[u] = depth if u == v else run.last[u]
+        path.first[u] = depth if u == v else path.last[u]
     for k in range(size):
         event = events[k]
         events[kept] = event
-        if run.state[ERROR_CONDITION] == 0:
-            run.event[depth] = event
-            run.last[v] = depth
+        if path.state[ERROR_CONDITION] == 0:
+            path.event[depth] = event
+            path.last[v] = depth
             first, last = min(earliest, event), max(latest, event)
-            kept += not is_ruled_out(n, first, last, depth + 1, False, pattern, conditions, negations, run)
-    run.last[v] = -1
+            kept += not is_ruled_out(n, first, last, depth + 1, False, pattern, conditions, negations, path)
+    path.last[v] = -1
     return kept

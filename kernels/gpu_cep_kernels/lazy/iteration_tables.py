@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.rules.tables import Flags, Ints, doubled
+from gpu_cep_kernels.rules.tables import Flags, Ints, double_rows
 
 # When a quantified variable decides a condition: by each event alone, as its stage begins; by its first event; by the first, about all
 # later ones; by each, about all later ones; by each, together with those before; by its whole binding.
@@ -71,13 +71,13 @@ def new_iterations(fixed: Ints, order: Ints, path: int, room: int, needs: Flags)
     )
 
 
-def widened(stack: Iterations) -> Iterations:
+def widen_lists(stack: Iterations) -> Iterations:
     """`stack` with room for lists twice as long."""
-    return stack._replace(events=doubled(stack.events))
+    return stack._replace(events=double_rows(stack.events))
 
 
-def lengthened(stack: Iterations) -> Iterations:
+def lengthen_path(stack: Iterations) -> Iterations:
     """`stack` for a path twice as long."""
     names = ("stage", "cursor", "stop", "free", "earliest", "latest")
-    grown: dict[str, Any] = {name: doubled(getattr(stack, name)) for name in names}
+    grown: dict[str, Any] = {name: double_rows(getattr(stack, name)) for name in names}
     return stack._replace(**grown)

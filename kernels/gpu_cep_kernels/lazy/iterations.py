@@ -49,11 +49,11 @@ from gpu_cep_kernels.rules.tables import (
     STEPS,
     STEPS_SPENT,
     Conditions,
+    EventPath,
     Ints,
     MatchTable,
     NegationTable,
     PatternTable,
-    Run,
 )
 
 # What comes next: to bind a row, list what a stage may bind, bind an event of a list, end a stage, take back an event, or a row.
@@ -61,18 +61,18 @@ LOAD, OPEN, TAKE, CLOSE, BACK, DONE = range(6)
 
 
 @rule
-def _range(v: int, place: int, streams: Any, pattern: Any, buffers: Any, stack: Any, run: Any) -> tuple[int, int]:
+def _range(v: int, place: int, streams: Any, pattern: Any, buffers: Any, stack: Any, path: Any) -> tuple[int, int]:
     """The part of v's buffer that fits what is bound before `place`."""
     begin, end = stack.scope[BEGIN], stack.scope[END]
     earliest, latest = stack.earliest[place], stack.latest[place]
     prec, succ = -1, streams.times.size
     for u in range(pattern.order.size):
-        if run.last[u] >= 0 and pattern.precedes[u, v]:
-            prec = max(prec, run.event[run.last[u]])
-        if run.last[u] >= 0 and pattern.precedes[v, u]:
-            succ = min(succ, run.event[run.first[u]])
-    if run.last[v] >= 0:
-        begin = max(begin, run.event[run.last[v]] + 1)
+        if path.last[u] >= 0 and pattern.precedes[u, v]:
+            prec = max(prec, path.event[path.last[u]])
+        if path.last[u] >= 0 and pattern.precedes[v, u]:
+            succ = min(succ, path.event[path.first[u]])
+    if path.last[v] >= 0:
+        begin = max(begin, path.event[path.last[v]] + 1)
     begin, end = between(prec, succ, begin, end, streams)
     low, high = buffers.first[v], buffers.first[v + 1]
     while low < high:
@@ -93,14 +93,14 @@ def _range(v: int, place: int, streams: Any, pattern: Any, buffers: Any, stack: 
 
 
 @rule
-def _load(row: int, rows: Any, starting: bool, streams: Any, pattern: Any, conditions: Any, stack: Any, run: Any) -> None:
+def _load(row: int, rows: Any, starting: bool, streams: Any, pattern: Any, conditions: Any, stack: Any, path: Any) -> None:
     """Bind what a row binds."""
     base, depth = conditions.base, stack.fixed.size
     earliest, latest = streams.times.size, -1
     for d in range(depth):
         v = stack.fixed[d]
         event = rows[row, v] - base
-        bind(v, event, d, pattern, conditions, run)
+        bind(v, event, d, pattern, conditions, path)
         earliest, latest = min(earliest, event), max(latest, event)
     stack.earliest[depth], stack.latest[depth] = earliest, latest
     stack.stage[depth] = stack.free[depth] = 0
@@ -111,7 +111,7 @@ def _load(row: int, rows: Any, starting: bool, streams: Any, pattern: Any, condi
 
 
 @rule
-def _begin_stages(choosing: bool, streams: Any, pattern: Any, buffers: Any, stack: Any, run: Any) -> bool:
+def _begin_stages(choosing: bool, streams: Any, pattern: Any, buffers: Any, stack: Any, path: Any) -> bool:
     """Look at the ranges of all variables that a row leaves; returns whether each holds the events that it needs.
 
     If `choosing`, variables are ordered by their number.
@@ -119,12 +119,12 @@ def _begin_stages(choosing: bool, streams: Any, pattern: Any, buffers: Any, stac
     depth, enough = stack.fixed.size, True
     for k in range(stack.order.size):
         v = stack.order[k]
-        low, high = _range(v, depth, streams, pattern, buffers, stack, run)
-        enough = enough and run.bound[v] + high - low >= pattern.minimum[v]
+        low, high = _range(v, depth, streams, pattern, buffers, stack, path)
+        enough = enough and path.bound[v] + high - low >= pattern.minimum[v]
         stack.sizes[k] = high - low
         place = k
         # a variable of which the row binds the first event stays the first
-        while choosing and place > 0 and stack.sizes[place - 1] > stack.sizes[place] and run.bound[stack.order[place - 1]] == 0:
+        while choosing and place > 0 and stack.sizes[place - 1] > stack.sizes[place] and path.bound[stack.order[place - 1]] == 0:
             stack.order[place - 1], stack.order[place] = stack.order[place], stack.order[place - 1]
             stack.sizes[place - 1], stack.sizes[place] = stack.sizes[place], stack.sizes[place - 1]
             place -= 1
@@ -137,17 +137,17 @@ def _begin_stages(choosing: bool, streams: Any, pattern: Any, buffers: Any, stac
 
 
 @rule
-def _narrowed(v: int, place: int, begin: int, opening: bool, uses: Any, conditions: Any, stack: Any, run: Any) -> None:
+def _filter_list(v: int, place: int, begin: int, opening: bool, uses: Any, conditions: Any, stack: Any, path: Any) -> None:
     """Filter the list of `place` by the conditions that decide about it as a whole, now that its stage begins or v has bound an event."""
     size = stack.stop[place] - begin
     events = stack.events[begin : begin + size]
     if opening:
-        size = select_unbound(events, size, place, run)
+        size = select_unbound(events, size, place, path)
     for k in range(uses.first[v], uses.first[v + 1]):
         c, when = uses.listed[k], uses.when[k]
-        filters = (opening and when == ALONE) or (run.bound[v] == 1 and when == GROUPING) or (run.bound[v] > 0 and when == FILTERING)
-        if filters and is_decided(c, v, conditions.table, run):
-            size = select_holding(c, v, place, events, size, conditions, run)
+        filters = (opening and when == ALONE) or (path.bound[v] == 1 and when == GROUPING) or (path.bound[v] > 0 and when == FILTERING)
+        if filters and is_decided(c, v, conditions.table, path):
+            size = select_holding(c, v, place, events, size, conditions, path)
     stack.cursor[place] = begin
     stack.stop[place] = begin + size
 
@@ -162,77 +162,77 @@ def _filters_later(v: int, bound: int, uses: Any) -> bool:
 
 
 @rule
-def _open(place: int, streams: Any, pattern: Any, buffers: Any, uses: Any, conditions: Any, stack: Any, run: Any) -> bool:
+def _open(place: int, streams: Any, pattern: Any, buffers: Any, uses: Any, conditions: Any, stack: Any, path: Any) -> bool:
     """List the events of a stage's variable; returns whether there was room."""
     v = stack.order[stack.stage[place]]
-    low, high = _range(v, place, streams, pattern, buffers, stack, run)
+    low, high = _range(v, place, streams, pattern, buffers, stack, path)
     size, free = high - low, stack.free[place]
     fits = free + size <= stack.events.size
     if fits:
         for k in range(size):
             stack.events[free + k] = buffers.events[low + k]
         stack.stop[place] = free + size
-        _narrowed(v, place, free, True, uses, conditions, stack, run)
-        run.state[STEPS] += size
-        if run.bound[v] + stack.stop[place] - free < pattern.minimum[v]:
+        _filter_list(v, place, free, True, uses, conditions, stack, path)
+        path.state[STEPS] += size
+        if path.bound[v] + stack.stop[place] - free < pattern.minimum[v]:
             stack.cursor[place] = stack.stop[place]
     return fits
 
 
 @rule
-def _fits(v: int, event: int, uses: Any, conditions: Any, run: Any) -> bool:
+def _fits(v: int, event: int, uses: Any, conditions: Any, path: Any) -> bool:
     """Whether `event` satisfies what it decides together with the events that v binds."""
     true = True
     for k in range(uses.first[v], uses.first[v + 1]):
         c, when = uses.listed[k], uses.when[k]
-        asked = (when == FIRST and run.bound[v] == 0) or (when == FOLLOWING and run.bound[v] > 0)
-        if true and asked and is_decided(c, v, conditions.table, run):
-            true = condition_holds(c, v, event, conditions, run)
+        asked = (when == FIRST and path.bound[v] == 0) or (when == FOLLOWING and path.bound[v] > 0)
+        if true and asked and is_decided(c, v, conditions.table, path):
+            true = condition_holds(c, v, event, conditions, path)
     return true
 
 
 @rule
-def _extend(v: int, event: int, place: int, pattern: Any, uses: Any, conditions: Any, stack: Any, run: Any) -> None:
+def _extend(v: int, event: int, place: int, pattern: Any, uses: Any, conditions: Any, stack: Any, path: Any) -> None:
     """Bind `event` to v at `place`, and list what may follow it in the binding at the next place."""
     free = max(stack.free[place], stack.stop[place])
-    bind(v, event, place, pattern, conditions, run)
+    bind(v, event, place, pattern, conditions, path)
     stack.earliest[place + 1] = min(stack.earliest[place], event)
     stack.latest[place + 1] = max(stack.latest[place], event)
     stack.stage[place + 1] = stack.stage[place]
     stack.free[place + 1] = free
     left = stack.stop[place] - stack.cursor[place]
     stack.cursor[place + 1], stack.stop[place + 1] = stack.cursor[place], stack.stop[place]
-    if run.bound[v] == pattern.maximum[v]:
+    if path.bound[v] == pattern.maximum[v]:
         stack.cursor[place + 1] = stack.stop[place + 1]
-    elif left > 0 and _filters_later(v, run.bound[v], uses):
+    elif left > 0 and _filters_later(v, path.bound[v], uses):
         for k in range(left):
             stack.events[free + k] = stack.events[stack.cursor[place] + k]
         stack.stop[place + 1] = free + left
-        _narrowed(v, place + 1, free, False, uses, conditions, stack, run)
-        run.state[STEPS] += left
-    if run.bound[v] + stack.stop[place + 1] - stack.cursor[place + 1] < pattern.minimum[v]:
+        _filter_list(v, place + 1, free, False, uses, conditions, stack, path)
+        path.state[STEPS] += left
+    if path.bound[v] + stack.stop[place + 1] - stack.cursor[place + 1] < pattern.minimum[v]:
         stack.cursor[place + 1] = stack.stop[place + 1]
 
 
 @rule
-def _closes(v: int, place: int, pattern: Any, uses: Any, conditions: Any, negations: Any, stack: Any, run: Any) -> bool:
+def _closes(v: int, place: int, pattern: Any, uses: Any, conditions: Any, negations: Any, stack: Any, path: Any) -> bool:
     """Whether v may bind no more than it does, and the stage that its binding ends may be left."""
-    true = run.bound[v] >= pattern.minimum[v]
+    true = path.bound[v] >= pattern.minimum[v]
     for k in range(uses.first[v], uses.first[v + 1]):
         c = uses.listed[k]
-        if true and uses.when[k] == CLOSING and is_decided(c, -1, conditions.table, run):
-            true = condition_holds(c, NO_VARIABLE, NO_EVENT, conditions, run)
+        if true and uses.when[k] == CLOSING and is_decided(c, -1, conditions.table, path):
+            true = condition_holds(c, NO_VARIABLE, NO_EVENT, conditions, path)
     for n in range(stack.judged.size):
         if true and stack.judged[n] == stack.stage[place]:
-            true = not is_ruled_out(n, stack.earliest[place], stack.latest[place], place, False, pattern, conditions, negations, run)
+            true = not is_ruled_out(n, stack.earliest[place], stack.latest[place], place, False, pattern, conditions, negations, path)
     return true
 
 
 @rule
-def _unload(pattern: Any, stack: Any, run: Any) -> None:
+def _unload(pattern: Any, stack: Any, path: Any) -> None:
     """Take back what a row binds."""
     for d in range(stack.fixed.size):
-        unbind(stack.fixed.size - 1 - d, pattern, run)
+        unbind(stack.fixed.size - 1 - d, pattern, path)
 
 
 @rule
@@ -257,7 +257,7 @@ def _phase_after_stage(place: int, stack: Any) -> int:
 
 
 @rule
-def _report(place: int, counting: bool, stack: Any, run: Any, matches: Any) -> None:
+def _report(place: int, counting: bool, stack: Any, path: Any, matches: Any) -> None:
     """Write the path up to `place` as a match, or count it."""
     earliest = stack.earliest[place]
     if counting:
@@ -265,7 +265,7 @@ def _report(place: int, counting: bool, stack: Any, run: Any, matches: Any) -> N
         matches.totals[stream] += 1
         matches.starts[stream] = min(matches.starts[stream], earliest)
     else:
-        write_match(earliest, matches, run)
+        write_match(earliest, matches, path)
 
 
 @sequential
@@ -282,10 +282,10 @@ def enumerate_iterations(
     counting: bool,
     step_limit: int,
     stack: Iterations,
-    run: Run,
+    path: EventPath,
     matches: MatchTable,
 ) -> int:
-    """Enumerate the matches that `rows` can be completed to, from where ``run.state`` stands; returns why it stopped.
+    """Enumerate the matches that `rows` can be completed to, from where ``path.state`` stands; returns why it stopped.
 
     ``rows[m, v]`` is the event of variable v in row m. Only matches that start
     before event `own` are found. If rows are `starting`, none starts earlier
@@ -294,28 +294,28 @@ def enumerate_iterations(
     :func:`~gpu_cep_kernels.lazy.chain.enumerate_chain`. On OUTPUT_FULL,
     PATH_FULL or STEPS_SPENT the caller makes room and calls again.
     """
-    state = run.state
+    state = path.state
     limit = state[STEPS] + step_limit
     depth, last = stack.fixed.size, stack.order.size - 1
     row, place, phase = state[CANDIDATE], state[DEPTH], state[PHASE]
     status = FINISHED
     while row < len(rows) and status == FINISHED:
         if phase == LOAD:
-            _load(row, rows, starting, streams, pattern, conditions, stack, run)
+            _load(row, rows, starting, streams, pattern, conditions, stack, path)
             place = depth
-            phase = OPEN if _begin_stages(starting, streams, pattern, buffers, stack, run) else DONE
+            phase = OPEN if _begin_stages(starting, streams, pattern, buffers, stack, path) else DONE
         elif phase == DONE:
-            _unload(pattern, stack, run)
+            _unload(pattern, stack, path)
             row += 1
             phase = LOAD
         elif phase == OPEN:
-            if place + 1 < run.event.size and _open(place, streams, pattern, buffers, uses, conditions, stack, run):
+            if place + 1 < path.event.size and _open(place, streams, pattern, buffers, uses, conditions, stack, path):
                 phase = TAKE
             else:
                 status = PATH_FULL
         elif phase == TAKE and stack.cursor[place] == stack.stop[place]:
             phase = CLOSE
-        elif phase == TAKE and (place + 1 >= run.event.size or not _has_room(place, stack)):
+        elif phase == TAKE and (place + 1 >= path.event.size or not _has_room(place, stack)):
             status = PATH_FULL
         elif phase == TAKE:
             v, event = stack.order[stack.stage[place]], stack.events[stack.cursor[place]]
@@ -323,12 +323,12 @@ def enumerate_iterations(
             state[STEPS] += 1
             if _is_beyond(event, place, own, streams, stack):
                 stack.cursor[place] = stack.stop[place]
-            elif _fits(v, event, uses, conditions, run):
-                _extend(v, event, place, pattern, uses, conditions, stack, run)
+            elif _fits(v, event, uses, conditions, path):
+                _extend(v, event, place, pattern, uses, conditions, stack, path)
                 place += 1
             if state[STEPS] > limit:
                 status = STEPS_SPENT
-        elif not _closes(stack.order[stack.stage[place]], place, pattern, uses, conditions, negations, stack, run):
+        elif not _closes(stack.order[stack.stage[place]], place, pattern, uses, conditions, negations, stack, path):
             phase = _phase_after_stage(place, stack)
         elif stack.stage[place] < last:
             stack.stage[place] += 1
@@ -337,11 +337,11 @@ def enumerate_iterations(
             status = OUTPUT_FULL
         else:
             if stack.earliest[place] < own:
-                _report(place, counting, stack, run, matches)
+                _report(place, counting, stack, path, matches)
             phase = _phase_after_stage(place, stack)
         if phase == BACK:
             place -= 1
-            unbind(place, pattern, run)
+            unbind(place, pattern, path)
             phase = TAKE
         if state[ERROR_CONDITION] != 0:
             status = OVERFLOWED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep_kernels.compile.jit import kernel
-from gpu_cep_kernels.rules.scalars import added
+from gpu_cep_kernels.rules.scalars import add_ints
 
 
 @kernel
@@ -36,7 +36,7 @@ def sum_ints(low: int, high: int, places: Any, values: Any, nulls: Any, sums: An
         total, failed = 0, False
         for k in range(places[m], places[m + 1]):
             if not nulls[k]:
-                total, wrapped = added(total, values[k])
+                total, wrapped = add_ints(total, values[k])
                 failed |= wrapped
         sums[m] = total
         overflowed[m] = failed

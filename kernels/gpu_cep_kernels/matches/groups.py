@@ -8,7 +8,7 @@ from gpu_cep_kernels.matches.flat_matches import group_matches
 from gpu_cep_kernels.rules.tables import Ints, Places
 
 
-def grouped(groups: Ints | Places, number: int) -> tuple[Ints, Ints]:
+def order_by_group(groups: Ints | Places, number: int) -> tuple[Ints, Ints]:
     """The order by group, among `number` of them, else as it was; and where each group begins, with the end."""
     order, places = np.empty(len(groups), np.int64), np.zeros(number + 2, np.int64)
     group_matches(groups, places, order)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel
-from gpu_cep_kernels.rules.scalars import hashed
+from gpu_cep_kernels.rules.scalars import mix_hash
 from gpu_cep_kernels.rules.tables import Flags, Ints, Places
 
 
@@ -37,5 +37,5 @@ def hash_rows(
         for k in range(keys.place.size):
             row = base + table.events[keys.place[k], r]
             value = float_bits[keys.column[k], row] if keys.floating[k] else ints[keys.column[k], row]
-            found = hashed(found, value)
+            found = mix_hash(found, value)
         buckets[r] = found & np.uint64(mask)

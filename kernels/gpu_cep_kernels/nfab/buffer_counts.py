@@ -21,7 +21,7 @@ from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.labels_decide.counting import capped_sum
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
-from gpu_cep_kernels.rules.tables import FINISHED, PATH_FULL, STEPS_SPENT, Ints, doubled
+from gpu_cep_kernels.rules.tables import FINISHED, PATH_FULL, STEPS_SPENT, Ints, double_rows
 
 
 class PathSums(NamedTuple):
@@ -79,9 +79,9 @@ def new_stack(height: int) -> SumStack:
     return SumStack(cell, part, paths, first_start, state)
 
 
-def higher(stack: SumStack) -> SumStack:
+def raise_stack(stack: SumStack) -> SumStack:
     """`stack` with room for twice as many cells."""
-    return SumStack(doubled(stack.cell), doubled(stack.part), doubled(stack.paths), doubled(stack.first_start), stack.state)
+    return SumStack(double_rows(stack.cell), double_rows(stack.part), double_rows(stack.paths), double_rows(stack.first_start), stack.state)
 
 
 def new_totals(streams: int) -> StreamTotals:
@@ -92,7 +92,7 @@ def new_totals(streams: int) -> StreamTotals:
 @rule
 def _latest(cell: int, buffer: Any) -> int:
     """The latest start of the paths that a cell counts."""
-    return int(buffer.latest[cell // 2] if cell % 2 == 0 else buffer.reach[cell // 2])
+    return int(buffer.latest[cell // 2] if cell % 2 == 0 else buffer.latest_of_run[cell // 2])
 
 
 @rule
@@ -110,7 +110,7 @@ def _is_known(cell: int, first: int, last: int, buffer: Any, sums: Any) -> bool:
 @rule
 def _counts(cell: int, first: int, last: int, buffer: Any) -> bool:
     """Whether a path that begins from `first` to `last` may be counted in a cell."""
-    return bool(_latest(cell, buffer) >= first and buffer.floor[cell // 2] <= last)
+    return bool(_latest(cell, buffer) >= first and buffer.earliest_of_run[cell // 2] <= last)
 
 
 @rule

@@ -25,12 +25,12 @@ from gpu_cep_kernels.rules.tables import (
     STEPS,
     STEPS_SPENT,
     Conditions,
+    EventPath,
     Ints,
     MatchTable,
     NegationTable,
     PatternTable,
-    Run,
-    doubled,
+    double_rows,
 )
 
 
@@ -65,9 +65,9 @@ def new_walk(depth: int) -> Walk:
     return Walk(np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(WALK_STATE, np.int64))
 
 
-def deeper(walk: Walk) -> Walk:
+def deepen_walk(walk: Walk) -> Walk:
     """`walk` with room for twice as many steps."""
-    return Walk(doubled(walk.node), doubled(walk.link), doubled(walk.before), walk.state)
+    return Walk(double_rows(walk.node), double_rows(walk.link), double_rows(walk.before), walk.state)
 
 
 def last_starts(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> Ints:
@@ -102,7 +102,7 @@ def _step(earliest: int, buffer: Any, walk: Any) -> int:
     found = -1
     while found < 0 and walk.link[d] >= 0:
         node = walk.before[d]
-        if node >= 0 and buffer.reach[node] >= earliest:
+        if node >= 0 and buffer.latest_of_run[node] >= earliest:
             walk.before[d] = buffer.sibling[node]
             found = node if buffer.latest[node] >= earliest else -1
         else:
@@ -112,29 +112,29 @@ def _step(earliest: int, buffer: Any, walk: Any) -> int:
 
 
 @rule
-def _bind_path(buffer: Any, walk: Any, pattern: Any, conditions: Any, run: Any) -> None:
+def _bind_path(buffer: Any, walk: Any, pattern: Any, conditions: Any, path: Any) -> None:
     """Bind the events of the walk in their order."""
     length = walk.state[LENGTH]
     for d in range(length):
         node = walk.node[length - 1 - d]
-        bind(buffer.bound_to[node], buffer.event[node], d, pattern, conditions, run)
+        bind(buffer.bound_to[node], buffer.event[node], d, pattern, conditions, path)
 
 
 @rule
-def _unbind_path(length: int, pattern: Any, run: Any) -> None:
+def _unbind_path(length: int, pattern: Any, path: Any) -> None:
     for d in range(length):
-        unbind(length - 1 - d, pattern, run)
+        unbind(length - 1 - d, pattern, path)
 
 
 @rule
-def _report(start: int, counting: bool, length: int, pattern: Any, conditions: Any, negations: Any, run: Any, matches: Any) -> None:
+def _report(start: int, counting: bool, length: int, pattern: Any, conditions: Any, negations: Any, path: Any, matches: Any) -> None:
     """Write or count the bound path if it is a match."""
-    if is_match(length, pattern, conditions, negations, run):
+    if is_match(length, pattern, conditions, negations, path):
         if counting:
             matches.totals[start] += 1
-            run.state[MATCHES] += 1
+            path.state[MATCHES] += 1
         else:
-            write_match(start, matches, run)
+            write_match(start, matches, path)
 
 
 @sequential
@@ -149,17 +149,17 @@ def enumerate_paths(
     conditions: Conditions,
     negations: NegationTable,
     walk: Walk,
-    run: Run,
+    path: EventPath,
     matches: MatchTable,
 ) -> int:
-    """Find the matches of the ends before `number` from where `walk` and ``run.state`` stand; returns why it stopped.
+    """Find the matches of the ends before `number` from where `walk` and ``path.state`` stand; returns why it stopped.
 
     ``earliest[e]`` is the first event whose window holds e. ``matches.starts``
     are first events; with `counting`, ``matches.totals[e]`` is raised by those
     that begin at event e instead. On OUTPUT_FULL, PATH_FULL or STEPS_SPENT the
     caller makes room and calls again.
     """
-    state = run.state
+    state = path.state
     limit = state[STEPS] + step_limit
     status = FINISHED
     k = state[CANDIDATE]
@@ -179,9 +179,9 @@ def enumerate_paths(
             walk.state[ARRIVED] = 0
             start = buffer.event[walk.node[length - 1]]
             if earliest[buffer.event[walk.node[0]]] <= start and start <= ends.last_start[k]:
-                _bind_path(buffer, walk, pattern, conditions, run)
-                _report(start, counting, length, pattern, conditions, negations, run, matches)
-                _unbind_path(length, pattern, run)
+                _bind_path(buffer, walk, pattern, conditions, path)
+                _report(start, counting, length, pattern, conditions, negations, path, matches)
+                _unbind_path(length, pattern, path)
         elif length >= walk.node.size:
             status = PATH_FULL
         else:

@@ -19,7 +19,7 @@ from typing import Any
 
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.nfab.match_buffer import add_sibling, share_node
-from gpu_cep_kernels.nfab.merged_runs import ReadTable, enter, found, leave, write_signature
+from gpu_cep_kernels.nfab.merged_runs import ReadTable, enter, find_alike, leave, write_signature
 from gpu_cep_kernels.nfab.pass_runs import (
     ACTIVE,
     ADDED,
@@ -107,10 +107,10 @@ def _merge_added(event: int, strategy: int, after: Any, pattern: Any, conditions
 @rule
 def _merge(r: int, event: int, strategy: int, after: Any, pattern: Any, conditions: Any, reads: Any, work: Any) -> None:
     """Make an added run active, or merge it with the one that it is like."""
-    run, runs, state = work.run, work.runs, work.state
+    path, runs, state = work.path, work.runs, work.state
     n = runs.head[r]
-    write_signature(r, event, after, pattern, conditions, reads, run, runs)
-    q = found(r, runs)
+    write_signature(r, event, after, pattern, conditions, reads, path, runs)
+    q = find_alike(r, runs)
     shared = q >= 0 and share_node(n, runs.head[q], work.buffer)
     if q < 0:
         enter(r, runs)
@@ -135,16 +135,16 @@ def _end_run(k: int, strategy: int, work: Any) -> None:
     if strategy != ANY and runs.unsatisfied[r] == 0:
         head = runs.head[r]
         _end_matches(head, True, UNBOUNDED, work)
-        _complete(work.buffer.reach[head], work.buffer.event[head], work.state)
+        _complete(work.buffer.latest_of_run[head], work.buffer.event[head], work.state)
     _remove(k, work)
 
 
 @rule
-def _replace_run(k: int, floor: int, window: int, work: Any) -> None:
-    """End the active run at place k, whose paths begin at `floor` or later, because an event in the windows from `window` on extends it."""
+def _replace_run(k: int, earliest: int, window: int, work: Any) -> None:
+    """End the active run at place k, which an event in the windows from `window` on extends; its paths begin at `earliest` or later."""
     runs = work.runs
     r = runs.active[k]
-    if floor < window and runs.unsatisfied[r] == 0:
+    if earliest < window and runs.unsatisfied[r] == 0:
         _end_matches(runs.head[r], True, window - 1, work)
     _remove(k, work)
 
@@ -191,8 +191,8 @@ def _next_of(r: int, events: Any, work: Any) -> int:
 @rule
 def _note_fault(start: int, work: Any) -> None:
     """Keep the start of the run in which a condition overflowed first."""
-    run, state = work.run, work.state
-    if run.state[ERROR_CONDITION] != 0 and state[FAULT] < 0:
+    path, state = work.path, work.state
+    if path.state[ERROR_CONDITION] != 0 and state[FAULT] < 0:
         state[FAULT] = start
 
 
@@ -205,18 +205,18 @@ def _advance_runs(event: int, window: int, strategy: int, events: Any, pattern: 
         r = runs.active[k]
         head = runs.head[r]
         awaited = event if strategy != CONTIGUOUS else _next_of(r, events, work)
-        if buffer.reach[head] < window or awaited < event:
+        if buffer.latest_of_run[head] < window or awaited < event:
             _end_run(k, strategy, work)
-        elif _is_ruled_out(buffer.reach[head], event, state) and (strategy == ANY or runs.unsatisfied[r] > 0):
+        elif _is_ruled_out(buffer.latest_of_run[head], event, state) and (strategy == ANY or runs.unsatisfied[r] > 0):
             _remove(k, work)
         elif awaited == event:
             state[OFFERED] += 1
             extended = extend_run(r, event, events, pattern, conditions, work) > 0
-            _note_fault(buffer.reach[head], work)
+            _note_fault(buffer.latest_of_run[head], work)
             if strategy == CONTIGUOUS and not extended:
                 _end_run(k, strategy, work)
             elif strategy != ANY and extended:
-                _replace_run(k, buffer.floor[head], window, work)
+                _replace_run(k, buffer.earliest_of_run[head], window, work)
     _close_gaps(begin, work)
 
 
@@ -265,7 +265,7 @@ def grow_runs(
     a match may begin at it. On NO_ROOM or STEPS_SPENT the caller makes room
     and calls again.
     """
-    variables, run, state = pattern.order.size, work.run, work.state
+    variables, path, state = pattern.order.size, work.path, work.state
     status = FINISHED
     limit = state[OFFERED] + step_limit
     event = _next_event(state[EVENT], end, events.occurrence)
@@ -286,7 +286,7 @@ def grow_runs(
                 _note_fault(event, work)
             _merge_added(event, strategy, events.after, pattern, conditions, reads, work)
             event = _next_event(event + 1, end, events.occurrence)
-        if run.state[ERROR_CONDITION] != 0:
+        if path.state[ERROR_CONDITION] != 0:
             status = OVERFLOWED
     state[EVENT] = event
     if event >= end and status == FINISHED:

@@ -24,8 +24,8 @@ class MatchBuffer(NamedTuple):
 
     Its links are those from ``link[n]`` on (−1: none), and it begins a match
     if ``start[n]``. ``sibling[n]`` is the node before it in its run. Paths to n begin at
-    ``latest[n]`` or earlier, those to n and its siblings at ``reach[n]`` or
-    earlier and ``floor[n]`` or later. Link k leads to node ``node[k]`` and its
+    ``latest[n]`` or earlier, those to n and its siblings at ``latest_of_run[n]`` or
+    earlier and ``earliest_of_run[n]`` or later. Link k leads to node ``node[k]`` and its
     siblings; ``next_link[k]`` is the link that follows.
     """
 
@@ -36,8 +36,8 @@ class MatchBuffer(NamedTuple):
     start: Flags
     sibling: Ints
     latest: Ints
-    reach: Ints
-    floor: Ints
+    latest_of_run: Ints
+    earliest_of_run: Ints
     node: Ints
     next_link: Ints
 
@@ -79,7 +79,7 @@ def add_node(n: int, event: int, v: int, earlier: int, buffer: Any) -> None:
 def begin_path(n: int, buffer: Any) -> None:
     """Let node n begin a match."""
     buffer.start[n] = True
-    buffer.latest[n] = buffer.reach[n] = buffer.floor[n] = buffer.event[n]
+    buffer.latest[n] = buffer.latest_of_run[n] = buffer.earliest_of_run[n] = buffer.event[n]
 
 
 @rule
@@ -88,8 +88,8 @@ def follow(n: int, head: int, k: int, buffer: Any) -> None:
     buffer.node[k] = head
     buffer.next_link[k] = -1
     buffer.link[n] = k
-    buffer.latest[n] = buffer.reach[n] = buffer.reach[head]
-    buffer.floor[n] = buffer.floor[head]
+    buffer.latest[n] = buffer.latest_of_run[n] = buffer.latest_of_run[head]
+    buffer.earliest_of_run[n] = buffer.earliest_of_run[head]
 
 
 @rule
@@ -107,8 +107,8 @@ def share_node(n: int, head: int, buffer: Any) -> bool:
         buffer.latest[m] = max(buffer.latest[m], buffer.latest[n])
         newer = head
         while newer >= 0 and buffer.event[newer] == buffer.event[n]:
-            buffer.reach[newer] = max(buffer.reach[newer], buffer.latest[n])
-            buffer.floor[newer] = min(buffer.floor[newer], buffer.floor[n])
+            buffer.latest_of_run[newer] = max(buffer.latest_of_run[newer], buffer.latest[n])
+            buffer.earliest_of_run[newer] = min(buffer.earliest_of_run[newer], buffer.earliest_of_run[n])
             newer = buffer.sibling[newer]
     return bool(shared)
 
@@ -117,8 +117,8 @@ def share_node(n: int, head: int, buffer: Any) -> bool:
 def add_sibling(n: int, head: int, buffer: Any) -> None:
     """Let node n be newer than node `head` of its run."""
     buffer.sibling[n] = head
-    buffer.reach[n] = max(buffer.latest[n], buffer.reach[head])
-    buffer.floor[n] = min(buffer.floor[n], buffer.floor[head])
+    buffer.latest_of_run[n] = max(buffer.latest[n], buffer.latest_of_run[head])
+    buffer.earliest_of_run[n] = min(buffer.earliest_of_run[n], buffer.earliest_of_run[head])
 
 
 @sequential

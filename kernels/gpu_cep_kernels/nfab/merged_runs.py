@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gpu_cep_kernels.compile.jit import exact_product, rule
 from gpu_cep_kernels.rules.running import COUNT_EVENTS, COUNT_FLOATS, COUNT_INTS, is_null
-from gpu_cep_kernels.rules.scalars import UNBOUNDED, following
+from gpu_cep_kernels.rules.scalars import UNBOUNDED, first_behind
 from gpu_cep_kernels.rules.tables import ONCE, PAIRWISE, SINGLY, Flags, Floats, Ints
 
 # The bank that a read of a condition is from.
@@ -134,9 +134,9 @@ def _sign_role(r: int, c: int, role: int, event: int, place: int, conditions: An
 
 
 @rule
-def _sign_aggregates(r: int, u: int, place: int, conditions: Any, run: Any, runs: Any) -> int:
+def _sign_aggregates(r: int, u: int, place: int, conditions: Any, path: Any, runs: Any) -> int:
     """Write what is known of the events of u: a count, or a value and whether there is one, or whether it overflowed."""
-    values, node, step = run.aggregates, runs.last[r, u], conditions.aggregates.step
+    values, node, step = path.aggregates, runs.last[r, u], conditions.aggregates.step
     for k in range(conditions.aggregates.first[u], conditions.aggregates.first[u + 1]):
         counts = step[k] == COUNT_EVENTS or step[k] == COUNT_INTS or step[k] == COUNT_FLOATS
         number = values.counts[k, node]
@@ -154,12 +154,12 @@ def _may_decide(r: int, c: int, v: int, reads: Any, runs: Any) -> bool:
 
 
 @rule
-def _sign_part(r: int, c: int, g: int, place: int, pattern: Any, conditions: Any, reads: Any, run: Any, runs: Any) -> int:
+def _sign_part(r: int, c: int, g: int, place: int, pattern: Any, conditions: Any, reads: Any, path: Any, runs: Any) -> int:
     """Write what part g of condition c will read of the events that its variable binds."""
     table, u = conditions.table, conditions.table.variable[g]
     own = 1 if _may_decide(r, c, u, reads, runs) else 0
     others = reads.live[c] > own
-    last = run.event[runs.last[r, u]]
+    last = path.event[runs.last[r, u]]
     spread = table.spread[g]
     if pattern.maximum[u] > 1 and (spread == PAIRWISE or (others and spread != ONCE)):
         # each of its events counts: only the very same ones will do
@@ -170,8 +170,8 @@ def _sign_part(r: int, c: int, g: int, place: int, pattern: Any, conditions: Any
         place = _sign_role(r, c, table.previous[g], last, place, conditions, reads, runs)
         place = _sign_role(r, c, table.end[g], last, place, conditions, reads, runs)
         if table.previous[g] >= 0 or table.end[g] >= 0:
-            place = _sign_aggregates(r, u, place, conditions, run, runs)
-    return _sign_role(r, c, table.start[g], run.event[runs.first[r, u]], place, conditions, reads, runs)
+            place = _sign_aggregates(r, u, place, conditions, path, runs)
+    return _sign_role(r, c, table.start[g], path.event[runs.first[r, u]], place, conditions, reads, runs)
 
 
 @rule
@@ -190,7 +190,7 @@ def _look_ahead(r: int, pattern: Any, conditions: Any, reads: Any, runs: Any) ->
 
 
 @rule
-def write_signature(r: int, event: int, after: Any, pattern: Any, conditions: Any, reads: Any, run: Any, runs: Any) -> None:
+def write_signature(r: int, event: int, after: Any, pattern: Any, conditions: Any, reads: Any, path: Any, runs: Any) -> None:
     """Write what decides how run r goes on: what is bound, and the values that later conditions read.
 
     Of the last event of a variable it counts whether the time has moved on since.
@@ -202,7 +202,7 @@ def write_signature(r: int, event: int, after: Any, pattern: Any, conditions: An
         enough = pattern.minimum[v] if most == UNBOUNDED else most
         place = _sign(r, min(bound, enough), place, runs)
         if after.size > 0 and bound > 0:
-            moment = following(after, run.event[runs.last[r, v]])
+            moment = first_behind(after, path.event[runs.last[r, v]])
             place = _sign(r, moment if moment > event else 0, place, runs)
     _look_ahead(r, pattern, conditions, reads, runs)
     for c in range(reads.live.size):
@@ -210,7 +210,7 @@ def write_signature(r: int, event: int, after: Any, pattern: Any, conditions: An
             for g in range(conditions.table.part_first[c], conditions.table.part_first[c + 1]):
                 u = conditions.table.variable[g]
                 if u < pattern.order.size and runs.bound[r, u] > 0:
-                    place = _sign_part(r, c, g, place, pattern, conditions, reads, run, runs)
+                    place = _sign_part(r, c, g, place, pattern, conditions, reads, path, runs)
     runs.words[r] = place
 
 
@@ -231,7 +231,7 @@ def _bucket(r: int, runs: Any) -> int:
 
 
 @rule
-def found(r: int, runs: Any) -> int:
+def find_alike(r: int, runs: Any) -> int:
     """The run that is like r, or −1."""
     q = runs.buckets[_bucket(r, runs)]
     while q >= 0 and not _alike(r, q, runs):

@@ -9,8 +9,8 @@ from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, MatchEnds, add_node, 
 from gpu_cep_kernels.nfab.merged_runs import MergedRuns
 from gpu_cep_kernels.rules.conditions import conditions_hold, conditions_hold_apart
 from gpu_cep_kernels.rules.running import accumulate
-from gpu_cep_kernels.rules.scalars import following
-from gpu_cep_kernels.rules.tables import Ints, Run
+from gpu_cep_kernels.rules.scalars import first_behind
+from gpu_cep_kernels.rules.tables import EventPath, Ints
 
 # Places in the state of a pass: the event that is next, where its stream ends; how many nodes, links, ends, active, free and added runs
 # there are; how often an event was offered to a run; a start of the run in which a condition overflowed; and whether completed runs rule
@@ -20,9 +20,9 @@ PASS_STATE = 13
 
 
 class Pass(NamedTuple):
-    """What a pass writes; `run` is a run as conditions read it, with the buffer's nodes in the place of a path's."""
+    """What a pass writes; `path` is a run as conditions read it, with the buffer's nodes in the place of a path's."""
 
-    run: Run
+    path: EventPath
     buffer: MatchBuffer
     runs: MergedRuns
     ends: MatchEnds
@@ -31,20 +31,20 @@ class Pass(NamedTuple):
 
 @rule
 def _load(r: int, work: Any) -> None:
-    """Let ``work.run`` be run r."""
-    runs, run = work.runs, work.run
-    for v in range(run.bound.size):
-        run.bound[v] = runs.bound[r, v]
-        run.first[v] = runs.first[r, v]
-        run.last[v] = runs.last[r, v]
+    """Let ``work.path`` be run r."""
+    runs, path = work.runs, work.path
+    for v in range(path.bound.size):
+        path.bound[v] = runs.bound[r, v]
+        path.first[v] = runs.first[r, v]
+        path.last[v] = runs.last[r, v]
 
 
 @rule
-def _clear(run: Any) -> None:
-    """Let `run` have nothing bound."""
-    for v in range(run.bound.size):
-        run.bound[v] = 0
-        run.first[v] = run.last[v] = -1
+def _clear(path: Any) -> None:
+    """Let `path` have nothing bound."""
+    for v in range(path.bound.size):
+        path.bound[v] = 0
+        path.first[v] = path.last[v] = -1
 
 
 @rule
@@ -54,7 +54,7 @@ def _bind(r: int, v: int, event: int, pattern: Any, conditions: Any, work: Any) 
     work.state[NODES] = n + 1
     before = runs.last[r, v]
     add_node(n, event, v, before, work.buffer)
-    accumulate(v, before, n, conditions.base + event, conditions.aggregates, conditions.bank, work.run.aggregates)
+    accumulate(v, before, n, conditions.base + event, conditions.aggregates, conditions.bank, work.path.aggregates)
     bound = runs.bound[r, v] + 1
     runs.bound[r, v] = bound
     runs.last[r, v] = n
@@ -114,18 +114,18 @@ def _extend(source: int, v: int, event: int, pattern: Any, conditions: Any, work
 @rule
 def _in_order(r: int, v: int, event: int, after: Any, pattern: Any, work: Any) -> bool:
     """Whether `event` is later than all events of the variables that precede v."""
-    run, runs = work.run, work.runs
+    path, runs = work.path, work.runs
     true = True
     if after.size > 0:
         for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
-            true = true and event >= following(after, run.event[runs.last[r, pattern.direct[k]]])
+            true = true and event >= first_behind(after, path.event[runs.last[r, pattern.direct[k]]])
     return true
 
 
 @rule
 def extend_run(r: int, event: int, events: Any, pattern: Any, conditions: Any, work: Any) -> int:
     """ext(g, e): add the runs that run r becomes by binding `event`; returns how many."""
-    run, runs = work.run, work.runs
+    path, runs = work.path, work.runs
     found = 0
     loaded = False
     for v in range(pattern.order.size):
@@ -134,7 +134,7 @@ def extend_run(r: int, event: int, events: Any, pattern: Any, conditions: Any, w
             if not loaded:
                 _load(r, work)
                 loaded = True
-            if conditions_hold(v, event, pattern, conditions, run):
+            if conditions_hold(v, event, pattern, conditions, path):
                 _extend(r, v, event, pattern, conditions, work)
                 found += 1
     return found
@@ -143,7 +143,7 @@ def extend_run(r: int, event: int, events: Any, pattern: Any, conditions: Any, w
 @rule
 def begin_runs(event: int, events: Any, pattern: Any, conditions: Any, work: Any) -> None:
     """Add the runs that begin with `event`."""
-    run = work.run
+    path = work.path
     cleared = False
     for v in range(pattern.order.size):
         fits = events.occurrence[v, event] == event
@@ -151,8 +151,8 @@ def begin_runs(event: int, events: Any, pattern: Any, conditions: Any, work: Any
             fits = fits and not pattern.precedes[u, v]
         if fits and conditions.table.alone[v]:
             if not cleared:
-                _clear(run)
+                _clear(path)
                 cleared = True
-            fits = conditions_hold_apart(v, event, pattern, conditions, run)
+            fits = conditions_hold_apart(v, event, pattern, conditions, path)
         if fits:
             _extend(-1, v, event, pattern, conditions, work)

@@ -89,7 +89,7 @@ def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> 
 
 
 @rule
-def kept_rows(low: int, marks: Any, keeps_all: bool, rows: Any) -> int:
+def keep_rows(low: int, marks: Any, keeps_all: bool, rows: Any) -> int:
     """Write the rows from `low` on whose mark is not 0 (or all); returns how many.
 
     `rows` needs one slot more than it may receive: every row is written, and
@@ -108,7 +108,7 @@ def compact(low: int, marks: Any, labels: Any, keeps_all: bool, rows: Any, kept:
 
     `rows` needs one slot more than it may receive.
     """
-    count = kept_rows(low, marks, keeps_all, rows)
+    count = keep_rows(low, marks, keeps_all, rows)
     for k in range(count):
         kept[k] = labels[rows[k] - low]
     return count

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
-from gpu_cep_kernels.phase_one.label_masks import kept_rows
+from gpu_cep_kernels.phase_one.label_masks import keep_rows
 from gpu_cep_kernels.rules.scalars import within
 
 
 @rule
-def _reaches(row: int, other: int, low: int, high: int, clock: Any, length: Any) -> bool:
+def _is_in_reach(row: int, other: int, low: int, high: int, clock: Any, length: Any) -> bool:
     """Whether `other` is one of the rows [low, high), and at most `length` from `row` on the clock."""
     return low <= other and other < high and within(clock[min(row, other)], clock[max(row, other)], length)
 
@@ -19,11 +19,11 @@ def _reaches(row: int, other: int, low: int, high: int, clock: Any, length: Any)
 def _farthest(row: int, place: int, direction: int, low: int, high: int, clock: Any, length: Any) -> int:
     """The last row that `row` reaches from `place` on, which it reaches: by doubling steps, then by halving them."""
     step = direction
-    while _reaches(row, place + step, low, high, clock, length):
+    while _is_in_reach(row, place + step, low, high, clock, length):
         place += step
         step *= 2
     while step != 0:
-        if _reaches(row, place + step, low, high, clock, length):
+        if _is_in_reach(row, place + step, low, high, clock, length):
             place += step
         # towards 0, whichever the direction
         step = direction * (abs(step) // 2)
@@ -31,7 +31,7 @@ def _farthest(row: int, place: int, direction: int, low: int, high: int, clock: 
 
 
 @kernel
-def reached_rows(
+def find_spans(
     low: int, high: int, rows: Any, first: Any, last: Any, clock: Any, before: Any, after: Any, begins: Any, ends: Any
 ) -> None:  # fmt: skip
     """``[begins[k], ends[k])``: what ``rows[k]`` reaches of the rows ``[first[k], last[k])``, back by `before` and on by `after`.
@@ -51,5 +51,5 @@ def keep_spans(begins: Any, ends: Any, marks: Any, keeps_all: bool, rows: Any) -
     """
     count = 0
     for k in range(begins.size):
-        count += kept_rows(begins[k], marks[begins[k] : ends[k]], keeps_all, rows[count:])
+        count += keep_rows(begins[k], marks[begins[k] : ends[k]], keeps_all, rows[count:])
     return count

@@ -49,7 +49,7 @@ def _ends(text: Any, start: int, length: int, words: int) -> tuple[np.uint64, np
 
 
 @rule
-def _mixed(before: np.uint64, word: np.uint64) -> np.uint64:
+def _mix_word(before: np.uint64, word: np.uint64) -> np.uint64:
     """The hash `before` with one more word; the highest bits depend on all of them."""
     return (before ^ (before >> np.uint64(32)) ^ word) * SPREAD
 
@@ -59,10 +59,10 @@ def _hash(text: Any, start: int, length: int, ends: Any, words: int, constants: 
     """A hash of the length, the ends, and the rest of the text if that counts."""
     found = (ends[0] ^ np.uint64(length)) * SPREAD
     if words > 1:
-        found = _mixed(found, ends[1])
+        found = _mix_word(found, ends[1])
     if words > 2 and constants.whole and length <= constants.longest:
         for place in range(start + 8, start + length - 8, 8):
-            found = _mixed(found, _number(text, place, 8))
+            found = _mix_word(found, _number(text, place, 8))
     return found
 
 

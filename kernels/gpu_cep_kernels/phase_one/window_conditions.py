@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
-from gpu_cep_kernels.phase_one.windows import reaches
-from gpu_cep_kernels.rules.scalars import UNBOUNDED, bit, following
+from gpu_cep_kernels.phase_one.windows import is_in_window
+from gpu_cep_kernels.rules.scalars import UNBOUNDED, bit, first_behind
 
 
 @sequential
@@ -44,18 +44,18 @@ def select_starts(marks: Any, starts: Any) -> int:
 
 
 @rule
-def _counted_from(v: int, start: int, after: Any, pattern: Any, occurrence: Any) -> int:
+def _first_counted(v: int, start: int, after: Any, pattern: Any, occurrence: Any) -> int:
     """The first event of the window at `start` that follows an event of each variable just before v."""
     begin = start
     for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
-        begin = max(begin, following(after, occurrence[pattern.direct[k], start]))
+        begin = max(begin, first_behind(after, occurrence[pattern.direct[k], start]))
     return begin
 
 
 @rule
 def _statistic(v: int, start: int, end: int, after: Any, pattern: Any, occurrence: Any, counts: Any) -> int:
     """cnt_v of the window [start, end) (thesis Def. 5.2)."""
-    begin = _counted_from(v, start, after, pattern, occurrence)
+    begin = _first_counted(v, start, after, pattern, occurrence)
     return counts[v, end] - counts[v, begin] if begin < end else 0
 
 
@@ -142,7 +142,7 @@ def chain_windows(
         for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
             preceding = earliest[pattern.direct[k], low:high]
             for w in range(begins.size):
-                found[w] = max(found[w], following(after, preceding[w]))
+                found[w] = max(found[w], first_behind(after, preceding[w]))
         for w in range(begins.size):
             event = occurrence[v, found[w]]
             while tied and event < stream_end[begins[w]] and _still_taken(event, v, after, pattern, occurrence):
@@ -151,7 +151,7 @@ def chain_windows(
             latest[w] = max(latest[w], event)
     held = holds[low:high]
     for w in range(begins.size):
-        held[w] = reaches(begins[w], latest[w], clock, stream_end, length)
+        held[w] = is_in_window(begins[w], latest[w], clock, stream_end, length)
 
 
 @sequential

@@ -37,7 +37,7 @@ def mark_streams(low: int, offsets: Any, first: int, last: int, times: Any, stre
 
 
 @rule
-def reaches(start: int, event: int, clock: Any, stream_end: Any, length: Any) -> bool:
+def is_in_window(start: int, event: int, clock: Any, stream_end: Any, length: Any) -> bool:
     """Whether `event` (which may be the end of the batch) falls into the match window that starts at `start`."""
     # no branch: which windows hold is what a processor cannot predict
     return (event < stream_end[start]) & within(clock[start], clock[min(event, clock.size - 1)], length)
@@ -52,11 +52,11 @@ def window_ends(low: int, high: int, starts: Any, inside: Any, clock: Any, strea
     for w in range(low, high):
         start, reached = starts[w], inside[w]
         step = 1
-        while reaches(start, reached + step, clock, stream_end, length):
+        while is_in_window(start, reached + step, clock, stream_end, length):
             reached += step
             step *= 2
         while step > 0:
-            if reaches(start, reached + step, clock, stream_end, length):
+            if is_in_window(start, reached + step, clock, stream_end, length):
                 reached += step
             step //= 2
         ends[w] = reached + 1

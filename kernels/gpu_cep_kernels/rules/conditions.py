@@ -22,7 +22,7 @@ from gpu_cep_kernels.rules.tables import (
 
 
 @rule
-def _compared(c: int, left_row: int, right_row: int, table: Any, bank: Any) -> bool:
+def _comparison_holds(c: int, left_row: int, right_row: int, table: Any, bank: Any) -> bool:
     """A condition that is one comparison of two columns; with NULL it is not true."""
     left, right = table.left_column[c], table.right_column[c]
     if table.means[c] == BY_INTS:
@@ -35,112 +35,112 @@ def _compared(c: int, left_row: int, right_row: int, table: Any, bank: Any) -> b
 
 
 @rule
-def first_cursor(g: int, v: int, table: Any, run: Any) -> int:
+def first_cursor(g: int, v: int, table: Any, path: Any) -> int:
     """Where part g begins: a place on the path.
 
     -1 if it reads the new event alone, -2 if it has nothing to combine (the condition is vacuous).
     """
     u, spread = table.variable[g], table.spread[g]
-    cursor = run.last[u]
+    cursor = path.last[u]
     if u == v and spread <= SINGLY:
         # what a binding is as a whole, its further events do not change, or the condition waits until there are none
         vacuous = spread == ONCE and cursor >= 0
         cursor = -1
     else:
-        vacuous = cursor < 0 or (u != v and spread == CONSECUTIVELY and run.earlier[cursor] < 0)
+        vacuous = cursor < 0 or (u != v and spread == CONSECUTIVELY and path.earlier[cursor] < 0)
     return -2 if vacuous else cursor
 
 
 @rule
-def _next_cursor(g: int, v: int, cursor: int, table: Any, run: Any) -> int:
+def _next_cursor(g: int, v: int, cursor: int, table: Any, path: Any) -> int:
     """The next combination of part g, or -1 if there is none."""
     following_cursor = -1
     spread = table.spread[g]
     if spread != ONCE and (table.variable[g] != v or spread == PAIRWISE):
-        following_cursor = run.earlier[cursor] if cursor >= 0 else -1
-        if following_cursor >= 0 and spread == CONSECUTIVELY and run.earlier[following_cursor] < 0:
+        following_cursor = path.earlier[cursor] if cursor >= 0 else -1
+        if following_cursor >= 0 and spread == CONSECUTIVELY and path.earlier[following_cursor] < 0:
             following_cursor = -1
     return following_cursor
 
 
 @rule
-def set_rows(g: int, v: int, event: int, cursor: int, base: int, table: Any, run: Any) -> None:
+def set_rows(g: int, v: int, event: int, cursor: int, base: int, table: Any, path: Any) -> None:
     """Point the roles of part g at the bank's rows, and the places on the path, of its current combination."""
-    rows, places = run.registers.rows, run.registers.places
+    rows, places = path.registers.rows, path.registers.places
     u = table.variable[g]
     own = u == v
     if table.each[g] >= 0:
-        rows[table.each[g]] = base + (event if own else run.event[cursor])
+        rows[table.each[g]] = base + (event if own else path.event[cursor])
     if table.previous[g] >= 0:
-        place = cursor if own else run.earlier[cursor]
-        rows[table.previous[g]] = base + run.event[place]
+        place = cursor if own else path.earlier[cursor]
+        rows[table.previous[g]] = base + path.event[place]
         places[table.previous[g]] = place
     if table.start[g] >= 0:
-        rows[table.start[g]] = base + (run.event[run.first[u]] if run.last[u] >= 0 else event)
+        rows[table.start[g]] = base + (path.event[path.first[u]] if path.last[u] >= 0 else event)
     if table.end[g] >= 0:
-        rows[table.end[g]] = base + run.event[run.last[u]]
-        places[table.end[g]] = run.last[u]
+        rows[table.end[g]] = base + path.event[path.last[u]]
+        places[table.end[g]] = path.last[u]
 
 
 @rule
-def _pair_holds(c: int, v: int, event: int, conditions: Any, run: Any) -> bool:
+def _pair_holds(c: int, v: int, event: int, conditions: Any, path: Any) -> bool:
     """Whether condition c, a comparison of two single variables, holds with `event` as the event of v; true while the other is unbound."""
     table, base = conditions.table, conditions.base
     left, right = table.left_variable[c], table.right_variable[c]
-    place = run.last[right if left == v else left]
+    place = path.last[right if left == v else left]
     true = True
     if place >= 0:
-        other = run.event[place]
-        true = _compared(c, base + (event if left == v else other), base + (event if right == v else other), table, conditions.bank)
+        other = path.event[place]
+        true = _comparison_holds(c, base + (event if left == v else other), base + (event if right == v else other), table, conditions.bank)
     return true
 
 
 @rule
-def condition_holds(c: int, v: int, event: int, conditions: Any, run: Any) -> bool:
+def condition_holds(c: int, v: int, event: int, conditions: Any, path: Any) -> bool:
     """Whether condition c holds for all combinations of the bound events with `event` as the new one of v; true if there are none.
 
     If it does not read v, these are all combinations of the bound events.
     """
-    table, bank, registers = conditions.table, conditions.bank, run.registers
+    table, bank, registers = conditions.table, conditions.bank, path.registers
     first, last = table.part_first[c], table.part_first[c + 1]
     combined = True
     for g in range(first, last):
-        cursor = first_cursor(g, v, table, run)
+        cursor = first_cursor(g, v, table, path)
         combined = combined and cursor != -2
-        run.cursor[g - first] = cursor
+        path.cursor[g - first] = cursor
     true = True
     while combined and true:
         for g in range(first, last):
-            set_rows(g, v, event, run.cursor[g - first], conditions.base, table, run)
+            set_rows(g, v, event, path.cursor[g - first], conditions.base, table, path)
         if table.means[c] == BY_PROGRAM:
             begin, end, stand_ins = table.code_first[c], table.code_last[c], conditions.aggregates.missing
-            error = run_program(begin, end, conditions.programs, bank, stand_ins, run.aggregates, registers)
+            error = run_program(begin, end, conditions.programs, bank, stand_ins, path.aggregates, registers)
             true = holds(table.result[c], registers)
             if error != 0:
-                run.state[ERROR_CONDITION] = c + 1
+                path.state[ERROR_CONDITION] = c + 1
         else:
-            true = _compared(c, registers.rows[table.left_role[c]], registers.rows[table.right_role[c]], table, bank)
+            true = _comparison_holds(c, registers.rows[table.left_role[c]], registers.rows[table.right_role[c]], table, bank)
         combined = False
         for g in range(first, last):
             if not combined:
-                cursor = _next_cursor(g, v, run.cursor[g - first], table, run)
+                cursor = _next_cursor(g, v, path.cursor[g - first], table, path)
                 combined = cursor >= 0
-                run.cursor[g - first] = cursor if combined else first_cursor(g, v, table, run)
+                path.cursor[g - first] = cursor if combined else first_cursor(g, v, table, path)
     return true
 
 
 @rule
-def is_decided(c: int, v: int, table: Any, run: Any) -> bool:
+def is_decided(c: int, v: int, table: Any, path: Any) -> bool:
     """Whether all variables of condition c but v are bound."""
     decided = True
     for g in range(table.part_first[c], table.part_first[c + 1]):
         u = table.variable[g]
-        decided = decided and (u == v or run.last[u] >= 0)
+        decided = decided and (u == v or path.last[u] >= 0)
     return decided
 
 
 @rule
-def is_closed(c: int, v: int, pattern: Any, table: Any, run: Any) -> bool:
+def is_closed(c: int, v: int, pattern: Any, table: Any, path: Any) -> bool:
     """Whether the variables that condition c waits for bind no more once v binds: each has a bound variable behind it.
 
     The events of a negated variable, which come behind the others by number, are looked at when the match is complete.
@@ -151,36 +151,36 @@ def is_closed(c: int, v: int, pattern: Any, table: Any, run: Any) -> bool:
         followed = v >= pattern.order.size
         for j in range(pattern.following_first[u], pattern.following_first[u + 1]):
             w = pattern.following[j]
-            followed = followed or w == v or run.last[w] >= 0
+            followed = followed or w == v or path.last[w] >= 0
         closed = closed and followed
     return closed
 
 
 @rule
-def conditions_hold(v: int, event: int, pattern: Any, conditions: Any, run: Any) -> bool:
+def conditions_hold(v: int, event: int, pattern: Any, conditions: Any, path: Any) -> bool:
     """Whether all conditions that are decided by binding `event` to v hold."""
     table = conditions.table
     true = True
     for k in range(table.first[v], table.first[v + 1]):
         c = table.listed[k]
         if true and table.left_variable[c] >= 0:
-            true = _pair_holds(c, v, event, conditions, run)
-        elif true and is_closed(c, v, pattern, table, run):
-            true = condition_holds(c, v, event, conditions, run)
+            true = _pair_holds(c, v, event, conditions, path)
+        elif true and is_closed(c, v, pattern, table, path):
+            true = condition_holds(c, v, event, conditions, path)
     return true
 
 
 @subroutine
-def conditions_hold_apart(v: int, event: int, pattern: Any, conditions: Any, run: Any) -> bool:
+def conditions_hold_apart(v: int, event: int, pattern: Any, conditions: Any, path: Any) -> bool:
     """As :func:`conditions_hold`, for where it is not asked at every step."""
-    return conditions_hold(v, event, pattern, conditions, run)
+    return conditions_hold(v, event, pattern, conditions, path)
 
 
 @subroutine
-def final_conditions_hold(conditions: Any, run: Any) -> bool:
+def final_conditions_hold(conditions: Any, path: Any) -> bool:
     """Whether the conditions that only the end of a match decides hold for the events bound."""
     true = True
     for k in range(conditions.table.final.size):
         if true:
-            true = condition_holds(conditions.table.final[k], NO_VARIABLE, NO_EVENT, conditions, run)
+            true = condition_holds(conditions.table.final[k], NO_VARIABLE, NO_EVENT, conditions, path)
     return true

@@ -64,71 +64,71 @@ def begin_cut(start: int, cut: Any) -> None:
 
 
 @rule
-def is_cut_off(event: int, run: Any) -> bool:
+def is_cut_off(event: int, path: Any) -> bool:
     """Whether no match is taken that binds `event` behind the path."""
-    return is_ruled_out_by(run.event[0], event, run.cut.state[FIRST], run.cut.state[LAST])
+    return is_ruled_out_by(path.event[0], event, path.cut.state[FIRST], path.cut.state[LAST])
 
 
 @rule
-def searched_until(end: int, run: Any) -> int:
+def search_end(end: int, path: Any) -> int:
     """The place before `end` from which on no event leads the path to a match that is taken; `end` if there is none."""
-    last = run.cut.state[LAST]
+    last = path.cut.state[LAST]
     if last < end:
-        end = last if run.cut.state[OWN] != 0 and _is_behind(run) else last + 1
+        end = last if path.cut.state[OWN] != 0 and _is_behind(path) else last + 1
     return end
 
 
 @rule
-def cuts(run: Any) -> bool:
+def cuts_searches(path: Any) -> bool:
     """Whether matches cut searches off."""
-    return run.cut.state[KEPT] != KEEP_ALL
+    return path.cut.state[KEPT] != KEEP_ALL
 
 
 @rule
-def may_be_taken(last: int, run: Any) -> bool:
+def may_be_taken(last: int, path: Any) -> bool:
     """Whether the path, a match that ends at event `last`, is not ruled out."""
-    bound = run.cut.state[LAST]
-    return last < bound or (last == bound and not (run.cut.state[OWN] != 0 and _is_behind(run)))
+    bound = path.cut.state[LAST]
+    return last < bound or (last == bound and not (path.cut.state[OWN] != 0 and _is_behind(path)))
 
 
 @rule
-def cut_off_by(begin: int, last: int, events: Any, run: Any) -> None:
+def cut_search_off(begin: int, last: int, events: Any, path: Any) -> None:
     """Cut the search off by the path, a match that may be taken, which ends at `last`; its events are written from ``events[begin]`` on."""
-    cut = run.cut
-    cut.state[FIRST] = run.event[0]
+    cut = path.cut
+    cut.state[FIRST] = path.event[0]
     cut.state[LAST] = last
     cut.state[OWN] = 1
     place = 0
-    for v in range(run.bound.size):
-        cut.counts[v] = run.bound[v]
-        for _ in range(run.bound[v]):
+    for v in range(path.bound.size):
+        cut.counts[v] = path.bound[v]
+        for _ in range(path.bound[v]):
             cut.events[place] = events[begin + place]
             place += 1
 
 
 @subroutine
-def _is_behind(run: Any) -> bool:
+def _is_behind(path: Any) -> bool:
     """Whether all matches that the path may become stand behind the one of its start that cuts it off, by bindings."""
     order, place, v = 0, 0, 0
-    while order == 0 and v < run.bound.size:
-        order = _compared(v, place, run)
-        place += run.cut.counts[v]
+    while order == 0 and v < path.bound.size:
+        order = _compare_bindings(v, place, path)
+        place += path.cut.counts[v]
         v += 1
     return order > 0
 
 
 @rule
-def _compared(v: int, begin: int, run: Any) -> int:
+def _compare_bindings(v: int, begin: int, path: Any) -> int:
     """Below zero, zero or above: how v's events on the path compare with those of the match that cuts it off, from ``events[begin]`` on.
 
     Where one of the lists begins with the other one, the longer one is greater.
     """
-    cut, number = run.cut, run.bound[v]
+    cut, number = path.cut, path.bound[v]
     order = number - cut.counts[v]
-    place = run.last[v]
+    place = path.last[v]
     for back in range(number):
         k = number - 1 - back
-        if k < cut.counts[v] and run.event[place] != cut.events[begin + k]:
-            order = run.event[place] - cut.events[begin + k]
-        place = run.earlier[place]
+        if k < cut.counts[v] and path.event[place] != cut.events[begin + k]:
+            order = path.event[place] - cut.events[begin + k]
+        place = path.earlier[place]
     return int(order)

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import call_scalar, exact_product, exact_remainder, kernel, rule
 from gpu_cep_kernels.rules.running import is_null
-from gpu_cep_kernels.rules.scalars import MINIMUM_INT, added, compare, multiplied, subtracted
+from gpu_cep_kernels.rules.scalars import MINIMUM_INT, add_ints, compare, multiply_ints, subtract_ints
 from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, ProgramResults, ProgramTable, Registers
 
 OPCODES = (
@@ -105,15 +105,15 @@ def _remainder_int(left: int, right: int) -> int:
 
 
 @rule
-def _truncated(value: float) -> float:
+def _truncate(value: float) -> float:
     """`value` without its fraction, its sign kept; from 2**52 on no float has a fraction."""
     return math.copysign(np.float64(np.int64(value)), value) if abs(value) < 2.0**52 else value
 
 
 @rule
-def _rounded(value: float) -> float:
+def _round_half_away(value: float) -> float:
     """Half away from zero, as SQL rounds."""
-    whole = _truncated(value)
+    whole = _truncate(value)
     return whole + math.copysign(1.0, value) if abs(value - whole) >= 0.5 else whole
 
 
@@ -133,11 +133,11 @@ def _int_result(code: int, left: int, right: int) -> tuple[int, bool, bool]:
     """An int64 operation of one or two operands that are not NULL: (value, is NULL, overflowed)."""
     value, null, wrapped = left, False, False
     if code == ADD_INT:
-        value, wrapped = added(left, right)
+        value, wrapped = add_ints(left, right)
     elif code == SUB_INT:
-        value, wrapped = subtracted(left, right)
+        value, wrapped = subtract_ints(left, right)
     elif code == MUL_INT:
-        value, wrapped = multiplied(left, right)
+        value, wrapped = multiply_ints(left, right)
     elif code == MOD_INT:
         null = right == 0
         value = _remainder_int(left, right) if right != 0 else 0
@@ -173,20 +173,20 @@ def _float_result(code: int, left: float, right: float) -> tuple[float, bool]:
     elif code == SIGN_FLOAT:
         value = 1.0 if left > 0.0 else -1.0 if left < 0.0 else left
     elif code == FLOOR_FLOAT:
-        value = _truncated(left)
+        value = _truncate(left)
         value = value - 1.0 if value > left else value
     elif code == CEIL_FLOAT:
-        value = _truncated(left)
+        value = _truncate(left)
         value = value + 1.0 if value < left else value
     elif code == ROUND_FLOAT:
-        value = _rounded(left)
+        value = _round_half_away(left)
     elif code == SQRT_FLOAT:
         value = math.sqrt(left) if left >= 0.0 else np.nan
     return value, null
 
 
 @rule
-def _chosen(code: int, base: int, left: Any, right: Any, left_null: bool, right_null: bool) -> tuple[Any, bool]:
+def _choose_value(code: int, base: int, left: Any, right: Any, left_null: bool, right_null: bool) -> tuple[Any, bool]:
     """least, greatest, coalesce, nullif (in this order from opcode `base`): (value, is NULL); the first three pass over NULLs."""
     value, null = left, left_null
     if code == base + 3:
@@ -201,7 +201,7 @@ def _chosen(code: int, base: int, left: Any, right: Any, left_null: bool, right_
 
 
 @rule
-def _connected(code: int, left: int, right: int, left_null: bool, right_null: bool) -> tuple[int, bool]:
+def _connect_truths(code: int, left: int, right: int, left_null: bool, right_null: bool) -> tuple[int, bool]:
     """Three-valued AND and OR: (truth, is NULL)."""
     decisive = 0 if code == AND else 1
     decided = (not left_null and left == decisive) or (not right_null and right == decisive)
@@ -258,7 +258,7 @@ def run_program(first: int, last: int, programs: Any, bank: Any, stand_ins: Any,
             nulls[target] = missing or null
             error |= wrapped and not missing
         elif op <= NULLIF_INT:
-            chosen, null = _chosen(op, LEAST_INT, ints[a], ints[b], nulls[a], nulls[b])
+            chosen, null = _choose_value(op, LEAST_INT, ints[a], ints[b], nulls[a], nulls[b])
             ints[target] = chosen
             nulls[target] = null
         elif op <= SIGN_FLOAT or FLOOR_FLOAT <= op <= SQRT_FLOAT:
@@ -266,7 +266,7 @@ def run_program(first: int, last: int, programs: Any, bank: Any, stand_ins: Any,
             floats[target] = result
             nulls[target] = nulls[a] or nulls[b] or null
         elif op <= NULLIF_FLOAT:
-            picked, null = _chosen(op, LEAST_FLOAT, floats[a], floats[b], nulls[a], nulls[b])
+            picked, null = _choose_value(op, LEAST_FLOAT, floats[a], floats[b], nulls[a], nulls[b])
             floats[target] = picked
             nulls[target] = null
         elif op <= GE_INT:
@@ -276,7 +276,7 @@ def run_program(first: int, last: int, programs: Any, bank: Any, stand_ins: Any,
             ints[target] = compare(op - EQ_FLOAT, floats[a], floats[b])
             nulls[target] = nulls[a] or nulls[b]
         elif op <= OR:
-            truth, null = _connected(op, ints[a], ints[b], nulls[a], nulls[b])
+            truth, null = _connect_truths(op, ints[a], ints[b], nulls[a], nulls[b])
             ints[target] = truth
             nulls[target] = null
         elif op == NOT:

@@ -34,20 +34,20 @@ def _stream_of(event: int, streams: Any) -> int:
 
 
 @rule
-def _latest_before(n: int, base: int, negations: Any, run: Any) -> int:
+def _latest_before(n: int, base: int, negations: Any, path: Any) -> int:
     """The last event that negation n's scope is later than; -1 if only the window bounds it on that side."""
     latest = -1
     for k in range(negations.after_first[n], negations.after_first[n + 1]):
-        latest = max(latest, base + run.event[run.last[negations.after[k]]])
+        latest = max(latest, base + path.event[path.last[negations.after[k]]])
     return latest
 
 
 @rule
-def _earliest_behind(n: int, base: int, negations: Any, run: Any) -> int:
+def _earliest_behind(n: int, base: int, negations: Any, path: Any) -> int:
     """The first event that negation n's scope is earlier than; -1 if only the window bounds it on that side."""
     earliest = -1
     for k in range(negations.before_first[n], negations.before_first[n + 1]):
-        event = base + run.event[run.first[negations.before[k]]]
+        event = base + path.event[path.first[negations.before[k]]]
         earliest = event if earliest < 0 else min(earliest, event)
     return earliest
 
@@ -93,24 +93,24 @@ def _first_in_scope(n: int, latest: int, last: int, stream: int, negations: Any)
 
 
 @rule
-def _is_bound(event: int, depth: int, ordered: bool, run: Any) -> bool:
+def _is_bound(event: int, depth: int, ordered: bool, path: Any) -> bool:
     """Whether the path of `depth` events binds `event`; those of an ordered one are in stream order."""
     low, high = 0, depth
-    while not ordered and low < depth and run.event[low] != event:
+    while not ordered and low < depth and path.event[low] != event:
         low += 1
     high = high if ordered else low
     while low < high:
         middle = (low + high) // 2
-        if run.event[middle] < event:
+        if path.event[middle] < event:
             low = middle + 1
         else:
             high = middle
-    return low < depth and run.event[low] == event
+    return low < depth and path.event[low] == event
 
 
 @subroutine
 def is_ruled_out(
-    n: int, start: int, end: int, depth: int, ordered: bool, pattern: Any, conditions: Any, negations: Any, run: Any
+    n: int, start: int, end: int, depth: int, ordered: bool, pattern: Any, conditions: Any, negations: Any, path: Any
 ) -> bool:  # fmt: skip
     """Whether some event in the scope of negation n, and outside the path of `depth` events, satisfies its conditions.
 
@@ -122,13 +122,13 @@ def is_ruled_out(
     base = conditions.base
     first, last = base + start, base + end
     stream = _stream_of(first, negations.streams)
-    latest, earliest = _latest_before(n, base, negations, run), _earliest_behind(n, base, negations, run)
+    latest, earliest = _latest_before(n, base, negations, path), _earliest_behind(n, base, negations, path)
     k = _first_in_scope(n, latest, last, stream, negations)
     ruled_out, inside = False, True
     while k < negations.place_first[n + 1] and inside and not ruled_out:
         place = negations.places[k]
         inside = not _is_too_late(place, earliest, first, stream, negations)
-        if inside and not _is_bound(place - base, depth, ordered, run):
-            ruled_out = conditions_hold_apart(negations.variable[n], place - base, pattern, conditions, run)
+        if inside and not _is_bound(place - base, depth, ordered, path):
+            ruled_out = conditions_hold_apart(negations.variable[n], place - base, pattern, conditions, path)
         k += 1
     return ruled_out

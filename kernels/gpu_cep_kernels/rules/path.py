@@ -1,7 +1,7 @@
 """A path of bound events: how it grows and shrinks by one, whether it is a match, and how it is written down.
 
-Event ``run.event[d]`` at place d of the path is bound to variable
-``run.bound_to[d]``. What a variable binds, and which variables that keeps
+Event ``path.event[d]`` at place d of the path is bound to variable
+``path.bound_to[d]``. What a variable binds, and which variables that keeps
 from binding, is known after each step, and taken back with it.
 """
 
@@ -17,65 +17,65 @@ from gpu_cep_kernels.rules.tables import EVENTS, MATCHES, UNSATISFIED
 
 
 @rule
-def bind(v: int, event: int, depth: int, pattern: Any, conditions: Any, run: Any) -> None:
+def bind(v: int, event: int, depth: int, pattern: Any, conditions: Any, path: Any) -> None:
     """Bind `event` to v at place `depth`, the end of the path."""
-    bound = run.bound[v] + 1
-    run.event[depth] = event
-    run.bound_to[depth] = v
-    run.earlier[depth] = run.last[v]
-    accumulate(v, run.last[v], depth, conditions.base + event, conditions.aggregates, conditions.bank, run.aggregates)
-    run.last[v] = depth
-    run.bound[v] = bound
+    bound = path.bound[v] + 1
+    path.event[depth] = event
+    path.bound_to[depth] = v
+    path.earlier[depth] = path.last[v]
+    accumulate(v, path.last[v], depth, conditions.base + event, conditions.aggregates, conditions.bank, path.aggregates)
+    path.last[v] = depth
+    path.bound[v] = bound
     if bound == 1:
-        run.first[v] = depth
-    _block_others(v, 1 if bound == 1 else 0, -1 if bound == pattern.minimum[v] else 0, pattern, run)
+        path.first[v] = depth
+    _block_others(v, 1 if bound == 1 else 0, -1 if bound == pattern.minimum[v] else 0, pattern, path)
 
 
 @rule
-def unbind(depth: int, pattern: Any, run: Any) -> None:
+def unbind(depth: int, pattern: Any, path: Any) -> None:
     """Take the event at place `depth` back from its variable."""
-    v = run.bound_to[depth]
-    bound = run.bound[v]
-    run.last[v] = run.earlier[depth]
-    run.bound[v] = bound - 1
-    _block_others(v, -1 if bound == 1 else 0, 1 if bound == pattern.minimum[v] else 0, pattern, run)
+    v = path.bound_to[depth]
+    bound = path.bound[v]
+    path.last[v] = path.earlier[depth]
+    path.bound[v] = bound - 1
+    _block_others(v, -1 if bound == 1 else 0, 1 if bound == pattern.minimum[v] else 0, pattern, path)
 
 
 @rule
-def _block_others(v: int, bound: int, unsatisfied: int, pattern: Any, run: Any) -> None:
+def _block_others(v: int, bound: int, unsatisfied: int, pattern: Any, path: Any) -> None:
     """Account for v, which blocks those before it once it is bound, and those behind it until it binds its minimum.
 
     `bound` and `unsatisfied` say whether it has come to be so (1), has ceased to be so (-1), or neither (0).
     """
-    run.state[UNSATISFIED] += unsatisfied
+    path.state[UNSATISFIED] += unsatisfied
     if bound != 0 or unsatisfied != 0:
         for u in range(pattern.order.size):
-            run.blockers[u] += bound * pattern.precedes[u, v] + unsatisfied * pattern.precedes[v, u]
+            path.blockers[u] += bound * pattern.precedes[u, v] + unsatisfied * pattern.precedes[v, u]
 
 
 @rule
-def is_match(depth: int, pattern: Any, conditions: Any, negations: Any, run: Any) -> bool:
+def is_match(depth: int, pattern: Any, conditions: Any, negations: Any, path: Any) -> bool:
     """Whether a complete path satisfies what only the end of a match decides, negations included."""
-    true = conditions.table.final.size == 0 or final_conditions_hold(conditions, run)
+    true = conditions.table.final.size == 0 or final_conditions_hold(conditions, path)
     for n in range(negations.variable.size):
-        first, last = run.event[0], run.event[depth - 1]
-        true = true and not is_ruled_out(n, first, last, depth, True, pattern, conditions, negations, run)
+        first, last = path.event[0], path.event[depth - 1]
+        true = true and not is_ruled_out(n, first, last, depth, True, pattern, conditions, negations, path)
     return true
 
 
 @rule
-def write_match(w: int, matches: Any, run: Any) -> None:
+def write_match(w: int, matches: Any, path: Any) -> None:
     """Append the path as a match of candidate w."""
-    m, place = run.state[MATCHES], run.state[EVENTS]
+    m, place = path.state[MATCHES], path.state[EVENTS]
     matches.starts[m] = w
-    for v in range(run.bound.size):
-        matches.counts[m, v] = run.bound[v]
-        place += run.bound[v]
-        cursor = run.last[v]
+    for v in range(path.bound.size):
+        matches.counts[m, v] = path.bound[v]
+        place += path.bound[v]
+        cursor = path.last[v]
         back = place
         while cursor >= 0:
             back -= 1
-            matches.events[back] = run.event[cursor]
-            cursor = run.earlier[cursor]
-    run.state[MATCHES] = m + 1
-    run.state[EVENTS] = place
+            matches.events[back] = path.event[cursor]
+            cursor = path.earlier[cursor]
+    path.state[MATCHES] = m + 1
+    path.state[EVENTS] = place

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
-from gpu_cep_kernels.rules.scalars import added
+from gpu_cep_kernels.rules.scalars import add_ints
 
 STEPS = ("count_events", "count_ints", "sum_ints", "min_ints", "max_ints", "count_floats", "sum_floats", "min_floats", "max_floats")
 STEP = {name: number for number, name in enumerate(STEPS)}
@@ -48,7 +48,7 @@ def _accumulate_ints(k: int, before: int, depth: int, row: int, aggregates: Any,
     if count != OVERFLOWED and not is_null(bank.int_nulls, column, row):
         value = bank.ints[column, row]
         if step == SUM_INTS:
-            total, wrapped = added(total, value)
+            total, wrapped = add_ints(total, value)
             count = OVERFLOWED if wrapped else count + 1
         else:
             total = value if count == 0 else _extreme_int(step, total, value)

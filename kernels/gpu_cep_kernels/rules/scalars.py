@@ -38,7 +38,7 @@ def compare(comparison: int, left: Any, right: Any) -> bool:
 
 
 @rule
-def hashed(before: np.uint64, bits: int) -> np.uint64:
+def mix_hash(before: np.uint64, bits: int) -> np.uint64:
     """`before` with one more value, given by its bits.
 
     Equal values have equal hashes: the bits of −0.0, which are those of the
@@ -49,7 +49,7 @@ def hashed(before: np.uint64, bits: int) -> np.uint64:
 
 
 @rule
-def mirrored(comparison: int) -> int:
+def mirror_comparison(comparison: int) -> int:
     """The comparison ψ with ``right ψ left`` = ``left φ right``."""
     if comparison == LT:
         return GT
@@ -64,21 +64,21 @@ def mirrored(comparison: int) -> int:
 
 
 @rule
-def added(left: int, right: int) -> tuple[int, bool]:
+def add_ints(left: int, right: int) -> tuple[int, bool]:
     """``left + right`` in 64 bits, and whether it overflowed."""
     total = np.int64(np.uint64(left) + np.uint64(right))
     return total, ((left ^ total) & (right ^ total)) < 0  # type: ignore[return-value]
 
 
 @rule
-def subtracted(left: int, right: int) -> tuple[int, bool]:
+def subtract_ints(left: int, right: int) -> tuple[int, bool]:
     """``left - right`` in 64 bits, and whether it overflowed."""
     difference = np.int64(np.uint64(left) - np.uint64(right))
     return difference, ((left ^ right) & (left ^ difference)) < 0  # type: ignore[return-value]
 
 
 @rule
-def multiplied(left: int, right: int) -> tuple[int, bool]:
+def multiply_ints(left: int, right: int) -> tuple[int, bool]:
     """``left * right`` in 64 bits, and whether it overflowed."""
     product = np.int64(np.uint64(left) * np.uint64(right))
     overflowed = (left == -1 and right == MINIMUM_INT) or (left != 0 and left != -1 and product // left != right)
@@ -98,7 +98,7 @@ def is_labelled(event: int, variable: int, labels: Any) -> bool:
 
 
 @rule
-def following(after: Any, event: int) -> int:
+def first_behind(after: Any, event: int) -> int:
     """The first event that `event` is before.
 
     `after` holds it for each event where ties are strict and do occur; it is

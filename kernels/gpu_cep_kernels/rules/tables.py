@@ -234,7 +234,7 @@ class ProgramResults(NamedTuple):
     failed: Flags
 
 
-class Run(NamedTuple):
+class EventPath(NamedTuple):
     """The state of one depth-first enumeration; a path of bound events and, for each place on it, the choices that are left.
 
     ``event[d]``, ``bound_to[d]``, ``earlier[d]`` (the place of the event bound
@@ -273,7 +273,7 @@ class Run(NamedTuple):
 
 # UNSATISFIED: the variables that bind less than their minimum; PASSED: the events that searches came to and passed over;
 # SEARCHES: those since the start or its last match; LOOK: which of them looks ahead next; WASTED: those of long runs that led to none.
-CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION, UNSATISFIED, PASSED, SEARCHES, LOOK, WASTED = range(12)
+CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION, UNSATISFIED, REJECTED, SEARCHES, LOOK, WASTED = range(12)
 STATE_SIZE = 12
 
 # Which events a run may pass over, and which matches it reports (SPEC section 3).
@@ -283,7 +283,7 @@ NEXT, ANY, CONTIGUOUS, ROBUST = range(4)
 FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, OVERFLOWED = range(5)
 
 
-def new_run(depth: int, pattern: PatternTable, conditions: Conditions, kept: int = KEEP_ALL) -> Run:
+def new_path(depth: int, pattern: PatternTable, conditions: Conditions, kept: int = KEEP_ALL) -> EventPath:
     """Scratch for one thread, with room for a path of `depth` events; `kept` says which matches are asked for."""
     roles, registers = max(1, conditions.table.roles), max(1, conditions.programs.registers)
     variables, values = len(pattern.order), len(conditions.aggregates.step)
@@ -291,7 +291,7 @@ def new_run(depth: int, pattern: PatternTable, conditions: Conditions, kept: int
     named = len(conditions.table.first) - 1
     state = np.zeros(STATE_SIZE, np.int64)
     state[UNSATISFIED] = variables
-    return Run(
+    return EventPath(
         event=np.zeros(depth, np.int64),
         bound_to=np.zeros(depth, np.uint16),
         earlier=np.zeros(depth, np.int64),
@@ -326,15 +326,15 @@ def new_values(values: int, depth: int) -> AggregateValues:
     return AggregateValues(counts=np.zeros(shape, np.int64), ints=np.zeros(shape, np.int64), floats=np.zeros(shape))
 
 
-def deepened(run: Run) -> Run:
-    """`run` with room for a path twice as long."""
+def deepen_path(path: EventPath) -> EventPath:
+    """`path` with room for a path twice as long."""
     by_place = ("event", "bound_to", "earlier", "choice_event", "choices", "left", "led")
-    grown: dict[str, Any] = {name: doubled(getattr(run, name), 0) for name in by_place}
-    cut = run.cut._replace(events=doubled(run.cut.events))
-    return run._replace(**grown, aggregates=AggregateValues(*(doubled(values, 1) for values in run.aggregates)), cut=cut)
+    grown: dict[str, Any] = {name: double_rows(getattr(path, name), 0) for name in by_place}
+    cut = path.cut._replace(events=double_rows(path.cut.events))
+    return path._replace(**grown, aggregates=AggregateValues(*(double_rows(values, 1) for values in path.aggregates)), cut=cut)
 
 
-def doubled(array: npt.NDArray[Any], axis: int = 0) -> npt.NDArray[Any]:
+def double_rows(array: npt.NDArray[Any], axis: int = 0) -> npt.NDArray[Any]:
     """`array` with as much room again, zeros, along an axis."""
     grown = np.zeros((*array.shape[:axis], 2 * array.shape[axis], *array.shape[axis + 1 :]), array.dtype)
     # what is new takes no memory until it is written

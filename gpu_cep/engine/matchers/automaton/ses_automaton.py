@@ -32,16 +32,16 @@ from gpu_cep_kernels.rules.tables import (
     MATCHES,
     OUTPUT_FULL,
     OVERFLOWED,
-    PASSED,
     PATH_FULL,
+    REJECTED,
     STEPS,
     STEPS_SPENT,
     Conditions,
+    EventPath,
     EventTable,
     MatchTable,
-    Run,
-    deepened,
-    new_run,
+    deepen_path,
+    new_path,
 )
 
 Indices = npt.NDArray[np.int64]
@@ -117,7 +117,7 @@ class _Enumeration:
     backwards: bool
     jumps: Jumps
     dead_ends: DeadEnds
-    run: Run
+    run: EventPath
     steps: int = 0
 
     @classmethod
@@ -138,7 +138,7 @@ class _Enumeration:
             backwards=backwards,
             jumps=indexes.none(),
             dead_ends=dead_ends(search.states, starts, ends),
-            run=new_run(_PATH, search.tables.pattern, conditions, search.kept),
+            run=new_path(_PATH, search.tables.pattern, conditions, search.kept),
         )
 
     def matches(self) -> Matches:
@@ -196,7 +196,7 @@ class _Enumeration:
 
     def _some(self, begin: int, end: int) -> _Enumeration:
         """Some of the candidates, from the beginning."""
-        run = new_run(_PATH, self.search.tables.pattern, self.conditions, self.search.kept)
+        run = new_path(_PATH, self.search.tables.pattern, self.conditions, self.search.kept)
         return replace(self, starts=self.starts[begin:end], ends=self.ends[begin:end], run=run)
 
     def _sampled(self, steps: int) -> tuple[Sample, int]:
@@ -214,7 +214,7 @@ class _Enumeration:
         state, finished = self.run.state, status == FINISHED
         found = int(state[MATCHES]), int(state[EVENTS])
         tried = int(state[CANDIDATE]) + (not finished)
-        passed, wasted = int(state[PASSED]), wasted_searches(self.run)
+        passed, wasted = int(state[REJECTED]), wasted_searches(self.run)
         spent = 0 if finished else max(int(state[STEPS]) - before, 1)
         return Sample(len(self.starts), tried, int(state[STEPS]), *found, passed=passed, wasted=wasted), spent
 
@@ -235,14 +235,14 @@ class _Enumeration:
             condition = tables.branch.conditions[int(run.state[ERROR_CONDITION]) - 1]
             raise ConditionOverflow(condition, int(self.starts[run.state[CANDIDATE]]) + self.batch.low)
         if status == PATH_FULL:
-            self.run = deepened(run)
+            self.run = deepen_path(run)
         return int(status)
 
     def _step_limit(self) -> int:
         """How many steps the next call may take; as long as searches may come to jump, about as many as were taken so far."""
         if self.jumps.patience < UNBOUNDED or not self.indexes.may_pay:
             return _STEPS_PER_CALL
-        if self.indexes.pay(self.steps, int(self.run.state[PASSED]), wasted_searches(self.run), self.share):
+        if self.indexes.pay(self.steps, int(self.run.state[REJECTED]), wasted_searches(self.run), self.share):
             self.jumps = self.indexes.jumps()
             # the run at hand may look ahead from now on, too
             self.run.state[LOOK] = self.jumps.patience

@@ -15,7 +15,7 @@ from gpu_cep.engine.matchers.joins.sides import hash_keys, sides_of
 from gpu_cep.plan.join_trees import Join, Leaf, Tree, leaves
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
 from gpu_cep_kernels.joins.table_joins import Buckets, Partners, Sides, filter_partners, find_ranges, join_rows
-from gpu_cep_kernels.matches.groups import grouped
+from gpu_cep_kernels.matches.groups import order_by_group
 from gpu_cep_kernels.matches.hashing import HashKeys, PartialMatches, hash_rows
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.rules.tables import Conditions, PatternTable, Places, Registers
@@ -160,12 +160,12 @@ class Joining:
     def _arranged(self, table: PartialMatches, keys: HashKeys) -> tuple[PartialMatches, Indices]:
         """A table by bucket, then in order of first event; and where the buckets begin, with the end."""
         if len(table.events) > 1:
-            order, _ = grouped(table.first, len(self.streams.times))
+            order, _ = order_by_group(table.first, len(self.streams.times))
             table = _reordered(table, order)
         if not len(keys.place):
             return table, np.array([0, len(table.first)], np.int64)
         buckets = min(1 << len(table.first).bit_length(), _MOST_BUCKETS)
-        order, borders = grouped(self._hashed(table, keys, buckets), buckets)
+        order, borders = order_by_group(self._hashed(table, keys, buckets), buckets)
         return _reordered(table, order), borders
 
     def _hashed(self, table: PartialMatches, keys: HashKeys, buckets: int) -> Indices:

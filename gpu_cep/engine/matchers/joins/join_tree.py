@@ -22,7 +22,7 @@ from gpu_cep.plan.costs import Estimate
 from gpu_cep.plan.join_trees import Join, Tree, cheapest_tree, leaves, tree_cost, tree_text
 from gpu_cep_kernels.matches.hashing import PartialMatches
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
-from gpu_cep_kernels.rules.tables import Places, new_run
+from gpu_cep_kernels.rules.tables import Places, new_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class JoinTree:
         threads = min(search.threads, parts_of(batch))
         registers = program_registers(np, conditions.programs, APART * threads, conditions.table.roles)
         pattern = search.tables.pattern
-        runs = tuple(new_run(self._variables, pattern, conditions) for _ in range(threads if len(needs) else 0))
+        runs = tuple(new_path(self._variables, pattern, conditions) for _ in range(threads if len(needs) else 0))
         negations = JoinNegations(pattern, conditions, search.negations, needs, runs, account.fail)
         own, exclusive = batch.own - batch.low, not overlapping(search.ordered.labels[:, batch.low : batch.high])
         joining = Joining(pattern, conditions, buffers, streams, registers, own, exclusive, account, negations, threads)

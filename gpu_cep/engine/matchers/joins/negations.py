@@ -13,7 +13,7 @@ from gpu_cep.plan.join_trees import Join, Tree, leaves
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.joins.table_joins import judge_rows
 from gpu_cep_kernels.matches.hashing import PartialMatches
-from gpu_cep_kernels.rules.tables import ERROR_CONDITION, Conditions, Flags, NegationTable, PatternTable, Run
+from gpu_cep_kernels.rules.tables import ERROR_CONDITION, Conditions, EventPath, Flags, NegationTable, PatternTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class JoinNegations:
     conditions: Conditions
     negations: NegationTable
     needs: Flags
-    runs: tuple[Run, ...]
+    runs: tuple[EventPath, ...]
     fail: Callable[[int, int], NoReturn]
 
     def judged_at(self, tree: Tree) -> Indices:
@@ -49,7 +49,7 @@ class JoinNegations:
             return table
         variables, keep = np.array(leaves(tree), np.int64), np.empty(len(table.first), np.bool_)
 
-        def judge(part: tuple[Run, tuple[int, int]]) -> int:
+        def judge(part: tuple[EventPath, tuple[int, int]]) -> int:
             run, (low, high) = part
             return judge_rows(low, high, table, variables, judged, self.pattern, self.conditions, self.negations, run, keep)
 

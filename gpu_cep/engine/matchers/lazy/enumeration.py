@@ -14,7 +14,7 @@ from gpu_cep.engine.events.matches import Indices, Matches, ones
 from gpu_cep.engine.events.sampling import NOTHING, Sample, evenly_spread, scattered
 from gpu_cep.engine.matchers.search import ConditionOverflow, Search
 from gpu_cep_kernels.lazy.chain import Chain, ChainMatches, enumerate_chain, enumerate_negated_chain
-from gpu_cep_kernels.lazy.iteration_tables import Iterations, IterationTable, lengthened, new_iterations, widened
+from gpu_cep_kernels.lazy.iteration_tables import Iterations, IterationTable, lengthen_path, new_iterations, widen_lists
 from gpu_cep_kernels.lazy.iterations import enumerate_iterations
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.rules.tables import (
@@ -31,10 +31,10 @@ from gpu_cep_kernels.rules.tables import (
     STEPS,
     STEPS_SPENT,
     Conditions,
+    EventPath,
     MatchTable,
-    Run,
-    deepened,
-    new_run,
+    deepen_path,
+    new_path,
 )
 
 # Events filtered between two returns to Python, so that a long enumeration can be interrupted and its budget checked.
@@ -70,7 +70,7 @@ class Chained:
     streams: Streams
     conditions: Conditions
     chain: Chain
-    run: Run
+    run: EventPath
     starting: bool
 
     def matches(self) -> list[Matches]:
@@ -203,10 +203,10 @@ class Iterated:
         places = round(single.all_matches)
         return single, Sample(places, tried, int(run.state[STEPS]), int(run.state[MATCHES]), int(run.state[EVENTS]))
 
-    def _scratch(self, path: int) -> tuple[Run, Iterations]:
+    def _scratch(self, path: int) -> tuple[EventPath, Iterations]:
         """What the kernel works with, where quantified variables bind so many events together."""
         search, chained = self.chained.search, self.chained
-        run = new_run(len(self.fixed) + path, search.tables.pattern, search.conditions(chained.batch))
+        run = new_path(len(self.fixed) + path, search.tables.pattern, search.conditions(chained.batch))
         return run, new_iterations(self.fixed, self.order, len(run.event), max(_ROOM, _ROOM * path // _PATH), chained.chain.needs)
 
     def _table(self, size: int, path: int) -> MatchTable:
@@ -215,7 +215,7 @@ class Iterated:
         events = np.empty(size * (fewest + 2) + path, np.int64)
         return MatchTable(np.empty(size, np.int64), np.empty((size, variables), np.int32), events, np.empty(0, np.int64))
 
-    def _calls(self, table: Callable[[int, int], MatchTable], *, counting: bool) -> Iterator[tuple[MatchTable, Run]]:
+    def _calls(self, table: Callable[[int, int], MatchTable], *, counting: bool) -> Iterator[tuple[MatchTable, EventPath]]:
         """What each call of the kernel wrote, and where it stopped."""
         chained = self.chained
         run, stack = self._scratch(_PATH)
@@ -228,14 +228,16 @@ class Iterated:
                 status = self._advance(rows, stack, run, output, counting=counting)
                 yield output, run
                 if status == PATH_FULL and run.state[DEPTH] + 1 < len(run.event):
-                    stack = widened(stack)
+                    stack = widen_lists(stack)
                 elif status == PATH_FULL:
-                    run, stack = deepened(run), lengthened(stack)
+                    run, stack = deepen_path(run), lengthen_path(stack)
                 elif status == OUTPUT_FULL:
                     size = max(1, min(4 * size, _LARGEST_OUTPUT // (chained.search.tables.fewest + 2)))
                     output = table(size, len(run.event))
 
-    def _advance(self, rows: Indices, stack: Iterations, run: Run, output: MatchTable, *, counting: bool, steps: int | None = None) -> int:
+    def _advance(
+        self, rows: Indices, stack: Iterations, run: EventPath, output: MatchTable, *, counting: bool, steps: int | None = None
+    ) -> int:
         chained, search, batch = self.chained, self.chained.search, self.chained.batch
         status = enumerate_iterations(
             rows, chained.buffers, chained.streams, batch.own - batch.low, search.tables.pattern, search.conditions(batch),
@@ -245,11 +247,11 @@ class Iterated:
             raise overflow(search, run, self._start(run))
         return int(status)
 
-    def _start(self, run: Run) -> int:
+    def _start(self, run: EventPath) -> int:
         """The first of the events that are bound."""
         return self.chained.batch.low + int(run.event[: max(int(run.state[DEPTH]), 1)].min())
 
-    def _spend(self, run: Run, matches: int, events: int, match_start: Callable[[int], int]) -> None:
+    def _spend(self, run: EventPath, matches: int, events: int, match_start: Callable[[int], int]) -> None:
         """Account for what was found since the last time; ``match_start(i)`` is the first event of match i of it."""
 
         def start_of(match: int) -> int:
@@ -265,7 +267,7 @@ def no_counts(search: Search, batch: Batch) -> tuple[Indices, Indices]:
     return np.full(last - first + 1, batch.high, np.int64), np.zeros(last - first + 1, np.int64)
 
 
-def overflow(search: Search, run: Run, start: int) -> ConditionOverflow:
+def overflow(search: Search, run: EventPath, start: int) -> ConditionOverflow:
     """The error of the condition that could not be computed."""
     return ConditionOverflow(search.tables.branch.conditions[int(run.state[ERROR_CONDITION]) - 1], start)
 

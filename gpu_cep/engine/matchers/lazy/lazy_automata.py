@@ -19,9 +19,9 @@ from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.candidates import parts_of
 from gpu_cep.engine.windows.window_share import window_share
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.lazy.chain import new_chain, pivots_of
+from gpu_cep_kernels.lazy.chain import find_pivots, new_chain
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
-from gpu_cep_kernels.rules.tables import Flags, new_run
+from gpu_cep_kernels.rules.tables import Flags, new_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +125,13 @@ class LazyAutomaton:
 
         def of_pivots(pivots: tuple[int, int]) -> Enumeration:
             chain = new_chain(order, depths, pivots, buffers, pattern, needs)
-            run = new_run(depths, pattern, conditions)
+            run = new_path(depths, pattern, conditions)
             # one event of each variable is bound, and the first one of a quantified pivot at depth 0
             run.earlier[:], run.first[order[0]] = -1, 0
             chained = Chained(search, batch, buffers, streams, conditions, chain, run, self.anew)
             return Iterated(chained, order[:depths], quantified, uses) if len(quantified) else chained
 
-        first, last = pivots_of(order[0], buffers, pattern, own, self.anew)
+        first, last = find_pivots(order[0], buffers, pattern, own, self.anew)
         return [of_pivots((first + low, first + high)) for low, high in slices(last - first, parts)]
 
 

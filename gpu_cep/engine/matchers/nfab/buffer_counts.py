@@ -15,11 +15,11 @@ from gpu_cep_kernels.nfab.buffer_counts import (
     STEPS_MADE,
     StreamTotals,
     count_buffer,
-    higher,
     merge_cells,
     new_stack,
     new_sums,
     new_totals,
+    raise_stack,
 )
 from gpu_cep_kernels.nfab.buffer_paths import last_starts
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, MatchEnds
@@ -59,7 +59,7 @@ def counted_on_buffer(
         spend(counted - spent, int(stack.state[STEPS_MADE]) - steps, _starts_of(totals, spent, counted, current))
         spent, steps = counted, int(stack.state[STEPS_MADE])
         if status == PATH_FULL:
-            stack = higher(stack)
+            stack = raise_stack(stack)
     matched = totals.matches > 0
     return totals.first_start[matched], totals.matches[matched]
 

@@ -15,7 +15,7 @@ from gpu_cep.engine.matchers.search import ConditionOverflow, Search
 from gpu_cep.engine.windows.candidates import parts_of
 from gpu_cep.plan.event_plan import PlannedCondition
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.nfab.buffer_paths import PathEnds, Walk, deeper, enumerate_paths, new_walk
+from gpu_cep_kernels.nfab.buffer_paths import PathEnds, Walk, deepen_walk, enumerate_paths, new_walk
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer
 from gpu_cep_kernels.rules.tables import (
     CANDIDATE,
@@ -28,10 +28,10 @@ from gpu_cep_kernels.rules.tables import (
     PATH_FULL,
     STEPS,
     Conditions,
+    EventPath,
     MatchTable,
-    Run,
-    deepened,
-    new_run,
+    deepen_path,
+    new_path,
 )
 
 # Steps back from an end between two returns to Python: a long walk can be interrupted, its budget checked.
@@ -103,7 +103,7 @@ class Paths:
         return starts, totals[starts]
 
     def _reader(self, part: tuple[int, int]) -> _Reader:
-        run = new_run(_PATH, self.search.tables.pattern, self.conditions)
+        run = new_path(_PATH, self.search.tables.pattern, self.conditions)
         run.state[CANDIDATE] = part[0]
         return _Reader(self, part[1], run, new_walk(_PATH))
 
@@ -114,7 +114,7 @@ class _Reader:
 
     paths: Paths
     end: int
-    run: Run
+    run: EventPath
     walk: Walk
 
     def advance(self, output: MatchTable, *, counting: bool) -> tuple[int, int, int]:
@@ -130,7 +130,7 @@ class _Reader:
         search.budget.spend(matches, events, int(state[STEPS]), partial(self._start_of, output.starts[:matches]))
         state[STEPS] = state[MATCHES] = state[EVENTS] = 0
         if status == PATH_FULL:
-            self.run, self.walk = deepened(self.run), deeper(self.walk)
+            self.run, self.walk = deepen_path(self.run), deepen_walk(self.walk)
         return int(status), matches, events
 
     def _start_of(self, starts: Indices, match: int) -> int:
@@ -141,7 +141,7 @@ class _Reader:
         return self.paths.batch.low + int(buffer.latest[self.paths.ends.node[current]])
 
 
-def overflow(search: Search, batch: Batch, run: Run, start: int) -> ConditionOverflow:
+def overflow(search: Search, batch: Batch, run: EventPath, start: int) -> ConditionOverflow:
     """The overflow that ended `run`, in a window that starts at an event of the batch."""
     condition: PlannedCondition = search.tables.branch.conditions[int(run.state[ERROR_CONDITION]) - 1]
     return ConditionOverflow(condition, batch.low + start)

@@ -29,11 +29,11 @@ from gpu_cep_kernels.rules.tables import (
     OVERFLOWED,
     AggregateValues,
     Conditions,
+    EventPath,
     EventTable,
     PatternTable,
-    Run,
-    doubled,
-    new_run,
+    double_rows,
+    new_path,
     new_values,
 )
 
@@ -134,7 +134,7 @@ class _Pass:
     events: EventTable
     conditions: Conditions
     reads: ReadTable
-    scratch: Run
+    scratch: EventPath
     room: _Room
     state: Indices
     most_nodes: int | None
@@ -204,10 +204,10 @@ class _Pass:
         if state[NODES] + most > len(buffer.event) or state[LINKS] + most > len(buffer.node):
             if self.most_nodes is not None and len(buffer.event) > self.most_nodes:
                 raise BufferTooLarge
-            buffer = MatchBuffer(*(doubled(array) for array in buffer))
-            aggregates = AggregateValues(*(doubled(array, 1) for array in aggregates))
+            buffer = MatchBuffer(*(double_rows(array) for array in buffer))
+            aggregates = AggregateValues(*(double_rows(array, 1) for array in aggregates))
         if state[ENDS] + most + state[ACTIVE] > len(ends.node):
-            ends = MatchEnds(*(doubled(array) for array in ends))
+            ends = MatchEnds(*(double_rows(array) for array in ends))
         if most > state[FREE] or state[ACTIVE] + most > len(runs.active):
             runs = _more_runs(runs, state)
         self.room = _Room(buffer, aggregates, ends, runs)
@@ -237,7 +237,7 @@ def _new_pass(search: Search, batch: Batch, windows: Windows, starts: Indices, m
         events=search.events(batch, windows),
         conditions=conditions,
         reads=reads,
-        scratch=new_run(1, tables.pattern, conditions),
+        scratch=new_path(1, tables.pattern, conditions),
         room=_new_room(size, tables.pattern, conditions, _signature_words(tables.pattern, conditions, reads)),
         state=state,
         most_nodes=most_nodes,
@@ -287,7 +287,7 @@ def _new_room(size: int, pattern: PatternTable, conditions: Conditions, words: i
 def _more_runs(runs: MergedRuns, state: Indices) -> MergedRuns:
     """Twice as many runs; the numbers of the new ones are free."""
     number = len(runs.active)
-    kept = runs._replace(**{name: doubled(array) for name, array in runs._asdict().items() if name != "buckets"})
+    kept = runs._replace(**{name: double_rows(array) for name, array in runs._asdict().items() if name != "buckets"})
     free = int(state[FREE])
     kept.free[free : free + number] = np.arange(number, 2 * number)
     state[FREE] = free + number
