@@ -13,7 +13,7 @@ from gpu_cep.keywords import Functions, Names, check_threads, make_options, make
 from gpu_cep.lang.ast import IntervalQuery, Query
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.columns_read import columns_read, narrowed
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
@@ -201,7 +201,6 @@ def run_plan(
 
 def _planned_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
     """The plan, and the events as a table; of a source of columns only those that the query reads."""
-    from gpu_cep.engine.answers import plan_of_events
     from gpu_cep.engine.input.read_tables import read_events
     from gpu_cep.engine.input.sources import source_of
 
@@ -210,7 +209,7 @@ def _planned_events(events: Any, pattern: Pattern, options: Options, settings: S
         table = read_events(events)
         return make_plan(pattern, table.schema, options, settings), table
     whole = make_plan(pattern, source.schema, options, settings)
-    read = [source.schema.names[column] for column in columns_read(plan_of_events(whole).query, settings)]
+    read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
     table = source.read(read)
     return make_plan(pattern, table.schema, options, narrowed(settings, read)), table
 
@@ -222,7 +221,7 @@ def _by_definition(planned: AnyPlan, query: AnyQuery, options: Options, table: A
 
     if isinstance(planned, IntervalPlan) and isinstance(query, IntervalQuery):
         return enumerate_situations(planned, query, options, table)
-    assert isinstance(planned, Plan), "a plan is of its query's kind"
+    assert isinstance(planned, EventPlan), "a plan is of its query's kind"
     assert isinstance(query, Query), "a plan is of its query's kind"
     return enumerate_by_definition(planned, query, options, table)
 

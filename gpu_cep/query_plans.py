@@ -12,8 +12,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError
 from gpu_cep.lang.ast import IntervalQuery, PatternNode, Query
 from gpu_cep.lang.parser import parse
-from gpu_cep.plan.interval_plan import plan_intervals
-from gpu_cep.plan.planner import plan
+from gpu_cep.plan.planner import plan, plan_intervals
 from gpu_cep.plan.settings import Settings, check_settings
 
 if TYPE_CHECKING:

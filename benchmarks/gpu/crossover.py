@@ -15,7 +15,7 @@ from benchmarks.gpu.end_to_end import Contestants, EndToEnd, fitting, whole_call
 from benchmarks.gpu.findings import Check, Deadline, Finding, in_turn, note, row
 from benchmarks.gpu.phase_one import on_device, transferred_bytes
 from benchmarks.gpu.questions import QUESTIONS, Question
-from gpu_cep.engine.answers import answer, plan_of_events
+from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.batches import BATCH
 from gpu_cep.engine.phase_one.engine_choice import Calibration, Work, break_even, bytes_per_event, calibrate, copies_worth
 from gpu_cep.plan.interval_plan import IntervalPlan
@@ -118,7 +118,7 @@ def call_at(device: Device, speed: float, question: Question, size: int) -> EndT
         gpu=lambda: answer(question.plan(size, events.schema, "gpu"), events, threads=threads),
         gpu_resident=lambda: answer(question.plan(size, resident.schema, "gpu"), resident, threads=threads),
     )
-    transfer = transferred_bytes(plan_of_events(question.plan(size, events.schema, "gpu")), events) / speed
+    transfer = transferred_bytes(question.plan(size, events.schema, "gpu"), events) / speed
     return whole_call(question.name, size, threads, contestants, transfer)
 
 

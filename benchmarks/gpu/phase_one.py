@@ -20,9 +20,9 @@ from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.output.footprint import result_footprint
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.device.on_device import phase_one_on_device
-from gpu_cep.engine.phase_one.on_cpu import Run
+from gpu_cep.engine.phase_one.on_cpu import EventRun
 from gpu_cep.keywords import make_options
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 from gpu_cep_kernels.compile.launch import available_threads
@@ -81,25 +81,25 @@ class PhaseOneTime:
         }
 
 
-def plan_of(case: Case, schema: pa.Schema, output: str) -> Plan:
+def plan_of(case: Case, schema: pa.Schema, output: str) -> EventPlan:
     """The plan of a case's query, for the GPU."""
     query = query_text(case.workload, case.streams, case.window_factor)
     options = make_options("ts", case.workload.key, None, "type", None, "strict", None)
     return make_plan(query, schema, options, Settings(output=OUTPUTS[output], engine="gpu"))
 
 
-def time_phase_one(plan: Plan, table: pa.Table | ResidentTable, device: Device) -> tuple[float, dict[str, float]]:
+def time_phase_one(plan: EventPlan, table: pa.Table | ResidentTable, device: Device) -> tuple[float, dict[str, float]]:
     """Seconds of phase 1 and of its stages, in one run."""
     columns = event_columns(plan, table)
     budget = Budget(None, None, result_footprint(plan, columns), memory_for_results(1))
-    run = Run(plan, columns, matcher_tables(plan, columns), WHOLE, budget, available_threads(), Profile())
+    run = EventRun(plan, columns, matcher_tables(plan, columns), WHOLE, budget, available_threads(), Profile())
     begin = time.perf_counter()
     phase_one_on_device(run, device)
     device.synchronize()
     return time.perf_counter() - begin, run.profile.seconds
 
 
-def transferred_bytes(plan: Plan, table: pa.Table) -> int:
+def transferred_bytes(plan: EventPlan, table: pa.Table) -> int:
     """Bytes of the columns that phase 1 reads, text as codes."""
     names = [plan.query.schema.attributes[column].name for column in plan.bulk_columns]
     return sum(_row_bytes(table.schema.field(name).type) for name in names) * table.num_rows

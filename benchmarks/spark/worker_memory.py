@@ -25,7 +25,7 @@ from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS, ROOT
 from benchmarks.record.machine import commit, processor_name, slug
 from benchmarks.record.memory import peak_bytes
-from gpu_cep.engine.answers import answer_schema, plan_of_events
+from gpu_cep.engine.answers import answer_schema
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.narrow_queries import NarrowQuery
@@ -82,7 +82,7 @@ def work(allowed: int, output: str) -> Work:
     options = make_options("ts", None, None, "type", None, "strict", None)
     query = NarrowQuery.of(QUERY, next(batches(1)).schema, options, Settings(output=output, engine="cpu"))
     returned = batch_schema(spark_schema(answer_schema(query.plan, query.events)), "UTC")
-    return Work(query.plan, QUERY, query.events, {}, plan_of_events(query.plan).stream_keys, returned, allowed)
+    return Work(query.plan, QUERY, query.events, {}, query.plan.stream_keys, returned, allowed)
 
 
 def measured(events: int, allowed: int, output: str) -> Use:

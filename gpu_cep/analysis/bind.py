@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import BoundQuery, Branch, EventVariable
+from gpu_cep.analysis.bound import BoundPattern, Branch, EventVariable
 from gpu_cep.analysis.conditions import bind_where, event_types
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.keys import derived_keys, marked, with_conditions
@@ -22,7 +22,7 @@ DEFAULT_STRATEGY = "skip_till_next_match"
 TIES = ("strict", "position")
 
 
-def bind(query: Query, schema: Schema, options: Options, text: str | None = None) -> BoundQuery:
+def bind(query: Query, schema: Schema, options: Options, text: str | None = None) -> BoundPattern:
     """`query` over events of `schema`, with names resolved, types explicit and conditions split.
 
     Parameters
@@ -61,7 +61,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
         _check_negations(disjuncts, found, scope)
     faults.raise_any(text)
     assert timestamp is not None, "an unknown timestamp is a fault"
-    return BoundQuery(
+    return BoundPattern(
         schema=schema,
         computed=tuple(scope.computed),
         variables=scope.variables,

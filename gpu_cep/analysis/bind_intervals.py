@@ -8,8 +8,8 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
-from gpu_cep.analysis.bound import Bound, EventVariable, TimeWindow
-from gpu_cep.analysis.bound_intervals import BoundConstraint, BoundIntervals, BoundSituation
+from gpu_cep.analysis.bound import Bound, Condition, ConditionKind, EventVariable, TimeWindow
+from gpu_cep.analysis.bound_intervals import BoundConstraint, BoundIntervals, Duration
 from gpu_cep.analysis.coercion import FAULTY
 from gpu_cep.analysis.expressions import bind_condition
 from gpu_cep.analysis.faults import Faults
@@ -81,7 +81,7 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
     timestamp = timestamp_column(options.timestamp, scope)
     partition_by = key_columns(partition_names(query, options, faults), "partition_by", scope)
     order_by = key_columns(options.order_by, "order_by", scope)
-    situations = tuple(_situation(number, query, timestamp, options, scope) for number in range(len(query.situations)))
+    situations = [_bind_situation(number, query, timestamp, options, scope) for number in range(len(query.situations))]
     constraints = tuple(_constraints(query, options, scope))
     returned = replace(scope, clause=Clause.RETURN, time=None if timestamp is None else schema.attributes[timestamp].type)
     keys = [*(schema.names[column] for column in partition_by), DETECTED_AT]
@@ -90,11 +90,21 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
     gap = _gap(timestamp, options, scope)
     faults.raise_any(text)
     assert timestamp is not None, "an unknown timestamp is a fault"
-    early = options.detect == "early"
-    computed = tuple(scope.computed)
     return BoundIntervals(
-        schema, computed, situations, constraints, returns, window, timestamp, partition_by, order_by, early, gap
-    )  # fmt: skip
+        schema=schema,
+        computed=tuple(scope.computed),
+        variables=variables,
+        conditions=tuple(condition for condition, _ in situations),
+        returns=returns,
+        window=window,
+        timestamp=timestamp,
+        partition_by=partition_by,
+        order_by=order_by,
+        durations=tuple(duration for _, duration in situations),
+        constraints=constraints,
+        early=options.detect == "early",
+        gap=gap,
+    )
 
 
 def _check_names(query: IntervalQuery, faults: Faults) -> None:
@@ -117,14 +127,17 @@ def _check_options(options: Options, faults: Faults) -> None:
         faults.error(f"strategy={options.strategy!r} is for event patterns: a situation is a longest run of events")
 
 
-def _situation(number: int, query: IntervalQuery, timestamp: int | None, options: Options, scope: Scope) -> BoundSituation:
+def _bind_situation(
+    number: int, query: IntervalQuery, timestamp: int | None, options: Options, scope: Scope
+) -> tuple[Condition, Duration]:  # fmt: skip
+    """Return the property of a situation's events, and how long it lasts."""
     situation = query.situations[number]
-    condition = _condition(situation, query, scope)
-    shortest, longest = _durations(situation, timestamp, options, scope)
-    return BoundSituation(situation.name, condition, shortest, longest, format_expression(situation.condition))
+    expression = _bind_property(situation, query, scope)
+    text = format_expression(situation.condition)
+    return Condition(expression, ConditionKind.PROPERTY, (number,), text), _bind_duration(situation, timestamp, options, scope)
 
 
-def _condition(situation: Situation, query: IntervalQuery, scope: Scope) -> Bound:
+def _bind_property(situation: Situation, query: IntervalQuery, scope: Scope) -> Bound:
     source = query.source
     qualifiers = () if source is None else tuple(name for name in (source.name, source.alias) if name is not None)
     before = scope.faults.count
@@ -166,16 +179,16 @@ def _instead(node: Expression, qualifiers: Sequence[str]) -> str | None:
     return None
 
 
-def _durations(situation: Situation, timestamp: int | None, options: Options, scope: Scope) -> tuple[_Length, _Length]:
-    """The shortest and the longest duration, in ticks."""
+def _bind_duration(situation: Situation, timestamp: int | None, options: Options, scope: Scope) -> Duration:
+    """Return the shortest and the longest duration, in ticks."""
     if timestamp is None:
-        return None, None
+        return Duration(None, None)
     column = scope.schema.attributes[timestamp]
     shortest = bind_length("duration", situation.at_least, column, options.time_unit, scope.faults, least=True)
     longest = bind_length("duration", situation.at_most, column, options.time_unit, scope.faults)
     if shortest is not None and longest is not None and shortest > longest:
         scope.faults.error(f"no situation {situation.name} lasts so long and no longer", situation.span, "exchange the two durations")
-    return shortest, longest
+    return Duration(shortest, longest)
 
 
 def _window(query: IntervalQuery, timestamp: int | None, options: Options, scope: Scope) -> TimeWindow | None:

@@ -259,35 +259,30 @@ class ReturnColumn:
     expression: Bound
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BoundQuery:
-    """A query bound to a schema.
+    """What every query says of its events once it is bound to a schema.
 
-    `variables` are the positive ones in order of first appearance, then the
-    negated ones. `conditions` are the conjuncts of WHERE and the event types,
-    each ``[attr]`` as one condition for every two variables and for every
-    quantified one; those that relate events stand in the branches once more.
-    `timestamp`, `partition_by`, `order_by` and `derived_keys` are column
-    numbers. `derived_keys` are the attributes by which streams can be split:
-    not NULL, no floats, and agreed upon in every branch by all events of a
-    match and by all that its negations ask for. `strategy` is one of
-    :data:`gpu_cep.lang.ast.STRATEGIES`; `ties` is strict or position.
-    `window` is None without WITHIN.
+    `variables` bind events, the negated ones last. `conditions` are the
+    conjuncts of WHERE and the event types, or the conditions of situations;
+    each ``[attr]`` is one condition for every two variables and for every
+    quantified one. `timestamp`, `partition_by`, `order_by` and `derived_keys`
+    are column numbers. `derived_keys` are the attributes by which streams can
+    be split: not NULL, no floats, and agreed upon in every branch by all
+    events of a match and by all that its negations ask for. `window` is None
+    without WITHIN.
     """
 
     schema: Schema
     computed: tuple[Computed, ...]
     variables: tuple[EventVariable, ...]
-    branches: tuple[Branch, ...]
     conditions: tuple[Condition, ...]
     returns: tuple[ReturnColumn, ...]
     window: TimeWindow | CountWindow | None
-    strategy: str
-    ties: str
     timestamp: int
     partition_by: tuple[int, ...]
     order_by: tuple[int, ...]
-    derived_keys: tuple[int, ...]
+    derived_keys: tuple[int, ...] = ()
 
     @property
     def positives(self) -> tuple[EventVariable, ...]:
@@ -316,3 +311,18 @@ class BoundQuery:
         """The type of an attribute or a computed column."""
         width = len(self.schema.attributes)
         return self.schema.attributes[column].type if column < width else self.computed[column - width].type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundPattern(BoundQuery):
+    """An event pattern bound to a schema.
+
+    `variables` are the positive ones in order of first appearance, then the
+    negated ones. The conditions that relate events stand in the branches once
+    more. `strategy` is one of :data:`gpu_cep.lang.ast.STRATEGIES`; `ties` is
+    strict or position.
+    """
+
+    branches: tuple[Branch, ...]
+    strategy: str
+    ties: str

@@ -8,25 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu_cep.analysis.bound import Bound, Computed, ReturnColumn, TimeWindow
-from gpu_cep.analysis.types import Schema
+from gpu_cep.analysis.bound import BoundQuery, TimeWindow
 from gpu_cep.lang.ast import Span
 
 
 @dataclass(frozen=True, slots=True)
-class BoundSituation:
-    """A situation stream (``002_…`` Definition 8).
+class Duration:
+    """How long a situation lasts: te − ts is at least `shortest` and at most `longest` ticks of the timestamp column (None: no bound)."""
 
-    `condition` reads fields of one event, whose variable has the situation's
-    own number. The duration te − ts is at least `shortest` and at most
-    `longest` ticks of the timestamp column (None: no bound).
-    """
-
-    name: str
-    condition: Bound
     shortest: int | float | None
     longest: int | float | None
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +34,19 @@ class BoundConstraint:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BoundIntervals:
-    """A query over situations, bound to a schema; columns are numbers, and `window` is None without WITHIN.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundIntervals(BoundQuery):
+    """A query over situations (``002_…`` Definition 8), bound to a schema.
 
+    Situation v is ``variables[v]``, which binds events that satisfy the
+    property ``conditions[v]``; it lasts as long as ``durations[v]`` says.
     `early` says whether matches are reported as soon as all is decided
     (section 5.3), or when their situations have ended. A situation ends `gap`
     ticks after its last event where the next comes later (None: no limit).
     """
 
-    schema: Schema
-    computed: tuple[Computed, ...]
-    situations: tuple[BoundSituation, ...]
-    constraints: tuple[BoundConstraint, ...]
-    returns: tuple[ReturnColumn, ...]
     window: TimeWindow | None
-    timestamp: int
-    partition_by: tuple[int, ...]
-    order_by: tuple[int, ...]
+    durations: tuple[Duration, ...]
+    constraints: tuple[BoundConstraint, ...]
     early: bool = False
     gap: int | float | None = None

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep import api
-from gpu_cep.engine.answers import plan_of_events
 from gpu_cep.engine.input.read_tables import on_host, read_events
 from gpu_cep.plan.columns_read import columns_read
 
@@ -67,7 +66,7 @@ def _columns_read(text: str, table: pa.Table, asked: Mapping[str, Any]) -> list[
     """The columns that are read to count a query's matches."""
     planned = api.explain(text, table.slice(0, 0), output="count", **asked).plan
     assert planned is not None, "there are columns to bind to"
-    return [table.column_names[column] for column in columns_read(plan_of_events(planned).query, planned.settings)]
+    return [table.column_names[column] for column in columns_read(planned.query, planned.settings)]
 
 
 def _copied(table: pa.Table) -> list[Any]:

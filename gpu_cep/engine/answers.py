@@ -12,10 +12,10 @@ from gpu_cep.engine.intervals.results import interval_schema
 from gpu_cep.engine.intervals.run import execute_intervals
 from gpu_cep.engine.output.result_tables import result_schema
 from gpu_cep.engine.run import execute
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
 
-AnyPlan = Plan | IntervalPlan
+AnyPlan = EventPlan | IntervalPlan
 
 
 def answer(
@@ -32,11 +32,6 @@ def answer(
     if isinstance(plan, IntervalPlan):
         return execute_intervals(plan, table, own=own, threads=threads, profile=profile, concurrent=concurrent, spent=spent)
     return execute(plan, table, own=own, threads=threads, profile=profile, concurrent=concurrent, spent=spent)
-
-
-def plan_of_events(plan: AnyPlan) -> Plan:
-    """The plan by which events are labelled and ordered."""
-    return plan.events if isinstance(plan, IntervalPlan) else plan
 
 
 def answer_schema(plan: AnyPlan, schema: pa.Schema) -> pa.Schema:

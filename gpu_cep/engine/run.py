@@ -30,10 +30,10 @@ from gpu_cep.engine.output.footprint import result_footprint
 from gpu_cep.engine.output.result_order import in_result_order, matches_by_stream
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
 from gpu_cep.engine.phase_one.computed_columns import event_columns
-from gpu_cep.engine.phase_one.on_cpu import PhaseOne, Run
+from gpu_cep.engine.phase_one.on_cpu import EventRun, PhaseOne
 from gpu_cep.engine.phase_one.run import phase_one
 from gpu_cep.errors import EventError, MatchLimitExceeded
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import available_threads, spread
 
 # Sums of match counts are exact in int64 below this bound, whatever the rounding of the float sum that is compared with it.
@@ -45,7 +45,7 @@ _LESS_MEMORY = "use output='count' or a narrower pattern"
 
 
 def execute(
-    plan: Plan,
+    plan: EventPlan,
     table: pa.Table,
     *,
     own: Own = WHOLE,
@@ -90,7 +90,7 @@ def execute(
     profile.add("events", len(columns))
     settings, spent = plan.settings, spent or Spent()
     budget = spent.budget(settings, result_footprint(plan, columns), memory_for_results(concurrent))
-    run = Run(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile)
+    run = EventRun(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile)
     try:
         first = phase_one(run)
         if settings.output == "count" and settings.after_match == "all":
@@ -108,14 +108,14 @@ def execute(
         return _result(run, first.ordered, found)
 
 
-def _matches(run: Run, first: PhaseOne) -> Matches:
+def _matches(run: EventRun, first: PhaseOne) -> Matches:
     """All matches, grouped by first event."""
     if first.found is not None:
         return first.found
     return concatenated(_each_batch(run, first.ordered, _matcher(run, first.ordered).find), len(run.plan.query.positives), run.threads)
 
 
-def _graph(run: Run, first: PhaseOne) -> Graph | None:
+def _graph(run: EventRun, first: PhaseOne) -> Graph | None:
     """All matches as a graph, where that is asked for and needs no enumeration."""
     settings = run.plan.settings
     if settings.output != "compressed" or settings.after_match != "all":
@@ -128,14 +128,14 @@ def _graph(run: Run, first: PhaseOne) -> Graph | None:
     return graph
 
 
-def _counts(run: Run, first: PhaseOne) -> list[tuple[Indices, Indices]]:
+def _counts(run: EventRun, first: PhaseOne) -> list[tuple[Indices, Indices]]:
     """How many matches there are, in parts, as :meth:`Matcher.count` gives them."""
     if first.counted is not None:
         return [first.counted]
     return _each_batch(run, first.ordered, _matcher(run, first.ordered).count)
 
 
-def _each_batch(run: Run, ordered: OrderedEvents, found_in: Callable[[Batch], Result]) -> list[Result]:
+def _each_batch(run: EventRun, ordered: OrderedEvents, found_in: Callable[[Batch], Result]) -> list[Result]:
     plan, columns, before = run.plan, run.columns, run.budget.steps
     try:
         batches = [part for batch in cut_batches(plan, ordered, threads=run.threads) for part in at_borders(ordered, batch, run.own)]
@@ -152,11 +152,11 @@ def _each_batch(run: Run, ordered: OrderedEvents, found_in: Callable[[Batch], Re
     return parts
 
 
-def _matcher(run: Run, ordered: OrderedEvents) -> Matcher:
+def _matcher(run: EventRun, ordered: OrderedEvents) -> Matcher:
     return Union(searches(run, ordered), Choices(run.plan.contenders).matchers)
 
 
-def _result(run: Run, ordered: OrderedEvents, found: Matches) -> pa.Table:
+def _result(run: EventRun, ordered: OrderedEvents, found: Matches) -> pa.Table:
     """The matches as a table, in the order of results."""
     plan, columns = run.plan, run.columns
     try:
@@ -172,7 +172,7 @@ def _result(run: Run, ordered: OrderedEvents, found: Matches) -> pa.Table:
         raise MatchLimitExceeded(f"out of memory while building the result of {number}; {_LESS_MEMORY}") from None
 
 
-def _count_of(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches, streams: Indices) -> pa.Table:
+def _count_of(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, matches: Matches, streams: Indices) -> pa.Table:
     """How many of the matches, in the order of results, each `partition_by` stream has."""
     if not plan.query.partition_by:
         return count_table(plan, columns, np.empty(0, np.int64), np.array([len(matches)], np.int64))
@@ -180,7 +180,7 @@ def _count_of(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches
     return count_table(plan, columns, ordered.rows[matches.first[borders]], np.diff(borders, append=len(streams)))
 
 
-def _counted(plan: Plan, columns: EventColumns, ordered: OrderedEvents, parts: list[tuple[Indices, Indices]]) -> pa.Table:
+def _counted(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, parts: list[tuple[Indices, Indices]]) -> pa.Table:
     """Matches per `partition_by` stream, of those that have any (of the one stream without keys, in any case)."""
     starts = np.concatenate([np.empty(0, np.int64), *(starts for starts, _ in parts)])
     totals = np.concatenate([np.empty(0, np.int64), *(totals for _, totals in parts)])

@@ -10,17 +10,18 @@ that names those that do.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gpu_cep.analysis.bound import BoundQuery
+from gpu_cep.analysis.bound import BoundPattern
 from gpu_cep.errors import Diagnostic, UnsupportedError
-from gpu_cep.plan.settings import EVENT_ALGORITHMS, PRUNING_STEPS
+from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.settings import EVENT_ALGORITHMS, PRUNING_STEPS, Settings
 
 # Each variable may nest the generators of a tree of joins a level deeper.
 _MOST_JOINED = 128
 
 
-def _any(query: BoundQuery) -> bool:
+def _any(query: BoundPattern) -> bool:
     return True
 
 
@@ -35,7 +36,7 @@ class Algorithm:
     """
 
     name: str
-    runs: Callable[[BoundQuery], bool]
+    runs: Callable[[BoundPattern], bool]
     needs: str
     steps: tuple[str, ...]
     does: str
@@ -44,27 +45,27 @@ class Algorithm:
     selecting: bool = False
 
 
-def _all_matches(query: BoundQuery) -> bool:
+def _all_matches(query: BoundPattern) -> bool:
     """Whether all matches are asked for."""
     return query.strategy == "skip_till_any_match"
 
 
-def _iterates(query: BoundQuery) -> bool:
+def _iterates(query: BoundPattern) -> bool:
     """Whether all matches are sought, and some variable may bind several events."""
     return _all_matches(query) and any(variable.maximum != 1 for variable in query.positives)
 
 
-def _all_single(query: BoundQuery) -> bool:
+def _all_single(query: BoundPattern) -> bool:
     """Whether all variables that are not negated are single, and all matches are asked for."""
     return _all_matches(query) and all(variable.minimum == variable.maximum == 1 for variable in query.positives)
 
 
-def _few_joined(query: BoundQuery) -> bool:
+def _few_joined(query: BoundPattern) -> bool:
     """The same of branches of no more variables than joins are nested."""
     return _all_single(query) and all(len(branch.variables) <= _MOST_JOINED for branch in query.branches)
 
 
-def _looks_back_only(query: BoundQuery) -> bool:
+def _looks_back_only(query: BoundPattern) -> bool:
     """Whether the strategy decides about an event by what is bound before it."""
     return query.strategy != "robust_skip_till_next_match"
 
@@ -111,18 +112,40 @@ _ALGORITHMS = (
 )
 
 
-def choose_algorithms(query: BoundQuery, name: str, engine: str = "auto", *, cut: bool = False) -> tuple[Algorithm, ...]:
-    """The algorithm `name`, or all contending ones that run `query` for ``auto``; `cut`: matches that are dropped need not be found.
+def choose_algorithms(plan: EventPlan) -> EventPlan:
+    """Let the algorithm contend that the settings name, or for ``auto`` all contending ones that run the query.
 
     Raises
     ------
     UnsupportedError
-        The algorithm cannot run `query`, or not on `engine`.
+        The algorithm that is named cannot run the query, or not on the engine.
+
+    Examples
+    --------
+    >>> before = draft("PATTERN SEQ(a, b+)")
+    >>> before.contenders, choose_algorithms(before).contenders
+    (('auto',), ('ses_automaton', 'nfab'))
     """
+    settings = plan.settings
+    if settings.algorithm == "auto":
+        return replace(plan, contenders=tuple(algorithm.name for algorithm in _contending(plan.query, settings)))
+    return replace(plan, contenders=(_named(plan.query, settings.algorithm, settings.engine).name,))
+
+
+def may_cut(settings: Settings) -> bool:
+    """Return whether searches may spare matches that `after_match` drops."""
+    return "overlap" in settings.prune and settings.after_match != "all"
+
+
+def _contending(query: BoundPattern, settings: Settings) -> list[Algorithm]:
+    """Return the contending algorithms that run a query."""
+    selecting = may_cut(settings) and _iterates(query)
+    return [each for each in _ALGORITHMS if each.runs(query) and each.contending and each.selecting >= selecting]
+
+
+def _named(query: BoundPattern, name: str, engine: str) -> Algorithm:
+    """Return the algorithm `name`; raises as :func:`choose_algorithms`."""
     running = [algorithm for algorithm in _ALGORITHMS if algorithm.runs(query)]
-    if name == "auto":
-        selecting = cut and _iterates(query)
-        return tuple(algorithm for algorithm in running if algorithm.contending and algorithm.selecting >= selecting)
     supported = ", ".join(name for name in EVENT_ALGORITHMS if name == "auto" or algorithm_named(name) in running)
     if name not in EVENT_ALGORITHMS:
         raise UnsupportedError([Diagnostic(f"algorithm={name!r} joins situations; supported for this query: {supported}")])
@@ -132,7 +155,7 @@ def choose_algorithms(query: BoundQuery, name: str, engine: str = "auto", *, cut
     if engine not in ("auto", *chosen.engines):
         message = f"algorithm={name!r} is not supported with engine={engine!r}; supported: auto, {', '.join(chosen.engines)}"
         raise UnsupportedError([Diagnostic(message)])
-    return (chosen,)
+    return chosen
 
 
 def algorithm_named(name: str) -> Algorithm:

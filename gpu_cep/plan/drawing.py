@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from gpu_cep.analysis.bound import EventVariable
-from gpu_cep.plan.event_plan import Plan, PlannedBranch
+from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep.plan.interval_order import assumed, evaluation_order
 from gpu_cep.plan.interval_plan import IntervalPlan
 
@@ -59,7 +59,7 @@ class Drawing:
     notes: tuple[str, ...] = ()
 
 
-def drawings(plan: Plan | IntervalPlan) -> tuple[Drawing, ...]:
+def drawings(plan: EventPlan | IntervalPlan) -> tuple[Drawing, ...]:
     """A drawing for each branch of the pattern.
 
     A state is the set of variables that are bound; an arrow binds an event to
@@ -74,15 +74,15 @@ def drawings(plan: Plan | IntervalPlan) -> tuple[Drawing, ...]:
 
 def _situations(plan: IntervalPlan) -> Drawing:
     query = plan.query
-    order = evaluation_order(assumed(query.constraints, [ALIKE] * len(query.situations)), query.constraints)
+    order = evaluation_order(assumed(query.constraints, [ALIKE] * len(query.variables)), query.constraints)
     place = {situation: layer for layer, situation in enumerate(order)}
-    nodes = tuple(Node(query.situations[situation].name, layer) for situation, layer in place.items())
+    nodes = tuple(Node(query.variables[situation].name, layer) for situation, layer in place.items())
     pairs = [(place[each.left], place[each.right], each.text) for each in query.constraints]
     arrows = tuple(Arrow(min(one, other), max(one, other), text) for one, other, text in pairs)
     return Drawing("situations and constraints", Shows.SITUATIONS, nodes, arrows)
 
 
-def _branch(plan: Plan, branch: PlannedBranch, title: str) -> Drawing:
+def _branch(plan: EventPlan, branch: PlannedBranch, title: str) -> Drawing:
     variables = [plan.query.variables[v] for v in branch.variables]
     notes = []
     for negation in branch.negations:

@@ -1,4 +1,4 @@
-"""The plan: everything the engine needs to know of a query, as picklable data with a stable hash."""
+"""Plans as picklable data with a stable hash: what all kinds share, and the plan of an event pattern."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import hashlib
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import TypeVar
 
-from gpu_cep.analysis.bound import Bound, BoundQuery
+from gpu_cep.analysis.bound import Bound, BoundPattern, BoundQuery
 from gpu_cep.plan.programs import Leaf, Program
 from gpu_cep.plan.settings import Settings
 
-PLAN_VERSION = 4
+PLAN_VERSION = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,42 +166,30 @@ class ReturnProgram:
     program: Program
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How a query is answered.
+    """What plans of all kinds say: how events are labelled, put into streams and ordered, and how results are written.
 
-    `contenders` are the algorithms of which each batch of events takes one,
-    `strategy` is that by which matches are sought: the query's, or one that
-    finds the same (:mod:`gpu_cep.plan.robustness`).
-    `stream_keys` are the columns that split the events into streams
-    (`partition_by`, and the derived keys where partitioning by them is
-    on), `derived` those of them that must not be NULL. `properties` decide
-    labels, `branches` relate bindings, `layout` is the bank that their
-    conditions read, `dictionaries` are groups of text columns that need one
-    ordered dictionary. `steps` are the pruning steps that will run, `returns` the
+    `properties` decide labels. `dictionaries` are the groups of text columns
+    that need one ordered dictionary each. `layout` is the bank of columns that
+    conditions between bindings read. `stream_keys` are the columns that split
+    the events into streams: `partition_by`, and the `derived` keys, which must
+    not be NULL. `steps` are the pruning steps that run. `returns` are the
     programs of RETURN's items (None: nothing to compute). `ends` are columns
     whose values at a match's first and last event end each row of its result.
     """
 
     query: BoundQuery
     settings: Settings
-    contenders: tuple[str, ...]
-    strategy: str
-    properties: tuple[Property, ...]
-    branches: tuple[PlannedBranch, ...]
-    layout: BankLayout
-    dictionaries: tuple[tuple[int, ...], ...]
-    stream_keys: tuple[int, ...]
-    derived: tuple[int, ...]
-    steps: tuple[str, ...]
-    returns: tuple[ReturnProgram | None, ...]
+    properties: tuple[Property, ...] = ()
+    dictionaries: tuple[tuple[int, ...], ...] = ()
+    layout: BankLayout = BankLayout()
+    stream_keys: tuple[int, ...] = ()
+    derived: tuple[int, ...] = ()
+    steps: tuple[str, ...] = ()
+    returns: tuple[ReturnProgram | None, ...] = ()
     ends: tuple[int, ...] = ()
     version: int = PLAN_VERSION
-
-    @property
-    def algorithm(self) -> str:
-        """The algorithm, or ``by_cost`` where each batch has its own."""
-        return self.contenders[0] if len(self.contenders) == 1 else "by_cost"
 
     @property
     def bulk_columns(self) -> tuple[int, ...]:
@@ -208,11 +197,39 @@ class Plan:
         read = {self.query.timestamp, *self.stream_keys}
         return tuple(sorted(read.union(*(planned.columns for planned in self.properties))))
 
+    def fingerprint(self) -> str:
+        """Return a stable digest of the plan, the same in every process."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()
+
+
+# A plan of one kind, which a rule for all kinds gives back as that kind.
+PlanT = TypeVar("PlanT", bound=Plan)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventPlan(Plan):
+    """How an event pattern is answered.
+
+    `contenders` are the algorithms of which each batch of events takes one.
+    `strategy` is that by which matches are sought: the query's, or one that
+    finds the same (:mod:`gpu_cep.plan.robustness`). `branches` relate
+    bindings.
+    """
+
+    query: BoundPattern
+    contenders: tuple[str, ...]
+    strategy: str
+    branches: tuple[PlannedBranch, ...] = ()
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm, or ``by_cost`` where each batch has its own."""
+        return self.contenders[0] if len(self.contenders) == 1 else "by_cost"
+
     @property
     def windows_suffice(self) -> bool:
-        """Whether matchers need no events but those of candidate windows: not of several branches', nor what negations look for beyond."""
-        return len(self.branches) == 1 and not self.branches[0].negations
+        """Whether matchers need no events but those of candidate windows.
 
-    def fingerprint(self) -> str:
-        """A stable digest of the plan, the same in every process."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()
+        Those of several branches need others, and so do negations, which look beyond the windows.
+        """
+        return len(self.branches) == 1 and not self.branches[0].negations

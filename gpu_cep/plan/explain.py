@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from gpu_cep.analysis.bound import BoundQuery, Branch, CountWindow, Negation, TimeWindow
+from gpu_cep.analysis.bound import BoundPattern, Branch, CountWindow, Negation, TimeWindow
 from gpu_cep.analysis.operators import COMPARISONS
 from gpu_cep.display.pictures.files import FORMATS, checked_suffix
 from gpu_cep.errors import PatternError
@@ -16,7 +16,7 @@ from gpu_cep.lang.format import format_query
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.answers import answer_lines
 from gpu_cep.plan.costs import Answer
-from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, Plan, PlannedBranch, ProgramProperty
+from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, EventPlan, PlannedBranch, ProgramProperty
 from gpu_cep.plan.join_trees import MOST_COMPARED, demands_equality
 from gpu_cep.plan.lengths import length_text
 from gpu_cep.plan.mermaid import SUFFIX, mermaid
@@ -60,7 +60,7 @@ class Explanation:
     """
 
     query: Query
-    plan: Plan | None
+    plan: EventPlan | None
     device: str | None = None
     reason: str = ""
     counts: Mapping[str, int] | None = None
@@ -108,7 +108,7 @@ class Explanation:
         else:
             vector(self._drawn_plan()).save(path)
 
-    def _drawn_plan(self) -> Plan:
+    def _drawn_plan(self) -> EventPlan:
         if self.plan is None:
             raise PatternError("a drawing needs the types of the events; give explain() a table, or one without rows")
         return self.plan
@@ -125,7 +125,7 @@ class Explanation:
         return f"engine     {'cpu' if self.device is None else f'gpu for phase 1 ({self.device}), cpu for phase 2'}: {self.reason}"
 
 
-def _plan_lines(plan: Plan, bulk: str) -> Iterator[str]:
+def _plan_lines(plan: EventPlan, bulk: str) -> Iterator[str]:
     """The plan, step by step, each with where it runs; `bulk` is where phase 1 does."""
     query = plan.query
     yield f"strategy   {query.strategy}, ties {query.ties}, window {_window(query)}, after_match {plan.settings.after_match}"
@@ -152,7 +152,7 @@ def _plan_lines(plan: Plan, bulk: str) -> Iterator[str]:
         yield f"{plan.settings.output:<10} {_source(plan)}"
 
 
-def _source(plan: Plan) -> str:
+def _source(plan: EventPlan) -> str:
     """What a count or a compressed result is made from."""
     compressed = plan.settings.output == "compressed"
     if decided_by_states(plan) and (compressed or plan.algorithm != "nfab"):
@@ -161,7 +161,7 @@ def _source(plan: Plan) -> str:
     return _BY_RUNS if merged and plan.settings.after_match == "all" else _BY_MATCHES
 
 
-def _algorithm_lines(plan: Plan) -> Iterator[str]:
+def _algorithm_lines(plan: EventPlan) -> Iterator[str]:
     does = {name: algorithm_named(name).does for name in plan.contenders}
     if len(does) == 1:
         yield f"algorithm  {plan.algorithm} ({does[plan.algorithm]}), phase 2, cpu"
@@ -178,7 +178,7 @@ def _run_lines(counts: Mapping[str, int], fitting: Mapping[str, int], answers: S
     yield from (f"  {line}" for line in answer_lines(answers, branches))
 
 
-def _branch_lines(query: BoundQuery, branch: Branch, planned: PlannedBranch, derived: tuple[int, ...]) -> Iterator[str]:
+def _branch_lines(query: BoundPattern, branch: Branch, planned: PlannedBranch, derived: tuple[int, ...]) -> Iterator[str]:
     yield f"order: {_order(query, branch)}"
     for negation in branch.negations:
         yield f"no {query.variables[negation.variable].name} {_scope(query, negation)}"
@@ -197,7 +197,7 @@ def _joins(branch: PlannedBranch) -> str:
     return f"{_TREES if len(branch.positives) <= MOST_COMPARED else _GROWN_TREE}; partners {partners}"
 
 
-def _order(query: BoundQuery, branch: Branch) -> str:
+def _order(query: BoundPattern, branch: Branch) -> str:
     parts = []
     for v, mask in zip(branch.variables, branch.before, strict=True):
         name = query.variables[v].name
@@ -205,13 +205,13 @@ def _order(query: BoundQuery, branch: Branch) -> str:
     return "; ".join(parts)
 
 
-def _scope(query: BoundQuery, negation: Negation) -> str:
+def _scope(query: BoundPattern, negation: Negation) -> str:
     after = f"after {{{_variables(query, negation.after)}}}" if negation.after else "from a window before the last event on"
     before = f"before {{{_variables(query, negation.before)}}}" if negation.before else "until a window after the first event"
     return f"{after}, {before}"
 
 
-def _window(query: BoundQuery) -> str:
+def _window(query: BoundPattern) -> str:
     match query.window:
         case TimeWindow(length=length):
             return length_text(length, query.schema.attributes[query.timestamp])
@@ -220,20 +220,20 @@ def _window(query: BoundQuery) -> str:
     return "none"
 
 
-def _columns(query: BoundQuery, columns: tuple[int, ...]) -> str:
+def _columns(query: BoundPattern, columns: tuple[int, ...]) -> str:
     return ", ".join(query.column_name(column) for column in columns)
 
 
-def _variables(query: BoundQuery, bits: int) -> str:
+def _variables(query: BoundPattern, bits: int) -> str:
     return ", ".join(variable.name for v, variable in enumerate(query.variables) if bits >> v & 1)
 
 
-def _tests_of_text(query: BoundQuery, column: int) -> Iterable[str]:
+def _tests_of_text(query: BoundPattern, column: int) -> Iterable[str]:
     """The properties, as they were written, that are decided for each distinct value of a column."""
     return dict.fromkeys(condition.text for condition, test, _ in property_conjuncts(query) if string_predicate_column(test) == column)
 
 
-def _property(query: BoundQuery, planned: CodeProperty | ComparisonProperty | ProgramProperty) -> str:
+def _property(query: BoundPattern, planned: CodeProperty | ComparisonProperty | ProgramProperty) -> str:
     match planned:
         case CodeProperty(column=column, bits=bits):
             return f"{_variables(query, bits)}: {'; '.join(_tests_of_text(query, column))}, once per distinct value"

@@ -6,9 +6,10 @@ is an error that names those for situations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu_cep.errors import Diagnostic, UnsupportedError
+from gpu_cep.plan.interval_plan import IntervalPlan
 
 AUTO = "range_join"
 
@@ -35,20 +36,27 @@ _ALGORITHMS = (
 INTERVAL_ALGORITHMS = tuple(algorithm.name for algorithm in _ALGORITHMS)
 
 
-def choose_interval_algorithm(name: str) -> str:
-    """The algorithm that `name` means.
+def choose_join(plan: IntervalPlan) -> IntervalPlan:
+    """Join situations by the algorithm that the settings name, or by the join by index ranges for ``auto``.
 
     Raises
     ------
     UnsupportedError
-        It is for event patterns.
+        The algorithm that is named is for event patterns.
+
+    Examples
+    --------
+    >>> before = draft("DEFINE A AS x > 1, B AS y > 1 PATTERN A before B")
+    >>> before.algorithm, choose_join(before).algorithm
+    ('auto', 'range_join')
     """
+    name = plan.settings.algorithm
     if name == "auto":
-        return AUTO
+        return replace(plan, algorithm=AUTO)
     if name not in INTERVAL_ALGORITHMS:
         supported = ", ".join(("auto", *INTERVAL_ALGORITHMS))
         raise UnsupportedError([Diagnostic(f"algorithm={name!r} is for event patterns; supported for situations: {supported}")])
-    return name
+    return replace(plan, algorithm=name)
 
 
 def interval_algorithm(name: str) -> IntervalAlgorithm:

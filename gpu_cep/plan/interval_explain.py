@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from gpu_cep.analysis.bound_intervals import BoundSituation
+from gpu_cep.analysis.bound_intervals import Duration
 from gpu_cep.analysis.types import Attribute
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang.ast import IntervalQuery
@@ -96,14 +96,15 @@ class IntervalExplanation:
 
 def _plan_lines(plan: IntervalPlan) -> Iterator[str]:
     query = plan.query
-    names = [situation.name for situation in query.situations]
-    keys = ", ".join(plan.events.query.column_name(column) for column in query.partition_by)
+    names = [variable.name for variable in query.variables]
+    keys = ", ".join(query.column_name(column) for column in query.partition_by)
     timestamp = query.schema.attributes[query.timestamp]
     window = "none" if query.window is None else length_text(query.window.length, timestamp)
     yield f"streams    {keys or 'one'}"
     engine = "gpu" if plan.settings.engine == "gpu" else "cpu"
     yield f"situations (phase 1, in bulk, {engine}): the longest runs of events of a stream that satisfy"
-    yield from (f"  {situation.name}: {situation.text}{_lasting(situation, timestamp)}" for situation in query.situations)
+    for name, condition, duration in zip(names, query.conditions, query.durations, strict=True):
+        yield f"  {name}: {condition.text}{_duration_text(duration, timestamp)}"
     if query.gap is not None:
         gap = length_text(query.gap, timestamp)
         yield f"gap        a situation ends {gap} after its last event, where the next of its stream comes later"
@@ -118,13 +119,13 @@ def _plan_lines(plan: IntervalPlan) -> Iterator[str]:
     yield f"order      {' → '.join(names[v] for v in order)}, {chosen}"
 
 
-def _lasting(situation: BoundSituation, timestamp: Attribute) -> str:
-    bounds = ((situation.shortest, "at least"), (situation.longest, "at most"))
+def _duration_text(duration: Duration, timestamp: Attribute) -> str:
+    bounds = ((duration.shortest, "at least"), (duration.longest, "at most"))
     limits = [f"{what} {length_text(bound, timestamp)}" for bound, what in bounds if bound is not None]
     return f", lasting {' and '.join(limits)}" if limits else ""
 
 
 def _joined_line(plan: IntervalPlan, joined: Joined) -> str:
-    steps = " → ".join(f"{plan.query.situations[v].name} {rows:,}" for v, rows in zip(joined.order, joined.rows, strict=True))
+    steps = " → ".join(f"{plan.query.variables[v].name} {rows:,}" for v, rows in zip(joined.order, joined.rows, strict=True))
     chunks = "one chunk" if joined.chunks == 1 else f"{joined.chunks:,} chunks"
     return f"joined in {chunks}, configurations after each step: {steps}"

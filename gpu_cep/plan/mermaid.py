@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpu_cep.plan.drawing import Drawing, Shows, drawings
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 
 SUFFIX = ".mmd"
 
 _LETTERS = {Shows.STATES: "s", Shows.VARIABLES: "v"}
 
 
-def mermaid(plan: Plan) -> str:
+def mermaid(plan: EventPlan) -> str:
     """A flowchart: a subgraph for each branch of the pattern; the complete state has a double border."""
     lines = ["flowchart LR"]
     for number, drawing in enumerate(drawings(plan)):

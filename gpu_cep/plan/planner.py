@@ -1,21 +1,54 @@
-"""Bound query → plan."""
+"""Bound query → plan, by rules that rewrite a draft one after the other.
+
+A rule takes a plan and returns one that says more, or says it better. Each
+shows in its docstring what it finds and what it leaves. There `draft(text)` is
+the draft of a query over columns ts, type, k, x (int64), y (float64) and s.
+"""
 
 from __future__ import annotations
 
-from gpu_cep.analysis.bound import BoundQuery, CountWindow, TimeWindow
-from gpu_cep.plan.algorithms import Algorithm, choose_algorithms
-from gpu_cep.plan.event_plan import Plan
+from collections.abc import Callable, Iterable
+from functools import reduce
+
+from gpu_cep.analysis.bound import BoundPattern
+from gpu_cep.analysis.bound_intervals import BoundIntervals
+from gpu_cep.plan.algorithms import choose_algorithms
+from gpu_cep.plan.derived_keys import split_streams
+from gpu_cep.plan.dictionaries import share_dictionaries
+from gpu_cep.plan.event_plan import EventPlan, PlanT
+from gpu_cep.plan.interval_algorithms import choose_join
+from gpu_cep.plan.interval_checks import check_interval_settings, check_solvable
+from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.properties import plan_properties
-from gpu_cep.plan.relationships import plan_branches, plan_dictionaries
-from gpu_cep.plan.returns import plan_return
-from gpu_cep.plan.robustness import followed_strategy
+from gpu_cep.plan.pruning import drop_useless_steps
+from gpu_cep.plan.relationships import plan_branches
+from gpu_cep.plan.returns import plan_returns
+from gpu_cep.plan.robustness import follow_plain_strategy
 from gpu_cep.plan.settings import Settings, check_settings
 
-CONTIGUOUS = ("strict_contiguity", "partition_contiguity")
+# The rules for event patterns, in the order in which they are applied.
+RULES: tuple[Callable[[EventPlan], EventPlan], ...] = (
+    choose_algorithms,
+    split_streams,
+    plan_branches,
+    follow_plain_strategy,
+    plan_properties,
+    share_dictionaries,
+    drop_useless_steps,
+    plan_returns,
+)
+
+# The rules for situations.
+INTERVAL_RULES: tuple[Callable[[IntervalPlan], IntervalPlan], ...] = (
+    choose_join,
+    plan_properties,
+    share_dictionaries,
+    plan_returns,
+)
 
 
-def plan(query: BoundQuery, settings: Settings) -> Plan:
-    """Choose how to answer `query`.
+def plan(query: BoundPattern, settings: Settings) -> EventPlan:
+    """Return how an event pattern is answered.
 
     Raises
     ------
@@ -23,54 +56,42 @@ def plan(query: BoundQuery, settings: Settings) -> Plan:
         A setting is unknown or not supported yet.
     """
     check_settings(settings)
-    contenders = choose_algorithms(query, settings.algorithm, settings.engine, cut=_cuts(settings))
-    derived = query.derived_keys if _partitions(query, settings) else ()
-    branches, layout = plan_branches(query, derived)
-    return Plan(
+    return _apply(RULES, draft_plan(query, settings))
+
+
+def plan_intervals(query: BoundIntervals, settings: Settings, text: str | None = None) -> IntervalPlan:
+    """Return how a query over situations is answered; `text` is its text, for errors to quote.
+
+    Raises
+    ------
+    PatternError
+        No situations satisfy all constraints, or a setting is unknown.
+    UnsupportedError
+        A setting is not supported for situations.
+    """
+    check_settings(settings)
+    check_solvable(query, text)
+    check_interval_settings(settings)
+    return _apply(INTERVAL_RULES, draft_interval_plan(query, settings))
+
+
+def draft_plan(query: BoundPattern, settings: Settings) -> EventPlan:
+    """Return the plan of an event pattern before any rule: what the query and its settings say."""
+    return EventPlan(
         query=query,
         settings=settings,
-        contenders=tuple(algorithm.name for algorithm in contenders),
-        strategy=followed_strategy(query, derived),
-        properties=plan_properties(query),
-        branches=branches,
-        layout=layout,
-        dictionaries=plan_dictionaries(query),
-        stream_keys=query.partition_by + derived,
-        derived=derived,
-        steps=_steps(query, settings, derived, contenders),
-        returns=tuple(plan_return(item.expression) for item in query.returns),
+        contenders=(settings.algorithm,),
+        strategy=query.strategy,
+        stream_keys=query.partition_by,
+        steps=settings.prune,
     )
 
 
-def _partitions(query: BoundQuery, settings: Settings) -> bool:
-    """Whether derived keys split the streams: not if positions of the undivided stream count.
-
-    Under partition_contiguity they do if they are what all branches' partitions are made of.
-    """
-    if isinstance(query.window, CountWindow) or query.strategy == "strict_contiguity":
-        return False
-    if query.strategy == "partition_contiguity":
-        keys = set(query.derived_keys).union(query.partition_by)
-        return all(set(branch.agreed) <= keys and set(query.derived_keys) <= set(branch.agreed) for branch in query.branches)
-    return "partition" in settings.prune
+def draft_interval_plan(query: BoundIntervals, settings: Settings) -> IntervalPlan:
+    """Return the plan of a query over situations before any rule."""
+    return IntervalPlan(query=query, settings=settings, algorithm=settings.algorithm, stream_keys=query.partition_by)
 
 
-def _cuts(settings: Settings) -> bool:
-    """Whether searches may spare matches that `after_match` drops."""
-    return "overlap" in settings.prune and settings.after_match != "all"
-
-
-def _steps(query: BoundQuery, settings: Settings, derived: tuple[int, ...], contenders: tuple[Algorithm, ...]) -> tuple[str, ...]:
-    useless = set(settings.prune).difference(*(algorithm.steps for algorithm in contenders))
-    if not derived:
-        useless.add("partition")
-    if isinstance(query.window, CountWindow) or query.strategy in CONTIGUOUS:
-        useless.add("filter")
-    if not isinstance(query.window, TimeWindow):
-        useless.add("reach")
-    if not _cuts(settings):
-        useless.add("overlap")
-    if "chain" in settings.prune and all(variable.minimum == 1 for variable in query.positives):
-        # the chained condition implies that every counter is positive
-        useless.add("summary")
-    return tuple(step for step in settings.prune if step not in useless)
+def _apply(rules: Iterable[Callable[[PlanT], PlanT]], draft: PlanT) -> PlanT:
+    """Return what the rules, one after the other, make of a draft."""
+    return reduce(lambda planned, rule: rule(planned), rules, draft)

@@ -13,18 +13,32 @@ from dataclasses import replace
 
 from gpu_cep.analysis.bound import Bound, BoundQuery, Condition, ConditionKind, Constant, Field, Operation
 from gpu_cep.analysis.types import DataType, Kind
-from gpu_cep.plan.event_plan import BankLayout, CodeProperty, ComparisonProperty, ProgramProperty, Property
+from gpu_cep.plan.event_plan import BankLayout, CodeProperty, ComparisonProperty, PlanT, ProgramProperty, Property
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, mapped, string_predicate_column
 
 _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
-def plan_properties(query: BoundQuery) -> tuple[Property, ...]:
-    """The label tests of all variables, cheap ones first."""
+def plan_properties(plan: PlanT) -> PlanT:
+    """Plan the label tests of all variables, cheap ones first.
+
+    Examples
+    --------
+    >>> before = draft("PATTERN SEQ(A a, b) WHERE a.x > 3 AND b.x > 3 AND b.x * 2 > b.k")
+    >>> before.properties
+    ()
+    >>> code, comparison, program = plan_properties(before).properties
+    >>> code.column, code.bits
+    (1, 1)
+    >>> comparison
+    ComparisonProperty(column=3, comparison='gt', constant=3, bits=3)
+    >>> program.text, program.bits
+    ('b.x * 2 > b.k', 2)
+    """
     predicates: dict[int, dict[Bound, int]] = {}
     comparisons: dict[tuple[int, str, int | float], int] = {}
     programs: dict[Bound, tuple[int, str]] = {}
-    for condition, conjunct, bits in property_conjuncts(query):
+    for condition, conjunct, bits in property_conjuncts(plan.query):
         column = string_predicate_column(conjunct)
         comparison = _comparison(conjunct)
         anonymous = _anonymous(conjunct)
@@ -35,11 +49,12 @@ def plan_properties(query: BoundQuery) -> tuple[Property, ...]:
             comparisons[comparison] = comparisons.get(comparison, 0) | bits
         else:
             programs[anonymous] = (programs.get(anonymous, (0, ""))[0] | bits, condition.text)
-    return (
+    tests: tuple[Property, ...] = (
         *(CodeProperty(column, tuple(group.items())) for column, group in predicates.items()),
         *(ComparisonProperty(*comparison, bits) for comparison, bits in comparisons.items()),
         *(_program(expression, bits, text) for expression, (bits, text) in programs.items()),
     )
+    return replace(plan, properties=tests)
 
 
 def property_conjuncts(query: BoundQuery) -> Iterator[tuple[Condition, Bound, int]]:

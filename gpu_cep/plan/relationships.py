@@ -8,24 +8,35 @@ that partitioning by a derived key makes redundant are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import Aggregation, Bound, BoundQuery, Branch, Condition, ConditionKind, Constant, Field, Operation, Place
+from gpu_cep.analysis.bound import Aggregation, Bound, BoundPattern, Branch, Condition, ConditionKind, Constant, Field, Operation, Place
 from gpu_cep.analysis.conditions import reads
 from gpu_cep.analysis.types import FLOAT, INTEGER, Kind
-from gpu_cep.plan.event_plan import BankLayout, Part, PlannedBranch, PlannedCondition, PlannedNegation, RunningAggregate, Spread
-from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, mapped, string_comparisons
+from gpu_cep.plan.event_plan import BankLayout, EventPlan, Part, PlannedBranch, PlannedCondition, PlannedNegation, RunningAggregate, Spread
+from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, mapped
 from gpu_cep.plan.properties import layout_of, slot_of
 
 
-def plan_branches(query: BoundQuery, derived: tuple[int, ...]) -> tuple[tuple[PlannedBranch, ...], BankLayout]:
-    """The branches and the bank that their conditions read."""
-    kept = [tuple(_expanded(condition, query) for condition in _kept(branch, derived)) for branch in query.branches]
+def plan_branches(plan: EventPlan) -> EventPlan:
+    """Plan the branches and the bank that their conditions read.
+
+    Examples
+    --------
+    >>> before = draft("PATTERN SEQ(a, b+) WHERE a.x < b.x AND a.y < 1")
+    >>> before.branches, before.layout
+    ((), BankLayout(ints=(), floats=(), vectors=()))
+    >>> after = plan_branches(before)
+    >>> [condition.text for branch in after.branches for condition in branch.conditions], after.layout
+    (['a.x < b.x'], BankLayout(ints=(3,), floats=(), vectors=()))
+    """
+    query = plan.query
+    kept = [tuple(_expanded(condition, query) for condition in _kept(branch, plan.derived)) for branch in query.branches]
     columns = dict.fromkeys(column for conditions in kept for condition in conditions for column in _columns(condition.expression))
     layout = layout_of({column: query.column_type(column) for column in columns})
     planned = (_planned(branch, conditions, query, layout) for branch, conditions in zip(query.branches, kept, strict=True))
-    return tuple(planned), layout
+    return replace(plan, branches=tuple(planned), layout=layout)
 
 
 def _kept(branch: Branch, derived: tuple[int, ...]) -> Iterator[Condition]:
@@ -36,11 +47,11 @@ def _columns(expression: Bound) -> Iterator[int]:
     return (read.column for read in reads(expression) if read.column is not None)
 
 
-def _expanded(condition: Condition, query: BoundQuery) -> Condition:
+def _expanded(condition: Condition, query: BoundPattern) -> Condition:
     return replace(condition, expression=_without_averages(condition.expression, query))
 
 
-def _without_averages(expression: Bound, query: BoundQuery) -> Bound:
+def _without_averages(expression: Bound, query: BoundPattern) -> Bound:
     """Averages as what they are: the sum divided by the count, as floats."""
     match expression:
         case Operation(arguments=arguments):
@@ -57,7 +68,7 @@ def _without_averages(expression: Bound, query: BoundQuery) -> Bound:
     return expression
 
 
-def _planned(branch: Branch, conditions: tuple[Condition, ...], query: BoundQuery, layout: BankLayout) -> PlannedBranch:
+def _planned(branch: Branch, conditions: tuple[Condition, ...], query: BoundPattern, layout: BankLayout) -> PlannedBranch:
     variables = (*branch.variables, *(negation.variable for negation in branch.negations))
     places = {variable: place for place, variable in enumerate(variables)}
     aggregations = dict.fromkeys(read for c in conditions for read in reads(c.expression) if isinstance(read, Aggregation))
@@ -85,7 +96,7 @@ def _local(mask: int, places: Mapping[int, int]) -> int:
     return sum(1 << place for place in _members(mask, places))
 
 
-def _aggregate(read: Aggregation, places: Mapping[int, int], query: BoundQuery, layout: BankLayout) -> RunningAggregate:
+def _aggregate(read: Aggregation, places: Mapping[int, int], query: BoundPattern, layout: BankLayout) -> RunningAggregate:
     if read.column is None:
         return RunningAggregate(places[read.variable], "count_events", 0)
     floating = is_float(query.column_type(read.column))
@@ -125,28 +136,3 @@ def _part(variable: int, number: int, roles: Mapping[tuple[int, Place], int], pa
     else:
         spread = Spread.SINGLY if each >= 0 else Spread.ONCE
     return Part(number, spread, each, previous, first, last)
-
-
-def plan_dictionaries(query: BoundQuery) -> tuple[tuple[int, ...], ...]:
-    """The groups of text columns that some expression compares with each other: each needs one ordered dictionary."""
-    expressions = [condition.expression for condition in query.conditions]
-    returned = [group for item in query.returns for group in string_comparisons(item.expression)]
-    return _joined([*_compared(expressions), *returned])
-
-
-def _compared(expressions: Iterable[Bound]) -> Iterator[tuple[int, ...]]:
-    """The groups of text columns that are compared with each other, or whose least or greatest value is sought in a condition."""
-    for expression in expressions:
-        yield from string_comparisons(expression)
-        for read in reads(expression):
-            if isinstance(read, Aggregation) and read.type.kind is Kind.STRING and read.column is not None:
-                yield (read.column,)
-
-
-def _joined(groups: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-    """The groups, merged where they share a column."""
-    merged: list[set[int]] = []
-    for group in groups:
-        touching = [other for other in merged if other & set(group)]
-        merged = [other for other in merged if not other & set(group)] + [set(group).union(*touching)]
-    return tuple(tuple(sorted(group)) for group in merged)

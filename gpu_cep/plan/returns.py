@@ -6,9 +6,25 @@ fields and aggregates it reads become columns of a bank, at role 0.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpu_cep.analysis.bound import Bound, Constant, Operation
-from gpu_cep.plan.event_plan import ReturnProgram
+from gpu_cep.plan.event_plan import PlanT, ReturnProgram
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves
+
+
+def plan_returns(plan: PlanT) -> PlanT:
+    """Compile the items of RETURN that are computed.
+
+    Examples
+    --------
+    >>> before = draft("PATTERN SEQ(a, b) RETURN a.x, b.x - a.x AS rise")
+    >>> before.returns
+    ()
+    >>> [program and [step[0] for step in program.program.code] for program in plan_returns(before).returns]
+    [None, ['load_int', 'load_int', 'sub_int']]
+    """
+    return replace(plan, returns=tuple(plan_return(item.expression) for item in plan.query.returns))
 
 
 def plan_return(expression: Bound) -> ReturnProgram | None:

@@ -26,40 +26,50 @@ strategies report the same, longest ones.
 
 from __future__ import annotations
 
-from gpu_cep.analysis.bound import BoundQuery, Branch, Condition
+from dataclasses import replace
+
+from gpu_cep.analysis.bound import BoundPattern, Branch, Condition
+from gpu_cep.plan.event_plan import EventPlan
 
 ROBUST, NEXT = "robust_skip_till_next_match", "skip_till_next_match"
 
 
-def followed_strategy(query: BoundQuery, derived: tuple[int, ...]) -> str:
-    """The strategy by which matches are sought: the query's, or one that finds the same with less work.
+def follow_plain_strategy(plan: EventPlan) -> EventPlan:
+    """Follow skip_till_next_match where it finds what the robust strategy does, with less work.
 
-    Conditions that the `derived` keys imply hold for all events of a stream.
+    Conditions that the derived keys imply hold for all events of a stream.
+
+    Examples
+    --------
+    >>> before = draft("PATTERN SEQ(a, b) WHERE robust_skip_till_next_match { a.x < b.x }")
+    >>> before.strategy, follow_plain_strategy(before).strategy
+    ('robust_skip_till_next_match', 'skip_till_next_match')
     """
-    plain = query.strategy == ROBUST and all(_never_misses(query, branch, derived) for branch in query.branches)
-    return NEXT if plain else query.strategy
+    query = plan.query
+    plain = query.strategy == ROBUST and all(_never_misses(query, branch, plan.derived) for branch in query.branches)
+    return replace(plan, strategy=NEXT) if plain else plan
 
 
-def _never_misses(query: BoundQuery, branch: Branch, derived: tuple[int, ...]) -> bool:
+def _never_misses(query: BoundPattern, branch: Branch, derived: tuple[int, ...]) -> bool:
     root = _root(query, branch)
     conditions = [condition for condition in branch.conditions if condition.key is None or condition.key not in derived]
     ordered = query.ties == "position" or not any(_may_join(query, branch, v) for v in branch.variables)
     return not branch.negations and ordered and all(_is_local(query, condition, root) for condition in conditions)
 
 
-def _root(query: BoundQuery, branch: Branch) -> int | None:
+def _root(query: BoundPattern, branch: Branch) -> int | None:
     """The single variable that precedes all others, if there is one."""
     first = [v for v, mask in zip(branch.variables, branch.before, strict=True) if not mask]
     return first[0] if len(first) == 1 and query.variables[first[0]].maximum == 1 else None
 
 
-def _is_local(query: BoundQuery, condition: Condition, root: int | None) -> bool:
+def _is_local(query: BoundPattern, condition: Condition, root: int | None) -> bool:
     """Whether a condition relates one variable, of which one event is enough, to itself or the root, and waits for nothing."""
     others = [query.variables[v] for v in condition.variables if v != root]
     return not condition.closing and len(others) <= 1 and all(variable.minimum == 1 for variable in others)
 
 
-def _may_join(query: BoundQuery, branch: Branch, v: int) -> bool:
+def _may_join(query: BoundPattern, branch: Branch, v: int) -> bool:
     """Whether a variable that others follow may bind more events than it must."""
     variable = query.variables[v]
     return variable.maximum != variable.minimum and any(mask >> v & 1 for mask in branch.before)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gpu_cep.plan.event_plan import Plan, PlannedBranch
+from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 
 # More states than this are not computed: what runs over them takes their number squared in memory.
 MOST_STATES = 64
@@ -40,7 +40,7 @@ class StateSpace:
     settled: tuple[int, ...]
 
 
-def branch_states(plan: Plan, branch: PlannedBranch, tied: bool) -> StateSpace | None:
+def branch_states(plan: EventPlan, branch: PlannedBranch, tied: bool) -> StateSpace | None:
     """The states of a branch whose matches its labels decide, `tied` if its events tie; None for others, and where they are too many."""
     if plan.query.strategy != "skip_till_any_match" or branch.conditions or branch.negations:
         return None
@@ -49,12 +49,12 @@ def branch_states(plan: Plan, branch: PlannedBranch, tied: bool) -> StateSpace |
     return state_space(branch.before, minimum, maximum, tied)
 
 
-def unites_disjointly(plan: Plan) -> bool:
+def unites_disjointly(plan: EventPlan) -> bool:
     """Whether no two branches bind the same variables, and so none finds a match of another."""
     return len({branch.positives for branch in plan.branches}) == len(plan.branches)
 
 
-def decided_by_states(plan: Plan) -> bool:
+def decided_by_states(plan: EventPlan) -> bool:
     """Whether all matches are wanted, and can be counted and compressed without enumerating them, even if events tie."""
     tied = plan.query.ties == "strict"
     every = plan.settings.after_match == "all" and unites_disjointly(plan)

@@ -9,7 +9,7 @@ from math import hypot
 from gpu_cep.display.pictures import Picture
 from gpu_cep.display.pictures.shapes import ACCENT, GREY, LEADING, PAPER, Area, Box, Letters, Line, Look, Point, Shape, Text
 from gpu_cep.plan.drawing import Arrow, Drawing, Shows, drawings
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
 
 # Pixels: of a character, of a node, of what lies between layers at least, around everything, and of an arrow's head.
@@ -26,7 +26,7 @@ _ARROW, _TIP = Look("arrow", None, GREY), Look("head", GREY)
 _NAME, _LABEL, _ASIDE = Letters("name", at="middle", bold=True), Letters("label", at="middle", halo=PAPER), Letters("aside", GREY)
 
 
-def vector(plan: Plan | IntervalPlan) -> Picture:
+def vector(plan: EventPlan | IntervalPlan) -> Picture:
     """The drawings of a plan, one above the other."""
     laid: list[_Layout] = []
     for drawing in drawings(plan):

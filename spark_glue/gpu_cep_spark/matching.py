@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from gpu_cep.engine.answers import AnyPlan, answer_schema, plan_of_events
+from gpu_cep.engine.answers import AnyPlan, answer_schema
 from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
 from gpu_cep.keywords import Functions, Names, make_options, make_settings
 from gpu_cep.lang.format import format_query
@@ -166,7 +166,7 @@ def check_settings(settings: Settings) -> None:
 
 def _span(df: DataFrame, query: NarrowQuery) -> int | float | None:
     """How far apart times are, if that is known without a job."""
-    time = query.events.field(plan_of_events(query.plan).query.timestamp)
+    time = query.events.field(query.plan.query.timestamp)
     return time_span(df, time.name, time.type)
 
 
@@ -190,7 +190,7 @@ class _Road:
         """What workers find among the rows that are sent to them, as `result` says."""
         returned = spark_schema(result)
         warn_of_types(shuffled, events.names, returned)
-        keys, text = keys_of_shuffle(plan_of_events(planned)), pattern_text(self.query.pattern)
+        keys, text = keys_of_shuffle(planned), pattern_text(self.query.pattern)
         work = Work(planned, text, events, codes, keys, batch_schema(returned, self.zone), self.memory, sliced)
         if self.report is None:
             return shuffled.mapInArrow(shipped(work), returned)
@@ -202,7 +202,7 @@ class _Road:
 def _in_whole_streams(road: _Road) -> DataFrame:
     """The matches of streams that are whole in one partition."""
     df, query = road.df, road.query
-    planned, events, output = plan_of_events(query.plan), query.events, query.settings.output
+    planned, events, output = query.plan, query.events, query.settings.output
     result = answer_schema(query.plan, events)
     codes = coded_columns(planned, df.schema)
     sent = _narrowed(df, planned, events, codes)
@@ -215,8 +215,8 @@ def _in_whole_streams(road: _Road) -> DataFrame:
 def _in_slices(road: _Road, slicing: Slicing) -> DataFrame:
     """The matches of streams that are cut into slices, brought together again."""
     df, query = road.df, road.query
-    sliced, whole = SlicedQuery.of(query), plan_of_events(query.plan)
-    planned = plan_of_events(sliced.plan)
+    sliced, whole = SlicedQuery.of(query), query.plan
+    planned = sliced.plan
     codes = coded_columns(planned, df.schema)
     keys, time = [f"c{key}" for key in whole.query.partition_by], F.col(f"c{whole.query.timestamp}")
     cut = in_slices(_narrowed(df, whole, query.events, codes), keys, time, time_kind(whole), slicing)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import Constant, ReturnColumn
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.types import INTEGER, Kind
-from gpu_cep.engine.answers import AnyPlan, answer_schema, plan_of_events
+from gpu_cep.engine.answers import AnyPlan, answer_schema
 from gpu_cep.plan.columns_read import columns_read, narrowed
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
@@ -36,7 +36,7 @@ class NarrowQuery:
     @classmethod
     def of(cls, pattern: Pattern, events: pa.Schema, options: Options, settings: Settings) -> NarrowQuery:
         """The query over events of that schema; all its faults are raised."""
-        query = plan_of_events(make_plan(pattern, events, options, settings)).query
+        query = make_plan(pattern, events, options, settings).query
         read = columns_read(query, settings)
         order = tuple(events.names[number] for number in tie_breakers(query, read))
         narrow = pa.schema([events.field(number) for number in read])
@@ -55,7 +55,7 @@ class SlicedQuery:
     @classmethod
     def of(cls, query: NarrowQuery) -> SlicedQuery:
         """The same query; where matches are to be taken in order of completion, its results say where they begin and end."""
-        whole, taken = plan_of_events(query.plan), query.settings.after_match == "skip_past_last"
+        whole, taken = query.plan, query.settings.after_match == "skip_past_last"
         number, time, place = _unused((*query.events.names, *answer_schema(query.plan, query.events).names))
         numbered = query.events.append(pa.field(number, pa.int64()))
         ticks = pa.float64() if time_kind(whole) is Kind.FLOAT else pa.int64()
@@ -98,8 +98,7 @@ def _plan(planned: AnyPlan, number: int, *, taken: bool) -> AnyPlan:
     """
     keys = (*planned.query.partition_by, number)
     if isinstance(planned, IntervalPlan):
-        events = replace(planned.events, query=replace(planned.events.query, partition_by=keys), stream_keys=keys)
-        return replace(planned, query=replace(planned.query, partition_by=keys), events=events)
+        return replace(planned, query=replace(planned.query, partition_by=keys), stream_keys=keys)
     cut = replace(planned, query=replace(planned.query, partition_by=keys), stream_keys=(*keys, *planned.derived))
     if not taken:
         return cut

@@ -20,7 +20,7 @@ from gpu_cep.analysis.bound import BoundQuery, CountWindow, TimeWindow
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.types import Kind
 from gpu_cep.analysis.windows import bind_length, length_of
-from gpu_cep.engine.answers import AnyPlan, plan_of_events
+from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_spark.numbers_of_events import CELLS, PLACES, by_number
@@ -82,7 +82,7 @@ def slicing_of(
         return None
     if reason is not None:
         raise UnsupportedError([Diagnostic(f"slices={wanted!r} is not supported {reason}", hint="supported: slices='auto' or None")])
-    query = plan_of_events(planned).query
+    query = planned.query
     match query.window:
         case TimeWindow(length=window):
             situations = isinstance(planned, IntervalPlan)
@@ -95,7 +95,7 @@ def slicing_of(
             known = span()
             length = _default_length(window, known, partitions)
             # so few slices divide no stream among the partitions, and many streams divide themselves
-            if known is not None and known < partitions * length and plan_of_events(planned).stream_keys:
+            if known is not None and known < partitions * length and planned.stream_keys:
                 return None
             return Slicing(length, window, _looks_back(planned), before=int(situations))
         # slices of a stream with bursts may need many copies of these: none is cut unasked
@@ -107,7 +107,7 @@ def slicing_of(
 
 def _reason_against(planned: AnyPlan) -> str | None:
     """Why streams cannot be cut, if they cannot."""
-    match plan_of_events(planned).query.window:
+    match planned.query.window:
         case None:
             return "without a window"
         case TimeWindow(length=window) if not window <= _MOST // WINDOWS:
@@ -120,7 +120,8 @@ def _reason_against(planned: AnyPlan) -> str | None:
 
 
 def _looks_back(planned: AnyPlan) -> bool:
-    return any(not negation.after for branch in plan_of_events(planned).branches for negation in branch.negations)
+    branches = () if isinstance(planned, IntervalPlan) else planned.branches
+    return any(not negation.after for branch in branches for negation in branch.negations)
 
 
 def _default_length(window: int | float, span: int | float | None, partitions: int) -> int | float:

@@ -16,7 +16,7 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn,
 from pyspark.util import PythonEvalType
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.answers import answer_schema, plan_of_events
+from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.keywords import Functions, make_options, make_settings
 from gpu_cep.plan.settings import Settings, memory_bytes
@@ -149,9 +149,8 @@ def _call(registration: Registration, rows: Any, text: str, options: Options, se
         raise UnsupportedError("output='compressed' is not supported in SQL; supported: matches, events, count")
     query = NarrowQuery.of(text, arrow_schema(rows, registration.zone), options, settings)
     planned, events = query.plan, query.events
-    labelling = plan_of_events(planned)
     # no call may follow that adds up the counts of a stream's parts
-    numbers = labelling.query.partition_by if settings.output == "count" else keys_of_shuffle(labelling)
+    numbers = planned.query.partition_by if settings.output == "count" else keys_of_shuffle(planned)
     keys = [quoted(events.names[number]) for number in numbers]
     schema = spark_schema(answer_schema(planned, events))
     work = Work(planned, pattern_text(text), events, {}, numbers, batch_schema(schema, registration.zone), memory)

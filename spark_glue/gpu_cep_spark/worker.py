@@ -12,7 +12,7 @@ from pyspark import TaskContext
 
 from gpu_cep.engine.accounting.budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.answers import AnyPlan, answer, plan_of_events
+from gpu_cep.engine.answers import AnyPlan, answer
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
@@ -94,7 +94,7 @@ def _room(work: Work, context: TaskContext | None) -> Room:
 
     def hashes(batches: pa.Table) -> Hashes:
         events, _ = _own_events(work, batches)
-        return stream_hashes(EventColumns(events, plan_of_events(work.plan).query), work.keys)
+        return stream_hashes(EventColumns(events, work.plan.query), work.keys)
 
     return Room(limit, folder, hashes if work.keys else None)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpu_cep.analysis.bind import bind
-from gpu_cep.analysis.bound import BoundQuery
+from gpu_cep.analysis.bound import BoundPattern
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.types import (
     BOOLEAN,
@@ -47,7 +47,7 @@ SCHEMA = Schema(
 )
 
 
-def bound(text: str, **options: Any) -> BoundQuery:
+def bound(text: str, **options: Any) -> BoundPattern:
     return bind(parse(text), SCHEMA, Options(**options), text)
 
 

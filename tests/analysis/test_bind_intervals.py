@@ -41,12 +41,12 @@ def errors(text: str, **options: Any) -> list[str]:
 def test_attributes_are_bare_or_behind_the_stream() -> None:
     text = "FROM Sensors CS DEFINE A AS CS.n > 1 AND lower(s) = 'a', B AS Sensors.x BETWEEN n AND 2 OR flag PATTERN A before B"
     query = bound(text)
-    naming = SimpleNamespace(schema=query.schema, computed=query.computed, variables=query.situations)
-    assert [render(each.condition, naming) for each in query.situations] == [
+    naming = SimpleNamespace(schema=query.schema, computed=query.computed, variables=query.variables)
+    assert [render(each.expression, naming) for each in query.conditions] == [
         "A.n > 1 AND lower(A.s) = 'a'",
         "B.x >= CAST(B.n AS float) AND B.x <= 2.0 OR B.flag",
     ]
-    assert query.situations[0].text == "CS.n > 1 AND lower(s) = 'a'"
+    assert query.conditions[0].text == "CS.n > 1 AND lower(s) = 'a'"
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -74,7 +74,7 @@ def test_durations_are_whole_ticks_within_the_bounds() -> None:
         "DEFINE A AS flag AT LEAST 1.0000005 s AT MOST 1.0000015 s, B AS flag AT MOST 2, C AS flag AT LEAST 3 PATTERN A before B WITHIN 5 s"
     )
     query = bound(text)
-    assert [(each.shortest, each.longest) for each in query.situations] == [(1_000_001, 1_000_001), (None, 2), (3, None)]
+    assert [(each.shortest, each.longest) for each in query.durations] == [(1_000_001, 1_000_001), (None, 2), (3, None)]
     assert query.window == TimeWindow(5_000_000)
 
 

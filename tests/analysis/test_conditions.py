@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.analysis.bound import BoundQuery, Condition, ConditionKind
+from gpu_cep.analysis.bound import BoundPattern, Condition, ConditionKind
 from gpu_cep.lang.ast import Span
 from tests.analysis.queries import SCHEMA, bound, errors
 from tests.analysis.rendering import render
@@ -16,7 +16,7 @@ from tests.analysis.rendering import render
 ID = SCHEMA.index("id")
 
 
-def listed(query: BoundQuery, conditions: Sequence[Condition]) -> list[str]:
+def listed(query: BoundPattern, conditions: Sequence[Condition]) -> list[str]:
     """Each condition as kind, variables, bound tree, the variables that it waits for, and derived key."""
     return [
         " ".join(
@@ -35,11 +35,11 @@ def listed(query: BoundQuery, conditions: Sequence[Condition]) -> list[str]:
     ]
 
 
-def names(query: BoundQuery, variables: Sequence[int]) -> str:
+def names(query: BoundPattern, variables: Sequence[int]) -> str:
     return "".join(query.variables[variable].name for variable in variables)
 
 
-def related(query: BoundQuery) -> list[str]:
+def related(query: BoundPattern) -> list[str]:
     """The conditions of the only branch."""
     (branch,) = query.branches
     return listed(query, branch.conditions)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.analysis.bound import BoundQuery, Branch, EventVariable
+from gpu_cep.analysis.bound import BoundPattern, Branch, EventVariable
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.normalize import branches, primitives
 from gpu_cep.errors import PatternError
@@ -14,7 +14,7 @@ from gpu_cep.lang.ast import And, PatternNode, Repeat, Seq, Span, Variable
 from tests.analysis.queries import bound, errors, refusals
 
 
-def in_words(query: BoundQuery, branch: Branch) -> str:
+def in_words(query: BoundPattern, branch: Branch) -> str:
     """A branch in words: each variable with those before it, each negation as ``after!variable!before``."""
 
     def names(mask: int) -> str:

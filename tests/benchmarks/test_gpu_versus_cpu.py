@@ -183,7 +183,7 @@ def test_what_travels_is_counted() -> None:
         question, size = questions.QUESTIONS[name], 20_000
         found = traffic.traffic(question, size)
         table = question.events(size)
-        plan = crossover.plan_of_events(question.plan(size, table.schema, "gpu"))
+        plan = question.plan(size, table.schema, "gpu")
         columns = phase_one.transferred_bytes(plan, table)
         assert columns <= found.up < 1.5 * columns
         assert 0 < found.down < columns

@@ -24,7 +24,7 @@ from gpu_cep.engine.phase_one.engine_choice import (
     costs,
 )
 from gpu_cep.errors import EngineUnavailable, UnsupportedError
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 from gpu_cep_kernels.device.interface import DeviceUnavailable, NoDevice
@@ -64,7 +64,7 @@ class BrokenCard(Card):
         raise RuntimeError("the driver is too old")
 
 
-def plan_of(pattern: str = PATTERN, **settings: object) -> Plan:
+def plan_of(pattern: str = PATTERN, **settings: object) -> EventPlan:
     return make_plan(pattern, SCHEMA, Options(), Settings(**settings))
 
 

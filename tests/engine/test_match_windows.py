@@ -22,7 +22,7 @@ from gpu_cep.engine.phase_one.label_events import label_events
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.windows.candidates import Windows, branch_windows, match_windows, prune_windows
 from gpu_cep.keywords import make_options
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import PRUNING_STEPS, Settings
 from gpu_cep.query_plans import make_plan
 from gpu_cep_kernels.phase_one.window_conditions import prefix_counts, summary_statistics
@@ -32,7 +32,7 @@ from gpu_cep_kernels.phase_one.window_conditions import prefix_counts, summary_s
 class PhaseOne:
     """What phase 1 makes of a query over events."""
 
-    plan: Plan
+    plan: EventPlan
     columns: EventColumns
     ordered: OrderedEvents
     tables: MatcherTables

@@ -26,7 +26,7 @@ from gpu_cep.engine.intervals.run import execute_intervals
 from gpu_cep.engine.run import execute
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.keywords import make_options
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
@@ -36,7 +36,7 @@ from tests.drawn.situations import situation_cases
 from tests.results import matches_of
 
 
-def sliced(plan: Plan, table: pa.Table, length: int) -> tuple[pa.Table, np.ndarray, np.ndarray]:
+def sliced(plan: EventPlan, table: pa.Table, length: int) -> tuple[pa.Table, np.ndarray, np.ndarray]:
     """Each event in its slice of time and copied into those beside it; the rows that these are, and which are own."""
     times = load_times(EventColumns(table, plan.query), plan.query.timestamp)
     homes = [int(time) // length for time in times.view(np.int64 if times.dtype.kind == "u" else times.dtype).tolist()]
@@ -93,7 +93,7 @@ def test_every_algorithm_leaves_out_what_starts_in_copies(algorithm, output):
 
 def situations_sliced(plan: IntervalPlan, table: pa.Table, length: int, earlier: int) -> tuple[pa.Table, np.ndarray, np.ndarray]:
     """Each event in its slice of time and in the one before; and in the first slice behind it if no event lies between them, or few do."""
-    columns = EventColumns(table, plan.events.query)
+    columns = EventColumns(table, plan.query)
     times = load_times(columns, plan.query.timestamp).tolist()
     codes = encode_keys(columns, plan.query.partition_by).codes
     streams = [0] * len(times) if codes is None else codes.tolist()
@@ -117,17 +117,15 @@ def test_slices_have_the_matches_over_situations_of_the_whole(case, longer, earl
     options = make_options(**named | {"partition_by": None, "order_by": None} | given)
     whole = make_plan(text, case.events.schema, options, Settings(output="indices"))
     plan = make_plan(text, case.events.schema.append(pa.field("slice", pa.int64())), options, Settings(output="indices"))
-    if not np.isfinite(load_times(EventColumns(case.events, whole.events.query), whole.query.timestamp)).all():
+    if not np.isfinite(load_times(EventColumns(case.events, whole.query), whole.query.timestamp)).all():
         reject()
     number, window = len(case.events.schema), whole.query.window.length
     table, rows, own = situations_sliced(whole, case.events, int(window) + 1 + longer, earlier)
     keys = (*plan.query.partition_by, number)
-    events = replace(plan.events, query=replace(plan.events.query, partition_by=keys), stream_keys=keys)
-    plan = replace(plan, query=replace(plan.query, partition_by=keys), events=events)
+    plan = replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=keys)
     wanted = sorted(map(repr, matches_of(execute_intervals(whole, case.events))))
     found = matches_of(execute_intervals(plan, table, own=OwnRows(own)))
     placed = [{name: tuple(int(rows[row]) for row in bound) for name, bound in match.items()} for match in found]
     assert sorted(map(repr, placed)) == wanted
-    counting = replace(plan.events, settings=Settings(output="count"))
-    counted = execute_intervals(replace(plan, settings=Settings(output="count"), events=counting), table, own=OwnRows(own))
+    counted = execute_intervals(replace(plan, settings=Settings(output="count")), table, own=OwnRows(own))
     assert sum(counted["count"].to_pylist()) == len(wanted)

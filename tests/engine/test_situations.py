@@ -34,9 +34,9 @@ def derived(events: pa.Table, define: str = "A AS a", threads: int = 1, **option
     chosen = make_options(**given, strategy=None, ties="strict", time_unit=None)
     plan = make_plan(f"DEFINE {define}, Z AS FALSE PATTERN A before Z", events.schema, chosen, Settings())
     assert isinstance(plan, IntervalPlan)
-    columns = event_columns(plan.events, events)
-    budget = Budget(None, None, result_footprint(plan.events, columns), memory_for_results(1))
-    return derive(plan, Run(plan.events, columns, (), WHOLE, budget, threads, Profile()))
+    columns = event_columns(plan, events)
+    budget = Budget(None, None, result_footprint(plan, columns), memory_for_results(1))
+    return derive(plan, Run(plan, columns, (), WHOLE, budget, threads, Profile()))
 
 
 def rows(found: Derived, name: int = 0) -> list[Found]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpu_cep.analysis.bind import bind
-from gpu_cep.analysis.bound import BoundQuery
+from gpu_cep.analysis.bound import BoundPattern
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.input.read_tables import schema_of
 from gpu_cep.lang.parser import parse
@@ -17,7 +17,7 @@ from tests.spark.samples import streams
 EVENTS = streams(1, seed=0).schema
 
 
-def bound(text: str, **options: object) -> BoundQuery:
+def bound(text: str, **options: object) -> BoundPattern:
     return bind(parse(text), schema_of(EVENTS), Options(**options), text)
 
 

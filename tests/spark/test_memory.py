@@ -17,7 +17,7 @@ import gpu_cep as cep
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.errors import MatchLimitExceeded, PatternError
 from gpu_cep.keywords import make_options
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 from gpu_cep_spark import matching, worker
@@ -50,7 +50,7 @@ def room_for(events: pa.Table, limit: int, folder: Path) -> Room:
     names = tuple(name for name in events.column_names if name != "ts")
     query = f"PARTITION BY {', '.join(names)} PATTERN SEQ(a, b)"
     plan = make_plan(query, events.schema, make_options("ts", None, None, "type", None, "strict", None), Settings())
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, EventPlan)
 
     def hashes(table: pa.Table) -> Hashes:
         return stream_hashes(EventColumns(table, plan.query), plan.stream_keys)

@@ -20,7 +20,7 @@ import gpu_cep as cep
 from gpu_cep.analysis import types
 from gpu_cep.analysis.bound import (
     Bound,
-    BoundQuery,
+    BoundPattern,
     Branch,
     Condition,
     ConditionKind,
@@ -172,8 +172,8 @@ def test_a_comparison_with_a_constant_is_pushed(spark: SparkSession, name: str) 
     assert implied(truth("eq", field(name), Constant(value, COLUMNS[name][0])), schema) is not None
 
 
-def query(*conditions: Condition, window: TimeWindow | CountWindow | None, keys: tuple[int, ...] = ()) -> BoundQuery:
-    return BoundQuery(
+def query(*conditions: Condition, window: TimeWindow | CountWindow | None, keys: tuple[int, ...] = ()) -> BoundPattern:
+    return BoundPattern(
         schema=SCHEMA,
         computed=(),
         variables=(EventVariable("v", 1, 1, False), EventVariable("w", 1, 1, False)),
@@ -195,7 +195,7 @@ def is_type(variable: int, value: str) -> Condition:
     return Condition(expression, ConditionKind.PROPERTY, (variable,), "")
 
 
-def filtered(frame: DataFrame, bound: BoundQuery) -> list[dict[str, Any]]:
+def filtered(frame: DataFrame, bound: BoundPattern) -> list[dict[str, Any]]:
     condition = event_filter(bound, frame.schema)
     assert condition is not None
     return frame.filter(condition).toArrow().to_pylist()

@@ -89,7 +89,7 @@ def find_matches(
 
     Raises as :func:`gpu_cep.match`.
     """
-    names = [each.name for each in (planned.query.situations if isinstance(planned, IntervalPlan) else planned.query.positives)]
+    names = [each.name for each in planned.query.positives]
     row = "_" * (1 + max(len(name) for name in (*table.column_names, *names, *(item.name or "" for item in query.returns))))
     bound = [item for name in names for item in (_bounds(name, row) if isinstance(planned, IntervalPlan) else (_row(name, row),))]
     wanted = (query.returns or tuple(ReturnItem(Reference(name, None), name) for name in names)) if returned else ()

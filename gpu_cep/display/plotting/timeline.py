@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from gpu_cep.display.pictures.files import checked_suffix, require_matplotlib
 from gpu_cep.display.plotting.composition import compose
 from gpu_cep.display.plotting.found import Findings, find_matches
-from gpu_cep.engine.answers import plan_of_events
 from gpu_cep.engine.input.read_tables import on_host, read_events
 from gpu_cep.errors import PatternError
 from gpu_cep.keywords import Functions, Names, check_threads, make_options
@@ -130,7 +129,7 @@ def plot(
     planned = make_plan(pattern, table.schema, options, settings)
     query = as_query(pattern)
     found = find_matches(planned, query, table, options, threads=threads, returned=False)
-    return draw_match(found, match, plan_of_events(planned), table, options, margin)
+    return draw_match(found, match, planned, table, options, margin)
 
 
 def draw_match(found: Findings, number: int, plan: Plan, table: pa.Table, options: Options, margin: float) -> Timeline:

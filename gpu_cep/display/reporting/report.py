@@ -16,7 +16,6 @@ from gpu_cep.display.plotting.found import Findings, find_matches
 from gpu_cep.display.plotting.timeline import check_margin, draw_match
 from gpu_cep.display.plotting.waterfall import stages, waterfall
 from gpu_cep.display.reporting.page import Content, page
-from gpu_cep.engine.answers import plan_of_events
 from gpu_cep.engine.input.read_tables import on_host, read_events
 from gpu_cep.errors import CepError, PatternError
 from gpu_cep.keywords import Functions, Names, check_threads, make_options, make_settings
@@ -153,7 +152,7 @@ def _check_bounds(**bounds: object) -> None:
 
 def _timeline(run: _Run, found: Findings, number: int, margin: float) -> str:
     """One of the matches as SVG."""
-    return draw_match(found, number, plan_of_events(run.planned), run.table, run.options, margin)._repr_svg_()
+    return draw_match(found, number, run.planned, run.table, run.options, margin)._repr_svg_()
 
 
 def _content(run: _Run, profile: Profile, seconds: float, found: pa.Table, shown: pa.Table, timelines: tuple[str, ...]) -> Content:

@@ -42,12 +42,12 @@ def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Opti
         There are more than `max_matches`.
     """
     table = on_host(table)
-    columns = event_columns(plan.events, table)
+    columns = event_columns(plan, table)
     found = matches(
         query, _in_days(table, options.timestamp),
         timestamp=options.timestamp, partition_by=options.partition_by, order_by=options.order_by, detect=options.detect,
         allen=options.allen, time_unit=options.time_unit, gap=None if options.gap is None else length_of(options.gap),
-        functions=scalars(plan.events, options.functions),
+        functions=scalars(plan, options.functions),
     )  # fmt: skip
     limit = plan.settings.max_matches
     if limit is not None and len(found) > limit:
@@ -83,7 +83,7 @@ def _sequence(plan: IntervalPlan, columns: EventColumns) -> tuple[EventSequence,
 
 def _as_found(plan: IntervalPlan, events: EventSequence, place: Indices, found: Sequence[IntervalMatch]) -> tuple[Runs, IntervalMatches]:
     """The oracle's matches, each with situations of its own."""
-    names = [situation.name for situation in plan.query.situations]
+    names = [situation.name for situation in plan.query.variables]
     first = place[_each(found, names, lambda match, name: match.rows[name][0], np.int64)]
     last = place[_each(found, names, lambda match, name: match.rows[name][-1], np.int64)]
     start = _each(found, names, lambda match, name: match.lasts[name][0], events.times.dtype)

@@ -17,7 +17,7 @@ from gpu_cep.engine.matchers.nfab.buffer_counts import decided_by_paths
 from gpu_cep.engine.matchers.nfab.nfab import BufferTooLarge, GrownBuffer, grown_buffer
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import match_windows
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.states import unites_disjointly
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, mark_used_nodes
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
@@ -26,7 +26,7 @@ from gpu_cep_kernels.rules.scalars import UNBOUNDED
 _NODES_PER_EVENT, _NODES_AT_ALL = 64, 1 << 20
 
 
-def may_share_buffer(plan: Plan) -> bool:
+def may_share_buffer(plan: EventPlan) -> bool:
     """Whether the strategy is one of NFA^b's, and no two branches find the same match."""
     return plan.strategy != "robust_skip_till_next_match" and unites_disjointly(plan)
 
@@ -47,7 +47,7 @@ def buffer_graph(searches: tuple[Search, ...], batch: Batch) -> Graph | None:
     return joined([_graph(search, batch, buffer) for search, buffer in zip(searches, grown, strict=True)])
 
 
-def united(plan: Plan, ordered: OrderedEvents, parts: Sequence[Graph | None]) -> Graph | None:
+def united(plan: EventPlan, ordered: OrderedEvents, parts: Sequence[Graph | None]) -> Graph | None:
     """The graph of all batches, if there is one of each; an end's window is the same in all."""
     graphs = [part for part in parts if part is not None]
     if not graphs or len(graphs) < len(parts):

@@ -19,14 +19,14 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.result_tables import result_schema
 from gpu_cep.engine.output.returns import MatchedEvents
 from gpu_cep.errors import EventError
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 
 Ints = npt.NDArray[np.int64]
 
 _NUMBERS = ("part", "node", "stream", "group", "position", "moment", "latest_start")
 
 
-def node_table(plan: Plan, columns: EventColumns, ordered: OrderedEvents, carried: tuple[str, ...], graph: Graph) -> pa.Table:
+def node_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, carried: tuple[str, ...], graph: Graph) -> pa.Table:
     """The nodes of a graph as a table (see :class:`Compressed`); `carried` are the columns of an event."""
     number = len(graph.event)
     stream = np.searchsorted(ordered.offsets, graph.event, side="right") - 1

@@ -16,7 +16,7 @@ from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import Own
 from gpu_cep.engine.lowering.pattern_tables import offsets
-from gpu_cep.plan.event_plan import Plan, PlannedBranch
+from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep.plan.states import StateSpace, Transition, branch_states, unites_disjointly
 from gpu_cep_kernels.device.primitives import marked_events
 from gpu_cep_kernels.labels_decide.graph import ALL, EARLIER, TIED, GroupTable, Growth, NodeTable, grow_graph, mark_useful
@@ -53,7 +53,7 @@ class Graph:
     earliest: Indices
 
 
-def label_graph(plan: Plan, ordered: OrderedEvents, own: Own) -> Graph | None:
+def label_graph(plan: EventPlan, ordered: OrderedEvents, own: Own) -> Graph | None:
     """The graph of all matches that start in `own`; None if labels do not decide them, or if branches may find one twice."""
     # what refuses most queries costs least
     if not unites_disjointly(plan) or any(branch_states(plan, branch, tied=False) is None for branch in plan.branches):
@@ -73,7 +73,7 @@ class GraphWindows:
     starting: Flags
 
 
-def graph_windows(plan: Plan, ordered: OrderedEvents, own: Own) -> GraphWindows:
+def graph_windows(plan: EventPlan, ordered: OrderedEvents, own: Own) -> GraphWindows:
     size = len(ordered.times)
     events = np.arange(size)
     stream_end, after, ends = np.empty(size, np.int32), np.empty(size + 1, np.int32), np.empty(size, np.int32)

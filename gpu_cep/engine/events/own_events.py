@@ -20,7 +20,7 @@ from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.errors import Diagnostic, UnsupportedError
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.device.interface import Device
 
 
@@ -102,7 +102,7 @@ def _own_events(ordered: OrderedEvents, batch: Batch, own: Own) -> npt.NDArray[n
     return found
 
 
-def events_to_keep(plan: Plan, table: pa.Table, own: TimeSlice) -> pa.Table:
+def events_to_keep(plan: EventPlan, table: pa.Table, own: TimeSlice) -> pa.Table:
     """The events of `table` that a match which starts after the slice `own` can bind, or that can rule it out.
 
     That is what its successor needs beside its own events.
@@ -118,7 +118,7 @@ def events_to_keep(plan: Plan, table: pa.Table, own: TimeSlice) -> pa.Table:
     return table.filter(pa.array(TimeSlice(begin=_earliest(plan, own.end)).holds(times)))
 
 
-def _earliest(plan: Plan, start: int | float) -> int | float:
+def _earliest(plan: EventPlan, start: int | float) -> int | float:
     """The earliest time that bears on a match which starts at `start` or later."""
     if all(negation.after for branch in plan.branches for negation in branch.negations):
         return start
@@ -132,7 +132,7 @@ def _earliest(plan: Plan, start: int | float) -> int | float:
     raise UnsupportedError([Diagnostic(message, hint="give the window a length of time")])
 
 
-def refuse_slices(plan: Plan) -> None:
+def refuse_slices(plan: EventPlan) -> None:
     """Raise UnsupportedError if what a slice of time reports depends on what was reported of earlier ones."""
     if plan.settings.after_match == "skip_past_last":
         message = "after_match='skip_past_last' over a slice of time is not supported"

@@ -46,7 +46,7 @@ def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tup
     low, high = span
     seen, crossings = new_last_seen(events.count), new_crossings(high - low)
     streams = np.empty(0, np.int32) if events.streams is None else events.streams
-    labels = np.empty((1, min(BLOCK, high - low)), words_for(len(plan.query.situations))[0].kind)
+    labels = np.empty((1, min(BLOCK, high - low)), words_for(len(plan.query.variables))[0].kind)
     found = 0
     points, gap = measured_gap(plan, events.times)
     for begin, end in blocks(low, high, BLOCK):

@@ -175,7 +175,7 @@ class SituationJoin:
     def configurations(self) -> tuple[Array, Array]:
         """All matches: the situation of each name, [name, match], and the endpoint at which each is decided."""
         parts = self._spread(self._matched)
-        members = [np.empty((len(self.plan.query.situations), 0), np.int32), *(found for part in parts for found, _ in part)]
+        members = [np.empty((len(self.plan.query.variables), 0), np.int32), *(found for part in parts for found, _ in part)]
         decided = [self.derived.situations.start[:0], *(at for part in parts for _, at in part)]
         return np.concatenate(members, axis=1), np.concatenate(decided)
 
@@ -295,7 +295,7 @@ class SituationJoin:
 
     @property
     def _length(self) -> Any:
-        return window_length(self.plan.events, self.derived.events.times.dtype)
+        return window_length(self.plan, self.derived.events.times.dtype)
 
     def _start_of(self, rows: Configurations, row: int, _: int) -> int:
         """The position of the first event of the first member of a row, whichever match is asked for."""

@@ -103,7 +103,7 @@ def _stream_ranks(plan: IntervalPlan, columns: EventColumns, events: EventSequen
     representatives[streams] = matches.first
     present = np.flatnonzero(representatives != NO_POSITION)
     ranks = np.zeros(events.count, np.int64)
-    ranks[present] = key_ranks(plan.events, columns, events.input_rows(representatives[present]))
+    ranks[present] = key_ranks(plan, columns, events.input_rows(representatives[present]))
     found: Array = ranks[streams]
     return found
 

@@ -41,8 +41,8 @@ def interval_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
-    fields = _SCHEMAS[plan.settings.output](plan.events, schema, carried_columns(plan.events, schema))
-    return checked_schema(plan.events, schema, fields)
+    fields = _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema))
+    return checked_schema(plan, schema, fields)
 
 
 _TIMES = (MATCH_START, MATCH_END, DETECTED_AT)
@@ -59,7 +59,7 @@ def interval_table(
 ) -> pa.Table:
     """The matches, in the order of results, as `output` asks; as many columns as there are `threads` are made at a time."""
     schema = interval_schema(plan, columns.table.schema)
-    carried = carried_columns(plan.events, columns.table.schema)
+    carried = carried_columns(plan, columns.table.schema)
     made = _TABLES[plan.settings.output](plan, columns, events, matches, situations, carried)
     return pa.Table.from_arrays(spread(lambda column: column(), made, threads), schema=schema)
 
@@ -68,12 +68,12 @@ def _match_columns(
     plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations,
     carried: tuple[str, ...],
 ) -> list[ColumnOf]:  # fmt: skip
-    query = plan.events.query
+    query = plan.query
     first = pa.array(events.input_rows(matches.first))
     made: list[ColumnOf] = [partial(columns.take, column, first) for column in (*query.partition_by, query.timestamp)]
     made += [partial(times_of, columns, matches.end, matches.is_open), partial(times_of, columns, matches.detected, None)]
     if query.returns:
-        items = zip(query.returns, plan.events.returns, strict=True)
+        items = zip(query.returns, plan.returns, strict=True)
         return made + [partial(return_array, item.expression, planned, situations, carried) for item, planned in items]
     return made + [partial(situations.whole, v, carried) for v in range(len(query.variables))]
 
@@ -89,7 +89,7 @@ def _event_columns(
     variables = np.repeat(np.tile(np.arange(sizes.shape[1]), len(matches)), flat)
     begins = np.cumsum(flat) - flat
     index = np.arange(len(rows)) - np.repeat(begins, flat) + 1
-    names = pa.DictionaryArray.from_arrays(variables.astype(np.int32), pa.array([each.name for each in plan.query.situations]))
+    names = pa.DictionaryArray.from_arrays(variables.astype(np.int32), pa.array([each.name for each in plan.query.variables]))
     made: list[ColumnOf] = [
         lambda: pa.array(np.repeat(identifiers, sizes.sum(axis=1))), names.dictionary_decode, lambda: pa.array(index)
     ]  # fmt: skip
@@ -119,7 +119,7 @@ def _index_columns(
     plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations,
     carried: tuple[str, ...],
 ) -> list[ColumnOf]:  # fmt: skip
-    return [partial(situations.indices, v) for v in range(len(plan.query.situations))]
+    return [partial(situations.indices, v) for v in range(len(plan.query.variables))]
 
 
 _TABLES: dict[str, Callable[..., list[ColumnOf]]] = {"matches": _match_columns, "events": _event_columns, "indices": _index_columns}

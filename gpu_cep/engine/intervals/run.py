@@ -67,11 +67,11 @@ def execute_intervals(
         More matches or steps than the settings, or matches than memory, allow.
     """
     profile, threads, settings = profile or Profile(), threads or available_threads(), plan.settings
-    columns = event_columns(plan.events, table if settings.engine == "gpu" else on_host(table))
+    columns = event_columns(plan, table if settings.engine == "gpu" else on_host(table))
     profile.add("events", len(columns))
     spent = spent or Spent()
-    budget = spent.budget(settings, result_footprint(plan.events, columns), memory_for_results(concurrent))
-    run = Run(plan.events, columns, (), own, budget, threads, profile)
+    budget = spent.budget(settings, result_footprint(plan, columns), memory_for_results(concurrent))
+    run = Run(plan, columns, (), own, budget, threads, profile)
     try:
         if settings.engine == "gpu":
             found = on_device(run, partial(_found_on_device, plan, choose))
@@ -115,7 +115,7 @@ def _limits_named(plan: IntervalPlan, run: Run, derived: Derived) -> Iterator[No
         yield
     except BudgetExceeded as exceeded:
         row = int(derived.events.input_rows(np.array([exceeded.start]))[0])
-        raise MatchLimitExceeded(f"{exceeded.reason}, in {window_name(plan.events, run.columns, row)}") from None
+        raise MatchLimitExceeded(f"{exceeded.reason}, in {window_name(plan, run.columns, row)}") from None
 
 
 def _result(plan: IntervalPlan, run: Run, found: _Found) -> pa.Table:
@@ -153,10 +153,10 @@ def interval_counts(
     ``counts[numbers[i]]`` is that of the stream of the event at ``first[i]``.
     """
     if not plan.query.partition_by:
-        return count_table(plan.events, columns, np.empty(0, np.int64), counts.sum(keepdims=True))
+        return count_table(plan, columns, np.empty(0, np.int64), counts.sum(keepdims=True))
     streams = np.flatnonzero(counts)
     representatives = np.full(len(counts), -1, np.int64)
     representatives[numbers] = first
     rows = events.input_rows(representatives[streams])
-    order = np.argsort(key_ranks(plan.events, columns, rows))
-    return count_table(plan.events, columns, rows[order].astype(np.int64), counts[streams][order])
+    order = np.argsort(key_ranks(plan, columns, rows))
+    return count_table(plan, columns, rows[order].astype(np.int64), counts[streams][order])

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep.analysis.bound_intervals import BoundSituation
+from gpu_cep.analysis.bound_intervals import Duration
 from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, Positions, clock, elapsed, host_sequence
 from gpu_cep.engine.events.label_words import Words
 from gpu_cep.engine.events.matches import Indices
@@ -102,12 +102,12 @@ def _in_order(plan: IntervalPlan, run: Run) -> tuple[EventSequence, Fill]:
     with profile.stage("keys"):
         keys = encode_keys(columns, plan.query.partition_by)
     events = EventSequence(times, keys.codes, keys.count, None, None)
-    labels_of = labeller(plan.events, columns)
+    labels_of = labeller(plan, columns)
     with profile.stage("order"):
         if not plan.query.early and not _faults(events, bool(plan.query.order_by), threads):
             return events, labels_of.fill
-        labelled = label_events(plan.events, columns, threads)
-        ordered = order_events(plan.events, columns, times, labelled, keys, threads)
+        labelled = label_events(plan, columns, threads)
+        ordered = order_events(plan, columns, times, labelled, keys, threads)
     return host_sequence(ordered), partial(_copied, ordered.labels)
 
 
@@ -130,15 +130,15 @@ def _faults(events: EventSequence, tied: bool, threads: int) -> bool:
 def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders) -> Runs:
     """The runs of all names that last as long as they should, or still may; the borders lie where the events do."""
     place, xp = events.place, events.place.xp
-    opening, closing, sizes = _paired(len(plan.query.situations), events, borders)
+    opening, closing, sizes = _paired(len(plan.query.variables), events, borders)
     names = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     start, end, ended = borders.time[opening], borders.time[closing], borders.position[closing]
     if plan.query.gap is not None:
         end = _broken_off(xp, plan.query.gap, events.times[borders.before[closing]], end)
     suits = xp.empty(len(opening), np.bool_)
-    for situation, low, high in zip(plan.query.situations, names[:-1], names[1:], strict=True):
+    for duration, low, high in zip(plan.query.durations, names[:-1], names[1:], strict=True):
         own = slice(int(low), int(high))
-        suits[own] = _suits(situation, start[own], end[own], ended[own] == NO_POSITION, early=plan.query.early)
+        suits[own] = _suits(duration, start[own], end[own], ended[own] == NO_POSITION, early=plan.query.early)
     kept = xp.flatnonzero(suits)
     opening, closing = opening[kept], closing[kept]
     columns = borders.stream[opening], borders.position[opening], borders.before[closing], ended[kept], start[kept], end[kept]
@@ -165,15 +165,15 @@ def _paired(names: int, events: EventSequence, borders: Borders) -> tuple[Array,
     return opening, closing, counts
 
 
-def _suits(situation: BoundSituation, start: Array, end: Array, is_open: Array, *, early: bool) -> Array:
+def _suits(duration: Duration, start: Array, end: Array, is_open: Array, *, early: bool) -> Array:
     """Which situations have ended and last as long as they should; `early`: or are open and have no longest duration."""
     length = elapsed(start, end)
     suits = (end > start) & ~is_open
-    if situation.shortest is not None:
-        suits &= length >= length.dtype.type(situation.shortest)
-    if situation.longest is not None:
-        suits &= length <= length.dtype.type(situation.longest)
-    return suits | is_open if early and situation.longest is None else suits
+    if duration.shortest is not None:
+        suits &= length >= length.dtype.type(duration.shortest)
+    if duration.longest is not None:
+        suits &= length <= length.dtype.type(duration.longest)
+    return suits | is_open if early and duration.longest is None else suits
 
 
 def derived_from(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
@@ -212,12 +212,12 @@ def _early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
 def _known(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Indices:
     """The event at which each situation may first be in a match (section 5.3.2); the number of events, if at none."""
     known = runs.first.astype(np.int64)
-    for v, situation in enumerate(plan.query.situations):
+    for v, duration in enumerate(plan.query.durations):
         own = slice(int(runs.names[v]), int(runs.names[v + 1]))
-        if situation.longest is not None:
+        if duration.longest is not None:
             known[own] = runs.ended[own]
-        elif situation.shortest is not None:
-            known[own] = _lasting(situation.shortest, events, runs, own)
+        elif duration.shortest is not None:
+            known[own] = _lasting(duration.shortest, events, runs, own)
     return known
 
 

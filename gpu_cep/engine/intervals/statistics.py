@@ -43,7 +43,7 @@ def _share(constraint: BoundConstraint, plan: IntervalPlan, derived: Derived, bu
 
 def _partners(constraint: BoundConstraint, sample: Indices, plan: IntervalPlan, derived: Derived) -> float:
     """How many situations fit those of a sample; where they are many, how many lie in the zones of the constraint."""
-    situations, length = derived.situations, window_length(plan.events, derived.events.times.dtype)
+    situations, length = derived.situations, window_length(plan, derived.events.times.dtype)
     (level,) = levels((constraint.left, constraint.right), (constraint,), "range_join", windowed=plan.query.window is not None)
     rows = leaf_rows(derived, sample)
     size = len(sample)

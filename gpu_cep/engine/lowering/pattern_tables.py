@@ -12,7 +12,7 @@ from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.jump_tables import jump_table
 from gpu_cep.engine.lowering.programs import assemble, tabulator
-from gpu_cep.plan.event_plan import Plan, PlannedBranch, PlannedCondition, RunningAggregate, Spread
+from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlannedCondition, RunningAggregate, Spread
 from gpu_cep.plan.programs import Instruction
 from gpu_cep_kernels.automaton.jumps import JumpTable
 from gpu_cep_kernels.rules.running import STEP
@@ -58,12 +58,12 @@ class MatcherTables:
     fewest: int
 
 
-def matcher_tables(plan: Plan, columns: EventColumns) -> tuple[MatcherTables, ...]:
+def matcher_tables(plan: EventPlan, columns: EventColumns) -> tuple[MatcherTables, ...]:
     """The tables of each of the plan's branches."""
     return tuple(_branch_tables(plan, branch, columns) for branch in plan.branches)
 
 
-def _branch_tables(plan: Plan, branch: PlannedBranch, columns: EventColumns) -> MatcherTables:
+def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns) -> MatcherTables:
     variables = [plan.query.variables[v] for v in branch.positives]
     precedes = _relation(branch.before)
     # what precedes v, but nothing else that does
@@ -162,7 +162,7 @@ def _is_final(condition: PlannedCondition, branch: PlannedBranch) -> bool:
     return max(condition.variables, default=0) < len(branch.before) and not followed.issuperset(condition.closing)
 
 
-def _aggregate_table(plan: Plan, branch: PlannedBranch, columns: EventColumns) -> AggregateTable:
+def _aggregate_table(plan: EventPlan, branch: PlannedBranch, columns: EventColumns) -> AggregateTable:
     counts = np.bincount(np.array([each.variable for each in branch.aggregates], np.int64), minlength=len(branch.variables))
     return AggregateTable(
         first=offsets(counts),
@@ -172,7 +172,7 @@ def _aggregate_table(plan: Plan, branch: PlannedBranch, columns: EventColumns) -
     )
 
 
-def _missing(plan: Plan, aggregate: RunningAggregate, columns: EventColumns) -> int:
+def _missing(plan: EventPlan, aggregate: RunningAggregate, columns: EventColumns) -> int:
     """What stands for an integer that is not there: of text the code of NULL."""
     if not aggregate.step.endswith("ints"):
         return 0

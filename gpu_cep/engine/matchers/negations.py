@@ -10,18 +10,18 @@ from gpu_cep.engine.events.batches import window_clock
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.lowering.pattern_tables import offsets
-from gpu_cep.plan.event_plan import Plan, PlannedBranch, PlannedNegation
+from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlannedNegation
 from gpu_cep_kernels.device.primitives import marked_events
 from gpu_cep_kernels.rules.tables import NegationTable
 
 
-def negated_events(plan: Plan, ordered: OrderedEvents) -> dict[int, Indices]:
+def negated_events(plan: EventPlan, ordered: OrderedEvents) -> dict[int, Indices]:
     """The ordered events that satisfy the properties of each negated variable, by its number."""
     negated = (v for v, variable in enumerate(plan.query.variables) if variable.negated)
     return {v: np.flatnonzero(marked_events(ordered.labels, 1 << v)) for v in negated}
 
 
-def negation_table(plan: Plan, ordered: OrderedEvents, branch: PlannedBranch, events: Mapping[int, Indices]) -> NegationTable:
+def negation_table(plan: EventPlan, ordered: OrderedEvents, branch: PlannedBranch, events: Mapping[int, Indices]) -> NegationTable:
     """The negations of a branch over all ordered events; `events` are those of :func:`negated_events`."""
     negations = branch.negations
     size = len(ordered.times) if negations else 0

@@ -7,11 +7,11 @@ import numpy as np
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents, tie_ranks
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.plan.event_plan import Plan, PlannedBranch
+from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep_kernels.phase_one.ordering import streams_of
 
 
-def partition_columns(plan: Plan, branch: PlannedBranch) -> tuple[int, ...]:
+def partition_columns(plan: EventPlan, branch: PlannedBranch) -> tuple[int, ...]:
     """The columns that split the streams of ordered events into a branch's partitions; partition_contiguity alone asks (SPEC section 3)."""
     if plan.query.strategy != "partition_contiguity":
         return ()

@@ -15,9 +15,9 @@ from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.matchers.dead_ends import state_table
 from gpu_cep.engine.matchers.negations import negated_events, negation_table
 from gpu_cep.engine.matchers.partitions import partition_columns, successors
-from gpu_cep.engine.phase_one.on_cpu import Run
+from gpu_cep.engine.phase_one.on_cpu import EventRun
 from gpu_cep.engine.windows.candidates import Windows
-from gpu_cep.plan.event_plan import Plan, PlannedCondition
+from gpu_cep.plan.event_plan import EventPlan, PlannedCondition
 from gpu_cep_kernels.automaton.dead_ends import StateTable
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.tables import Conditions, EventTable, NegationTable
@@ -44,7 +44,7 @@ class Search:
     that start in `own` are asked for. `threads` may work on one batch.
     """
 
-    plan: Plan
+    plan: EventPlan
     tables: MatcherTables
     ordered: OrderedEvents
     successor: Indices
@@ -80,7 +80,7 @@ class Search:
         return EventTable(windows.after, windows.occurrence, self.successor[batch.low : batch.high] - batch.low)
 
 
-def searches(run: Run, ordered: OrderedEvents) -> tuple[Search, ...]:
+def searches(run: EventRun, ordered: OrderedEvents) -> tuple[Search, ...]:
     """What is sought of each branch among the ordered events."""
     plan = run.plan
     events = negated_events(plan, ordered)

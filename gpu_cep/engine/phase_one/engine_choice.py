@@ -23,7 +23,7 @@ from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.batches import BATCH
 from gpu_cep.errors import EngineUnavailable
 from gpu_cep.plan.algorithms import algorithm_named
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.device.interface import Device, DeviceUnavailable, HostArray, NoDevice
 from gpu_cep_kernels.device.selection import open_device, select_device
@@ -92,7 +92,7 @@ class Costs:
         return self.gpu < self.cpu
 
 
-def choose_engine(plan: Plan, events: int, row_bytes: int, threads: int | None = None, *, resident: bool = False) -> Choice:
+def choose_engine(plan: EventPlan, events: int, row_bytes: int, threads: int | None = None, *, resident: bool = False) -> Choice:
     """The engine for phase 1 of `plan`.
 
     Parameters
@@ -139,13 +139,13 @@ def use_device(number: Callable[[int], int], promised: bool) -> None:
     select_device(number, promised)
 
 
-def bytes_per_event(plan: Plan) -> int:
+def bytes_per_event(plan: EventPlan) -> int:
     """Bytes per event of the columns that phase 1 of `plan` reads: codes of text take 4, all else 8."""
     types = [attribute.type for attribute in plan.query.schema.attributes] + [computed.type for computed in plan.query.computed]
     return sum(4 if types[column].kind is Kind.STRING else 8 for column in plan.bulk_columns)
 
 
-def _automatic(plan: Plan, work: Work, resident: bool) -> Choice:
+def _automatic(plan: EventPlan, work: Work, resident: bool) -> Choice:
     if not any("gpu" in algorithm_named(name).engines for name in plan.contenders):
         return _on_cpu(logging.INFO, f"algorithm={plan.algorithm!r} cannot run on GPU because it has no phase 1")
     if work.events < BATCH and not resident:
@@ -181,7 +181,7 @@ def _log_once(level: int, reason: str) -> None:
     _log.log(level, "engine='auto' runs on the CPU: %s", reason)
 
 
-def copies_worth(plan: Plan) -> float:
+def copies_worth(plan: EventPlan) -> float:
     """Time of phase 1 on one thread of the CPU in multiples of copying the columns that it reads."""
     decided = reduce(or_, (planned.bits for planned in plan.properties), 0)
     # a variable without properties takes any event

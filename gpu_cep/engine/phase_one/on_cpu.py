@@ -16,7 +16,7 @@ from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.phase_one.label_events import label_events
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.phase_one.rare_events import label_reached
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,13 @@ class Run:
     budget: Budget
     threads: int
     profile: Profile
+
+
+@dataclass(frozen=True, slots=True)
+class EventRun(Run):
+    """A run of an event pattern."""
+
+    plan: EventPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from gpu_cep.engine.input.read_tables import is_resident
 from gpu_cep.engine.phase_one.device.memory import DeviceMemory, TooLittleMemory
 from gpu_cep.engine.phase_one.device.on_device import DeviceRun, attempted, phase_one_on_device
 from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine, require_device
-from gpu_cep.engine.phase_one.on_cpu import PhaseOne, Run, order_on_cpu
+from gpu_cep.engine.phase_one.on_cpu import EventRun, PhaseOne, Run, order_on_cpu
 from gpu_cep.errors import EngineUnavailable
 
 Result = TypeVar("Result")
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 _log = logging.getLogger("gpu_cep")
 
 
-def phase_one(run: Run) -> PhaseOne:
+def phase_one(run: EventRun) -> PhaseOne:
     """Phase 1 on the engine that is chosen; a device without the memory for it leaves it to the CPU, unless it was asked for by name."""
     settings = run.plan.settings
     resident = is_resident(run.columns.table)

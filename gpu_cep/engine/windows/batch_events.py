@@ -14,7 +14,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.lowering.pattern_tables import offsets
 from gpu_cep.engine.windows.candidates import Windows, match_windows
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, fill_buffers
 from gpu_cep_kernels.rules.scalars import LABEL_BITS
 
@@ -23,7 +23,7 @@ from gpu_cep_kernels.rules.scalars import LABEL_BITS
 class BatchEvents:
     """A batch of the ordered events; what is asked of it is found once, for all branches and algorithms."""
 
-    plan: Plan
+    plan: EventPlan
     ordered: OrderedEvents
     batch: Batch
     profile: Profile

@@ -14,7 +14,7 @@ from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.lowering.jump_tables import JumpIndexes
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import slices
 from gpu_cep_kernels.device.primitives import marked_events
 from gpu_cep_kernels.phase_one.window_conditions import chain_windows, judge_windows, keep_windows, prefix_counts, select_starts
@@ -78,7 +78,7 @@ def candidate_ends(windows: Windows, candidates: Candidates) -> Places:
     return windows.ends(candidates.starts, inside)
 
 
-def match_windows(plan: Plan, ordered: OrderedEvents, batch: Batch, profile: Profile) -> Windows:
+def match_windows(plan: EventPlan, ordered: OrderedEvents, batch: Batch, profile: Profile) -> Windows:
     """The windows of a batch (thesis Def. 4.3), with the occurrences of all variables and no starts."""
     labels, times = ordered.labels[:, batch.low : batch.high], ordered.times[batch.low : batch.high]
     size = len(times)
@@ -141,7 +141,7 @@ def parts_of(batch: Batch) -> int:
     return 1 if events <= BATCH else min(events // _EVENTS_PER_PART, _PARTS)
 
 
-def counted(plan: Plan, windows: Windows, tables: MatcherTables, profile: Profile) -> Windows:
+def counted(plan: EventPlan, windows: Windows, tables: MatcherTables, profile: Profile) -> Windows:
     """The windows with what the step ``summary`` needs to know of the whole batch."""
     if windows.judged or windows.counts is not None or "summary" not in plan.steps:
         return windows
@@ -153,7 +153,7 @@ def counted(plan: Plan, windows: Windows, tables: MatcherTables, profile: Profil
         return replace(windows, counts=_rows(counts, bits))
 
 
-def prune_windows(plan: Plan, windows: Windows, tables: MatcherTables, profile: Profile) -> Candidates:
+def prune_windows(plan: EventPlan, windows: Windows, tables: MatcherTables, profile: Profile) -> Candidates:
     """The candidates left by the steps ``summary`` and ``chain`` of the plan, if they have not been taken yet."""
     candidates = Candidates(windows.starts, None)
     if windows.judged:

@@ -12,13 +12,13 @@ from gpu_cep.engine.events.label_words import overlapping, restricted
 from gpu_cep.engine.events.matches import Counts, Indices, Matches
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.windows.candidates import Candidates, Windows, chained
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.labels_decide.direct import bind_events, count_bindings
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import PatternTable
 
 
-def reads_directly(plan: Plan, tables: MatcherTables) -> bool:
+def reads_directly(plan: EventPlan, tables: MatcherTables) -> bool:
     """Whether matches follow from labels alone, as far as the plan shows: no conditions, only single and unbounded variables."""
     pattern = tables.pattern
     quantifiers = zip(pattern.minimum, pattern.maximum, strict=True)
@@ -30,7 +30,7 @@ def reads_directly(plan: Plan, tables: MatcherTables) -> bool:
     )
 
 
-def is_deterministic(plan: Plan, windows: Windows, tables: MatcherTables) -> bool:
+def is_deterministic(plan: EventPlan, windows: Windows, tables: MatcherTables) -> bool:
     """Whether no event of the batch fits two available variables."""
 
     def overlap() -> bool:

@@ -45,7 +45,7 @@ from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.windows.candidates import Places
 from gpu_cep.engine.windows.direct import labels_decide, reads_directly
 from gpu_cep.errors import MatchLimitExceeded
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array, Device
 
@@ -107,12 +107,14 @@ def attempted(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMemory]
 def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     source = ordered_events(run, memory)
     run.profile.add("filtered", int(source.offsets[-1]))
-    if not {"summary", "chain"} & set(run.plan.steps) or not run.plan.windows_suffice:
+    plan = run.plan
+    assert isinstance(plan, EventPlan), "situations have no candidate windows"
+    if not {"summary", "chain"} & set(plan.steps) or not plan.windows_suffice:
         return PhaseOne(source.picked(np.arange(source.offsets[-1]), None))
     (tables,) = run.tables
-    query = pattern_on_device(run.plan, tables, run.own, run.device)
+    query = pattern_on_device(plan, tables, run.own, run.device)
     batches = _batches(run, source, memory)
-    if not _is_direct(run, source):
+    if not _is_direct(plan, run, source):
         return _candidate_events(run, query, source, batches)
     if run.plan.settings.output == "count":
         return _counted(run, query, source, batches)
@@ -200,13 +202,13 @@ def _batches(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> list[
     return batches
 
 
-def _is_direct(run: DeviceRun, source: EventSource) -> bool:
+def _is_direct(plan: EventPlan, run: DeviceRun, source: EventSource) -> bool:
     """Whether every candidate window has one match, which its labels decide."""
     (tables,) = run.tables
     # the events of matches that are read off are numbered batch by batch, not by their positions in streams
-    if not reads_directly(run.plan, tables) or run.plan.settings.after_match != "all":
+    if not reads_directly(plan, tables) or plan.settings.after_match != "all":
         return False
-    tied = run.plan.query.ties == "strict" and source.tied()
+    tied = plan.query.ties == "strict" and source.tied()
     return labels_decide(tables.pattern, tied, source.overlapping)
 
 

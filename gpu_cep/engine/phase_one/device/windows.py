@@ -13,7 +13,7 @@ from gpu_cep.engine.events.ordered_events import Indices
 from gpu_cep.engine.events.own_events import Own
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.phase_one.device.streams import streams_of_range
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.device.interface import Array, Device, to_device
 from gpu_cep_kernels.device.primitives import covered_events, later_events, marked_events, next_occurrences, prefix_counts
 from gpu_cep_kernels.phase_one.window_conditions import chain_windows, judge_windows
@@ -25,7 +25,7 @@ from gpu_cep_kernels.rules.tables import PatternTable
 class DevicePattern:
     """What judging windows needs to know of a query: its plan, its tables, and the pattern's table on the device."""
 
-    plan: Plan
+    plan: EventPlan
     tables: MatcherTables
     pattern: PatternTable
     own: Own
@@ -35,7 +35,7 @@ class DevicePattern:
         return len(self.tables.pattern.order)
 
 
-def pattern_on_device(plan: Plan, tables: MatcherTables, own: Own, device: Device) -> DevicePattern:
+def pattern_on_device(plan: EventPlan, tables: MatcherTables, own: Own, device: Device) -> DevicePattern:
     """The pattern where kernels read it."""
     return DevicePattern(plan, tables, to_device(device, tables.pattern), own.on(device))
 

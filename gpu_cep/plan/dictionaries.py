@@ -1,0 +1,51 @@
+"""Rule: text columns that are compared with each other share one ordered dictionary.
+
+Precondition: none. Rewrite: `dictionaries` become the groups of such columns,
+so that their codes compare as their values do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from gpu_cep.analysis.bound import Aggregation, Bound
+from gpu_cep.analysis.conditions import reads
+from gpu_cep.analysis.types import Kind
+from gpu_cep.plan.event_plan import PlanT
+from gpu_cep.plan.programs import string_comparisons
+
+
+def share_dictionaries(plan: PlanT) -> PlanT:
+    """Group the text columns that some expression compares with each other.
+
+    Examples
+    --------
+    >>> before = draft("PATTERN SEQ(a, b) WHERE a.s < b.type")
+    >>> before.dictionaries
+    ()
+    >>> after = share_dictionaries(before)
+    >>> [[after.query.column_name(column) for column in group] for group in after.dictionaries]
+    [['type', 's']]
+    """
+    query = plan.query
+    returned = [group for item in query.returns for group in string_comparisons(item.expression)]
+    return replace(plan, dictionaries=_merge([*_compared(condition.expression for condition in query.conditions), *returned]))
+
+
+def _compared(expressions: Iterable[Bound]) -> Iterator[tuple[int, ...]]:
+    """Yield the groups of text columns that are compared, and each column whose least or greatest value is sought."""
+    for expression in expressions:
+        yield from string_comparisons(expression)
+        for read in reads(expression):
+            if isinstance(read, Aggregation) and read.type.kind is Kind.STRING and read.column is not None:
+                yield (read.column,)
+
+
+def _merge(groups: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+    """Return the groups, merged where they share a column."""
+    merged: list[set[int]] = []
+    for group in groups:
+        touching = [other for other in merged if other & set(group)]
+        merged = [other for other in merged if not other & set(group)] + [set(group).union(*touching)]
+    return tuple(tuple(sorted(group)) for group in merged)

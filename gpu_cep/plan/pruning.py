@@ -1,0 +1,46 @@
+"""Rule: pruning steps that could drop nothing, or that no algorithm uses, are left out.
+
+Precondition: algorithms are chosen and streams are split. Rewrite: `steps`
+become those that will run, in the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpu_cep.analysis.bound import CountWindow, TimeWindow
+from gpu_cep.plan.algorithms import algorithm_named, may_cut
+from gpu_cep.plan.event_plan import EventPlan
+
+# Strategies under which every event of a stream counts, whether or not a variable may bind it.
+_CONTIGUOUS = ("strict_contiguity", "partition_contiguity")
+
+
+def drop_useless_steps(plan: EventPlan) -> EventPlan:
+    """Leave out the pruning steps that would be of no use.
+
+    Examples
+    --------
+    Without WITHIN no event is out of reach; no derived key splits the streams,
+    and all matches are asked for. The chained condition implies the summary.
+
+    >>> before = draft("PATTERN SEQ(a, b) WHERE a.x < b.x", algorithm="ses_automaton")
+    >>> before.steps
+    ('filter', 'reach', 'partition', 'summary', 'chain', 'overlap')
+    >>> drop_useless_steps(before).steps
+    ('filter', 'chain')
+    """
+    query, settings = plan.query, plan.settings
+    useless = set(settings.prune).difference(*(algorithm_named(name).steps for name in plan.contenders))
+    if not plan.derived:
+        useless.add("partition")
+    if isinstance(query.window, CountWindow) or query.strategy in _CONTIGUOUS:
+        useless.add("filter")
+    if not isinstance(query.window, TimeWindow):
+        useless.add("reach")
+    if not may_cut(settings):
+        useless.add("overlap")
+    if "chain" in settings.prune and all(variable.minimum == 1 for variable in query.positives):
+        # the chained condition implies that every counter is positive
+        useless.add("summary")
+    return replace(plan, steps=tuple(step for step in settings.prune if step not in useless))
