@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
-from gpu_cep.keywords import Functions, Names, check_threads, make_options, make_settings
+from gpu_cep.keywords import ExplainOptions, Functions, Names, check_threads, make_options, make_settings, read_keywords, takes_keywords
 from gpu_cep.lang.ast import IntervalQuery, Query
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.columns_read import columns_read, narrowed
@@ -179,9 +178,14 @@ def match(
         A bound was reached; nothing is truncated.
     """
     check_threads(threads)
-    settings = make_settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
-    settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
+    settings = make_settings(
+        after_match=after_match, engine=engine, gpu_memory=gpu_memory, algorithm=algorithm, output=output, columns=columns,
+        max_matches=max_matches, max_steps=max_steps, prune=prune,
+    )  # fmt: skip
+    options = make_options(
+        timestamp=timestamp, partition_by=partition_by, order_by=order_by, type_column=type_column, strategy=strategy, ties=ties,
+        time_unit=time_unit, detect=detect, allen=allen, gap=gap, functions=functions,
+    )  # fmt: skip
     _check_engine(settings)
     hand_over = _result_form(result, output)
     planned, table = _planned_events(events, pattern, options, settings)
@@ -226,38 +230,37 @@ def _by_definition(planned: AnyPlan, query: AnyQuery, options: Options, table: A
     return enumerate_by_definition(planned, query, options, table)
 
 
+@takes_keywords(match, ExplainOptions)
 def explain(
     pattern: Pattern,
     events: Any = None,
     *,
-    timestamp: str = "ts",
-    partition_by: Names = None,
-    order_by: Names = None,
-    type_column: str = "type",
-    strategy: str | None = None,
-    ties: str = "strict",
-    time_unit: str | None = None,
-    after_match: str = "all",
-    detect: str = "final",
-    allen: str = "paper",
-    gap: float | str | None = None,
-    engine: str = "auto",
-    gpu_memory: int | str | None = None,
-    algorithm: str = "auto",
-    output: str = "matches",
-    columns: Names = None,
-    prune: bool | Iterable[str] = True,
-    functions: Functions = None,
-    threads: int | None = None,
     run: bool = False,
+    **keywords: Unpack[ExplainOptions],
 ) -> Explanation | IntervalExplanation:
-    """How a query will be answered, as an object that prints itself; the keywords are those of :func:`match`.
+    """Explain how a query will be answered; the result prints itself.
 
-    Without `events` (a table, or a schema's table without rows) there is no
-    schema to bind to, and only the query itself is explained. With events it
-    says which engine would run them here, and why. With ``run=True`` the
-    query is run, and its result dropped: then it says by which algorithm each batch of events was
-    answered, how much was expected and came, and how many events each variable may bind.
+    Parameters
+    ----------
+    pattern
+        As in :func:`match`.
+    events
+        As in :func:`match`; a table without rows will do. Without events
+        only the query itself is explained, for there is no schema to bind it
+        to. With events the explanation says which engine would run them
+        here, and why.
+    run
+        Whether to run the query and drop its result. The explanation then
+        says which algorithm answered each batch of events, which numbers
+        were expected and which came, and how many events each variable may
+        bind.
+    **keywords
+        As in :func:`match`.
+
+    Returns
+    -------
+    Explanation or IntervalExplanation
+        Of an event pattern, or of an interval pattern.
 
     Raises
     ------
@@ -265,9 +268,8 @@ def explain(
         The query is to be run, and there are no events; and whatever :func:`match` raises.
     """
     query = as_query(pattern)
-    check_threads(threads)
-    settings = make_settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
+    options, settings = read_keywords(keywords)
+    threads = keywords.get("threads")
     if events is None and run:
         raise PatternError("a query runs over events; give explain() some, or leave run out")
     if events is None:

@@ -10,7 +10,7 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep.display.plotting import found
-from gpu_cep.keywords import make_options, make_settings
+from gpu_cep.keywords import read_keywords
 from gpu_cep.query_plans import as_query, make_plan
 
 EVENTS = pa.table(
@@ -36,10 +36,7 @@ QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def findings(text: str, given: Mapping[str, Any], **how: Any) -> found.Findings:
-    options = make_options("ts", None, None, "type", None, "strict", None, None, given.get("detect", "final"), "paper", None)
-    settings = make_settings(
-        "matches", "cpu", None, given.get("algorithm", "auto"), given.get("after_match", "all"), given.get("columns"), True
-    )
+    options, settings = read_keywords({"engine": "cpu", **given})
     planned = make_plan(text, EVENTS.schema, options, settings)
     return found.find_matches(planned, as_query(text), EVENTS, options, threads=1, **how)
 

@@ -6,7 +6,6 @@ import datetime as dt
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
-from inspect import signature
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -290,13 +289,6 @@ def test_events_of_a_match_are_dots_on_the_series() -> None:
     assert drawn(panel) == ([1, 2, 3, 5, 6], [1, 9, 2, 4, 5])
     assert panel.lines[0].get_linestyle() == "None"
     assert marks(panel) == [([1], [1]), ([3, 5], [2, 4]), ([6], [5]), ([], [])]
-
-
-def test_every_keyword_that_bears_on_what_is_found_is_there() -> None:
-    own, others = (signature(function).parameters for function in (cep.plot, cep.match))
-    assert own.keys() - others.keys() == {"match", "margin"}
-    assert others.keys() - own.keys() == {"output", "result", "columns", "prune", "profile"}
-    assert all(own[name].default == others[name].default for name in own.keys() & others.keys())
 
 
 def test_event_patterns_take_their_own_keywords() -> None:

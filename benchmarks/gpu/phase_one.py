@@ -84,7 +84,7 @@ class PhaseOneTime:
 def plan_of(case: Case, schema: pa.Schema, output: str) -> EventPlan:
     """The plan of a case's query, for the GPU."""
     query = query_text(case.workload, case.streams, case.window_factor)
-    options = make_options("ts", case.workload.key, None, "type", None, "strict", None)
+    options = make_options(partition_by=case.workload.key)
     return make_plan(query, schema, options, Settings(output=OUTPUTS[output], engine="gpu"))
 
 

@@ -35,7 +35,7 @@ def by_permutations(events: pa.Table, query: str, options: Mapping[str, Any]) ->
     """All automata, planned ahead. No two find the same match: its events have one order."""
     parsed = gpu_cep.parse(query)
     settings = Settings(output="indices", algorithm="ses_automaton", prune=())
-    keywords = make_options("ts", options.get("partition_by"), None, "type", options.get("strategy"), "strict", None)
+    keywords = make_options(partition_by=options.get("partition_by"), strategy=options.get("strategy"))
     plans = [make_plan(order, events.schema, keywords, settings) for order in orders(parsed)]
     names = [name for members in sets_of(parsed) for name in _names(members)]
 

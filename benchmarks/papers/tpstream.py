@@ -132,7 +132,7 @@ def in_order(order: tuple[int, ...]) -> Callable[[pa.Table, str, Mapping[str, An
 
     def prepare(events: pa.Table, query: str, options: Mapping[str, Any]) -> Run:
         settings = Settings(output="count")
-        plan = make_plan(query, events.schema, make_options("ts", None, None, "type", None, "strict", None), settings)
+        plan = make_plan(query, events.schema, make_options(), settings)
         assert isinstance(plan, IntervalPlan)
         return partial(execute_intervals, plan, events, threads=1, choose=partial(_fixed, order))
 

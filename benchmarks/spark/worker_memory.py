@@ -79,7 +79,7 @@ def batches(events: int) -> Iterator[pa.RecordBatch]:
 
 def work(allowed: int, output: str) -> Work:
     """What gpu_match would ask of the worker."""
-    options = make_options("ts", None, None, "type", None, "strict", None)
+    options = make_options()
     query = NarrowQuery.of(QUERY, next(batches(1)).schema, options, Settings(output=output, engine="cpu"))
     returned = batch_schema(spark_schema(answer_schema(query.plan, query.events)), "UTC")
     return Work(query.plan, QUERY, query.events, {}, query.plan.stream_keys, returned, allowed)

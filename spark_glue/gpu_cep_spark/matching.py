@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from textwrap import shorten
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from gpu_cep.api import match
 from gpu_cep.engine.answers import AnyPlan, answer_schema
 from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
-from gpu_cep.keywords import Functions, Names, make_options, make_settings
+from gpu_cep.keywords import SparkOptions, read_keywords, takes_keywords
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
@@ -38,35 +38,17 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 500
 
 
+@takes_keywords(match, SparkOptions)
 def gpu_match(
     df: DataFrame,
     pattern: Pattern,
     *,
-    timestamp: str = "ts",
-    partition_by: Names = None,
-    order_by: Names = None,
-    type_column: str = "type",
-    strategy: str | None = None,
-    ties: str = "strict",
-    time_unit: str | None = None,
-    after_match: str = "all",
-    detect: str = "final",
-    allen: str = "paper",
-    gap: float | str | None = None,
-    engine: str = "auto",
-    gpu_memory: int | str | None = None,
-    algorithm: str = "auto",
-    output: str = "matches",
-    columns: Names = None,
-    max_matches: int | None = None,
-    max_steps: int | None = None,
-    prune: bool | Iterable[str] = True,
-    functions: Functions = None,
     worker_memory: int | str | None = None,
     slices: float | str | None = AUTO,
     report: RunReport | None = None,
+    **keywords: Unpack[SparkOptions],
 ) -> DataFrame:
-    """The matches of `pattern` among the events of a Spark DataFrame.
+    """Find the matches of `pattern` among the events of a Spark DataFrame.
 
     Nothing runs until the result is asked for; faults of the query are raised
     at once. The events are filtered by the pattern's properties, shuffled by
@@ -80,7 +62,7 @@ def gpu_match(
     ----------
     df
         The events; a classic or a Spark Connect DataFrame.
-    pattern, timestamp, partition_by, type_column, strategy, ties, time_unit, after_match, detect, allen, gap, algorithm, columns, prune
+    pattern
         As in :func:`gpu_cep.match`.
     engine, gpu_memory
         As in :func:`gpu_cep.match`; each executor decides for itself, with
@@ -110,6 +92,8 @@ def gpu_match(
         leaves streams whole that cannot be cut; None leaves all streams whole.
     report
         Receives what the workers did, once the result has been computed.
+    **keywords
+        As in :func:`gpu_cep.match`.
 
     Returns
     -------
@@ -125,15 +109,13 @@ def gpu_match(
     EventError
         `df` is no Spark DataFrame.
     """
-    settings = make_settings(output, engine, gpu_memory, algorithm, after_match, columns, prune)
-    settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
+    options, settings = read_keywords(keywords)
     _refuse_other_frames(df)
     check_settings(settings)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     query = NarrowQuery.of(pattern, arrow_schema(df.schema, zone), options, settings)
     road = _Road(df, query, zone, memory_bytes(worker_memory, "worker_memory"), report)
-    slicing = slicing_of(query.plan, slices, time_unit, partial(_span, df, query), _shuffle_partitions(df))
+    slicing = slicing_of(query.plan, slices, options.time_unit, partial(_span, df, query), _shuffle_partitions(df))
     return _in_whole_streams(road) if slicing is None else _in_slices(road, slicing)
 
 
@@ -254,4 +236,3 @@ def pattern_text(pattern: Pattern) -> str:
     """The query in a line, as errors of tasks name it."""
     text = pattern if isinstance(pattern, str) else format_query(as_query(pattern))
     return shorten(text, LONGEST_TEXT)
-

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
-from inspect import signature
 from typing import Any
 
 import pyarrow as pa
@@ -18,10 +17,10 @@ from pyspark.util import PythonEvalType
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
-from gpu_cep.keywords import Functions, make_options, make_settings
+from gpu_cep.keywords import Functions, SparkOptions, read_keywords
 from gpu_cep.plan.settings import Settings, memory_bytes
 from gpu_cep_spark.handshake import Stage, shipped
-from gpu_cep_spark.matching import check_settings, gpu_match, keys_of_shuffle, pattern_text
+from gpu_cep_spark.matching import check_settings, keys_of_shuffle, pattern_text
 from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.pushdown import quoted
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
@@ -30,10 +29,8 @@ from gpu_cep_spark.worker import Work
 # Buckets for each partition of a shuffle, so that chance spreads them evenly.
 BUCKETS_PER_PARTITION = 4
 
-_BOUNDS = ("max_matches", "max_steps")
-_KEYWORDS = (*signature(make_options).parameters, *signature(make_settings).parameters, *_BOUNDS, "worker_memory")
-_IN_SQL = tuple(name for name in _KEYWORDS if name != "functions")
-_DEFAULTS = {name: parameter.default for name, parameter in signature(gpu_match).parameters.items() if name in _KEYWORDS}
+# Functions are given to register(); slices and a report are for DataFrames.
+_IN_SQL = (*(name for name in SparkOptions.__annotations__ if name != "functions"), "worker_memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +134,10 @@ def analyzed(
         The call is at fault.
     """
     text = _checked(registration, events, pattern, keywords)
-    given = _DEFAULTS | {name: _value(argument) for name, argument in keywords.items()} | {"functions": registration.functions}
-    settings = replace(make_settings(**_taken(make_settings, given)), **{name: given[name] for name in _BOUNDS})
-    memory = memory_bytes(given["worker_memory"], "worker_memory")
-    return _call(registration, events.dataType, text, make_options(**_taken(make_options, given)), settings, memory)
+    given = {name: _value(argument) for name, argument in keywords.items()} | {"functions": registration.functions}
+    options, settings = read_keywords(given)
+    memory = memory_bytes(given.get("worker_memory"), "worker_memory")
+    return _call(registration, events.dataType, text, options, settings, memory)
 
 
 def _call(registration: Registration, rows: Any, text: str, options: Options, settings: Settings, memory: int | None) -> AnalyzeResult:
@@ -197,8 +194,3 @@ def _checked(
 def _value(argument: AnalyzeArgument) -> Any:
     """A constant as Python's keywords have it: SQL writes fractions as decimals."""
     return float(argument.value) if isinstance(argument.value, Decimal) else argument.value
-
-
-def _taken(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the keywords that `function` has."""
-    return {name: given[name] for name in signature(function).parameters}

@@ -211,7 +211,7 @@ def test_exceptions_are_errors_of_events(query: str, message: str) -> None:
 
 
 def planned(functions: dict[str, Callable[..., Any]], condition: str = "near(a.x, b.x) < 3") -> Any:
-    options: Options = make_options("ts", None, None, "type", None, "strict", None, functions)
+    options: Options = make_options(functions=functions)
     return make_plan(f"PATTERN SEQ(A a, B b) WHERE {condition}", events().schema, options, Settings())
 
 

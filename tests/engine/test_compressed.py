@@ -80,7 +80,7 @@ def test_the_schema_is_known_without_events():
     from gpu_cep.query_plans import make_plan
 
     events = pa.table({"ts": [1, 2], "type": ["A", "B"], "k": ["x", "x"]})
-    options = make_options("ts", "k", None, "type", "skip_till_any_match", "strict", None)
+    options = make_options(partition_by="k", strategy="skip_till_any_match")
     plan = make_plan("PATTERN SEQ(A a, B b)", events.schema, options, Settings(output="compressed"))
     found = compressed(events, "PATTERN SEQ(A a, B b)", partition_by="k")
     assert found.table.schema == result_schema(plan, events.schema)

@@ -49,7 +49,7 @@ class PhaseOne:
 
 
 def phase_one(events, pattern, prune, timestamp="T"):
-    options = make_options(timestamp, None, None, "type", None, "strict", None)
+    options = make_options(timestamp=timestamp)
     plan = make_plan(pattern, events.schema, options, Settings(prune=prune))
     columns = EventColumns(events, plan.query, plan.dictionaries)
     times = load_times(columns, plan.query.timestamp)

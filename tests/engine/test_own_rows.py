@@ -50,7 +50,7 @@ def sliced(plan: EventPlan, table: pa.Table, length: int) -> tuple[pa.Table, np.
 def test_slices_in_one_table_have_the_matches_of_the_whole(case, longer, data):
     expected(case)  # not too many
     given = case.options.get
-    options = make_options("ts", given("partition_by"), given("order_by"), "type", given("strategy"), given("ties"), given("time_unit"))
+    options = make_options(**{name: given(name) for name in ("partition_by", "order_by", "strategy", "ties", "time_unit")})
     settings = Settings(output="indices", after_match=given("after_match", "all"))
     try:
         whole = make_plan(case.text, case.events.schema, options, settings)
@@ -84,7 +84,7 @@ def assert_same(plan, table, rows, own, wanted):
 @pytest.mark.parametrize("output", ["matches", "count"])
 def test_every_algorithm_leaves_out_what_starts_in_copies(algorithm, output):
     table = pa.table({"ts": [1, 2, 3, 4, 5, 6], "type": list("ABABAB"), "n": range(6)})
-    options = make_options("ts", None, None, "type", "skip_till_any_match", "strict", None)
+    options = make_options(strategy="skip_till_any_match")
     query = "PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.n AS a, b.n AS b"
     plan = make_plan(query, table.schema, options, Settings(output=output, algorithm=algorithm))
     found = execute(plan, table, own=OwnRows(np.array([False, False, True, True, False, True])))

@@ -80,7 +80,7 @@ def test_a_slice_without_end_leaves_nothing():
 def test_two_slices_of_any_query_have_the_matches_of_the_whole(case, data):
     expected(case)  # not too many
     given = case.options.get
-    options = make_options("ts", given("partition_by"), given("order_by"), "type", given("strategy"), given("ties"), given("time_unit"))
+    options = make_options(**{name: given(name) for name in ("partition_by", "order_by", "strategy", "ties", "time_unit")})
     try:
         plan = make_plan(case.text, case.events.schema, options, Settings(output="indices", after_match=given("after_match", "all")))
     except UnsupportedError:

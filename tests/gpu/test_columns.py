@@ -72,7 +72,7 @@ def lists(values):
 
 def columns_of(*arrays, dictionaries=()):
     table = pa.table({"ts": np.arange(len(arrays[0])), **{f"c{number}": array for number, array in enumerate(arrays)}})
-    plan = make_plan("PATTERN a", table.schema, make_options("ts", None, None, "type", None, "strict", None), Settings())
+    plan = make_plan("PATTERN a", table.schema, make_options(), Settings())
     return EventColumns(table, plan.query, dictionaries)
 
 
@@ -144,7 +144,7 @@ def test_null_slots_of_indices_may_hold_anything(device):
 def test_codes_for_labels_tell_apart_what_predicates_do(device, kind, condition):
     array = pa.array(["x", "y", None, "", "xy", "q", "x", None], kind)
     columns = DeviceColumns(columns_of(array), device)
-    options = make_options("ts", None, None, "type", None, "strict", None)
+    options = make_options()
     plan = make_plan(f"PATTERN SEQ(a, b) WHERE {condition}", columns.columns.table.schema, options, Settings())
     host = columns.columns.text(1)
     for planned in plan.properties:
@@ -168,7 +168,7 @@ def test_integers_beyond_64_bits(device, values):
 def test_computed_columns(device):
     table = pa.table({"ts": range(4), "x": [0.0, 1.0, None, 4.0], "s": ["b", None, "A", ""]})
     text = "PATTERN SEQ(a, b) WHERE exp(a.x) > b.x AND length(a.s) < b.x AND lower(a.s) = 'a'"
-    plan = make_plan(text, table.schema, make_options("ts", None, None, "type", None, "strict", None), Settings())
+    plan = make_plan(text, table.schema, make_options(), Settings())
     host, columns = EventColumns(table, plan.query), DeviceColumns(EventColumns(table, plan.query), device)
     assert len(plan.query.computed) == 3
     for column in range(3, 6):

@@ -172,7 +172,7 @@ def loading(device, column):
     """Bytes that loading all of a column, and where it is NULL, takes; and what it is said to take."""
     table = {"ts": pa.array(range(len(column))), "c": column}
     read = read_events(table) if isinstance(column, Foreign) else pa.table(table)
-    plan = make_plan("PATTERN a", read.schema, make_options("ts", None, None, "type", None, "strict", None), Settings())
+    plan = make_plan("PATTERN a", read.schema, make_options(), Settings())
     columns = DeviceColumns(EventColumns(read, plan.query), device)
     values, present = columns.values(1), columns.present(1)
     ledger = device.xp.ledger

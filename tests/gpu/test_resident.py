@@ -46,7 +46,7 @@ def arrays(draw, kind):
 
 
 def views(table):
-    plan = make_plan("PATTERN a", table.schema, make_options("ts", None, None, "type", None, "strict", None), Settings())
+    plan = make_plan("PATTERN a", table.schema, make_options(), Settings())
     return EventColumns(table, plan.query)
 
 

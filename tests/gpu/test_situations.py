@@ -240,7 +240,7 @@ def test_a_failed_allocation_is_tried_again_with_less_memory():
 @BOTH
 @pytest.mark.parametrize("own", [OwnRows(np.arange(SIZE) % 3 != 1), TimeSlice(60, 200)], ids=["rows", "times"])
 def test_matches_that_start_elsewhere_are_left_out(strict, detect, own):
-    options = make_options("ts", "k", None, "type", None, "strict", None, detect=detect)
+    options = make_options(partition_by="k", detect=detect)
     found = []
     for engine in ("cpu", "gpu"):
         plan = make_plan(LASTING, LANES.schema, options, Settings(engine=engine, output="indices"))

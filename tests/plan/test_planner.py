@@ -32,7 +32,7 @@ EVENTS = pa.table(
 
 
 def planned(pattern, *, partition_by=None, strategy=None, **settings):
-    return make_plan(pattern, EVENTS.schema, make_options("ts", partition_by, None, "type", strategy, "strict", None), Settings(**settings))
+    return make_plan(pattern, EVENTS.schema, make_options(partition_by=partition_by, strategy=strategy), Settings(**settings))
 
 
 def column(name):

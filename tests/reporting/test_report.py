@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from html.parser import HTMLParser
-from inspect import signature
 
 import pyarrow as pa
 import pytest
@@ -154,10 +153,3 @@ def test_without_matplotlib_there_are_no_timelines(monkeypatch):
     with pytest.raises(cep.EngineUnavailable, match="timelines need matplotlib"):
         cep.report(EVENTS, QUERY)
     assert cep.report(EVENTS, QUERY, timelines=0).html
-
-
-def test_the_keywords_are_those_of_match():
-    asked, own = signature(cep.match).parameters, signature(cep.report).parameters
-    assert set(asked) - set(own) == {"output", "result"}
-    assert set(own) - set(asked) == {"rows", "timelines", "margin"}
-    assert all(own[name].default == asked[name].default for name in set(own) & set(asked))

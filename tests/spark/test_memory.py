@@ -49,7 +49,7 @@ def room_for(events: pa.Table, limit: int, folder: Path) -> Room:
     """Room for `limit` bytes of the streams of k0, k1, …"""
     names = tuple(name for name in events.column_names if name != "ts")
     query = f"PARTITION BY {', '.join(names)} PATTERN SEQ(a, b)"
-    plan = make_plan(query, events.schema, make_options("ts", None, None, "type", None, "strict", None), Settings())
+    plan = make_plan(query, events.schema, make_options(), Settings())
     assert isinstance(plan, EventPlan)
 
     def hashes(table: pa.Table) -> Hashes:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from gpu_cep.api import match
 from gpu_cep.display.pictures.files import checked_suffix, require_matplotlib
 from gpu_cep.display.plotting.composition import compose
 from gpu_cep.display.plotting.found import Findings, find_matches
 from gpu_cep.engine.input.read_tables import on_host, read_events
 from gpu_cep.errors import PatternError
-from gpu_cep.keywords import Functions, Names, check_threads, make_options
-from gpu_cep.plan.settings import Settings, memory_bytes
+from gpu_cep.keywords import PlotOptions, read_keywords, takes_keywords
 from gpu_cep.query_plans import as_query, make_plan
 
 if TYPE_CHECKING:
@@ -57,30 +57,14 @@ class Timeline:
             return written(self.figure, suffix)
 
 
+@takes_keywords(match, PlotOptions)
 def plot(
     events: Any,
     pattern: Pattern,
     *,
     match: int = 0,
     margin: float = 0.25,
-    timestamp: str = "ts",
-    partition_by: Names = None,
-    order_by: Names = None,
-    type_column: str = "type",
-    strategy: str | None = None,
-    ties: str = "strict",
-    time_unit: str | None = None,
-    after_match: str = "all",
-    detect: str = "final",
-    allen: str = "paper",
-    gap: float | str | None = None,
-    engine: str = "auto",
-    gpu_memory: int | str | None = None,
-    algorithm: str = "auto",
-    max_matches: int | None = None,
-    max_steps: int | None = None,
-    functions: Functions = None,
-    threads: int | None = None,
+    **keywords: Unpack[PlotOptions],
 ) -> Timeline:
     """A match as a picture: the series that its conditions read, and under them its situations or its events.
 
@@ -99,9 +83,7 @@ def plot(
     margin
         How much of the stream is drawn before and behind the match, as a
         share of the match's length.
-    timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, after_match, detect, allen, gap
-        As in :func:`gpu_cep.match`.
-    engine, gpu_memory, algorithm, max_matches, max_steps, functions, threads
+    **keywords
         As in :func:`gpu_cep.match`, which is how the match is found.
 
     Returns
@@ -121,14 +103,11 @@ def plot(
     require_matplotlib("timelines")
     _check_match(match)
     check_margin(margin)
-    check_threads(threads)
-    settings = Settings(engine=engine, gpu_memory=memory_bytes(gpu_memory), algorithm=algorithm, after_match=after_match)
-    settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
+    options, settings = read_keywords(keywords)
     table = on_host(read_events(events))
     planned = make_plan(pattern, table.schema, options, settings)
     query = as_query(pattern)
-    found = find_matches(planned, query, table, options, threads=threads, returned=False)
+    found = find_matches(planned, query, table, options, threads=keywords.get("threads"), returned=False)
     return draw_match(found, match, planned, table, options, margin)
 
 

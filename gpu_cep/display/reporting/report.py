@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import escape
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from gpu_cep.api import Profile, explanation_of
+from gpu_cep.api import Profile, explanation_of, match
 from gpu_cep.display.pictures.files import require_matplotlib
 from gpu_cep.display.plotting.found import Findings, find_matches
 from gpu_cep.display.plotting.timeline import check_margin, draw_match
@@ -18,7 +17,7 @@ from gpu_cep.display.plotting.waterfall import stages, waterfall
 from gpu_cep.display.reporting.page import Content, page
 from gpu_cep.engine.input.read_tables import on_host, read_events
 from gpu_cep.errors import CepError, PatternError
-from gpu_cep.keywords import Functions, Names, check_threads, make_options, make_settings
+from gpu_cep.keywords import ReportOptions, read_keywords, takes_keywords
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.vector import vector
 from gpu_cep.query_plans import as_query, make_plan
@@ -54,6 +53,7 @@ class Report:
         return f'<iframe srcdoc="{escape(self.html)}" style="width:100%;height:48em;border:0"></iframe>'
 
 
+@takes_keywords(match, ReportOptions)
 def report(
     events: Any,
     pattern: Pattern,
@@ -61,27 +61,7 @@ def report(
     rows: int = 1_000,
     timelines: int = 20,
     margin: float = 0.25,
-    timestamp: str = "ts",
-    partition_by: Names = None,
-    order_by: Names = None,
-    type_column: str = "type",
-    strategy: str | None = None,
-    ties: str = "strict",
-    time_unit: str | None = None,
-    after_match: str = "all",
-    detect: str = "final",
-    allen: str = "paper",
-    gap: float | str | None = None,
-    engine: str = "auto",
-    gpu_memory: int | str | None = None,
-    algorithm: str = "auto",
-    columns: Names = None,
-    max_matches: int | None = None,
-    max_steps: int | None = None,
-    prune: bool | Iterable[str] = True,
-    functions: Functions = None,
-    threads: int | None = None,
-    profile: Profile | None = None,
+    **keywords: Unpack[ReportOptions],
 ) -> Report:
     """Run a query, and tell of the run on one page: query, plan, pruning waterfall, and the matches with their timelines.
 
@@ -96,9 +76,7 @@ def report(
         extra ``plot``); 0 for none.
     margin
         How much of the stream a timeline shows on either side, as in :func:`gpu_cep.plot`.
-    timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, after_match, detect, allen, gap
-        As in :func:`gpu_cep.match`.
-    engine, gpu_memory, algorithm, columns, max_matches, max_steps, prune, functions, threads, profile
+    **keywords
         As in :func:`gpu_cep.match`.
 
     Returns
@@ -117,16 +95,14 @@ def report(
     """
     _check_bounds(rows=rows, timelines=timelines)
     check_margin(margin)
-    check_threads(threads)
+    options, settings = read_keywords(keywords)
     if timelines:
         require_matplotlib("timelines")
-    settings = make_settings("matches", engine, gpu_memory, algorithm, after_match, columns, prune)
-    settings = replace(settings, max_matches=max_matches, max_steps=max_steps)
-    options = make_options(timestamp, partition_by, order_by, type_column, strategy, ties, time_unit, functions, detect, allen, gap)
     table = on_host(read_events(events))
     planned = make_plan(pattern, table.schema, options, settings)
+    threads, given = keywords.get("threads"), keywords.get("profile")
     run = _Run(pattern, as_query(pattern), planned, options, table, threads)
-    profile = Profile() if profile is None else profile
+    profile = Profile() if given is None else given
     begin = time.perf_counter()
     found = find_matches(planned, run.query, table, options, threads=threads, profile=profile)
     seconds = time.perf_counter() - begin

@@ -1,0 +1,79 @@
+"""Every public function takes the keywords of match(), and each keyword stands once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import Any, get_type_hints
+
+import pytest
+
+import gpu_cep as cep
+from gpu_cep.analysis.options import Options
+from gpu_cep.cli import options as cli
+from gpu_cep.keywords import (
+    ExplainOptions,
+    MatchOptions,
+    PlotOptions,
+    QueryOptions,
+    ReportOptions,
+    SettingOptions,
+    SparkOptions,
+    read_keywords,
+)
+from gpu_cep.plan.settings import Settings
+
+KEYWORDS = {name: each for name, each in signature(cep.match).parameters.items() if each.kind is Parameter.KEYWORD_ONLY}
+# What each function takes of match()'s keywords, and the keywords of its own.
+FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
+    cep.explain: (ExplainOptions, {"run"}),
+    cep.plot: (PlotOptions, {"match", "margin"}),
+    cep.report: (ReportOptions, {"rows", "timelines", "margin"}),
+    cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "report"}),
+}
+LEFT_OUT = {
+    cep.explain: {"result", "max_matches", "max_steps", "profile"},
+    cep.plot: {"result", "output", "columns", "prune", "profile"},
+    cep.report: {"result", "output"},
+    cep.gpu_match: {"result", "threads", "profile"},
+}
+
+
+def test_the_dictionary_has_the_names_and_types_of_match() -> None:
+    hints = get_type_hints(cep.match, vars(cep.api) | {"Pattern": Any, "pa": Any})
+    assert get_type_hints(MatchOptions) == {name: hints[name] for name in KEYWORDS}
+    assert not MatchOptions.__required_keys__
+
+
+def test_what_is_left_out_has_the_default_of_match() -> None:
+    assert read_keywords({}) == read_keywords({name: each.default for name, each in KEYWORDS.items()})
+
+
+def test_every_keyword_of_a_query_and_of_its_settings_is_a_field() -> None:
+    assert QueryOptions.__optional_keys__ == set(Options.__slots__) - {"result_type"}
+    assert SettingOptions.__optional_keys__ == set(Settings.__slots__)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_a_function_shows_the_keywords_of_match(function: Callable[..., Any]) -> None:
+    options, own = FUNCTIONS[function]
+    shown = {name: each for name, each in signature(function).parameters.items() if each.kind is Parameter.KEYWORD_ONLY}
+    assert shown.keys() - own == options.__optional_keys__ == KEYWORDS.keys() - LEFT_OUT[function]  # type: ignore[attr-defined]
+    assert own <= shown.keys()
+    assert all(shown[name] == KEYWORDS[name] for name in shown.keys() - own)
+    assert all(each.kind is not Parameter.VAR_KEYWORD for each in signature(function).parameters.values())
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize(("wrong", "hint"), [("timestmp", "; did you mean 'timestamp'?"), ("result", ""), ("zzz", "")])
+def test_other_keywords_are_refused(function: Callable[..., Any], wrong: str, hint: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        function(None, None, **{wrong: 1})
+    message = str(caught.value)
+    assert message.startswith(f"{function.__name__}() got an unexpected keyword argument {wrong!r}")
+    assert message.endswith(hint or message)
+
+
+def test_the_command_line_takes_the_keywords_that_a_shell_can_give() -> None:
+    taken = {**cli.QUERY, **cli.BOUNDS, **cli.OUTPUT, **cli.COLUMNS}
+    assert taken.keys() == KEYWORDS.keys() - {"functions", "profile", "prune", "result"}
