@@ -188,22 +188,22 @@ def match(
     )  # fmt: skip
     _check_engine(settings)
     hand_over = _result_form(result, output)
-    planned, table = _planned_events(events, pattern, options, settings)
-    return hand_over(run_plan(planned, as_query(pattern), options, table, threads=threads, profile=profile))
+    plan, table = _plan_events(events, pattern, options, settings)
+    return hand_over(run_plan(plan, as_query(pattern), options, table, threads=threads, profile=profile))
 
 
 def run_plan(
-    planned: AnyPlan, query: AnyQuery, options: Options, table: Any, *, threads: int | None = None, profile: Profile | None = None
+    plan: AnyPlan, query: AnyQuery, options: Options, table: Any, *, threads: int | None = None, profile: Profile | None = None
 ) -> pa.Table:  # fmt: skip
     """The result of a plan that :func:`make_plan` made of `query`, over the events of `table`."""
     from gpu_cep.engine.answers import answer
 
-    if planned.algorithm == "brute_force":
-        return _by_definition(planned, query, options, table)
-    return answer(planned, table, threads=threads, profile=profile)
+    if plan.algorithm == "brute_force":
+        return _by_definition(plan, query, options, table)
+    return answer(plan, table, threads=threads, profile=profile)
 
 
-def _planned_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
+def _plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
     """The plan, and the events as a table; of a source of columns only those that the query reads."""
     from gpu_cep.engine.input.read_tables import read_events
     from gpu_cep.engine.input.sources import source_of
@@ -218,16 +218,16 @@ def _planned_events(events: Any, pattern: Pattern, options: Options, settings: S
     return make_plan(pattern, table.schema, options, narrowed(settings, read)), table
 
 
-def _by_definition(planned: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:
+def _by_definition(plan: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:
     """The result by brute force."""
     from gpu_cep.engine.brute_force.events import enumerate_by_definition
     from gpu_cep.engine.brute_force.intervals import enumerate_situations
 
-    if isinstance(planned, IntervalPlan) and isinstance(query, IntervalQuery):
-        return enumerate_situations(planned, query, options, table)
-    assert isinstance(planned, EventPlan), "a plan is of its query's kind"
+    if isinstance(plan, IntervalPlan) and isinstance(query, IntervalQuery):
+        return enumerate_situations(plan, query, options, table)
+    assert isinstance(plan, EventPlan), "a plan is of its query's kind"
     assert isinstance(query, Query), "a plan is of its query's kind"
-    return enumerate_by_definition(planned, query, options, table)
+    return enumerate_by_definition(plan, query, options, table)
 
 
 @takes_keywords(match, ExplainOptions)
@@ -274,39 +274,39 @@ def explain(
         raise PatternError("a query runs over events; give explain() some, or leave run out")
     if events is None:
         return IntervalExplanation(query, None) if isinstance(query, IntervalQuery) else Explanation(query, None)
-    planned, table = _planned_events(events, pattern, options, settings)
-    if run and planned.algorithm == "brute_force":
+    plan, table = _plan_events(events, pattern, options, settings)
+    if run and plan.algorithm == "brute_force":
         raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
     if not run:
-        return explanation_of(query, planned, table, threads)
+        return explanation_of(query, plan, table, threads)
     from gpu_cep.engine.answers import answer
 
     profile = Profile()
-    answer(planned, table, threads=threads, profile=profile)
-    return explanation_of(query, planned, table, threads, profile)
+    answer(plan, table, threads=threads, profile=profile)
+    return explanation_of(query, plan, table, threads, profile)
 
 
 def explanation_of(
-    query: AnyQuery, planned: AnyPlan, table: Any, threads: int | None, profile: Profile | None = None
+    query: AnyQuery, plan: AnyPlan, table: Any, threads: int | None, profile: Profile | None = None
 ) -> Explanation | IntervalExplanation:  # fmt: skip
     """How a plan of `query` answers it over the events of `table`, and what the `profile` of a run says that it did."""
     from gpu_cep.engine.input.read_tables import is_resident, on_host
     from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine
 
     counts = None if profile is None else dict(profile.counts)
-    if isinstance(planned, IntervalPlan):
+    if isinstance(plan, IntervalPlan):
         assert isinstance(query, IntervalQuery), "a plan is of its query's kind"
-        return IntervalExplanation(query, planned, counts, () if profile is None else tuple(profile.joins.values()))
+        return IntervalExplanation(query, plan, counts, () if profile is None else tuple(profile.joins.values()))
     assert isinstance(query, Query), "a plan is of its query's kind"
-    choice = choose_engine(planned, table.num_rows, bytes_per_event(planned), threads, resident=is_resident(table))
+    choice = choose_engine(plan, table.num_rows, bytes_per_event(plan), threads, resident=is_resident(table))
     device = None if choice.device is None else choice.device.name
     if profile is None:
-        return Explanation(query, planned, device, choice.reason)
+        return Explanation(query, plan, device, choice.reason)
     from gpu_cep.engine.phase_one.computed_columns import event_columns
     from gpu_cep.engine.phase_one.variable_counts import events_of_variables
 
-    fitting = events_of_variables(planned, event_columns(planned, on_host(table)), threads)
-    return Explanation(query, planned, device, choice.reason, counts, tuple(profile.answers), fitting)
+    fitting = events_of_variables(plan, event_columns(plan, on_host(table)), threads)
+    return Explanation(query, plan, device, choice.reason, counts, tuple(profile.answers), fitting)
 
 
 def _check_engine(settings: Settings) -> None:

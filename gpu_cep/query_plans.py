@@ -44,8 +44,8 @@ def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     """The plan of a query over events of `schema`; all faults of query and settings are raised here, before any event is read."""
     # before settings are compared: True is equal to 1, and no bound
     check_settings(settings)
-    planned = _plan_of_text if _is_remembered(pattern, schema, options) else _new_plan
-    return planned(pattern, schema, options, settings)
+    make = _plan_of_text if _is_remembered(pattern, schema, options) else _new_plan
+    return make(pattern, schema, options, settings)
 
 
 def _is_remembered(pattern: Pattern, schema: pa.Schema, options: Options) -> bool:
@@ -62,13 +62,13 @@ def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     text = pattern if isinstance(pattern, str) else None
     query = as_query(pattern)
     _check_names(schema.names)
-    planned: AnyPlan
+    made: AnyPlan
     if isinstance(query, IntervalQuery):
-        planned = plan_intervals(bind_intervals(query, schema_of(schema), options, text), settings, text)
+        made = plan_intervals(bind_intervals(query, schema_of(schema), options, text), settings, text)
     else:
-        planned = plan(bind(query, schema_of(schema), options, text), settings)
-    answer_schema(planned, schema)
-    return planned
+        made = plan(bind(query, schema_of(schema), options, text), settings)
+    answer_schema(made, schema)
+    return made
 
 
 # Plans of queries that are asked again, of the next events or the next part of them: of few events, planning is most of the work.

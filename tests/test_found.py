@@ -37,8 +37,8 @@ QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
 
 def findings(text: str, given: Mapping[str, Any], **how: Any) -> found.Findings:
     options, settings = read_keywords({"engine": "cpu", **given})
-    planned = make_plan(text, EVENTS.schema, options, settings)
-    return found.find_matches(planned, as_query(text), EVENTS, options, threads=1, **how)
+    plan = make_plan(text, EVENTS.schema, options, settings)
+    return found.find_matches(plan, as_query(text), EVENTS, options, threads=1, **how)
 
 
 @pytest.mark.parametrize("name", QUERIES)

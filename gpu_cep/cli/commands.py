@@ -18,10 +18,10 @@ from rich.table import Table
 from rich.text import Text
 
 from gpu_cep import api
-from gpu_cep.cli.files import PIPE, WRITERS, checked_target, events_named, print_json_lines, table_writer
+from gpu_cep.cli.files import PIPE, WRITERS, check_target, events_from, print_json_lines, table_writer
 from gpu_cep.cli.options import BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, takes
-from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, faults_reported, json_of, say
-from gpu_cep.cli.progress import counted, watched
+from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, json_of, report_faults, say
+from gpu_cep.cli.progress import show_count, watch
 from gpu_cep.cli.samples import CHUNK, SAMPLES
 from gpu_cep.display.cells import cells
 from gpu_cep.display.pictures.files import FORMATS
@@ -59,8 +59,8 @@ def match(
 ) -> None:
     """Find the matches of a pattern; without -o they are printed: the first ones as a table, or all of them as lines of JSON."""
     write = None if out is None else table_writer(out)
-    with watched("matching") as profile:
-        found = api.match(events_named(events), text, profile=profile, **asked)
+    with watch("matching") as profile:
+        found = api.match(events_from(events), text, profile=profile, **asked)
     matches = found.table if asked.get("output") == "compressed" else found
     if write is not None:
         write(matches)
@@ -86,10 +86,10 @@ def explain(
 ) -> None:
     """Print how a pattern will be answered, or draw it; .png and .pdf need the extra 'plot'."""
     if out is not None:
-        checked_target(out, DRAWN)
+        check_target(out, DRAWN)
     if pruning is not None:
-        checked_target(pruning, FORMATS)
-    explanation = api.explain(text, None if events is None else events_named(events), run=run or pruning is not None, **asked)
+        check_target(pruning, FORMATS)
+    explanation = api.explain(text, None if events is None else events_from(events), run=run or pruning is not None, **asked)
     if out is not None:
         explanation.save(out)
     if pruning is not None:
@@ -131,9 +131,9 @@ def plot(
     """Draw a match as a timeline: .png, .svg or .pdf (needs the extra 'plot')."""
     from gpu_cep.display.plotting import plot
 
-    checked_target(out, FORMATS)
-    with watched("drawing"):
-        plot(events_named(events), text, match=match, margin=margin, **asked).save(out)
+    check_target(out, FORMATS)
+    with watch("drawing"):
+        plot(events_from(events), text, match=match, margin=margin, **asked).save(out)
     say(f"{out}: match {match:,}", {"out": out, "match": match}, as_json=as_json)
 
 
@@ -152,9 +152,9 @@ def report(
     """Run a pattern, and tell of the run on one page of HTML: query, plan, pruning, and the matches with their timelines."""
     from gpu_cep.display.reporting import report
 
-    checked_target(out, (".html",))
-    with watched("reporting") as profile:
-        told = report(events_named(events), text, rows=rows, timelines=timelines, margin=margin, profile=profile, **asked)
+    check_target(out, (".html",))
+    with watch("reporting") as profile:
+        told = report(events_from(events), text, rows=rows, timelines=timelines, margin=margin, profile=profile, **asked)
     told.save(out)
     say(f"{out}: {len(told.html):,} characters", {"out": out, "counts": profile.counts}, as_json=as_json)
 
@@ -171,8 +171,8 @@ def bench(
     """Measure a pattern on your own events, beside reading and copying the columns that it reads."""
     from gpu_cep.cli.rates import measure
 
-    with watched("measuring"):
-        rates = measure(text, events_named(events), runs, asked)
+    with watch("measuring"):
+        rates = measure(text, events_from(events), runs, asked)
     if as_json:
         print(json_of(rates.facts()))
     else:
@@ -193,10 +193,10 @@ def gen(
     if sample not in SAMPLES:
         fail(f"there is no sample {sample!r}; there are {', '.join(SAMPLES)}", USAGE_FAULT)
     made = SAMPLES[sample]
-    with faults_reported():
+    with report_faults():
         write = table_writer(out)
         chunks = made.chunks(events, keys or made.keys, seed)
-        write(pa.concat_tables(counted(chunks, sample, -(-events // CHUNK)), promote_options="default").unify_dictionaries())
+        write(pa.concat_tables(show_count(chunks, sample, -(-events // CHUNK)), promote_options="default").unify_dictionaries())
         if pattern is not None:
             Path(pattern).write_text(made.query, encoding="utf-8")
     facts = {"out": out, "events": events, "about": made.about, "query": made.query}
@@ -209,7 +209,7 @@ def _without_rows(events: str) -> pa.Table:
     from gpu_cep.engine.input.sources import source_of
 
     source = None if events == PIPE else source_of(events)
-    schema = source.schema if source else on_host(read_events(events_named(events))).schema
+    schema = source.schema if source else on_host(read_events(events_from(events))).schema
     return schema.empty_table()
 
 

@@ -22,7 +22,7 @@ _CONTINUATION = b"\xff\xff\xff\xff"  # how a message of an Arrow stream begins
 Writer = Callable[[pa.Table, BinaryIO], None]
 
 
-def events_named(name: str) -> Any:
+def events_from(name: str) -> Any:
     """Events as the library takes them: a path, or the table that stdin holds (Arrow file or stream, Parquet or CSV)."""
     return _read_pipe(sys.stdin.buffer) if name == PIPE else name
 
@@ -44,7 +44,7 @@ def _read(held: bytes) -> pa.Table:
     return pa.parquet.read_table(source) if held.startswith(b"PAR1") else pa.csv.read_csv(source)
 
 
-def checked_target(name: str, suffixes: tuple[str, ...]) -> str:
+def check_target(name: str, suffixes: tuple[str, ...]) -> str:
     """A file's name, if its suffix is one of `suffixes`; else the command ends, before anything is read."""
     if Path(name).suffix.lower() not in suffixes:
         fail(f"cannot tell the format of {name} from its suffix; expected one of {', '.join(suffixes)}", USAGE_FAULT)
@@ -55,7 +55,7 @@ def table_writer(name: str) -> Callable[[pa.Table], None]:
     """What writes a table into the file `name` in the format of its suffix, or to stdout as an Arrow stream."""
     if name == PIPE:
         return lambda table: _write_stream(table, sys.stdout.buffer)
-    write = WRITERS[Path(checked_target(name, tuple(WRITERS))).suffix.lower()]
+    write = WRITERS[Path(check_target(name, tuple(WRITERS))).suffix.lower()]
 
     def write_file(table: pa.Table) -> None:
         with Path(name).open("wb") as target:

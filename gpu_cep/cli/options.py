@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from gpu_cep.analysis.bind_intervals import ALLEN, DETECT
-from gpu_cep.cli.outcome import USAGE_FAULT, fail, faults_reported
+from gpu_cep.cli.outcome import USAGE_FAULT, fail, report_faults
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import AFTER_MATCH, ALGORITHMS, ENGINES, OUTPUTS
 
@@ -82,7 +82,7 @@ def takes(options: Mapping[str, Any]) -> Callable[[Command], Command]:
         def command(pattern: str, **values: Any) -> None:
             given = {name: values.pop(name) for name in options}
             text = query_text(pattern)
-            with faults_reported(text):
+            with report_faults(text):
                 function(text, asked={name: value for name, value in given.items() if value not in (None, [])}, **values)
 
         own = [each for each in signature(function, eval_str=True).parameters.values() if each.name not in ("text", "asked")]

@@ -23,7 +23,7 @@ OTHER_FAULT = 4
 
 
 @contextmanager
-def faults_reported(text: str | None = None) -> Iterator[None]:
+def report_faults(text: str | None = None) -> Iterator[None]:
     """Say on stderr what goes wrong inside, and end with its exit code; `text` is the query's, into which faults point."""
     try:
         yield

@@ -20,7 +20,7 @@ _PER_SECOND = 4
 
 
 @contextmanager
-def watched(what: str) -> Iterator[Profile]:
+def watch(what: str) -> Iterator[Profile]:
     """A profile to run with: as long as this lasts, its counts, and the seconds gone, are shown behind `what`."""
     profile = Profile()
     console = Console(stderr=True)
@@ -39,7 +39,7 @@ def watched(what: str) -> Iterator[Profile]:
         yield profile
 
 
-def counted(items: Iterable[Item], what: str, total: int) -> Iterator[Item]:
+def show_count(items: Iterable[Item], what: str, total: int) -> Iterator[Item]:
     """The items, with a bar of how many of the `total` are done."""
     console = Console(stderr=True)
     yield from track(items, what, total, console=console, transient=True, disable=not console.is_terminal)

@@ -51,7 +51,7 @@ def measure(text: str, events: Any, runs: int, asked: Mapping[str, Any]) -> Rate
     names = _columns_read(text, table, asked)
     held = table.select(names).combine_chunks()
     matched = partial(api.match, held, text, **asked)
-    copying = _shortest(partial(_copied, held), runs)[0]
+    copying = _shortest(partial(_copy_buffers, held), runs)[0]
     seconds = {"copy its columns": copying}
     if isinstance(events, str | Path):
         seconds["read the file"] = _shortest(partial(read_events, events), runs)[0]
@@ -64,27 +64,27 @@ def measure(text: str, events: Any, runs: int, asked: Mapping[str, Any]) -> Rate
 
 def _columns_read(text: str, table: pa.Table, asked: Mapping[str, Any]) -> list[str]:
     """The columns that are read to count a query's matches."""
-    planned = api.explain(text, table.slice(0, 0), output="count", **asked).plan
-    assert planned is not None, "there are columns to bind to"
-    return [table.column_names[column] for column in columns_read(planned.query, planned.settings)]
+    plan = api.explain(text, table.slice(0, 0), output="count", **asked).plan
+    assert plan is not None, "there are columns to bind to"
+    return [table.column_names[column] for column in columns_read(plan.query, plan.settings)]
 
 
-def _copied(table: pa.Table) -> list[Any]:
+def _copy_buffers(table: pa.Table) -> list[Any]:
     chunks = (chunk for column in table.columns for chunk in column.chunks)
     return [np.frombuffer(buffer, np.uint8).copy() for chunk in chunks for buffer in chunk.buffers() if buffer]
 
 
 def _shortest(action: Callable[[], Result], runs: int) -> tuple[float, Result]:
     """The seconds of the shortest of several runs, and what the last one gave; no two results are held at a time."""
-    shortest, result = _timed(action)
+    shortest, result = _time_call(action)
     for _ in range(runs - 1):
         del result
-        seconds, result = _timed(action)
+        seconds, result = _time_call(action)
         shortest = min(shortest, seconds)
     return shortest, result
 
 
-def _timed(action: Callable[[], Result]) -> tuple[float, Result]:
+def _time_call(action: Callable[[], Result]) -> tuple[float, Result]:
     begin = time.perf_counter()
     result = action()
     return time.perf_counter() - begin, result

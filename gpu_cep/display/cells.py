@@ -38,12 +38,12 @@ def json_lines(table: pa.Table) -> Iterator[bytes]:
         A column has a type that JSON has no form for.
     """
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
-        yield _bytes(_joined(_object(batch.schema.names, batch.columns), "\n"))
+        yield _bytes(_concatenate(_object(batch.schema.names, batch.columns), "\n"))
 
 
 def json_rows(table: pa.Table) -> str:
     """The rows as arrays in an array of JSON for a script: what is nested is text, as are whole numbers beyond its own; raises as above."""
-    batches = (_joined(_array(map(_script_value, batch.columns)), ",\n") for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE))
+    batches = (_concatenate(_array(map(_script_value, batch.columns)), ",\n") for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE))
     rows = b"".join(map(_bytes, batches)).decode()
     return "[" + rows.removesuffix(",\n") + "]"
 
@@ -56,33 +56,33 @@ def cells(column: pa.ChunkedArray) -> list[str]:
 
 def _json(values: pa.Array) -> pa.Array:
     """The values as JSON; NULL stays NULL."""
-    stored = _stored(values)
+    stored = _storage(values)
     for fits, written in _FORMS:
         if fits(stored.type):
             return written(stored)
     raise UnsupportedError(f"a value of type {stored.type} cannot be written as JSON")
 
 
-def _stored(values: pa.Array) -> pa.Array:
+def _storage(values: pa.Array) -> pa.Array:
     """The values themselves, where an array holds them in some other way."""
     match values:
         case pa.DictionaryArray():
-            return _stored(values.dictionary_decode())
+            return _storage(values.dictionary_decode())
         case pa.RunEndEncodedArray():
-            return _stored(pc.run_end_decode(values))
+            return _storage(pc.run_end_decode(values))
         case pa.ExtensionArray():
-            return _stored(values.storage)
+            return _storage(values.storage)
     return values
 
 
 def _text(values: pa.Array) -> pa.Array:
-    return _quoted(values.cast(_TEXT))
+    return _quote(values.cast(_TEXT))
 
 
 def _hexadecimal(values: pa.Array) -> pa.Array:
     offsets, held = _content(values.cast(pa.large_binary()))
     digits = pa.py_buffer(_HEXADECIMAL[np.frombuffer(held, np.uint8)])
-    return _joined('"', _strings(2 * offsets, digits, values.is_valid()), '"')
+    return _concatenate('"', _strings(2 * offsets, digits, values.is_valid()), '"')
 
 
 def _whole(values: pa.Array) -> pa.Array:
@@ -92,7 +92,7 @@ def _whole(values: pa.Array) -> pa.Array:
 def _floating(values: pa.Array) -> pa.Array:
     """Each value in as few digits as tell it from all others, and with a point or an exponent, so that it is read as one again."""
     text = values.cast(pa.float64()).cast(_TEXT)
-    written = pc.if_else(pc.match_substring_regex(text, "[.e]"), text, _joined(text, ".0"))
+    written = pc.if_else(pc.match_substring_regex(text, "[.e]"), text, _concatenate(text, ".0"))
     if pc.all(pc.is_finite(values)).as_py() is False:
         for name, told in _NOT_FINITE.items():
             written = pc.if_else(pc.equal(text, name), told, written)
@@ -121,8 +121,8 @@ def _lists(items: pa.Array, places: npt.NDArray[np.int64], valid: pa.Array) -> p
     """Lists of the items between their places, as they stand one behind the other: a comma is behind each but the last of its list."""
     last = np.zeros(len(items), np.bool_)
     last[places[1:][np.diff(places) > 0] - 1] = True
-    starts, held = _content(_joined(items, pc.if_else(last, pa.scalar("", _TEXT), pa.scalar(", ", _TEXT))))
-    return _joined("[", _strings(starts[places], held, valid), "]")
+    starts, held = _content(_concatenate(items, pc.if_else(last, pa.scalar("", _TEXT), pa.scalar(", ", _TEXT))))
+    return _concatenate("[", _strings(starts[places], held, valid), "]")
 
 
 def _value(values: pa.Array) -> pa.Array:
@@ -131,36 +131,36 @@ def _value(values: pa.Array) -> pa.Array:
 
 def _script_value(values: pa.Array) -> pa.Array:
     """As :func:`_value`, but what a script does not hold as it is stands as text."""
-    stored = _stored(values)
+    stored = _storage(values)
     if pa.types.is_nested(stored.type):
-        return pc.fill_null(_quoted(_json(stored)), "null")
+        return pc.fill_null(_quote(_json(stored)), "null")
     if pa.types.is_integer(stored.type) or pa.types.is_duration(stored.type):
         written, numbers = _whole(stored), stored.cast(pa.int64() if pa.types.is_duration(stored.type) else stored.type)
         beyond = pc.greater_equal(pc.abs(numbers.cast(pa.float64(), safe=False)), _SCRIPTS_WHOLE)
-        return pc.fill_null(pc.if_else(beyond, _joined('"', written, '"'), written), "null")
+        return pc.fill_null(pc.if_else(beyond, _concatenate('"', written, '"'), written), "null")
     return _value(stored)
 
 
 def _object(names: Sequence[str], columns: Sequence[pa.Array]) -> pa.Array:
     keys = [json.dumps(name, ensure_ascii=False) + ": " for name in names]
     members = [part for key, column in zip(keys, columns, strict=True) for part in (", ", key, _value(column))]
-    return _joined("{", *members[1:], "}")
+    return _concatenate("{", *members[1:], "}")
 
 
 def _array(columns: Iterable[pa.Array]) -> pa.Array:
     members = [part for column in columns for part in (", ", column)]
-    return _joined("[", *members[1:], "]")
+    return _concatenate("[", *members[1:], "]")
 
 
-def _quoted(text: pa.Array) -> pa.Array:
+def _quote(text: pa.Array) -> pa.Array:
     escaped = pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), '"', '\\"')
     if pc.any(pc.match_substring_regex(escaped, r"[\x00-\x1f]")).as_py():
         for character, written in _ESCAPES.items():
             escaped = pc.replace_substring(escaped, character, written)
-    return _joined('"', escaped, '"')
+    return _concatenate('"', escaped, '"')
 
 
-def _joined(*parts: pa.Array | str) -> pa.Array:
+def _concatenate(*parts: pa.Array | str) -> pa.Array:
     """The parts behind one another, row by row, a text in each row; NULL where one is."""
     scalars = (pa.scalar(part, _TEXT) if isinstance(part, str) else part for part in parts)
     return pc.binary_join_element_wise(*scalars, pa.scalar("", _TEXT))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpu_cep.analysis.bound import BoundPattern, Branch, CountWindow, Negation, TimeWindow
 from gpu_cep.analysis.operators import COMPARISONS
-from gpu_cep.display.pictures.files import FORMATS, checked_suffix
+from gpu_cep.display.pictures.files import FORMATS, check_suffix
 from gpu_cep.errors import PatternError
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.format import format_query
@@ -103,7 +103,7 @@ class Explanation:
         EngineUnavailable
             There is no matplotlib (the extra ``plot``), which draws ``.png`` and ``.pdf``.
         """
-        if checked_suffix(path, DRAWN) == SUFFIX:
+        if check_suffix(path, DRAWN) == SUFFIX:
             Path(path).write_text(self.mermaid(), encoding="utf-8")
         else:
             vector(self._drawn_plan()).save(path)

@@ -32,18 +32,18 @@ def total_counts(counts: DataFrame, keys: Iterable[str]) -> DataFrame:
     return counts.groupBy(*map(column, keys)).agg(total.cast("long").alias(name))
 
 
-def assembled(found: DataFrame, planned: Plan, output: str, names: list[str]) -> DataFrame:
+def assemble(found: DataFrame, plan: Plan, output: str, names: list[str]) -> DataFrame:
     """What the slices have `found` as the result of whole streams, whose columns are called `names`.
 
-    `planned` is the plan of the slices: the last of its `partition_by` columns is the slice's number.
+    `plan` is the plan of the slices: the last of its `partition_by` columns is the slice's number.
     """
     given = found.columns
     # by number: names may differ in case alone
     places = {name: f"r{place}" for place, name in enumerate(given)}
-    *keys, number = (places[planned.query.column_name(key)] for key in planned.query.partition_by)
+    *keys, number = (places[plan.query.column_name(key)] for key in plan.query.partition_by)
     numbered = found.toDF(*places.values())
-    if planned.ends:
-        numbered = _disjoint(numbered, planned, [given.index(planned.query.column_name(key)) for key in planned.query.partition_by[:-1]])
+    if plan.ends:
+        numbered = _disjoint(numbered, plan, [given.index(plan.query.column_name(key)) for key in plan.query.partition_by[:-1]])
     if output == "count":
         counts = numbered.select(*keys, places["count"])
         return total_counts(counts, keys).toDF(*names)
@@ -54,14 +54,14 @@ def assembled(found: DataFrame, planned: Plan, output: str, names: list[str]) ->
     return numbered.select(*(each.alias(name) for name, each in shown.items()))
 
 
-def _disjoint(found: DataFrame, planned: Plan, keys: list[int]) -> DataFrame:
+def _disjoint(found: DataFrame, plan: Plan, keys: list[int]) -> DataFrame:
     """The matches that ``skip_past_last`` takes; all of a stream meet in one partition."""
     together: list[Column] = [F.col(found.columns[key]) for key in keys]
     streams = found.repartition(*together) if together else found.repartition(1)
-    return streams.mapInArrow(partial(taken_matches, planned.query, tuple(keys)), found.schema)
+    return streams.mapInArrow(partial(take_matches, plan.query, tuple(keys)), found.schema)
 
 
-def taken_matches(query: BoundQuery, keys: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def take_matches(query: BoundQuery, keys: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of the matches of whole streams that are taken in order of completion, each behind the last one taken.
 
     Parameters

@@ -24,20 +24,20 @@ MOST_CONSTANTS = 127
 Codes = Mapping[int, tuple[str, ...]]
 
 
-def coded_columns(planned: Plan, schema: StructType) -> Codes:
+def coded_columns(plan: Plan, schema: StructType) -> Codes:
     """The text columns of a DataFrame of `schema` whose values conditions cannot tell apart beyond the constants given for each.
 
     Every variable must demand one of the constants, so that events with any
     other value are filtered out before the shuffle, and nothing else may read
     the column.
     """
-    query = planned.query
-    if "filter" not in planned.steps:
+    query = plan.query
+    if "filter" not in plan.steps:
         return {}
     # a collation may call texts equal that differ
     plain = {field.name for field in schema.fields if field.dataType == StringType()}
     text = [number for number, name in enumerate(query.schema.names) if name in plain]
-    read_otherwise = _read_otherwise(planned)
+    read_otherwise = _read_otherwise(plan)
     found = {number: _constants(query, number) for number in text if number not in read_otherwise and _demanded(query, number)}
     return {number: constants for number, constants in found.items() if constants is not None and len(constants) <= MOST_CONSTANTS}
 
@@ -50,7 +50,7 @@ def code(name: str, constants: tuple[str, ...]) -> Column:
     return chosen
 
 
-def decoded(table: pa.Table, codes: Codes) -> pa.Table:
+def decode_columns(table: pa.Table, codes: Codes) -> pa.Table:
     """`table` with each column of codes as text again, in dictionary form."""
     for number, constants in codes.items():
         indices = table.column(number).combine_chunks().cast(pa.int32())
@@ -67,13 +67,13 @@ def _reads(expression: Bound, number: int) -> bool:
     return any(leaf.column == number for leaf in reads(expression))
 
 
-def _read_otherwise(planned: Plan) -> set[int]:
+def _read_otherwise(plan: Plan) -> set[int]:
     """The columns that something beside properties reads: keys, order, output, relationships, computed columns."""
-    query = planned.query
+    query = plan.query
     properties = set(_properties(query))
     # what breaks ties may be coded: the constants keep their order
     rest = replace(query, conditions=tuple(c for c in query.conditions if c not in properties), order_by=())
-    return {*columns_read(rest, planned.settings), *(column for computed in query.computed for column in computed.columns)}
+    return {*columns_read(rest, plan.settings), *(column for computed in query.computed for column in computed.columns)}
 
 
 def _demanded(query: BoundQuery, number: int) -> bool:

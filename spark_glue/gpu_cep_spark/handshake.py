@@ -15,7 +15,7 @@ from gpu_cep_spark.worker import Work
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def shipped(work: Work) -> Stage:
+def make_stage(work: Work) -> Stage:
     """What an executor runs for each Spark partition.
 
     There it raises ImportError if gpu_cep, or a package that it needs, is

@@ -19,13 +19,13 @@ from gpu_cep.lang.format import format_query
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
 from gpu_cep.query_plans import as_query
-from gpu_cep_spark.assembly import assembled, total_counts
+from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.codes import Codes, code, coded_columns
-from gpu_cep_spark.handshake import shipped
+from gpu_cep_spark.handshake import make_stage
 from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.pushdown import column, event_filter
 from gpu_cep_spark.rapids import warn_of_types
-from gpu_cep_spark.run_report import RunReport, with_figures
+from gpu_cep_spark.run_report import RunReport, add_figures_column
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.slices import AUTO, Slicing, in_slices, number_of, slicing_of
 from gpu_cep_spark.statistics import time_span
@@ -114,9 +114,9 @@ def gpu_match(
     check_settings(settings)
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     query = NarrowQuery.of(pattern, arrow_schema(df.schema, zone), options, settings)
-    road = _Road(df, query, zone, memory_bytes(worker_memory, "worker_memory"), report)
+    job = _Job(df, query, zone, memory_bytes(worker_memory, "worker_memory"), report)
     slicing = slicing_of(query.plan, slices, options.time_unit, partial(_span, df, query), _shuffle_partitions(df))
-    return _in_whole_streams(road) if slicing is None else _in_slices(road, slicing)
+    return _in_whole_streams(job) if slicing is None else _in_slices(job, slicing)
 
 
 def _refuse_other_frames(df: object) -> None:
@@ -157,7 +157,7 @@ def _shuffle_partitions(df: DataFrame) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Road:
+class _Job:
     """The events that are asked, the session's time zone, what a worker may take, and what it reports to."""
 
     df: DataFrame
@@ -166,68 +166,68 @@ class _Road:
     memory: int | None
     report: RunReport | None
 
-    def matched(
-        self, shuffled: DataFrame, planned: AnyPlan, events: pa.Schema, codes: Codes, result: pa.Schema, *, sliced: bool
+    def match(
+        self, shuffled: DataFrame, plan: AnyPlan, events: pa.Schema, codes: Codes, result: pa.Schema, *, sliced: bool
     ) -> DataFrame:  # fmt: skip
         """What workers find among the rows that are sent to them, as `result` says."""
         returned = spark_schema(result)
         warn_of_types(shuffled, events.names, returned)
-        keys, text = keys_of_shuffle(planned), pattern_text(self.query.pattern)
-        work = Work(planned, text, events, codes, keys, batch_schema(returned, self.zone), self.memory, sliced)
+        keys, text = keys_of_shuffle(plan), pattern_text(self.query.pattern)
+        work = Work(plan, text, events, codes, keys, batch_schema(returned, self.zone), self.memory, sliced)
         if self.report is None:
-            return shuffled.mapInArrow(shipped(work), returned)
-        reported, figures = with_figures(returned)
+            return shuffled.mapInArrow(make_stage(work), returned)
+        reported, figures = add_figures_column(returned)
         work = replace(work, result=batch_schema(reported, self.zone), reports=True)
-        return self.report.observed(shuffled.mapInArrow(shipped(work), reported), figures)
+        return self.report.observe(shuffled.mapInArrow(make_stage(work), reported), figures)
 
 
-def _in_whole_streams(road: _Road) -> DataFrame:
+def _in_whole_streams(job: _Job) -> DataFrame:
     """The matches of streams that are whole in one partition."""
-    df, query = road.df, road.query
-    planned, events, output = query.plan, query.events, query.settings.output
+    df, query = job.df, job.query
+    plan, events, output = query.plan, query.events, query.settings.output
     result = answer_schema(query.plan, events)
-    codes = coded_columns(planned, df.schema)
-    sent = _narrowed(df, planned, events, codes)
-    shuffled = _shuffled(sent, [F.col(f"c{key}") for key in keys_of_shuffle(planned)])
-    found = road.matched(shuffled, query.plan, events, codes, without_rows(result) if output == "compressed" else result, sliced=False)
-    in_parts = output == "count" and (planned.derived or not planned.query.partition_by)
+    codes = coded_columns(plan, df.schema)
+    sent = _narrow(df, plan, events, codes)
+    shuffled = _shuffle(sent, [F.col(f"c{key}") for key in keys_of_shuffle(plan)])
+    found = job.match(shuffled, query.plan, events, codes, without_rows(result) if output == "compressed" else result, sliced=False)
+    in_parts = output == "count" and (plan.derived or not plan.query.partition_by)
     return total_counts(found, found.columns[:-1]) if in_parts else found
 
 
-def _in_slices(road: _Road, slicing: Slicing) -> DataFrame:
+def _in_slices(job: _Job, slicing: Slicing) -> DataFrame:
     """The matches of streams that are cut into slices, brought together again."""
-    df, query = road.df, road.query
+    df, query = job.df, job.query
     sliced, whole = SlicedQuery.of(query), query.plan
-    planned = sliced.plan
-    codes = coded_columns(planned, df.schema)
+    plan = sliced.plan
+    codes = coded_columns(plan, df.schema)
     keys, time = [f"c{key}" for key in whole.query.partition_by], F.col(f"c{whole.query.timestamp}")
-    cut = in_slices(_narrowed(df, whole, query.events, codes), keys, time, time_kind(whole), slicing)
-    shuffled = _shuffled(cut, [number_of(F.col(cut.columns[-1])), *(F.col(f"c{key}") for key in keys_of_shuffle(whole))])
-    found = road.matched(shuffled, sliced.plan, sliced.sent, codes, answer_schema(sliced.plan, sliced.schema), sliced=True)
-    return assembled(found, planned, query.settings.output, answer_schema(query.plan, query.events).names)
+    cut = in_slices(_narrow(df, whole, query.events, codes), keys, time, time_kind(whole), slicing)
+    shuffled = _shuffle(cut, [number_of(F.col(cut.columns[-1])), *(F.col(f"c{key}") for key in keys_of_shuffle(whole))])
+    found = job.match(shuffled, sliced.plan, sliced.sent, codes, answer_schema(sliced.plan, sliced.schema), sliced=True)
+    return assemble(found, plan, query.settings.output, answer_schema(query.plan, query.events).names)
 
 
-def _narrowed(df: DataFrame, planned: Plan, events: pa.Schema, codes: Codes) -> DataFrame:
+def _narrow(df: DataFrame, plan: Plan, events: pa.Schema, codes: Codes) -> DataFrame:
     """The events that some variable may bind, in the columns that the query reads (text as `codes` say), called c0, c1, …
 
     (`mapInArrow` looks columns up by name and stumbles over dots and case.)
     """
     read = df.select(*map(column, events.names))
-    condition = event_filter(planned.query, read.schema) if "filter" in planned.steps else None
+    condition = event_filter(plan.query, read.schema) if "filter" in plan.steps else None
     bindable = read if condition is None else read.filter(condition)
     sent = [code(name, codes[number]) if number in codes else column(name) for number, name in enumerate(events.names)]
     return bindable.select(*(each.alias(f"c{number}") for number, each in enumerate(sent)))
 
 
-def keys_of_shuffle(planned: Plan) -> tuple[int, ...]:
+def keys_of_shuffle(plan: Plan) -> tuple[int, ...]:
     """The columns that tell apart what may be in several partitions."""
     # match_id counts the matches of a partition_by stream, and skip_past_last compares them, wherever derived keys would send them
-    settings = planned.settings
-    together = settings.output == "events" or settings.after_match == "skip_past_last" or planned.ends
-    return planned.query.partition_by if together else planned.stream_keys
+    settings = plan.settings
+    together = settings.output == "events" or settings.after_match == "skip_past_last" or plan.ends
+    return plan.query.partition_by if together else plan.stream_keys
 
 
-def _shuffled(df: DataFrame, keys: list[Column]) -> DataFrame:
+def _shuffle(df: DataFrame, keys: list[Column]) -> DataFrame:
     """What has the same keys in one partition."""
     return df.repartition(*keys) if keys else df.repartition(1)
 

@@ -61,14 +61,14 @@ class SlicedQuery:
         ticks = pa.float64() if time_kind(whole) is Kind.FLOAT else pa.int64()
         schema = pa.schema([*numbered, *([pa.field(time, ticks), pa.field(place, pa.int64())] if taken else [])])
         keys = tuple(query.events.names[key] for key in whole.query.partition_by)
-        asked = _settings(query.settings, keys, tuple(query.events.names), number)
-        planned = _plan(make_plan(query.pattern, schema, query.options, asked), len(query.events), taken=taken)
-        return cls(planned, schema, numbered)
+        asked = _slice_settings(query.settings, keys, tuple(query.events.names), number)
+        plan = _slice_plan(make_plan(query.pattern, schema, query.options, asked), len(query.events), taken=taken)
+        return cls(plan, schema, numbered)
 
 
-def time_kind(planned: Plan) -> Kind:
+def time_kind(plan: Plan) -> Kind:
     """Of what kind the timestamps are."""
-    return planned.query.schema.attributes[planned.query.timestamp].type.kind
+    return plan.query.schema.attributes[plan.query.timestamp].type.kind
 
 
 def _unused(taken: tuple[str, ...]) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ def _unused(taken: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"slice{suffix}{name}" for name in ("", " time", " place"))
 
 
-def _settings(settings: Settings, keys: tuple[str, ...], names: tuple[str, ...], number: str) -> Settings:
+def _slice_settings(settings: Settings, keys: tuple[str, ...], names: tuple[str, ...], number: str) -> Settings:
     """What is asked of slices where `settings` are asked of streams with `keys`, whose columns are called `names`."""
     columns = names if settings.columns is None else settings.columns
     if settings.output == "events":
@@ -89,21 +89,21 @@ def _settings(settings: Settings, keys: tuple[str, ...], names: tuple[str, ...],
     return replace(settings, columns=columns, after_match=after_match)
 
 
-def _plan(planned: AnyPlan, number: int, *, taken: bool) -> AnyPlan:
-    """`planned`, in which slices, numbered in column `number`, are streams.
+def _slice_plan(plan: AnyPlan, number: int, *, taken: bool) -> AnyPlan:
+    """`plan`, in which slices, numbered in column `number`, are streams.
 
     If matches are to be `taken` in order, the next two columns, by which
     events are ordered in their stream, stand in the result at either end of a
     match, and matches are counted one by one.
     """
-    keys = (*planned.query.partition_by, number)
-    if isinstance(planned, IntervalPlan):
-        return replace(planned, query=replace(planned.query, partition_by=keys), stream_keys=keys)
-    cut = replace(planned, query=replace(planned.query, partition_by=keys), stream_keys=(*keys, *planned.derived))
+    keys = (*plan.query.partition_by, number)
+    if isinstance(plan, IntervalPlan):
+        return replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=keys)
+    cut = replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=(*keys, *plan.derived))
     if not taken:
         return cut
     cut = replace(cut, ends=(number + 1, number + 2))
-    if planned.settings.output != "count":
+    if plan.settings.output != "count":
         return cut
     one = ReturnColumn("count", Constant(1, INTEGER))
     query, settings = replace(cut.query, returns=(one,)), replace(cut.settings, output="matches")

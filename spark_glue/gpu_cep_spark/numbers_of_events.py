@@ -23,7 +23,7 @@ OTHER_EVENTS = "the events are read twice, and were others the second time; pers
 PLACES = ("home", "first", "last")
 
 
-def by_number(
+def place_by_count(
     df: DataFrame, keys: Sequence[str], cell: Column, places: tuple[Column, Column, Column], before: int, behind: int
 ) -> DataFrame:
     """The rows of `df` with the places of each, where slices hold so many events `before` and `behind` their own, and what `places` say."""
@@ -32,13 +32,13 @@ def by_number(
     known = _known_cells(located, keys, before, behind)
     # all of it goes to every task; the rows stay where they are
     streams = [F.col(key).eqNullSafe(F.col(name)) for key, name in zip(keys, _names(keys), strict=True)]
-    joined = located.join(F.broadcast(known), reduce(and_, streams, F.col("cell") == F.col("number")), "left")
+    placed = located.join(F.broadcast(known), reduce(and_, streams, F.col("cell") == F.col("number")), "left")
     found = (
         F.coalesce(F.col("home"), F.raise_error(F.lit(OTHER_EVENTS)).cast("long")),
         F.least(F.col("first"), F.col("home") - F.col("earlier")),
         F.greatest(F.col("last"), F.col("home") + F.col("later")),
     )
-    return joined.select(*df.columns, *(place.alias(name) for place, name in zip(found, PLACES, strict=True)))
+    return placed.select(*df.columns, *(place.alias(name) for place, name in zip(found, PLACES, strict=True)))
 
 
 def _names(keys: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from gpu_cep.engine.events.positions import positions_of_events
 from gpu_cep.engine.input.event_columns import EventColumns
 
 
-def with_own_rows(plan: AnyPlan, table: pa.Table) -> tuple[pa.Table, OwnRows]:
+def separate_own_rows(plan: AnyPlan, table: pa.Table) -> tuple[pa.Table, OwnRows]:
     """The events with the numbers of their slices, and which are own; if `plan` reports ends of matches, with their places.
 
     The last column of `table` has twice the numbers, and one more for own events.

@@ -42,7 +42,7 @@ class Tasks:
 
 
 @contextmanager
-def progress_shown(session: Any) -> Iterator[Console]:
+def show_progress(session: Any) -> Iterator[Console]:
     """Show how far the actions taken meanwhile are: a bar on a terminal or in a notebook, elsewhere a line now and then."""
     console, begin = Console(stderr=True), time.monotonic()
     with _tasks_of(session) as tasks:
@@ -80,11 +80,11 @@ def _lines(console: Console, tasks: Callable[[], Tasks], begin: float) -> Iterat
 
 def _tasks_of(session: Any) -> AbstractContextManager[Callable[[], Tasks]]:
     """What says how far a session is with the actions that begin meanwhile: on Spark Connect all of them, else this thread's."""
-    return _tagged_jobs(session.sparkContext) if isinstance(session, SparkSession) else _reported_operations(session)
+    return _tag_jobs(session.sparkContext) if isinstance(session, SparkSession) else _follow_operations(session)
 
 
 @contextmanager
-def _tagged_jobs(context: SparkContext) -> Iterator[Callable[[], Tasks]]:
+def _tag_jobs(context: SparkContext) -> Iterator[Callable[[], Tasks]]:
     tag = f"gpu_cep {uuid4()}"
     context.addJobTag(tag)
     try:
@@ -106,7 +106,7 @@ def _tasks_of_jobs(context: SparkContext, tag: str) -> Tasks:
 
 
 @contextmanager
-def _reported_operations(session: Any) -> Iterator[Callable[[], Tasks]]:
+def _follow_operations(session: Any) -> Iterator[Callable[[], Tasks]]:
     """What the server says of each operation, at intervals of its own (``spark.connect.progress.reportInterval``)."""
     told: dict[str | None, Tasks] = {}
 

@@ -38,10 +38,10 @@ TRUE_ON_EQUALITY = {"eq", "le", "ge", "in"}
 
 def column(name: str) -> Column:
     """The column called exactly `name`, dots and backquotes included."""
-    return F.col(quoted(name))
+    return F.col(quote(name))
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """`name` as SQL writes a column's name, whatever is in it."""
     return f"`{name.replace('`', '``')}`"
 
@@ -79,36 +79,36 @@ def _any_variable(query: BoundQuery, schema: StructType) -> Column | None:
 
 def _properties(query: BoundQuery, schema: StructType, variable: int) -> Column | None:
     properties = [c.expression for c in query.conditions if c.kind is ConditionKind.PROPERTY and c.variables == (variable,)]
-    known = [each for each in (implied(expression, schema) for expression in properties) if each is not None]
+    known = [each for each in (implied_filter(expression, schema) for expression in properties) if each is not None]
     return _all(known) if known else None
 
 
-def implied(expression: Bound, schema: StructType) -> Column | None:
+def implied_filter(expression: Bound, schema: StructType) -> Column | None:
     """A filter that is true wherever `expression` is, or None where nothing simpler than `true` is sure."""
     match expression:
         case Operation(name="and", arguments=arguments):
-            known = [each for each in (implied(argument, schema) for argument in arguments) if each is not None]
+            known = [each for each in (implied_filter(argument, schema) for argument in arguments) if each is not None]
             return _all(known) if known else None
         case Operation(name="or", arguments=arguments):
-            filters = [implied(argument, schema) for argument in arguments]
+            filters = [implied_filter(argument, schema) for argument in arguments]
             known = [each for each in filters if each is not None]
             return _any(known) if len(known) == len(filters) else None
         case Operation(name="not", arguments=(operand,)):
-            return None if _reads_float(operand) else _negated(operand, schema)
+            return None if _reads_float(operand) else _negation_filter(operand, schema)
         case Operation(name="ne") if _reads_float(expression):
             return None
         case _:
             return _predicate(expression, schema)
 
 
-def _negated(operand: Bound, schema: StructType) -> Column | None:
+def _negation_filter(operand: Bound, schema: StructType) -> Column | None:
     """A filter that is true wherever `operand` is false; it reads no float."""
     match operand:
         case Operation(name="not", arguments=(inner,)):
-            return implied(inner, schema)
+            return implied_filter(inner, schema)
         case Operation(name="and" | "or" as name, arguments=arguments):
             dual = Operation("or" if name == "and" else "and", tuple(_not(argument) for argument in arguments), operand.type)
-            return implied(dual, schema)
+            return implied_filter(dual, schema)
         case Operation(name="in", arguments=(_, *items)) if any(isinstance(item, Constant) and item.value is None for item in items):
             return None
         case _:

@@ -33,8 +33,8 @@ def rows_on_the_road(session: SparkSession, observed: str, since: float) -> dict
     number = execution.executionId()
     graph, metrics = store.planGraph(number), store.executionMetrics(number)
     below = list(_below(graph, observed))
-    read = [_counted(node, _GIVEN, metrics) for node in below if node.name().startswith(_SCANS)]
-    return {"read": sum(read), "shuffled": sum(_counted(node, _SHUFFLED, metrics) for node in below if node.name() == "Exchange")}
+    read = [_metric(node, _GIVEN, metrics) for node in below if node.name().startswith(_SCANS)]
+    return {"read": sum(read), "shuffled": sum(_metric(node, _SHUFFLED, metrics) for node in below if node.name() == "Exchange")}
 
 
 def first_execution(store: Any, observed: str, since: float) -> Any:
@@ -60,7 +60,7 @@ def _below(graph: Any, observed: str) -> Iterator[Any]:
             waiting.append(number)
 
 
-def _counted(node: Any, name: str, metrics: Any) -> int:
+def _metric(node: Any, name: str, metrics: Any) -> int:
     """What a node's metric of that name counted; Spark tells it as text with commas."""
     found = (metrics.get(metric.accumulatorId()) for metric in _items(node.metrics()) if metric.name() == name)
     return sum(int(value.get().replace(",", "")) for value in found if value.isDefined())

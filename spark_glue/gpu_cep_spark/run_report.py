@@ -109,10 +109,10 @@ class RunReport:
         PatternError
             This report was given to no :func:`gpu_cep.gpu_match`.
         """
-        from gpu_cep_spark.progress import progress_shown
+        from gpu_cep_spark.progress import show_progress
 
         self._require_call()
-        with progress_shown(self._session) as console:
+        with show_progress(self._session) as console:
             yield
         known = str(self) if self._is_known() else "no action on the result has finished"
         console.print(known, soft_wrap=True, markup=False, highlight=False)
@@ -142,7 +142,7 @@ class RunReport:
         seconds = ", ".join(f"{stage} {spent:.3f} s" for stage, spent in self.seconds.items())
         return "\n".join(filter(None, (counts, engines, seconds)))
 
-    def observed(self, found: DataFrame, figures: str) -> DataFrame:
+    def observe(self, found: DataFrame, figures: str) -> DataFrame:
         """`found` without the rows and the column called `figures`, which are added up.
 
         Raises
@@ -158,7 +158,7 @@ class RunReport:
         return found.observe(self._observation, *sums).filter(given.isNull()).drop(figures)
 
 
-def with_figures(schema: StructType) -> tuple[StructType, str]:
+def add_figures_column(schema: StructType) -> tuple[StructType, str]:
     """A schema whose rows may hold figures instead of a match, in a column of the name that is given, too."""
     name = "figures"
     while name in {known.lower() for known in schema.names}:
@@ -166,7 +166,7 @@ def with_figures(schema: StructType) -> tuple[StructType, str]:
     return StructType([*(StructField(f.name, f.dataType, True, f.metadata) for f in schema.fields), StructField(name, _SPARK)]), name
 
 
-def figures_added(matches: Iterator[pa.RecordBatch], profile: Profile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def add_figures(matches: Iterator[pa.RecordBatch], profile: Profile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The batches of `matches` with a column without figures, then one row with those of `profile`; all of `schema`."""
     for batch in matches:
         yield pa.RecordBatch.from_arrays([*batch.columns, pa.nulls(batch.num_rows, _ARROW)], schema=schema)

@@ -23,7 +23,7 @@ def arrow_schema(schema: StructType, zone: str) -> pa.Schema:
     PatternError
         The metadata of a column say a length that it cannot have.
     """
-    return pa.schema([_fixed(field, arrow) for field, arrow in zip(schema.fields, _fields(schema, zone), strict=True)])
+    return pa.schema([_fix_length(field, arrow) for field, arrow in zip(schema.fields, _fields(schema, zone), strict=True)])
 
 
 def batch_schema(schema: StructType, zone: str) -> pa.Schema:
@@ -38,7 +38,7 @@ def spark_schema(schema: pa.Schema) -> StructType:
     return StructType([StructField(f.name, f.dataType, f.nullable, length) for f, length in zip(plain, lengths, strict=True)])
 
 
-def _fixed(field: StructField, arrow: pa.Field) -> pa.Field:
+def _fix_length(field: StructField, arrow: pa.Field) -> pa.Field:
     length = field.metadata.get(LENGTH)
     if length is None:
         return arrow

@@ -23,7 +23,7 @@ from gpu_cep.analysis.windows import bind_length, length_of
 from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep_spark.numbers_of_events import CELLS, PLACES, by_number
+from gpu_cep_spark.numbers_of_events import CELLS, PLACES, place_by_count
 
 AUTO = "auto"
 # Where nothing is known of the times slices are so many windows long: one event in so many is copied. In no case are they chosen shorter
@@ -51,13 +51,13 @@ class Slicing:
 
 
 def slicing_of(
-    planned: AnyPlan, wanted: float | str | None, time_unit: str | None, span: Callable[[], int | float | None], partitions: int
+    plan: AnyPlan, wanted: float | str | None, time_unit: str | None, span: Callable[[], int | float | None], partitions: int
 ) -> Slicing | None:
-    """How `planned` is answered slice by slice, of the length that is `wanted`; None where its streams stay whole.
+    """How `plan` is answered slice by slice, of the length that is `wanted`; None where its streams stay whole.
 
     Parameters
     ----------
-    planned
+    plan
         The plan over whole streams.
     wanted
         A length of time, ``auto`` or None.
@@ -77,50 +77,50 @@ def slicing_of(
     """
     if wanted is None:
         return None
-    reason = _reason_against(planned)
+    reason = _reason_against(plan)
     if reason is not None and wanted == AUTO:
         return None
     if reason is not None:
         raise UnsupportedError([Diagnostic(f"slices={wanted!r} is not supported {reason}", hint="supported: slices='auto' or None")])
-    query = planned.query
+    query = plan.query
     match query.window:
         case TimeWindow(length=window):
-            situations = isinstance(planned, IntervalPlan)
+            situations = isinstance(plan, IntervalPlan)
             # to look for the events before costs a pass over all events, which a key may spare
             if situations and wanted == AUTO and query.partition_by:
                 return None
             if wanted != AUTO:
                 length = _given_length(query, window, wanted, time_unit)
-                return Slicing(length, window, _looks_back(planned), before=int(situations))
+                return Slicing(length, window, _looks_back(plan), before=int(situations))
             known = span()
             length = _default_length(window, known, partitions)
             # so few slices divide no stream among the partitions, and many streams divide themselves
-            if known is not None and known < partitions * length and planned.stream_keys:
+            if known is not None and known < partitions * length and plan.stream_keys:
                 return None
-            return Slicing(length, window, _looks_back(planned), before=int(situations))
+            return Slicing(length, window, _looks_back(plan), before=int(situations))
         # slices of a stream with bursts may need many copies of these: none is cut unasked
         case CountWindow(events=events) if wanted != AUTO:
-            before = events - 1 if _looks_back(planned) else 0
+            before = events - 1 if _looks_back(plan) else 0
             return Slicing(_given_length(query, 0, wanted, time_unit), 0, looks_back=False, behind=events - 1, before=before)
     return None
 
 
-def _reason_against(planned: AnyPlan) -> str | None:
+def _reason_against(plan: AnyPlan) -> str | None:
     """Why streams cannot be cut, if they cannot."""
-    match planned.query.window:
+    match plan.query.window:
         case None:
             return "without a window"
         case TimeWindow(length=window) if not window <= _MOST // WINDOWS:
             return "with so long a window"
         case CountWindow(events=events) if events > _MOST:
             return "with so long a window"
-    if isinstance(planned, IntervalPlan) and planned.query.gap is not None:
+    if isinstance(plan, IntervalPlan) and plan.query.gap is not None:
         return "with gap="
-    return "with output='compressed'" if planned.settings.output == "compressed" else None
+    return "with output='compressed'" if plan.settings.output == "compressed" else None
 
 
-def _looks_back(planned: AnyPlan) -> bool:
-    branches = () if isinstance(planned, IntervalPlan) else planned.branches
+def _looks_back(plan: AnyPlan) -> bool:
+    branches = () if isinstance(plan, IntervalPlan) else plan.branches
     return any(not negation.after for branch in branches for negation in branch.negations)
 
 
@@ -152,9 +152,9 @@ def in_slices(df: DataFrame, keys: Sequence[str], time: Column, kind: Kind, slic
     the slice's own rows. A row without a time goes to any slice.
     """
     if slicing.before or slicing.behind:
-        slicing = _divided(slicing)
+        slicing = _align_to_cells(slicing)
         cell, *_ = _places(time, kind, replace(slicing, length=slicing.length / CELLS if kind is Kind.FLOAT else slicing.length // CELLS))
-        placed = by_number(df, keys, cell, _places(time, kind, slicing), slicing.before, slicing.behind)
+        placed = place_by_count(df, keys, cell, _places(time, kind, slicing), slicing.before, slicing.behind)
     else:
         placed = df.select("*", *(place.alias(name) for place, name in zip(_places(time, kind, slicing), PLACES, strict=True)))
     home, first, last = map(F.col, PLACES)
@@ -174,7 +174,7 @@ def _places(time: Column, kind: Kind, slicing: Slicing) -> tuple[Column, Column,
     return home, F.when(time.isNull(), home).otherwise(first), F.when(time.isNull(), home).otherwise(last)
 
 
-def _divided(slicing: Slicing) -> Slicing:
+def _align_to_cells(slicing: Slicing) -> Slicing:
     """The same in slices that are not shorter, and so many cells long."""
     length = slicing.length
     return replace(slicing, length=length if isinstance(length, float) else -(-length // CELLS) * CELLS)

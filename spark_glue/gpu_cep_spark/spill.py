@@ -71,7 +71,7 @@ def stream_hashes(columns: EventColumns, keys: Iterable[int]) -> Hashes:
     """A hash of the values of `keys` in each row, the same for values that are one key: NULLs, NaNs, and zeros of either sign."""
     combined = np.zeros(len(columns), np.uint64)
     for key in keys:
-        combined = _mixed(combined * np.uint64(_COLUMN) + _column_hashes(columns, key))
+        combined = _mix(combined * np.uint64(_COLUMN) + _column_hashes(columns, key))
     return combined
 
 
@@ -115,7 +115,7 @@ def _bucket(schema: pa.Schema, folder: str, files: ExitStack) -> _Bucket:
 def _portions(gathered: deque[pa.RecordBatch], rest: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
     """The batches in tables of about so many bytes; none is kept."""
     portion, taken = [], 0
-    for batch in chain(_emptied(gathered), rest):
+    for batch in chain(_drain(gathered), rest):
         portion.append(batch)
         taken += batch.nbytes
         if taken >= size:
@@ -125,7 +125,7 @@ def _portions(gathered: deque[pa.RecordBatch], rest: Iterator[pa.RecordBatch], s
         yield pa.Table.from_batches(portion)
 
 
-def _emptied(gathered: deque[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _drain(gathered: deque[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     while gathered:
         yield gathered.popleft()
 
@@ -154,16 +154,16 @@ def _column_hashes(columns: EventColumns, column: int) -> Hashes:
     if columns.type(column).kind is Kind.STRING:
         text = columns.text(column)
         distinct = [*map(hash, text.values.to_pylist()), _NULL]
-        return _mixed(np.array(distinct, np.int64).view(np.uint64))[text.codes]
+        return _mix(np.array(distinct, np.int64).view(np.uint64))[text.codes]
     values = columns.key_values(column)
     if values.dtype.kind == "f":
         values = np.where(np.isnan(values), np.nan, values.astype(np.float64))
-    found = _mixed(values.astype(np.float64 if values.dtype.kind == "f" else np.int64).view(np.uint64))
+    found = _mix(values.astype(np.float64 if values.dtype.kind == "f" else np.int64).view(np.uint64))
     nulls = columns.null_mask(column)
     return found if nulls is None else np.where(nulls, np.uint64(_NULL), found)
 
 
-def _mixed(values: Hashes) -> Hashes:
+def _mix(values: Hashes) -> Hashes:
     """Every bit of the result depends on every bit of the value, and no two values give the same (the finaliser of SplitMix64)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -19,10 +19,10 @@ from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.keywords import Functions, SparkOptions, read_keywords
 from gpu_cep.plan.settings import Settings, memory_bytes
-from gpu_cep_spark.handshake import Stage, shipped
+from gpu_cep_spark.handshake import Stage, make_stage
 from gpu_cep_spark.matching import check_settings, keys_of_shuffle, pattern_text
 from gpu_cep_spark.narrow_queries import NarrowQuery
-from gpu_cep_spark.pushdown import quoted
+from gpu_cep_spark.pushdown import quote
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.worker import Work
 
@@ -103,10 +103,10 @@ def _handler(registration: Registration) -> type:
             import pickle
 
             from gpu_cep.errors import CepError
-            from gpu_cep_spark.sql import analyzed
+            from gpu_cep_spark.sql import analyze_call
 
             try:
-                return analyzed(pickle.loads(known), events, pattern, keywords)
+                return analyze_call(pickle.loads(known), events, pattern, keywords)
             except CepError as fault:
                 # Spark shows the frames, too
                 raise fault.with_traceback(None) from None
@@ -123,7 +123,7 @@ def _handler(registration: Registration) -> type:
     return Matching
 
 
-def analyzed(
+def analyze_call(
     registration: Registration, events: AnalyzeArgument, pattern: AnalyzeArgument, keywords: Mapping[str, AnalyzeArgument]
 ) -> AnalyzeResult:  # fmt: skip
     """The plan of a call, with the schema of its result and how its rows are to be distributed.
@@ -133,7 +133,7 @@ def analyzed(
     PatternError, PatternSyntaxError, UnsupportedError
         The call is at fault.
     """
-    text = _checked(registration, events, pattern, keywords)
+    text = _check_call(registration, events, pattern, keywords)
     given = {name: _value(argument) for name, argument in keywords.items()} | {"functions": registration.functions}
     options, settings = read_keywords(given)
     memory = memory_bytes(given.get("worker_memory"), "worker_memory")
@@ -145,22 +145,23 @@ def _call(registration: Registration, rows: Any, text: str, options: Options, se
     if settings.output == "compressed":
         raise UnsupportedError("output='compressed' is not supported in SQL; supported: matches, events, count")
     query = NarrowQuery.of(text, arrow_schema(rows, registration.zone), options, settings)
-    planned, events = query.plan, query.events
+    plan, events = query.plan, query.events
+    labelling = plan
     # no call may follow that adds up the counts of a stream's parts
-    numbers = planned.query.partition_by if settings.output == "count" else keys_of_shuffle(planned)
-    keys = [quoted(events.names[number]) for number in numbers]
-    schema = spark_schema(answer_schema(planned, events))
-    work = Work(planned, pattern_text(text), events, {}, numbers, batch_schema(schema, registration.zone), memory)
-    return _carrying(
-        shipped(work),
+    numbers = labelling.query.partition_by if settings.output == "count" else keys_of_shuffle(labelling)
+    keys = [quote(events.names[number]) for number in numbers]
+    schema = spark_schema(answer_schema(plan, events))
+    work = Work(plan, pattern_text(text), events, {}, numbers, batch_schema(schema, registration.zone), memory)
+    return _carry_stage(
+        make_stage(work),
         schema=schema,
         withSinglePartition=not keys,
         partitionBy=[PartitioningColumn(f"pmod(hash({', '.join(keys)}), {registration.buckets})")] if keys else [],
-        select=[SelectedColumn(quoted(name), f"c{number}") for number, name in enumerate(events.names)],
+        select=[SelectedColumn(quote(name), f"c{number}") for number, name in enumerate(events.names)],
     )
 
 
-def _carrying(stage: Stage, **told: Any) -> AnalyzeResult:
+def _carry_stage(stage: Stage, **told: Any) -> AnalyzeResult:
     """What Spark is told of a call, and what the executors are to run."""
 
     # by value, too
@@ -171,7 +172,7 @@ def _carrying(stage: Stage, **told: Any) -> AnalyzeResult:
     return Call(**told, stage=stage)
 
 
-def _checked(
+def _check_call(
     registration: Registration, events: AnalyzeArgument, pattern: AnalyzeArgument, keywords: Mapping[str, AnalyzeArgument]
 ) -> str:  # fmt: skip
     """The pattern of a call whose arguments are of the right kind."""

@@ -16,10 +16,10 @@ from gpu_cep.engine.answers import AnyPlan, answer
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
-from gpu_cep_spark.codes import Codes, decoded
+from gpu_cep_spark.codes import Codes, decode_columns
 from gpu_cep_spark.devices import use_device_of_task
-from gpu_cep_spark.own_rows import with_own_rows
-from gpu_cep_spark.run_report import figures_added
+from gpu_cep_spark.own_rows import separate_own_rows
+from gpu_cep_spark.run_report import add_figures
 from gpu_cep_spark.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
 from gpu_cep_spark.worker_memory import bytes_of_events, tasks_at_once
 
@@ -81,8 +81,8 @@ def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     plain = pa.schema(list(work.result)[:-1]) if work.reports else work.result
     try:
         with closing(whole_streams(batches, _room(work, context))) as parts:
-            matches = (_as_promised(rows, plain) for rows in _matches(work, context, _timed(parts, profile), profile))
-            yield from figures_added(matches, profile, work.result) if work.reports else matches
+            matches = (_as_promised(rows, plain) for rows in _matches(work, context, _time_reading(parts, profile), profile))
+            yield from add_figures(matches, profile, work.result) if work.reports else matches
     except CepError as fault:
         # the frames between here and the fault tell a user nothing
         raise type(fault)(f"{fault}; the pattern is {work.pattern}") from None
@@ -99,7 +99,7 @@ def _room(work: Work, context: TaskContext | None) -> Room:
     return Room(limit, folder, hashes if work.keys else None)
 
 
-def _timed(parts: Iterator[pa.Table], profile: Profile) -> Iterator[pa.Table]:
+def _time_reading(parts: Iterator[pa.Table], profile: Profile) -> Iterator[pa.Table]:
     """The parts; how long they were waited for goes into the profile."""
     while True:
         with profile.stage("reading"):
@@ -131,12 +131,12 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[pa.Table],
 def _own_events(work: Work, part: pa.Table) -> tuple[pa.Table, Own]:
     """The events of a part, and among which of them matches may start."""
     events = _as_events(work, part)
-    return with_own_rows(work.plan, events) if work.sliced else (events, WHOLE)
+    return separate_own_rows(work.plan, events) if work.sliced else (events, WHOLE)
 
 
 def _as_events(work: Work, batches: pa.Table) -> pa.Table:
     """Batches in the columns and types of events, but for text that came as codes."""
-    table = decoded(batches.rename_columns(work.events.names), work.codes)
+    table = decode_columns(batches.rename_columns(work.events.names), work.codes)
     fields = [table.schema.field(number) if number in work.codes else field for number, field in enumerate(work.events)]
     columns = [_cast(column, field) for column, field in zip(table.columns, fields, strict=True)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))

@@ -230,18 +230,18 @@ def test_a_reader_that_goes_away_ends_the_command(events):
 def test_progress_is_shown_on_a_terminal_only(monkeypatch):
     shown = io.StringIO()
     monkeypatch.setattr(progress, "Console", lambda **_: Console(file=shown, force_terminal=True, width=100))
-    with progress.watched("matching") as profile:
+    with progress.watch("matching") as profile:
         profile.add("events", 1_000)
         profile.add("filtered", 10)
-    assert list(progress.counted("xy", "making", 2)) == ["x", "y"]
+    assert list(progress.show_count("xy", "making", 2)) == ["x", "y"]
     assert "events 1,000 → filtered 10" in shown.getvalue()
     assert "making" in shown.getvalue()
 
 
 def test_no_progress_is_written_into_a_file(capsys):
-    with progress.watched("matching") as profile:
+    with progress.watch("matching") as profile:
         profile.add("events", 1)
-    assert list(progress.counted("xy", "making", 2)) == ["x", "y"]
+    assert list(progress.show_count("xy", "making", 2)) == ["x", "y"]
     assert capsys.readouterr() == ("", "")
 
 

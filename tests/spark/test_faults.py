@@ -64,7 +64,7 @@ def task_hangs():
 
 
 def harmed(harm, mark, work):
-    stage = shipped(work)
+    stage = make_stage(work)
 
     def run(batches):
         for batch in stage(batches):

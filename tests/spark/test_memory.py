@@ -21,7 +21,7 @@ from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 from gpu_cep_spark import matching, worker
-from gpu_cep_spark.handshake import shipped
+from gpu_cep_spark.handshake import make_stage
 from gpu_cep_spark.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
 from gpu_cep_spark.worker import Work, in_batches, match_partition
 from gpu_cep_spark.worker_memory import LEAST, LIMIT, WORKING, address_space, bytes_of_events
@@ -159,7 +159,7 @@ def work_of(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def keep(work: Work) -> Any:
         kept.append(work)
-        return shipped(work)
+        return make_stage(work)
 
     def call(events: pa.Table, query: str, **options: Any) -> tuple[Work, list[pa.RecordBatch]]:
         cep.gpu_match(spark.createDataFrame(events.slice(0, 1)), query, slices=None, **options)

@@ -31,7 +31,7 @@ from gpu_cep.analysis.bound import (
     Operation,
     TimeWindow,
 )
-from gpu_cep_spark.pushdown import event_filter, implied
+from gpu_cep_spark.pushdown import event_filter, implied_filter
 from gpu_cep_spark.schemas import arrow_schema
 from tests.spark.samples import physical_plan, streams
 
@@ -146,7 +146,7 @@ def random_condition(rng: random.Random, depth: int) -> Bound:
 
 def kept(frame: DataFrame, expressions: list[Bound]) -> list[list[bool]]:
     """Per expression and row, whether its filter keeps the row."""
-    filters = [implied(expression, frame.schema) for expression in expressions]
+    filters = [implied_filter(expression, frame.schema) for expression in expressions]
     shown = [column.alias(str(i)) for i, column in enumerate(filters) if column is not None]
     table = frame.select(*shown).toArrow()
     everything = [True] * table.num_rows
@@ -169,7 +169,7 @@ def test_filters_keep_all_that_the_properties_keep(spark: SparkSession) -> None:
 def test_a_comparison_with_a_constant_is_pushed(spark: SparkSession, name: str) -> None:
     schema = spark.createDataFrame(events(1, seed=0)).schema
     value = machine_value(pa.array(COLUMNS[name][2], COLUMNS[name][1])[2].as_py())
-    assert implied(truth("eq", field(name), Constant(value, COLUMNS[name][0])), schema) is not None
+    assert implied_filter(truth("eq", field(name), Constant(value, COLUMNS[name][0])), schema) is not None
 
 
 def query(*conditions: Condition, window: TimeWindow | CountWindow | None, keys: tuple[int, ...] = ()) -> BoundPattern:
@@ -233,7 +233,7 @@ def test_filters_lose_nothing_in_parquet(spark: SparkSession, tmp_path: Path) ->
     frame = spark.read.parquet(str(path))
     rng = random.Random(5)
     for expression in [random_predicate(rng) for _ in range(20)]:
-        condition = implied(expression, frame.schema)
+        condition = implied_filter(expression, frame.schema)
         if condition is None:
             continue
         rows = [{name: machine_value(cell) for name, cell in row.items()} for row in table.to_pylist()]

@@ -41,14 +41,14 @@ def style(own: Mapping[str, Any] | None = None) -> AbstractContextManager[None]:
     return matplotlib.style.context(["default", _STYLE | dict(own or {})])
 
 
-def written(figure: Figure, suffix: str) -> bytes:
+def render_figure(figure: Figure, suffix: str) -> bytes:
     """The file of a figure in the format of a suffix."""
     target = io.BytesIO()
     figure.savefig(target, format=suffix.removeprefix("."), metadata=_ABOUT[suffix])
     return target.getvalue()
 
 
-def file_of(width: float, height: float, shapes: Iterable[Shape], suffix: str) -> bytes:
+def render_picture(width: float, height: float, shapes: Iterable[Shape], suffix: str) -> bytes:
     """A picture of that size as a file in the format of a suffix.
 
     Raises
@@ -60,7 +60,7 @@ def file_of(width: float, height: float, shapes: Iterable[Shape], suffix: str) -
     if suffix == ".png" and dots >= _MOST_DOTS:
         raise UnsupportedError(f"the picture has {dots:,.0f} pixels on a side, more than a .png can; supported: .svg, .pdf")
     with style():
-        return written(figure(width, height, shapes), suffix)
+        return render_figure(figure(width, height, shapes), suffix)
 
 
 def figure(width: float, height: float, shapes: Iterable[Shape]) -> Figure:

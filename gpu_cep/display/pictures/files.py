@@ -10,7 +10,7 @@ from gpu_cep.errors import CepError, EngineUnavailable
 FORMATS = (".png", ".svg", ".pdf")
 
 
-def checked_suffix(path: str | Path, formats: Sequence[str] = FORMATS) -> str:
+def check_suffix(path: str | Path, formats: Sequence[str] = FORMATS) -> str:
     """The format that a file's name asks for.
 
     Raises

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpu_cep.display.pictures.files import checked_suffix, require_matplotlib
+from gpu_cep.display.pictures.files import check_suffix, require_matplotlib
 from gpu_cep.display.pictures.shapes import Shape
 from gpu_cep.display.pictures.svg import svg
 
@@ -34,14 +34,14 @@ class Picture:
         EngineUnavailable
             There is no matplotlib (the extra ``plot``), which draws all but ``.svg``.
         """
-        suffix = checked_suffix(path)
+        suffix = check_suffix(path)
         if suffix == ".svg":
             Path(path).write_text(self.svg, encoding="utf-8")
             return
         require_matplotlib(f"pictures in {suffix} (unlike those in .svg)")
-        from gpu_cep.display.pictures.figure import file_of
+        from gpu_cep.display.pictures.figure import render_picture
 
-        Path(path).write_bytes(file_of(self.width, self.height, self.shapes, suffix))
+        Path(path).write_bytes(render_picture(self.width, self.height, self.shapes, suffix))
 
     def _repr_svg_(self) -> str:
         return self.svg

@@ -75,34 +75,34 @@ class Findings:
         CepError
             There are fewer.
         """
-        bound, count = _numbered(self.bound, number), self.bound.num_rows
+        bound, count = _row_of_match(self.bound, number), self.bound.num_rows
         if isinstance(self.query, IntervalQuery):
-            return _found_situations(number, count, bound, self.returned.slice(number, 1))
+            return _situations_of_match(number, count, bound, self.returned.slice(number, 1))
         return FoundEvents(number, count, tuple(map(_rows, bound.columns)))
 
 
 def find_matches(
-    planned: AnyPlan, query: AnyQuery, table: pa.Table, options: Options, *, threads: int | None, profile: Profile | None = None,
+    plan: AnyPlan, query: AnyQuery, table: pa.Table, options: Options, *, threads: int | None, profile: Profile | None = None,
     returned: bool = True,
 ) -> Findings:  # fmt: skip
-    """All matches of `query`, of which `planned` is the plan, in one run; without what it returns of them, unless `returned`.
+    """All matches of `query`, of which `plan` is the plan, in one run; without what it returns of them, unless `returned`.
 
     Raises as :func:`gpu_cep.match`.
     """
-    names = [each.name for each in planned.query.positives]
+    names = [each.name for each in plan.query.positives]
     row = "_" * (1 + max(len(name) for name in (*table.column_names, *names, *(item.name or "" for item in query.returns))))
-    bound = [item for name in names for item in (_bounds(name, row) if isinstance(planned, IntervalPlan) else (_row(name, row),))]
+    bound = [item for name in names for item in (_bounds(name, row) if isinstance(plan, IntervalPlan) else (_row(name, row),))]
     wanted = (query.returns or tuple(ReturnItem(Reference(name, None), name) for name in names)) if returned else ()
     asked = replace(query, returns=(*wanted, *bound))
-    carried = tuple(table.column_names) if planned.settings.columns is None else planned.settings.columns
+    carried = tuple(table.column_names) if plan.settings.columns is None else plan.settings.columns
     table = table.append_column(row, pa.array(np.arange(table.num_rows)))
-    plan = make_plan(asked, table.schema, options, replace(planned.settings, columns=carried))
-    found = run_plan(plan, asked, options, table, threads=threads, profile=profile)
+    wide_plan = make_plan(asked, table.schema, options, replace(plan.settings, columns=carried))
+    found = run_plan(wide_plan, asked, options, table, threads=threads, profile=profile)
     columns = found.num_columns
     return Findings(query, found.select(range(columns - len(bound))), found.select(range(columns - len(bound), columns)))
 
 
-def _found_situations(number: int, count: int, bound: pa.Table, returned: pa.Table) -> FoundSituations:
+def _situations_of_match(number: int, count: int, bound: pa.Table, returned: pa.Table) -> FoundSituations:
     pairs = zip(bound.columns[::2], bound.columns[1::2], strict=True)
     situations = tuple(FoundSituation(first[0].as_py(), _tick(end)) for first, end in pairs)
     detected = _tick(returned.column(DETECTED_AT))
@@ -126,7 +126,7 @@ def _rows(column: pa.ChunkedArray) -> Rows:
     return np.array([] if bound is None else bound, np.int64).reshape(-1)
 
 
-def _numbered(matches: pa.Table, number: int) -> pa.Table:
+def _row_of_match(matches: pa.Table, number: int) -> pa.Table:
     if number < matches.num_rows:
         return matches.slice(number, 1)
     found = f"finds {matches.num_rows:,}, numbered from 0" if matches.num_rows else "finds none"

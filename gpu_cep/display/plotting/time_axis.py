@@ -48,11 +48,11 @@ def time_axis(name: str, kind: DataType, time_unit: str | None, view: tuple[Tick
     low, high = view
     per_day = _ticks_per_day(kind)
     unit = "D" if kind.kind is Kind.DATE else kind.unit
-    if per_day is not None and _FIRST_DAY * per_day < low and high < _LAST_DAY * per_day and _apart(low / per_day, high / per_day):
+    if per_day is not None and _FIRST_DAY * per_day < low and high < _LAST_DAY * per_day and _floats_differ(low / per_day, high / per_day):
         return TimeAxis(f"{name} ({kind.zone})" if kind.zone else name, unit, 0, kind.zone)
     ticks = unit if per_day is not None else time_unit
     suffix = f" ({ticks})" if ticks else ""
-    if per_day is None and _apart(low, high):
+    if per_day is None and _floats_differ(low, high):
         return TimeAxis(name + suffix, "", 0, None)
     origin, text = start
     return TimeAxis(f"{name} − {text}{suffix}", "", origin, None)
@@ -65,5 +65,5 @@ def _ticks_per_day(kind: DataType) -> int | None:
     return _SECONDS_PER_DAY * TICKS_PER_SECOND[kind.unit] if kind.kind is Kind.TIMESTAMP else None
 
 
-def _apart(low: float, high: float) -> bool:
+def _floats_differ(low: float, high: float) -> bool:
     return float(np.spacing(max(abs(float(low)), abs(float(high))))) * _PLACES <= high - low

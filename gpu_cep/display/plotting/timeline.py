@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from gpu_cep.api import match
-from gpu_cep.display.pictures.files import checked_suffix, require_matplotlib
+from gpu_cep.display.pictures.files import check_suffix, require_matplotlib
 from gpu_cep.display.plotting.composition import compose
 from gpu_cep.display.plotting.found import Findings, find_matches
 from gpu_cep.engine.input.read_tables import on_host, read_events
@@ -41,20 +41,20 @@ class Timeline:
         CepError
             The suffix is none of these.
         """
-        Path(path).write_bytes(self._rendered(checked_suffix(path)))
+        Path(path).write_bytes(self._render(check_suffix(path)))
 
     def _repr_png_(self) -> bytes:
-        return self._rendered(".png")
+        return self._render(".png")
 
     def _repr_svg_(self) -> str:
-        return self._rendered(".svg").decode()
+        return self._render(".svg").decode()
 
-    def _rendered(self, suffix: str) -> bytes:
-        from gpu_cep.display.pictures.figure import style, written
+    def _render(self, suffix: str) -> bytes:
+        from gpu_cep.display.pictures.figure import render_figure, style
         from gpu_cep.display.plotting.drawing import STYLE
 
         with style(STYLE):
-            return written(self.figure, suffix)
+            return render_figure(self.figure, suffix)
 
 
 @takes_keywords(match, PlotOptions)
@@ -105,10 +105,10 @@ def plot(
     check_margin(margin)
     options, settings = read_keywords(keywords)
     table = on_host(read_events(events))
-    planned = make_plan(pattern, table.schema, options, settings)
+    plan = make_plan(pattern, table.schema, options, settings)
     query = as_query(pattern)
-    found = find_matches(planned, query, table, options, threads=keywords.get("threads"), returned=False)
-    return draw_match(found, match, planned, table, options, margin)
+    found = find_matches(plan, query, table, options, threads=keywords.get("threads"), returned=False)
+    return draw_match(found, match, plan, table, options, margin)
 
 
 def draw_match(found: Findings, number: int, plan: Plan, table: pa.Table, options: Options, margin: float) -> Timeline:

@@ -49,7 +49,7 @@ def view_around(plan: Plan, columns: EventColumns, times: Ticks, row: int, ends:
         raise UnsupportedError("a match that begins or ends at infinity cannot be drawn; supported: finite times")
     stream = _stream(plan, columns, row)
     ticks = times[stream]
-    low, high = _stretched(first, last, margin * (last - first) if last > first else _nearest(ticks, first))
+    low, high = _stretch(first, last, margin * (last - first) if last > first else _nearest(ticks, first))
     seen = np.flatnonzero((ticks >= low) & (ticks <= high))
     order = np.lexsort([*(columns.dense_rank(column, stream[seen]) for column in plan.query.order_by[::-1]), ticks[seen]])
     return View(low, high, stream[seen[order]], ticks[seen[order]])
@@ -67,12 +67,12 @@ def _nearest(ticks: Ticks, tick: Tick) -> Tick:
     return others.min().item() if len(others) else 1
 
 
-def _stretched(first: Tick, last: Tick, reach: Tick) -> tuple[Tick, Tick]:
+def _stretch(first: Tick, last: Tick, margin: Tick) -> tuple[Tick, Tick]:
     """The times so far before `first` and behind `last`, whole ones where these are."""
     if isinstance(first, float):
-        return first - reach, last + reach
+        return first - margin, last + margin
     limits = np.iinfo(np.int64)
-    return max(first - math.ceil(reach), limits.min), min(last + math.ceil(reach), limits.max)
+    return max(first - math.ceil(margin), limits.min), min(last + math.ceil(margin), limits.max)
 
 
 def series_in_view(plan: Plan, columns: EventColumns, view: View, tracks: int, hidden: str | None) -> Iterator[Series]:

@@ -99,22 +99,22 @@ def report(
     if timelines:
         require_matplotlib("timelines")
     table = on_host(read_events(events))
-    planned = make_plan(pattern, table.schema, options, settings)
+    plan = make_plan(pattern, table.schema, options, settings)
     threads, given = keywords.get("threads"), keywords.get("profile")
-    run = _Run(pattern, as_query(pattern), planned, options, table, threads)
+    question = _Question(pattern, as_query(pattern), plan, options, table, threads)
     profile = Profile() if given is None else given
     begin = time.perf_counter()
-    found = find_matches(planned, run.query, table, options, threads=threads, profile=profile)
+    found = find_matches(plan, question.query, table, options, threads=threads, profile=profile)
     seconds = time.perf_counter() - begin
-    drawn = tuple(_timeline(run, found, number, margin) for number in range(min(timelines, rows, found.returned.num_rows)))
-    return Report(page(_content(run, profile, seconds, found.returned, found.returned.slice(0, rows), drawn)))
+    drawn = tuple(_timeline(question, found, number, margin) for number in range(min(timelines, rows, found.returned.num_rows)))
+    return Report(page(_content(question, profile, seconds, found.returned, found.returned.slice(0, rows), drawn)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _Question:
     pattern: Pattern
     query: AnyQuery
-    planned: AnyPlan
+    plan: AnyPlan
     options: Options
     table: pa.Table
     threads: int | None
@@ -126,21 +126,23 @@ def _check_bounds(**bounds: object) -> None:
             raise PatternError(f"{name} must be a whole number of at least 0, not {bound!r}")
 
 
-def _timeline(run: _Run, found: Findings, number: int, margin: float) -> str:
+def _timeline(question: _Question, found: Findings, number: int, margin: float) -> str:
     """One of the matches as SVG."""
-    return draw_match(found, number, run.planned, run.table, run.options, margin)._repr_svg_()
+    return draw_match(found, number, question.plan, question.table, question.options, margin)._repr_svg_()
 
 
-def _content(run: _Run, profile: Profile, seconds: float, found: pa.Table, shown: pa.Table, timelines: tuple[str, ...]) -> Content:
+def _content(
+    question: _Question, profile: Profile, seconds: float, found: pa.Table, shown: pa.Table, timelines: tuple[str, ...]
+) -> Content:
     # brute force counts nothing
     counted = profile if profile.counts else None
     return Content(
-        query=cleandoc(run.pattern) if isinstance(run.pattern, str) else format_query(run.query),
-        events=run.table.num_rows,
+        query=cleandoc(question.pattern) if isinstance(question.pattern, str) else format_query(question.query),
+        events=question.table.num_rows,
         matches=found.num_rows,
         seconds=seconds,
-        plan=str(explanation_of(run.query, run.planned, run.table, run.threads, counted)),
-        drawing=vector(run.planned).svg,
+        plan=str(explanation_of(question.query, question.plan, question.table, question.threads, counted)),
+        drawing=vector(question.plan).svg,
         waterfall=waterfall(profile).svg if stages(profile.counts) else None,
         stages=dict(profile.seconds),
         shown=shown,
