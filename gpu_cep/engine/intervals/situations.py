@@ -21,7 +21,7 @@ from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import Array
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.intervals.borders import Fill, find_all_borders
-from gpu_cep.engine.phase_one.label_events import label_events, labeller
+from gpu_cep.engine.phase_one.label_events import label_events, make_labeller
 from gpu_cep.engine.phase_one.on_cpu import Run
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.plan.interval_plan import IntervalPlan
@@ -102,7 +102,7 @@ def _in_order(plan: IntervalPlan, run: Run) -> tuple[EventSequence, Fill]:
     with profile.stage("keys"):
         keys = encode_keys(columns, plan.query.partition_by)
     events = EventSequence(times, keys.codes, keys.count, None, None)
-    labels_of = labeller(plan, columns)
+    labels_of = make_labeller(plan, columns)
     with profile.stage("order"):
         if not plan.query.early and not _faults(events, bool(plan.query.order_by), threads):
             return events, labels_of.fill

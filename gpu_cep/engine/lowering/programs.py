@@ -74,48 +74,63 @@ def failure(program: Program) -> str:
     return f"an exception of {names}, or integer overflow," if names else "integer overflow"
 
 
-def null_words(masks: Sequence[npt.NDArray[np.bool_] | None], length: int) -> npt.NDArray[np.uint64]:
-    """A word per row with bit c set where ``masks[c]`` is True; empty if there is no mask."""
+def null_words(xp: Any, masks: Sequence[Any], length: int) -> Any:
+    """Return a word (uint64) per row with bit c set where ``masks[c]`` is True (None: nowhere); empty if there is no mask."""
     if all(mask is None for mask in masks):
-        return np.empty(0, np.uint64)
-    words = np.zeros(length, np.uint64)
+        return xp.empty(0, xp.uint64)
+    words = xp.zeros(length, xp.uint64)
     for column, mask in enumerate(masks):
         if mask is not None:
-            words |= mask.astype(np.uint64) << np.uint64(column)
+            words |= mask.astype(xp.uint64) << xp.uint64(column)
     return words
 
 
-def stacked(arrays: Sequence[Array], length: int, dtype: npt.DTypeLike) -> Array:
-    """Columns as one matrix [column, row]; a single one is not copied."""
+def stack_columns(xp: Any, arrays: Sequence[Any], length: int, dtype: npt.DTypeLike) -> Any:
+    """Return columns as one matrix [column, row]; a single one is not copied."""
     if len(arrays) == 1 and arrays[0].dtype == dtype:
         return arrays[0].reshape(1, -1)
-    matrix: Array = np.empty((len(arrays), length), dtype)
-    for row, array in zip(matrix, arrays, strict=True):
-        row[:] = array
+    matrix = xp.empty((len(arrays), length), dtype)
+    for column, array in enumerate(arrays):
+        matrix[column] = array
     return matrix
 
 
-def load_bank(columns: EventColumns, layout: BankLayout, rows: Array) -> ColumnBank:
-    """The columns of `layout` at the given rows of the input."""
-    ints = [columns.pick(column, rows) for column in layout.ints]
-    floats = [columns.pick(column, rows) for column in layout.floats]
+# Values of a column, and where they are NULL (None: nowhere).
+Column = tuple[Any, Any]
+
+
+def make_bank(xp: Any, ints: Sequence[Column], floats: Sequence[Column], length: int, vectors: Any = None) -> ColumnBank:
+    """Return the columns as the interpreter reads them: arrays of the module `xp`; `vectors` is None if there are none."""
     return ColumnBank(
-        ints=stacked([values for values, _ in ints], len(rows), np.int64),
-        floats=stacked([values for values, _ in floats], len(rows), np.float64),
-        int_nulls=null_words([nulls for _, nulls in ints], len(rows)),
-        float_nulls=null_words([nulls for _, nulls in floats], len(rows)),
-        vectors=columns.vectors(layout.vectors, rows),
+        ints=stack_columns(xp, [values for values, _ in ints], length, np.int64),
+        floats=stack_columns(xp, [values for values, _ in floats], length, np.float64),
+        int_nulls=null_words(xp, [nulls for _, nulls in ints], length),
+        float_nulls=null_words(xp, [nulls for _, nulls in floats], length),
+        vectors=xp.empty((0, 0, 0), xp.float64) if vectors is None else vectors,
     )
 
 
-def evaluate(program: Program, table: ProgramTable, bank: ColumnBank) -> tuple[Array, npt.NDArray[np.bool_], int]:
-    """A program of one role over all rows of `bank`: values, where they are NULL, and the first row at which it failed (−1: none).
+def load_bank(columns: EventColumns, layout: BankLayout, rows: Array) -> ColumnBank:
+    """Return the columns of `layout` at the given rows of the input."""
+    ints = [columns.pick(column, rows) for column in layout.ints]
+    floats = [columns.pick(column, rows) for column in layout.floats]
+    return make_bank(np, ints, floats, len(rows), columns.vectors(layout.vectors, rows))
 
-    `table` holds that program alone.
-    """
+
+def run_program(program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
+    """Run a program of one role, which `table` holds alone, over all rows of `bank`."""
     length = bank.ints.shape[1]
     results = program_results(np, length)
     evaluate_rows(0, length, 0, program.result, table, bank, program_registers(np, table, 1), results)
+    return results
+
+
+def evaluate(program: Program, table: ProgramTable, bank: ColumnBank) -> tuple[Array, npt.NDArray[np.bool_], int]:
+    """Return a program's values over all rows of `bank`, where they are NULL, and the first row at which it failed (−1: none).
+
+    The program has one role, and `table` holds it alone.
+    """
+    results = run_program(program, table, bank)
     values = results.floats if program.is_float else results.ints
     return values, results.nulls, int(results.failed.argmax()) if results.failed.any() else -1
 

@@ -17,14 +17,13 @@ from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type
 from gpu_cep.engine.input.event_columns import Array, EventColumns, machine_values
 from gpu_cep.engine.input.vectors import centred, stacked_lists
-from gpu_cep.engine.lowering.programs import assemble, evaluate, failure, null_words, stacked, tabulator
+from gpu_cep.engine.lowering.programs import assemble, evaluate, failure, make_bank, tabulator
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import ReturnProgram
 from gpu_cep.plan.programs import Leaf
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.matches.aggregates import count_present, extreme_places, sum_floats, sum_ints
 from gpu_cep_kernels.phase_one.ordering import gather
-from gpu_cep_kernels.rules.tables import ColumnBank
 
 
 class Returnable(Protocol):
@@ -277,13 +276,8 @@ def _computed(planned: ReturnProgram, result: DataType, events: Returnable) -> p
     ints = [_machine_leaf(leaf, events) for leaf in planned.ints]
     floats = [_machine_leaf(leaf, events) for leaf in planned.floats]
     length = len(events)
-    bank = ColumnBank(
-        stacked([values for values, _ in ints], length, np.int64),
-        stacked([values for values, _ in floats], length, np.float64),
-        null_words([nulls for _, nulls in ints], length),
-        null_words([nulls for _, nulls in floats], length),
-        stacked_lists([centred(events.leaf(leaf)) for leaf in planned.vectors], length),
-    )
+    vectors = stacked_lists([centred(events.leaf(leaf)) for leaf in planned.vectors], length)
+    bank = make_bank(np, ints, floats, length, vectors)
     table, _ = assemble([planned.program], tabulator(events.columns))
     values, nulls, failed = evaluate(planned.program, table, bank)
     if failed >= 0:

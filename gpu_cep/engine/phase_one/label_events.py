@@ -4,33 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.events.label_words import Word, Words, words_for
-from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.lowering.programs import assemble, evaluate, load_bank, tabulator
-from gpu_cep.engine.lowering.text_predicates import TRUE, Values, constant_codes, domain_of, truth_of
-from gpu_cep.errors import EventError
-from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
+from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.events.label_words import Word, Words
+from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.lowering.programs import run_program
+from gpu_cep.engine.lowering.text_predicates import Values, constant_codes
+from gpu_cep.engine.phase_one.label_steps import (
+    CodeMask,
+    ComparisonMask,
+    Comparisons,
+    LabelSteps,
+    Loadable,
+    label_steps,
+    others_at_null,
+)
+from gpu_cep.plan.event_plan import CodeProperty, Plan
+from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
+from gpu_cep_kernels.device.interface import HOST, Place
 from gpu_cep_kernels.device.primitives import merged_words
 from gpu_cep_kernels.phase_one.label_masks import compact, mask_by_code, mask_by_comparison, mask_by_packed_code, mask_by_truth
-from gpu_cep_kernels.rules.scalars import COMPARISONS
+from gpu_cep_kernels.rules.tables import ColumnBank, ProgramResults, ProgramTable
 
 # Events per block: labels of a few variables stay in the second-level cache, and threads are seldom held up between blocks.
 BLOCK = 1 << 18
 
 # Tables of so many bits are one number.
 _PACKED_BITS = 64
-
-# Row numbers are int32.
-_MOST_ROWS = 2**31
-
-# Clears the label bits that a property denies the events [low, high).
-Step = Callable[[int, int, Words], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,41 +46,134 @@ class LabelledEvents:
 
 
 @dataclass(frozen=True, slots=True)
-class Labeller:
-    """Says of events which variables' properties they satisfy: the words of labels, and what clears bits of each."""
+class HostBlock:
+    """The rows [low, high) of the columns, as views where the columns are not NULL anywhere."""
 
-    words: list[Word]
-    steps: list[list[Step]]
+    columns: EventColumns
+    low: int
+    high: int
+
+    def __len__(self) -> int:
+        return self.high - self.low
+
+    def values(self, column: int) -> Array:
+        """The column in its machine representation; text as its codes."""
+        values: Array = self.columns.values(column)[self.low : self.high]
+        return values
+
+    def present(self, column: int) -> npt.NDArray[np.uint8] | None:
+        """uint8: 0 where the column is NULL; None where it never is."""
+        nulls = self.columns.null_mask(column)
+        return None if nulls is None else (~nulls[self.low : self.high]).view(np.uint8)
+
+    def label_codes(self, column: int, codes: Loadable) -> Array:
+        """The rows of `codes`, by which the properties of a text column are decided."""
+        loaded: Array = codes.load(self.low, self.high)
+        return loaded
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundCodes:
+    """Codes that a function finds for a block of rows."""
+
+    load: Callable[[int, int], npt.NDArray[np.int32]]
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownCodes:
+    """Codes that are known for all rows."""
+
+    codes: Array
+
+    def load(self, low: int, high: int) -> Array:
+        return self.codes[low:high]
+
+
+@dataclass(frozen=True, slots=True)
+class HostLabelEngine:
+    """Label steps on the CPU: loops that the compiler vectorises, one for each comparison."""
+
+    events: EventColumns
+    place: Place = HOST
+
+    def label_codes(self, planned: CodeProperty) -> tuple[Loadable, Values]:
+        """Codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
+        found = constant_codes(self.events.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
+        if found is not None:
+            of_block, values = found
+            return _FoundCodes(of_block), values
+        codes, values = self.events.label_codes(planned.column)
+        return _KnownCodes(codes), values
+
+    def code_mask(self, table: Words, word: Word) -> tuple[CodeMask, tuple[Array, ...]]:
+        """What keeps the bits ``table[code]`` of each label: by one number that holds a small table whole, else by the table."""
+        bits = word.everyone.bit_length()
+        if bits * len(table) > _PACKED_BITS:
+            return lambda codes, labels: mask_by_code(0, len(codes), codes, table, labels), (table,)
+        entries = np.uint64(sum(entry << bits * code for code, entry in enumerate(table.tolist())))
+        return lambda codes, labels: mask_by_packed_code(0, len(codes), codes, entries, bits, labels), ()
+
+    def comparison_mask(self, comparisons: Comparisons) -> tuple[ComparisonMask, tuple[Array, ...]]:
+        """What clears the bits that comparisons of a column deny: a pass for each, and one for NULLs."""
+        at_null = others_at_null(comparisons)
+
+        def mask(values: Array, present: Array | None, labels: Array) -> None:
+            for operator, constant, others in zip(*comparisons, strict=True):
+                mask_by_comparison(0, len(values), values, int(operator), constant, others, labels)
+            if present is not None:
+                mask_by_truth(0, len(present), present, at_null, labels)
+
+        return mask, tuple(comparisons)
+
+    def evaluate(self, program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
+        """The results of a program for all rows of `bank`."""
+        return run_program(program, table, bank)
+
+
+@dataclass(frozen=True, slots=True)
+class Labeller:
+    """Labels any rows of the columns; may be shared by threads."""
+
+    columns: EventColumns
+    steps: LabelSteps
 
     def room(self, size: int) -> Words:
-        """Room for the labels of so many events."""
-        return np.empty((len(self.words), size), self.words[0].kind)
+        """Return an array for the labels of so many events, [word, event]."""
+        labels: Words = self.steps.room(np, size)
+        return labels
 
     def labels(self, low: int, high: int) -> Words:
-        """The labels of the events [low, high)."""
+        """Return the labels of the events [low, high)."""
         labels = self.room(high - low)
         self.fill(low, high, labels)
         return labels
 
     def fill(self, low: int, high: int, labels: Words) -> None:
-        """The labels of the events [low, high), as [word, event]; best so many at a time as a cache holds."""
-        for word, own, steps in zip(self.words, labels, self.steps, strict=True):
-            own[:] = word.all()
-            for step in steps:
-                step(low, high, own)
+        """Write the labels of the events [low, high), as [word, event]; fastest for as many at a time as a cache holds."""
+        self.steps.fill(HostBlock(self.columns, low, high), labels)
 
 
-def labeller(plan: Plan, columns: EventColumns) -> Labeller:
-    """What labels the events of `columns`, in any number of threads.
+def make_labeller(plan: Plan, columns: EventColumns) -> Labeller:
+    """Return what labels the events of `columns` by the properties of `plan`.
 
     Raises
     ------
     EventError
-        There are more rows than their numbers have bits for.
+        There are more rows than an int32 numbers.
     """
-    check_rows(columns)
-    words = words_for(len(plan.query.variables))
-    return Labeller(words, [_word_steps(plan, columns, word) for word in words])
+    steps = label_steps(plan, HostLabelEngine(columns))
+    _convert_columns(plan, columns)
+    return Labeller(columns, steps)
+
+
+def _convert_columns(plan: Plan, columns: EventColumns) -> None:
+    """Convert the columns that steps read, before threads ask for them."""
+    read = {column for planned in plan.properties if not isinstance(planned, CodeProperty) for column in planned.columns}
+    keys = {column for column in plan.derived if columns.type(column).kind is Kind.FLOAT}
+    for column in read | keys:
+        columns.values(column)
+    for column in read | set(plan.derived):
+        columns.null_mask(column)
 
 
 def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEvents:
@@ -86,7 +183,7 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
     Theorem 5.1); with ``partition`` those whose derived key is NULL or NaN,
     as it equals no other.
     """
-    labels_of = labeller(plan, columns)
+    labels_of = make_labeller(plan, columns)
     keeps_all = "filter" not in plan.steps
 
     def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.int32], Words]:
@@ -104,97 +201,3 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
 
     labelled = spread(label, slices(len(columns), threads) or [(0, 0)], threads)
     return LabelledEvents([rows for rows, _ in labelled], [labels for _, labels in labelled])
-
-
-def check_rows(columns: EventColumns) -> None:
-    """Raise EventError if there are more rows than their numbers have bits for."""
-    if len(columns) >= _MOST_ROWS:
-        raise EventError(f"{len(columns):,} events are more than one call takes ({_MOST_ROWS - 1:,}): split them by stream")
-
-
-def overflow_error(planned: ProgramProperty, row: int) -> EventError:
-    """What is raised where an integer overflows in a property."""
-    return EventError(f"integer overflow in {planned.text} at input row {row}")
-
-
-def _word_steps(plan: Plan, columns: EventColumns, word: Word) -> list[Step]:
-    steps = [step for planned in plan.properties if word.concerns(planned) for step in _steps(planned, columns, word)]
-    return steps + [_key_step(column, columns, word) for column in plan.derived]
-
-
-def _steps(planned: Property, columns: EventColumns, word: Word) -> list[Step]:
-    match planned:
-        case CodeProperty():
-            return [_code_step(planned, columns, word)]
-        case ComparisonProperty():
-            return _comparison_steps(planned, columns, word)
-        case ProgramProperty():
-            return [_program_step(planned, columns, word)]
-    raise TypeError(f"no step for {type(planned).__name__}")
-
-
-def _code_step(planned: CodeProperty, columns: EventColumns, word: Word) -> Step:
-    codes = constant_codes(columns.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
-    if codes is None:
-        coded, distinct = columns.label_codes(planned.column)
-        of_codes = _code_mask(label_table(planned, distinct, word), word)
-        return lambda low, high, labels: of_codes(coded[low:high], labels)
-    of_block, values = codes
-    of_constants = _code_mask(label_table(planned, values, word), word)
-    return lambda low, high, labels: of_constants(of_block(low, high), labels)
-
-
-def _code_mask(table: Words, word: Word) -> Callable[[npt.NDArray[Any], Words], None]:
-    """What clears the bits that `table`, one of the word's labels for each code, denies events of such codes."""
-    bits = word.everyone.bit_length()
-    if bits * len(table) > _PACKED_BITS:
-        return lambda codes, labels: mask_by_code(0, len(codes), codes, table, labels)
-    entries = np.uint64(sum(entry << bits * code for code, entry in enumerate(table.tolist())))
-    return lambda codes, labels: mask_by_packed_code(0, len(codes), codes, entries, bits, labels)
-
-
-def label_table(planned: CodeProperty, values: Values, word: Word) -> Words:
-    """The label word of each value, and of NULL last."""
-    table, domain = np.full(len(values) + 1, word.all()), domain_of(values)
-    for predicate, bits in planned.predicates:
-        if word.own(bits):
-            table[truth_of(predicate, domain) != TRUE] &= word.others(bits)
-    return table
-
-
-def _comparison_steps(planned: ComparisonProperty, columns: EventColumns, word: Word) -> list[Step]:
-    values = columns.values(planned.column)
-    comparison, others = COMPARISONS[planned.comparison], word.others(planned.bits)
-    constant = np.float64(planned.constant) if values.dtype.kind == "f" else np.int64(planned.constant)
-    steps: list[Step] = [
-        lambda low, high, labels: mask_by_comparison(0, high - low, values[low:high], comparison, constant, others, labels)
-    ]
-    nulls = columns.null_mask(planned.column)
-    if nulls is not None:
-        present = (~nulls).view(np.uint8)
-        steps.append(lambda low, high, labels: mask_by_truth(0, high - low, present[low:high], others, labels))
-    return steps
-
-
-def _key_step(column: int, columns: EventColumns, word: Word) -> Step:
-    comparable = columns.comparable_mask(column).view(np.uint8)
-    nobody = word.kind(0)
-    return lambda low, high, labels: mask_by_truth(0, high - low, comparable[low:high], nobody, labels)
-
-
-def _program_step(planned: ProgramProperty, columns: EventColumns, word: Word) -> Step:
-    table, _ = assemble([planned.program], tabulator(columns))
-    bits, others = word.own(planned.bits), word.others(planned.bits)
-    for column in planned.layout.columns:
-        # once, before threads ask for it
-        columns.values(column)
-
-    def step(low: int, high: int, labels: Words) -> None:
-        wanted = np.flatnonzero(labels & bits)
-        bank = load_bank(columns, planned.layout, wanted + low)
-        truth, nulls, failed = evaluate(planned.program, table, bank)
-        if failed >= 0:
-            raise overflow_error(planned, low + int(wanted[failed]))
-        labels[wanted[(truth == 0) | nulls]] &= others
-
-    return step

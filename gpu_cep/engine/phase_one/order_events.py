@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gpu_cep.engine.events.ordered_events import Indices, OrderedEvents, tie_ranks
 from gpu_cep.engine.events.stream_keys import StreamKeys
 from gpu_cep.engine.input.event_columns import Array, EventColumns
-from gpu_cep.engine.lowering.programs import null_words, stacked
+from gpu_cep.engine.lowering.programs import make_bank, stack_columns
 from gpu_cep.engine.phase_one.label_events import LabelledEvents
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import slices, spread
@@ -27,7 +27,6 @@ from gpu_cep_kernels.phase_one.ordering import (
     scatter_times,
     sort_streams,
 )
-from gpu_cep_kernels.rules.tables import ColumnBank
 
 
 def order_events(
@@ -46,14 +45,14 @@ def order_events(
     return OrderedEvents(
         offsets=offsets,
         times=ordered_times if ordered_times.dtype.kind == "f" else ordered_times.view(np.uint64),
-        labels=stacked(words, len(rows), words[0].dtype),
+        labels=stack_columns(np, words, len(rows), words[0].dtype),
         rows=rows,
-        bank=ColumnBank(
-            ints=stacked(ints, len(rows), np.int64),
-            floats=stacked(floats, len(rows), np.float64),
-            int_nulls=null_words([_at(columns.null_mask(column), rows) for column in layout.ints], len(rows)),
-            float_nulls=null_words([_at(columns.null_mask(column), rows) for column in layout.floats], len(rows)),
-            vectors=columns.vectors(layout.vectors, rows),
+        bank=make_bank(
+            np,
+            [(values, _null_at(columns, column, rows)) for column, values in zip(layout.ints, ints, strict=True)],
+            [(values, _null_at(columns, column, rows)) for column, values in zip(layout.floats, floats, strict=True)],
+            len(rows),
+            columns.vectors(layout.vectors, rows),
         ),
         keys_ordered=keys.ranks is not None,
     )
@@ -62,8 +61,10 @@ def order_events(
 _UNRANKED = np.empty(0, np.int64)
 
 
-def _at(mask: npt.NDArray[np.bool_] | None, rows: Indices) -> npt.NDArray[np.bool_] | None:
-    return None if mask is None else mask[rows]
+def _null_at(columns: EventColumns, column: int, rows: Indices) -> npt.NDArray[np.bool_] | None:
+    """Return where a column is NULL at `rows`; None where it never is."""
+    nulls = columns.null_mask(column)
+    return None if nulls is None else nulls[rows]
 
 
 def _by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array], bool]:

@@ -22,7 +22,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.sampling import evenly_spread
 from gpu_cep.engine.input.event_columns import Array, EventColumns
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
-from gpu_cep.engine.phase_one.label_events import BLOCK, LabelledEvents, Labeller, labeller
+from gpu_cep.engine.phase_one.label_events import BLOCK, LabelledEvents, Labeller, make_labeller
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
 from gpu_cep_kernels.device.primitives import marked_events, merged_words
@@ -59,7 +59,7 @@ def label_reached(
     """
     if "reach" not in plan.steps or len(columns) < _PARTS * _PART:
         return None
-    labels_of = labeller(plan, columns)
+    labels_of = make_labeller(plan, columns)
     reach = _promising(plan, labels_of, tables, times)
     if reach is None:
         return None

@@ -27,7 +27,7 @@ from gpu_cep.engine.input.times import load_times, refuse_missing
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.engine.phase_one.device.direct import bind_on_device, count_on_device, cut_matches, direct_candidates
 from gpu_cep.engine.phase_one.device.events import EventSource, ResidentEvents, SpilledEvents
-from gpu_cep.engine.phase_one.device.labels import label_chunks, label_steps
+from gpu_cep.engine.phase_one.device.labels import label_chunks, plan_labelling
 from gpu_cep.engine.phase_one.device.memory import DeviceMemory, TooLittleMemory, memory_of
 from gpu_cep.engine.phase_one.device.streams import DeviceEvents, KeptEvents, encode_streams, joined, keep_events, order_on_device
 from gpu_cep.engine.phase_one.device.windows import (
@@ -126,14 +126,14 @@ def ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
     plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
     device_columns = DeviceColumns(columns, device)
     with profile.stage("labels"):
-        labelling = label_steps(plan, device_columns)
+        labelling = plan_labelling(plan, device_columns)
         chunk_rows = memory.chunk_rows(labelling.takes)
     with profile.stage("timestamps"):
         _refuse_null_times(plan, device_columns, chunk_rows)
     kept: list[KeptEvents] = []
     spilled: list[tuple[Places, Words]] = []
     with profile.stage("labels"):
-        for part in label_chunks(plan, device_columns, labelling, chunk_rows, partial(keep_events, plan)):
+        for part in label_chunks(plan, device_columns, labelling.steps, chunk_rows, partial(keep_events, plan)):
             kept.append(part)
             if spilled or _size(kept) > memory.kept_events:
                 spilled += _downloaded(device, kept)

@@ -90,8 +90,7 @@ def _times(plan: Plan, chunk: Chunk) -> Array:
 def _kept_key(labelled: LabelledChunk, column: int) -> KeptKey:
     chunk = labelled.chunk
     present = chunk.present(column)
-    textual = chunk.columns.columns.type(column).kind is Kind.STRING
-    values = labelled.pick(chunk.text_codes(column) if textual else chunk.values(column))
+    values = labelled.pick(chunk.values(column))
     ordered = _ordered_bits(chunk.device.xp, values) if values.dtype.kind == "f" else values.astype(chunk.device.xp.int64)
     return KeptKey(ordered, None if present is None else labelled.pick(present))
 

@@ -1,0 +1,251 @@
+"""Build the steps that label events from a plan's properties: one construction, for the CPU and for a card.
+
+A step clears the label bits that one property denies the events of a block. What differs between
+the two engines is a :class:`LabelEngine`: its array module, its codes of text, and the kernels that
+are fast there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.events.label_words import Word, Words, words_for
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.programs import assemble, make_bank, tabulator
+from gpu_cep.engine.lowering.text_predicates import TRUE, Values, domain_of, truth_of
+from gpu_cep.errors import EventError
+from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
+from gpu_cep.plan.programs import Program
+from gpu_cep_kernels.device.interface import Array, Place, to_device
+from gpu_cep_kernels.device.primitives import any_set
+from gpu_cep_kernels.phase_one.label_masks import mask_by_truth
+from gpu_cep_kernels.rules.scalars import COMPARISONS
+from gpu_cep_kernels.rules.tables import ColumnBank, ProgramResults, ProgramTable
+
+# Row numbers are int32.
+_MOST_ROWS = 2**31
+
+# Bytes per row while a property's program runs: places, banks' NULL words, results, and scratch.
+_PROGRAM = 3 * 8 + 5 * 8 + 8 + 2 * 8 + 2 + 4 * 8
+# The same for each column that it reads, gathered and in its bank, and for each register.
+_PROGRAM_COLUMN, _PROGRAM_REGISTER = 2 * 8, 8 + 8 + 1
+# Bytes per row while a key of floats is compared with itself: the result as bool, and as uint8.
+_KEY = 2
+
+
+class Loadable(Protocol):
+    """A column of codes, of which rows are loaded when they are needed."""
+
+    def load(self, low: int, high: int) -> Array:
+        """The codes of the rows [low, high)."""
+
+
+class Block(Protocol):
+    """The rows [low, low + len) of the columns, as arrays of an engine's array module."""
+
+    @property
+    def low(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def values(self, column: int) -> Array:
+        """The column in its machine representation; text as its codes."""
+
+    def present(self, column: int) -> Array | None:
+        """uint8: 0 where the column is NULL; None where it never is."""
+
+    def label_codes(self, column: int, codes: Loadable) -> Array:
+        """The rows of `codes`, by which the properties of a text column are decided."""
+
+
+class Comparisons(NamedTuple):
+    """The properties ``column φ constant`` of one column; `others` are the label bits that stay where property t fails."""
+
+    operators: npt.NDArray[np.int64]
+    constants: npt.NDArray[Any]
+    others: Words
+
+
+# Clears bits of labels: (codes, labels) → None.
+CodeMask = Callable[[Array, Array], None]
+# The same: (values, where they are not NULL, labels) → None.
+ComparisonMask = Callable[[Array, Array | None, Array], None]
+
+
+class LabelEngine(Protocol):
+    """What differs between the CPU and a card when events are labelled."""
+
+    @property
+    def place(self) -> Place:
+        """Where arrays lie and kernels run."""
+
+    @property
+    def events(self) -> EventColumns:
+        """The columns as the host sees them."""
+
+    def label_codes(self, planned: CodeProperty) -> tuple[Loadable, Values]:
+        """Codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
+
+    def code_mask(self, table: Words, word: Word) -> tuple[CodeMask, tuple[Array, ...]]:
+        """What keeps the bits ``table[code]`` of each label, and the arrays that it holds."""
+
+    def comparison_mask(self, comparisons: Comparisons) -> tuple[ComparisonMask, tuple[Array, ...]]:
+        """What clears the bits that comparisons of a column deny, NULLs included, and the arrays that it holds."""
+
+    def evaluate(self, program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
+        """The results of a program of one role, which `table` holds alone, for all rows of `bank`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`clear` clears the bits of one word of labels that a property denies the events of a block.
+
+    `tables` are the arrays that the step holds, `row_bytes` what it takes for each row while it runs.
+    """
+
+    clear: Callable[[Block, Array], None]
+    tables: tuple[Array, ...] = ()
+    row_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSteps:
+    """The words of labels, and the steps of each word."""
+
+    words: list[Word]
+    steps: list[list[Step]]
+
+    def all(self) -> list[Step]:
+        """Return the steps of all words."""
+        return [step for own in self.steps for step in own]
+
+    def room(self, xp: Any, size: int) -> Array:
+        """Return an array for the labels of so many events, [word, event]."""
+        return xp.empty((len(self.words), size), self.words[0].kind)
+
+    def fill(self, block: Block, labels: Array) -> None:
+        """Write the labels of a block's events to `labels`, [word, event]."""
+        for word, own, steps in zip(self.words, labels, self.steps, strict=True):
+            own[:] = word.all()
+            for step in steps:
+                step.clear(block, own)
+
+
+def label_steps(plan: Plan, engine: LabelEngine) -> LabelSteps:
+    """Build the steps for all properties and derived stream keys of `plan`.
+
+    Raises
+    ------
+    EventError
+        There are more rows than an int32 numbers.
+    """
+    rows = len(engine.events)
+    if rows >= _MOST_ROWS:
+        raise EventError(f"{rows:,} events are more than one call takes ({_MOST_ROWS - 1:,}): split them by stream")
+    words = words_for(len(plan.query.variables))
+    return LabelSteps(words, [_word_steps(plan, engine, word) for word in words])
+
+
+def _word_steps(plan: Plan, engine: LabelEngine, word: Word) -> list[Step]:
+    properties = [planned for planned in plan.properties if word.concerns(planned)]
+    comparisons = _comparisons_by_column(properties)
+    return [
+        *(_comparison_step(column, own, engine, word) for column, own in comparisons.items()),
+        *(_property_step(planned, engine, word) for planned in properties if not isinstance(planned, ComparisonProperty)),
+        *(_key_step(column, engine, word) for column in plan.derived),
+    ]
+
+
+def _comparisons_by_column(properties: Sequence[Property]) -> dict[int, list[ComparisonProperty]]:
+    """Group the comparisons by their column, so that one step reads it for all of them."""
+    found: dict[int, list[ComparisonProperty]] = {}
+    for planned in properties:
+        if isinstance(planned, ComparisonProperty):
+            found.setdefault(planned.column, []).append(planned)
+    return found
+
+
+def _property_step(planned: Property, engine: LabelEngine, word: Word) -> Step:
+    match planned:
+        case CodeProperty():
+            return _code_step(planned, engine, word)
+        case ProgramProperty():
+            return _program_step(planned, engine, word)
+    raise TypeError(f"no step for {type(planned).__name__}")
+
+
+def _code_step(planned: CodeProperty, engine: LabelEngine, word: Word) -> Step:
+    codes, values = engine.label_codes(planned)
+    mask, tables = engine.code_mask(label_table(planned, values, word), word)
+    return Step(lambda block, labels: mask(block.label_codes(planned.column, codes), labels), tables)
+
+
+def label_table(planned: CodeProperty, values: Values, word: Word) -> Words:
+    """Return the label word of each value, and of NULL last."""
+    table, domain = np.full(len(values) + 1, word.all()), domain_of(values)
+    for predicate, bits in planned.predicates:
+        if word.own(bits):
+            table[truth_of(predicate, domain) != TRUE] &= word.others(bits)
+    return table
+
+
+def _comparison_step(column: int, planned: Sequence[ComparisonProperty], engine: LabelEngine, word: Word) -> Step:
+    kind = np.float64 if engine.events.type(column).kind is Kind.FLOAT else np.int64
+    comparisons = Comparisons(
+        operators=np.array([COMPARISONS[each.comparison] for each in planned], np.int64),
+        constants=np.array([each.constant for each in planned], kind),
+        others=np.array([word.others(each.bits) for each in planned]),
+    )
+    mask, tables = engine.comparison_mask(comparisons)
+    return Step(lambda block, labels: mask(block.values(column), block.present(column), labels), tables)
+
+
+def others_at_null(comparisons: Comparisons) -> np.unsignedinteger[Any]:
+    """Return the label bits that stay where the column is NULL: those that no comparison denies."""
+    return reduce(and_, comparisons.others)
+
+
+def _key_step(column: int, engine: LabelEngine, word: Word) -> Step:
+    """Build the step that keeps the events whose key equals itself: it is neither NULL nor NaN."""
+    place, nobody = engine.place, word.kind(0)
+    is_float = engine.events.type(column).kind is Kind.FLOAT
+
+    def clear(block: Block, labels: Array) -> None:
+        present = block.present(column)
+        if present is not None:
+            place.launch(mask_by_truth, len(block), present, nobody, labels)
+        if is_float:
+            values = block.values(column)
+            place.launch(mask_by_truth, len(block), (values == values).view(np.uint8), nobody, labels)
+
+    return Step(clear, row_bytes=_KEY)
+
+
+def _program_step(planned: ProgramProperty, engine: LabelEngine, word: Word) -> Step:
+    xp, layout = engine.place.xp, planned.layout
+    table, _ = assemble([planned.program], tabulator(engine.events))
+    table = to_device(engine.place, table)
+    bits, others = word.own(planned.bits), word.others(planned.bits)
+
+    def read(block: Block, column: int, wanted: Array) -> tuple[Array, Array | None]:
+        present = block.present(column)
+        return block.values(column)[wanted], None if present is None else present[wanted] == 0
+
+    def clear(block: Block, labels: Array) -> None:
+        wanted = xp.flatnonzero(labels & bits)
+        ints, floats = ([read(block, column, wanted) for column in columns] for columns in (layout.ints, layout.floats))
+        results = engine.evaluate(planned.program, table, make_bank(xp, ints, floats, wanted.size))
+        if any_set(results.failed):
+            raise EventError(f"integer overflow in {planned.text} at input row {block.low + int(wanted[results.failed][0])}")
+        labels[wanted[(results.ints == 0) | results.nulls]] &= others
+
+    row_bytes = _PROGRAM + _PROGRAM_COLUMN * (len(layout.ints) + len(layout.floats)) + _PROGRAM_REGISTER * table.registers
+    return Step(clear, (table.code, table.int_constants, table.float_constants, table.lookups), row_bytes)
