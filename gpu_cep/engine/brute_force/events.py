@@ -10,8 +10,8 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import Bound, ComputedExpression, Operation, ScalarFunction
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.events.matches import Indices, Matches
-from gpu_cep.engine.events.ordered_events import tie_ranks
 from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.events.ties import rank_rows
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.read_tables import on_host
@@ -47,7 +47,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
     limit = plan.settings.max_matches
     if limit is not None and len(found) > limit:
         raise MatchLimitExceeded(f"more than max_matches={limit:,} matches, in a search by brute force")
-    ranks = tie_ranks(columns, plan.query.order_by, np.arange(len(columns)))
+    ranks = rank_rows(columns, plan.query.order_by, np.arange(len(columns)))
     rows = np.lexsort([np.arange(len(columns)), *([ranks] if ranks.size else []), times])
     place = np.empty(len(rows), np.int64)
     place[rows] = np.arange(len(rows))

@@ -14,8 +14,8 @@ from gpu_cep.analysis.windows import length_of
 from gpu_cep.engine.brute_force.events import scalars
 from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.events.ordered_events import tie_ranks
 from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.events.ties import rank_rows
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_columns import Array, EventColumns
 from gpu_cep.engine.input.read_tables import on_host
@@ -73,7 +73,7 @@ def _sequence(plan: IntervalPlan, columns: EventColumns) -> tuple[EventSequence,
     """The events stream after stream, and the position of each input row there."""
     times, keys = load_times(columns, plan.query.timestamp), encode_keys(columns, plan.query.partition_by)
     codes = np.zeros(len(columns), np.int32) if keys.codes is None else keys.codes
-    ranks = tie_ranks(columns, plan.query.order_by, np.arange(len(columns)))
+    ranks = rank_rows(columns, plan.query.order_by, np.arange(len(columns)))
     rows = np.lexsort([np.arange(len(columns)), *([ranks] if ranks.size else []), times, codes])
     place = np.empty(len(rows), np.int64)
     place[rows] = np.arange(len(rows))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.input.event_columns import Array
 from gpu_cep_kernels.rules.tables import ColumnBank
 
 Indices = npt.NDArray[np.int64]
@@ -36,17 +36,3 @@ class OrderedEvents:
     keys_ordered: bool
     starts: Indices | None = None
     positions: Array | None = None
-
-
-def tie_ranks(columns: EventColumns, order_by: tuple[int, ...], rows: Indices) -> Indices:
-    """For each of `rows` its place among them by the `order_by` columns, NULLs first, equal rows alike; empty without such columns."""
-    ranks = np.empty(0, np.int64)
-    for column in order_by:
-        rank = columns.dense_rank(column, rows)
-        if not ranks.size:
-            ranks = rank
-            continue
-        width = int(rank.max(initial=0)) + 1
-        _, dense = np.unique(ranks, return_inverse=True)
-        ranks = dense * width + rank
-    return ranks

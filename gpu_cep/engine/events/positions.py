@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.events.ordered_events import tie_ranks
 from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.events.ties import rank_rows
 from gpu_cep.engine.input.event_columns import Array, EventColumns
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.plan.event_plan import Plan
@@ -30,7 +30,7 @@ def positions_of_events(plan: Plan, columns: EventColumns) -> Positions:
     moments = np.concatenate([np.zeros(min(len(rows), 1), np.int64), np.cumsum(moved)])
     tied = np.flatnonzero(np.bincount(moments)[moments] > 1)
     moments, rows = moments[tied], rows[tied]
-    ranks = tie_ranks(columns, plan.query.order_by, rows)
+    ranks = rank_rows(columns, plan.query.order_by, rows)
     order = np.lexsort([ranks, moments]) if ranks.size else np.arange(len(rows))
     places = np.zeros(len(times), np.int64)
     places[rows[order]] = np.arange(len(rows)) - np.searchsorted(moments, moments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,11 +60,7 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
     low, high = int(values.min()), int(values.max())
     if high - low >= SPARSE * len(values) + _ROOM:
         return _by_dictionary(columns, column)
-    codes, count = _shifted(values, low), high - low + 1
-    nulls = columns.null_mask(column)
-    if nulls is not None:
-        codes, count = codes + np.int32(1), count + 1
-        codes[nulls] = 0
+    codes, count = shift_codes(np, values, low, high, columns.null_mask(column))
     return StreamKeys(codes, count, np.arange(count))
 
 
@@ -72,11 +69,16 @@ def text_ranks(values: Values) -> Ranks:
     return np.append(dense_rank(values) + 1, 0)
 
 
-def _shifted(values: Array, low: int) -> npt.NDArray[np.int32]:
-    if low == 0 and values.dtype == np.int32:
-        return values
-    shifted: npt.NDArray[np.int32] = (values - values.dtype.type(low)).astype(np.int32)
-    return shifted
+def shift_codes(xp: Any, values: Any, low: int, high: int, nulls: Any) -> tuple[Any, int]:
+    """Return int32 codes for integers from `low` to `high`, in their order, and how many codes there are.
+
+    If `nulls` says where NULLs are (None: nowhere), these have the code 0. Arrays are of the module `xp`.
+    """
+    count = high - low + 1
+    if nulls is None and low == 0 and values.dtype == xp.int32:
+        return values, count
+    codes = (values - values.dtype.type(low)).astype(xp.int32)
+    return (codes, count) if nulls is None else (xp.where(nulls, xp.int32(0), codes + xp.int32(1)), count + 1)
 
 
 def _by_dictionary(columns: EventColumns, column: int) -> StreamKeys:
@@ -87,12 +89,22 @@ def _by_dictionary(columns: EventColumns, column: int) -> StreamKeys:
 def _combine(left: StreamKeys, right: StreamKeys, length: int) -> StreamKeys:
     if left.codes is None or right.codes is None:
         return right if left.codes is None else left
-    count = left.count * right.count
-    codes = left.codes.astype(np.int64) * right.count + right.codes
-    if count < SPARSE * length + _ROOM:
-        return StreamKeys(codes.astype(np.int32), count, _combined_ranks(left, right, np.arange(count)))
-    distinct, dense = np.unique(codes, return_inverse=True)
-    return StreamKeys(dense.astype(np.int32), len(distinct), _combined_ranks(left, right, distinct))
+    codes, count, distinct = combine_codes(np, left.codes, right.codes, left.count, right.count, SPARSE * length + _ROOM)
+    ranks = _combined_ranks(left, right, np.arange(count) if distinct is None else distinct)
+    return StreamKeys(codes.astype(np.int32), count, ranks)
+
+
+def combine_codes(xp: Any, left: Any, right: Any, left_count: int, right_count: int, largest: int) -> tuple[Any, int, Any]:
+    """Return codes for pairs of codes, in the order of the pairs, how many there are, and the pair that each stands for.
+
+    A pair is the number ``left * right_count + right``. While there are fewer than `largest` pairs, each is its own code
+    (None in place of the pairs); of more, those that occur are numbered. Arrays are of the module `xp`.
+    """
+    pairs, count = left.astype(xp.int64) * right_count + right, left_count * right_count
+    if count < largest:
+        return pairs, count, None
+    distinct, codes = xp.unique(pairs, return_inverse=True)
+    return codes, len(distinct), distinct
 
 
 def _combined_ranks(left: StreamKeys, right: StreamKeys, codes: Ranks) -> Ranks | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.events.ordered_events import OrderedEvents, tie_ranks
+from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.events.ties import rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep_kernels.phase_one.ordering import streams_of
@@ -28,7 +29,7 @@ def successors(columns: EventColumns, ordered: OrderedEvents, split: tuple[int, 
     size = len(ordered.rows)
     streams = np.empty(size, np.int64)
     streams_of(np.arange(size), ordered.offsets, streams)
-    codes = tie_ranks(columns, split, ordered.rows.astype(np.int64, copy=False))
+    codes = rank_rows(columns, split, ordered.rows.astype(np.int64, copy=False))
     order = np.lexsort((codes, streams))
     found = np.full(size, size, np.int64)
     together = (streams[order[1:]] == streams[order[:-1]]) & (codes[order[1:]] == codes[order[:-1]])

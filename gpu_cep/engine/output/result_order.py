@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from gpu_cep.engine.events.matches import Indices, Matches
-from gpu_cep.engine.events.ordered_events import OrderedEvents, tie_ranks
+from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.events.ties import rank_rows
 from gpu_cep.engine.input.event_columns import Array, EventColumns
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.phase_one.ordering import streams_of
@@ -47,7 +48,7 @@ def _order_keys(plan: Plan, columns: EventColumns, ordered: OrderedEvents, event
     """What orders events in their stream, the weightiest key last: input position, `order_by`, time."""
     rows, times = ordered.rows[events], ordered.times[events]
     by_time = times.view(np.int64) if times.dtype.kind == "u" else times
-    ties = [tie_ranks(columns, plan.query.order_by, rows)] if plan.query.order_by else []
+    ties = [rank_rows(columns, plan.query.order_by, rows)] if plan.query.order_by else []
     return [rows, *ties, by_time]
 
 
@@ -59,7 +60,7 @@ def _partition_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents
             streams_of(first, ordered.offsets, streams)
         return streams
     if any(columns.resident(column) is not None for column in plan.query.partition_by):
-        return tie_ranks(columns, plan.query.partition_by, ordered.rows[first])
+        return rank_rows(columns, plan.query.partition_by, ordered.rows[first])
     codes = encode_keys(columns, plan.query.partition_by).codes
     return streams if codes is None else codes[ordered.rows[first]].astype(np.int64)
 

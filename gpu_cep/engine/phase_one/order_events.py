@@ -7,8 +7,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.events.ordered_events import Indices, OrderedEvents, tie_ranks
+from gpu_cep.engine.events.ordered_events import Indices, OrderedEvents
 from gpu_cep.engine.events.stream_keys import StreamKeys
+from gpu_cep.engine.events.ties import find_ties, rank_rows
 from gpu_cep.engine.input.event_columns import Array, EventColumns
 from gpu_cep.engine.lowering.programs import make_bank, stack_columns
 from gpu_cep.engine.phase_one.label_events import LabelledEvents
@@ -136,12 +137,12 @@ def _with_ties_in_order(
     columns: EventColumns, order_by: tuple[int, ...], offsets: Indices, arrays: list[Array], threads: int
 ) -> list[Array]:  # fmt: skip
     """The arrays of streams that are in order of time, in that of `order_by` among ties."""
-    tied = _tied_events(offsets, arrays[0]) if order_by else _UNRANKED
+    tied = find_ties(np, offsets, arrays[0]) if order_by else _UNRANKED
     if not tied.size:
         return arrays
     # ranking costs far more than ordering by time: only those that need it are ranked
     ranks = np.zeros(len(arrays[0]), np.int64)
-    ranks[tied] = tie_ranks(columns, order_by, arrays[1][tied])
+    ranks[tied] = rank_rows(columns, order_by, arrays[1][tied])
     return _sorted_streams(offsets, arrays, ranks, threads)
 
 
@@ -155,14 +156,6 @@ def _sorted_streams(offsets: Indices, arrays: list[Array], ranks: Indices, threa
     permutation, scratch = np.empty(len(times), np.int64), np.empty(len(times), np.int64)
     spread(lambda span: sort_streams(*span, offsets, times, ranks, permutation, scratch), parts, threads)
     return spread(lambda array: array[permutation], arrays, threads)
-
-
-def _tied_events(offsets: Indices, times: Array) -> Indices:
-    """The events, in time order, that share their time with a neighbour in their stream."""
-    same = np.zeros(len(times) + 1, np.bool_)  # whether event e has the time of e − 1
-    np.equal(times[1:], times[:-1], out=same[1:-1])
-    same[offsets] = False
-    return np.flatnonzero(same[1:] | same[:-1])
 
 
 def stream_slices(offsets: Indices, parts: int) -> list[tuple[int, int]]:

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep.analysis.types import Kind
-from gpu_cep.engine.events.ordered_events import Indices, tie_ranks
-from gpu_cep.engine.events.stream_keys import RANKED, text_ranks
+from gpu_cep.engine.events.ordered_events import Indices
+from gpu_cep.engine.events.stream_keys import RANKED, combine_codes, shift_codes, text_ranks
+from gpu_cep.engine.events.ties import find_ties, rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.times import refuse_missing
 from gpu_cep.engine.phase_one.device.labels import Chunk, LabelledChunk
@@ -151,18 +152,17 @@ def _encoded(columns: EventColumns, column: int, key: KeptKey, device: Device, m
 
 def _integer_codes(xp: Any, key: KeptKey) -> StreamCodes:
     """0 for NULL if there is one, then the values in order: their distance from the least if that is small enough, else their rank."""
-    values = key.values
+    values, nulls = key.values, None if key.present is None else key.present == 0
     if not values.size:
         return StreamCodes(values, 1, ordered=True)
-    if key.present is not None:
+    if nulls is not None:
         # whatever stands at a NULL must not widen the range
-        values = xp.where(key.present != 0, values, _some_present(xp, key))
+        values = xp.where(nulls, _some_present(xp, key), values)
     low, high = int(values.min()), int(values.max())
-    dense = high - low + 1 < _LARGEST_CODE
-    codes, count = (values - low, high - low + 1) if dense else dense_codes(xp, values)
-    if key.present is None:
-        return StreamCodes(codes, count, ordered=True)
-    return StreamCodes(xp.where(key.present != 0, codes + 1, 0), count + 1, ordered=True)
+    if high - low + 1 >= _LARGEST_CODE:
+        values, count = dense_codes(xp, values)
+        low, high = 0, count - 1
+    return StreamCodes(*shift_codes(xp, values, low, high, nulls), ordered=True)
 
 
 def _some_present(xp: Any, key: KeptKey) -> Array:
@@ -173,12 +173,8 @@ def _some_present(xp: Any, key: KeptKey) -> Array:
 def _combined(xp: Any, left: StreamCodes, right: StreamCodes) -> StreamCodes:
     if left.codes is None or right.codes is None:
         return right if left.codes is None else left
-    ordered = left.ordered and right.ordered
-    codes = left.codes.astype(xp.int64) * right.count + right.codes
-    if left.count * right.count < _LARGEST_CODE:
-        return StreamCodes(codes, left.count * right.count, ordered)
-    dense, count = dense_codes(xp, codes)
-    return StreamCodes(dense, count, ordered)
+    codes, count, _ = combine_codes(xp, left.codes, right.codes, left.count, right.count, _LARGEST_CODE)
+    return StreamCodes(codes, count, left.ordered and right.ordered)
 
 
 class _Placed(NamedTuple):
@@ -196,19 +192,19 @@ class _Placed(NamedTuple):
 
 
 def order_on_device(plan: Plan, columns: EventColumns, kept: KeptEvents, streams: StreamCodes, device: Device) -> DeviceEvents:
-    """The kept events by stream and time; ties by `order_by`, then by input position. Nothing is sorted that is in order."""
+    """Order the kept events by stream and time; ties by `order_by`, then by input position. Nothing is sorted that is in order."""
     xp = device.xp
     nothing = xp.empty(0, xp.int64)
     placed = _Placed(nothing if streams.codes is None else streams.codes.astype(xp.int32), kept.times, kept.rows, kept.labels)
     if streams.codes is not None and _is_disordered(device, nothing, placed.streams, nothing):
         placed = placed.sorted(xp)
+    borders = nothing if streams.codes is None else xp.flatnonzero(placed.streams[1:] != placed.streams[:-1]) + 1
     if _is_disordered(device, placed.streams, placed.times, nothing):
         placed = placed.sorted(xp, placed.times)
     if plan.query.order_by:
-        ranks = _tie_ranks(plan, columns, placed, device)
+        ranks = _tie_ranks(plan, columns, placed, borders, device)
         if _is_disordered(device, placed.streams, placed.times, ranks):
             placed = placed.sorted(xp, placed.times, ranks)
-    borders = nothing if streams.codes is None else xp.flatnonzero(placed.streams[1:] != placed.streams[:-1]) + 1
     return DeviceEvents(
         offsets=np.concatenate([[0], device.download(borders), [placed.rows.size]]).astype(np.int64),
         times=placed.times if placed.times.dtype.kind == "f" else placed.times.view(xp.uint64),
@@ -225,17 +221,11 @@ def _is_disordered(device: Device, streams: Array, values: Array, ranks: Array) 
     return any_set(disordered)
 
 
-def _tie_ranks(plan: Plan, columns: EventColumns, placed: _Placed, device: Device) -> Array:
-    """The rank by `order_by` of the events that tie with a neighbour in their stream, found on the host; 0 for all others."""
-    xp = device.xp
-    size = placed.times.size
-    same = xp.zeros(size + 1, xp.bool_)  # whether event e has the time and stream of e − 1
-    same[1:-1] = placed.times[1:] == placed.times[:-1]
-    if placed.streams.size:
-        same[1:-1] &= placed.streams[1:] == placed.streams[:-1]
-    tied = xp.flatnonzero(same[1:] | same[:-1])
-    ranks = xp.zeros(size, xp.int64)
-    ranks[tied] = device.upload(tie_ranks(columns, plan.query.order_by, device.download(placed.rows[tied])))
+def _tie_ranks(plan: Plan, columns: EventColumns, placed: _Placed, borders: Array, device: Device) -> Array:
+    """Return the rank by `order_by` of the events that tie with a neighbour in their stream, found on the host; 0 for all others."""
+    tied = find_ties(device.xp, borders, placed.times)
+    ranks = device.xp.zeros(placed.times.size, device.xp.int64)
+    ranks[tied] = device.upload(rank_rows(columns, plan.query.order_by, device.download(placed.rows[tied])))
     return ranks
 
 
