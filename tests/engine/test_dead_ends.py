@@ -12,7 +12,7 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.matchers import dead_ends
-from gpu_cep.engine.matchers.dead_ends import state_table
+from gpu_cep.engine.matchers.dead_ends import state_key_table
 from gpu_cep_kernels.automaton.dead_ends import ALL_EVENTS, AT_THE_END, FIRST_EVENT, LAST_EVENT, MATCH_END, MATCH_START, NUMBER
 from tests.conformance.expectation import answered, expected
 from tests.drawn.patterns import ALL_OPERATORS
@@ -26,7 +26,7 @@ WITHOUT_END = 10**12
 
 @pytest.mark.parametrize("places", [1, 2, 4, 1 << 16])
 def test_what_is_remembered_changes_nothing(monkeypatch, places):
-    monkeypatch.setattr(dead_ends, "PLACES", places)
+    monkeypatch.setattr(dead_ends, "MOST_DEAD_ENDS", places)
     monkeypatch.setattr(dead_ends, "PATIENCE", 0)
 
     @examples(40, 100)
@@ -69,7 +69,7 @@ def test_long_streams(monkeypatch, query, timestamp):
     for window in ("16" if timestamp == "ts" else "8", "16 EVENTS"):
         found = []
         for places, patience in ((1, WITHOUT_END), (1, 0), (4, 0), (1 << 10, 0), (1 << 10, 3)):
-            monkeypatch.setattr(dead_ends, "PLACES", places)
+            monkeypatch.setattr(dead_ends, "MOST_DEAD_ENDS", places)
             monkeypatch.setattr(dead_ends, "PATIENCE", patience)
             text = f"PATTERN {query} WITHIN {window}"
             found.append(cep.match(stream(2_000), text, strategy=ROBUST, output="indices", timestamp=timestamp))
@@ -110,7 +110,7 @@ READS = {FIRST_EVENT: "first", LAST_EVENT: "last", NUMBER: "number", ALL_EVENTS:
 def states_of(query):
     """What is read of each variable, by which others; None if states are not told apart."""
     plan = cep.explain(f"PATTERN {query} WITHIN 9", stream(0), strategy=ROBUST).plan
-    table = state_table(matcher_tables(plan, EventColumns(stream(0), plan.query))[0])
+    table = state_key_table(matcher_tables(plan, EventColumns(stream(0), plan.query))[0])
     return table and {
         f"{READS[read]} {'abcd'[v]}": "".join("abcd$"[min(u, 4)] for u in range(AT_THE_END + 1) if readers >> u & 1)
         for read, v, readers in zip(table.read.tolist(), table.variable.tolist(), table.readers.tolist(), strict=True)

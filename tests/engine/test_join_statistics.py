@@ -20,8 +20,8 @@ def statistics(table, query, **options):
         found.append(plain(*arguments))
         return found[-1]
 
-    plain = join_tree.batch_statistics
-    with patch.object(join_tree, "batch_statistics", kept):
+    plain = join_tree.join_statistics
+    with patch.object(join_tree, "join_statistics", kept):
         gpu_cep.match(table, query, strategy="skip_till_any_match", algorithm="join_tree", output="count", **{"prune": False, **options})
     return found[0]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpu_cep.engine.events.label_words import frequencies
 from gpu_cep.engine.lowering.programs import program_registers
 from gpu_cep.engine.matchers.joins import execution
-from gpu_cep.engine.matchers.joins.execution import Joining
+from gpu_cep.engine.matchers.joins.execution import BatchJoins
 from gpu_cep.engine.matchers.joins.negations import JoinNegations
 from gpu_cep.engine.windows.batch_events import input_buffers
 from gpu_cep.plan.join_trees import Join, Leaf, leaves
@@ -63,10 +63,10 @@ def joining(pattern, stream, own, account, exclusive=False, threads=1):
     conditions = Conditions(condition_table(variables, ()), aggregate_table(variables, ()), program_table(()), NO_COLUMNS, 0)
     streams = Streams(np.array([0, len(clock)]), clock, clock, np.uint64(stream.length), stream.strict)
     buffers = input_buffers(labels, frequencies(labels, variables))
-    registers = program_registers(np, conditions.programs, execution.APART * threads)
+    registers = program_registers(np, conditions.programs, execution.REGISTER_STRIDE * threads)
     runs, no_negation = (new_path(variables, pattern.table(), conditions),), negation_table([], np.zeros(1, np.int64), clock, clock, 0)
     none = JoinNegations(pattern.table(), conditions, no_negation, np.zeros((0, variables), np.bool_), runs, account)
-    return Joining(pattern.table(), conditions, buffers, streams, registers, own, exclusive, account, none, threads)
+    return BatchJoins(pattern.table(), conditions, buffers, streams, registers, own, exclusive, account, none, threads)
 
 
 def by_definition(pattern, stream, own):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine.matchers.nfab.buffer_counts import counted_on_buffer
+from gpu_cep.engine.matchers.nfab.buffer_counts import count_on_buffer
 
 CHOICE = random.Random(3)
 
@@ -77,8 +77,8 @@ def test_more_runs_than_the_first_room():
 def counted(events, pattern, strategy="skip_till_any_match", **options):
     """How many matches NFA^b counts, and the steps it takes to count them when all runs have been followed."""
     spent = []
-    target = "gpu_cep.engine.matchers.nfab.nfab.counted_on_buffer"
-    with patch(target, lambda *given: counted_on_buffer(*given[:-1], noting(given[-1], spent))):
+    target = "gpu_cep.engine.matchers.nfab.nfab.count_on_buffer"
+    with patch(target, lambda *given: count_on_buffer(*given[:-1], noting(given[-1], spent))):
         found = cep.match(events, f"PATTERN {pattern}", strategy=strategy, algorithm="nfab", output="count", **options)
     return sum(found["count"].to_pylist()), sum(spent)
 

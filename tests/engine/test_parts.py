@@ -13,7 +13,7 @@ import gpu_cep as cep
 from gpu_cep.engine.events import batches
 from gpu_cep.engine.matchers.automaton.two_phase import TwoPhase
 from gpu_cep.engine.matchers.joins import execution
-from gpu_cep.engine.matchers.lazy.enumeration import Chained
+from gpu_cep.engine.matchers.lazy.enumeration import ChainEnumeration
 from gpu_cep.engine.matchers.nfab import buffer_paths
 from gpu_cep.engine.windows import candidates
 from gpu_cep.errors import EventError, MatchLimitExceeded, UnsupportedError
@@ -100,7 +100,7 @@ def assert_shared(meeting, owner, name, pattern, **options):
 @pytest.mark.parametrize("algorithm", ["lazy_chain", "lazy_tree"])
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_parts_of_pivots_find_what_the_whole_does(pattern, algorithm, meeting):
-    assert_shared(meeting, Chained, "advance", pattern, strategy="skip_till_any_match", algorithm=algorithm)
+    assert_shared(meeting, ChainEnumeration, "advance", pattern, strategy="skip_till_any_match", algorithm=algorithm)
 
 
 @pytest.mark.parametrize("strategy", ["skip_till_any_match", "skip_till_next_match", "partition_contiguity"])

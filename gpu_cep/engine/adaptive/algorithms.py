@@ -12,10 +12,10 @@ from gpu_cep.engine.events.sampling import Sample
 from gpu_cep.engine.matchers.automaton.two_phase import TwoPhase
 from gpu_cep.engine.matchers.joins.join_tree import JoinTree
 from gpu_cep.engine.matchers.lazy.lazy_automata import LazyChain, LazyTree
-from gpu_cep.engine.matchers.nfab.buffer_counts import decided_by_paths
+from gpu_cep.engine.matchers.nfab.buffer_counts import every_path_matches
 from gpu_cep.engine.matchers.nfab.nfab import Nfab
 from gpu_cep.engine.matchers.search import Matcher, Search
-from gpu_cep.engine.matchers.window_matcher import windowed
+from gpu_cep.engine.matchers.window_matcher import over_windows
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.plan.costs import (
     BOUND,
@@ -132,14 +132,14 @@ def _estimate_nfab(statistics: BatchStatistics) -> Estimate:
     offers = grown_offers(halves.tolist(), int(traced[-1, 0]), statistics.window_size, statistics.event_count)
     reading = PATH * sample.all_matches + READ * sample.all_bound
     # threads share what is read off the buffer path by path, and nothing else
-    reading *= COUNTED if statistics.counts_only and decided_by_paths(statistics.search) else 1 / statistics.workers
+    reading *= COUNTED if statistics.counts_only and every_path_matches(statistics.search) else 1 / statistics.workers
     cost = _least_nfab_cost(statistics) + OFFER * offers + reading
     return Estimate("nfab", cost, offers + sample.all_bound, sample.all_matches)
 
 
 def _estimate_chain(statistics: BatchStatistics) -> Estimate:
     """Estimate the lazy chain automaton, which begins at the rarest variable and binds quantified variables last."""
-    names, quantified = statistics.search.names, statistics.search.tables.pattern.maximum != 1
+    names, quantified = statistics.search.variable_names, statistics.search.tables.pattern.maximum != 1
     order = ", ".join(names[v] for v in np.lexsort([statistics.counts, quantified]))
     return _estimate_lazy("lazy_chain", statistics, _least_chain_cost(statistics), PIVOT, statistics.chain_samples, order)
 
@@ -187,9 +187,9 @@ def _estimate_joins(statistics: BatchStatistics) -> Estimate:
 
 
 ALGORITHMS: dict[str, CostedAlgorithm] = {
-    "ses_automaton": CostedAlgorithm(_least_automaton_cost, _estimate_automaton, windowed(TwoPhase)),
-    "backtracking": CostedAlgorithm(_least_automaton_cost, _estimate_automaton, windowed(TwoPhase)),
-    "nfab": CostedAlgorithm(_least_nfab_cost, _estimate_nfab, windowed(Nfab), parallel=False),
+    "ses_automaton": CostedAlgorithm(_least_automaton_cost, _estimate_automaton, over_windows(TwoPhase)),
+    "backtracking": CostedAlgorithm(_least_automaton_cost, _estimate_automaton, over_windows(TwoPhase)),
+    "nfab": CostedAlgorithm(_least_nfab_cost, _estimate_nfab, over_windows(Nfab), parallel=False),
     "lazy_chain": CostedAlgorithm(_least_chain_cost, _estimate_chain, LazyChain, filters_starts=False),
     "lazy_tree": CostedAlgorithm(_least_tree_cost, _estimate_tree, LazyTree, filters_starts=False),
     "join_tree": CostedAlgorithm(_least_join_cost, _estimate_joins, JoinTree, filters_starts=False),

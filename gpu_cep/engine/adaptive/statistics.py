@@ -107,7 +107,7 @@ class BatchStatistics:
         Those are all matches, unless NFA^b's runs rule others out as the automaton's do.
         """
         search = self._trial_search
-        if search.kept == KEEP_ALL or search.passes_cut:
+        if search.kept_matches == KEEP_ALL or search.nfab_cuts_runs:
             return self.automaton_sample
         rules = tuple(rule for rule in search.plan.steps if rule != "overlap")
         return self._sample_automaton(replace(search, plan=replace(search.plan, steps=rules)))
@@ -154,7 +154,7 @@ class BatchStatistics:
         """Return a sample of the automaton's work; of clusters of neighbouring starts where one's match rules out others."""
         windows = self._branch_windows
         number = len(windows.starts)
-        starts = windows.starts[scattered(number, _STARTS) if search.kept == KEEP_ALL else clustered(number, _STARTS, _CLUSTER)]
+        starts = windows.starts[scattered(number, _STARTS) if search.kept_matches == KEEP_ALL else clustered(number, _STARTS, _CLUSTER)]
         candidates = self._prune_starts(windows, starts)
         sample = self._run_trial(lambda _: SesAutomaton(search).sample(self.batch, windows, candidates, _STEPS), NOTHING)
         return replace(sample, places=number * len(candidates.starts) // max(len(starts), 1))

@@ -13,8 +13,8 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.lowering.pattern_tables import offsets
-from gpu_cep.engine.matchers.nfab.buffer_counts import decided_by_paths
-from gpu_cep.engine.matchers.nfab.nfab import BufferTooLarge, GrownBuffer, grown_buffer
+from gpu_cep.engine.matchers.nfab.buffer_counts import every_path_matches
+from gpu_cep.engine.matchers.nfab.nfab import BatchBuffer, BufferTooLarge, build_buffer
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import match_windows
 from gpu_cep.plan.event_plan import EventPlan
@@ -33,12 +33,12 @@ def may_share_buffer(plan: EventPlan) -> bool:
 
 def buffer_graph(searches: tuple[Search, ...], batch: Batch) -> Graph | None:
     """The graph of all matches that start in the batch; None if its paths do not decide them, or if it is too large to pay."""
-    if not all(decided_by_paths(search) for search in searches):
+    if not all(every_path_matches(search) for search in searches):
         return None
     most = max(_NODES_PER_EVENT * (batch.high - batch.low), _NODES_AT_ALL)
     windows = match_windows(searches[0].plan, searches[0].ordered, batch, searches[0].profile)
     try:
-        grown = [grown_buffer(search, batch, windows, most) for search in searches]
+        grown = [build_buffer(search, batch, windows, most) for search in searches]
     except BufferTooLarge:
         return None
     # where windows end matches that go on in later ones, an end is not told by its node alone
@@ -57,7 +57,7 @@ def united(plan: EventPlan, ordered: OrderedEvents, parts: Sequence[Graph | None
     return replace(graph, earliest=np.where(graph.earliest == NONE, NONE, earliest))
 
 
-def _graph(search: Search, batch: Batch, grown: GrownBuffer) -> Graph:
+def _graph(search: Search, batch: Batch, grown: BatchBuffer) -> Graph:
     """The nodes that lead to an end, run by run: a link leads to all nodes that a run had by then."""
     buffer = grown.buffer
     nodes = len(buffer.event)

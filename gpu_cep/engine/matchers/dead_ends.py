@@ -1,4 +1,4 @@
-"""What tells the states of a branch's automaton apart, so that it remembers those that led to no match."""
+"""Say what identifies a state of a branch's automaton, so that states that led to no match are remembered as dead ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
-from gpu_cep.engine.matchers.negations import scope_bounds
+from gpu_cep.engine.matchers.negation_scopes import scope_bounds
 from gpu_cep.plan.event_plan import Part, PlannedBranch, PlannedCondition, Spread
 from gpu_cep_kernels.automaton.dead_ends import (
     ALL_EVENTS,
@@ -28,36 +28,39 @@ from gpu_cep_kernels.automaton.dead_ends import (
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import Ints, Places
 
-# Dead ends that one enumeration keeps at most, and searches of a start that go without.
-PLACES, PATIENCE = 1 << 18, 4
+# The most dead ends that one enumeration remembers, and the failed searches in a row after which they are looked up.
+MOST_DEAD_ENDS, PATIENCE = 1 << 18, 4
 
-# What is read of a variable's binding.
+# The instructions that load aggregates.
+_AGGREGATE_LOADS = ("load_count", "load_aggregate")
+
+# What is read of a binding (a constant of gpu_cep_kernels.automaton.dead_ends), and the variable.
 Read = tuple[int, int]
 
 
-def dead_ends(states: StateTable | None, starts: Ints, ends: Places) -> DeadEnds:
-    """Room for the dead ends of an enumeration of the windows [starts, ends), one or more; none where nothing tells states apart."""
+def allocate_dead_ends(states: StateTable | None, starts: Ints, ends: Places) -> DeadEnds:
+    """Return room for the dead ends of an enumeration of the windows [starts, ends); no room if `states` is None."""
     if states is None:
         nothing = np.empty(0, np.int64)
         return new_dead_ends(StateTable(nothing, nothing, nothing, nothing, np.empty(0, np.uint64), nothing), 0, 0)
-    return new_dead_ends(states, min(PLACES, 1 << int(4 * (ends - starts).max()).bit_length()), PATIENCE)
+    return new_dead_ends(states, min(MOST_DEAD_ENDS, 1 << int(4 * (ends - starts).max()).bit_length()), PATIENCE)
 
 
-def state_table(tables: MatcherTables) -> StateTable | None:
-    """What tells the states of a branch apart.
+def state_key_table(tables: MatcherTables) -> StateTable | None:
+    """Return what identifies a state of a branch's automaton, or None if states cannot be identified.
 
-    None if nothing does: there are too many variables or counts, or an event
-    that is bound may lie in the scope of a negation, which then spares it.
+    They cannot if there are too many variables or counts. Nor can they if a
+    bound event may lie in the scope of a negation, which does not count it.
     """
     branch, pattern = tables.branch, tables.pattern
     positives = range(len(branch.before))
     enough = [int(least if most == UNBOUNDED else most) for least, most in zip(pattern.minimum, pattern.maximum, strict=True)]
-    spared = any(not {*negation.after, *negation.before}.issuperset(positives) for negation in branch.negations)
-    if spared or len(positives) > AT_THE_END or prod(each + 1 for each in enough) > np.iinfo(np.int64).max:
+    may_hold_bound = any(not {*negation.after, *negation.before}.issuperset(positives) for negation in branch.negations)
+    if may_hold_bound or len(positives) > AT_THE_END or prod(each + 1 for each in enough) > np.iinfo(np.int64).max:
         return None
     readers: dict[Read, int] = {}
-    for (read, v), bits in (*_read_by_conditions(tables), *_read_by_negations(branch)):
-        later = bits & ~_closed(v, tables)
+    for (read, v), bits in (*_condition_reads(tables), *_negation_reads(branch)):
+        later = bits & ~_closed_variables(v, tables)
         if later:
             readers[read, v] = readers.get((read, v), 0) | later
     return StateTable(
@@ -66,22 +69,24 @@ def state_table(tables: MatcherTables) -> StateTable | None:
         read=np.array([read for read, _ in readers], np.int64),
         variable=np.array([variable for _, variable in readers], np.int64),
         readers=np.array([*readers.values()], np.uint64),
-        lone=np.array([_loneliness(v, readers, tables) if enough[v] == 1 else NEVER for v in positives], np.int64),
+        lone=np.array([_last_event_scope(v, readers, tables) if enough[v] == 1 else NEVER for v in positives], np.int64),
     )
 
 
-def _closed(v: int, tables: MatcherTables) -> int:
-    """The bits of the variables that bind no more once v binds."""
+def _closed_variables(v: int, tables: MatcherTables) -> int:
+    """Return the bits of the variables that bind no further event once v has bound one."""
     return tables.branch.before[v] | int(tables.pattern.maximum[v] == 1) << v
 
 
-def _loneliness(v: int, readers: Mapping[Read, int], tables: MatcherTables) -> int:
-    """Among which runs nothing that is bound matters once v binds, but v's last event.
+def _last_event_scope(v: int, readers: Mapping[Read, int], tables: MatcherTables) -> int:
+    """Return where v's last event alone identifies a state, once v has bound: ALWAYS, IN_A_START (the runs of one start) or NEVER.
 
-    All other variables precede or follow v, and none but v and those that follow is read any more, or the one that binds the start alone.
-    Where v's last event is not read either, a key of the state serves all of them.
+    All other variables must precede or follow v. Later conditions may read
+    only v's last event and variables behind v; if they also read the event
+    that begins the match, the answer is IN_A_START. It is NEVER, too, if v's
+    last event is not read: the key of the state then says as much.
     """
-    before, single, closed = tables.branch.before, tables.pattern.maximum == 1, _closed(v, tables)
+    before, single, closed = tables.branch.before, tables.pattern.maximum == 1, _closed_variables(v, tables)
     size = len(before)
     if not all(u == v or before[u] >> v & 1 or before[v] >> u & 1 for u in range(size)):
         return NEVER
@@ -93,22 +98,26 @@ def _loneliness(v: int, readers: Mapping[Read, int], tables: MatcherTables) -> i
     return IN_A_START if matters - own else ALWAYS
 
 
-def _read_by_conditions(tables: MatcherTables) -> Iterator[tuple[Read, int]]:
-    """What conditions read of positive variables, with the bits of those whose events decide them."""
+def _condition_reads(tables: MatcherTables) -> Iterator[tuple[Read, int]]:
+    """Yield each read of a condition, with the bits of the variables whose events decide the condition then."""
     branch, single = tables.branch, tables.pattern.maximum == 1
     positives = len(branch.before)
-    for condition, deciding in zip(branch.conditions, _deciding(tables), strict=True):
+    for condition, deciding in zip(branch.conditions, _deciding_variables(tables), strict=True):
         for part in condition.parts:
             v = part.variable
             if v < positives and deciding & ~(1 << v):
-                reads = {LAST_EVENT} if single[v] else _read_by_others(part, condition, branch)
+                reads = {LAST_EVENT} if single[v] else _reads_by_others(part, condition, branch)
                 yield from (((read, v), deciding & ~(1 << v)) for read in reads)
             if v < positives and deciding >> v & 1:
-                yield from (((read, v), 1 << v) for read in _read_by_itself(part, condition, branch))
+                yield from (((read, v), 1 << v) for read in _reads_by_itself(part, condition, branch))
 
 
-def _deciding(tables: MatcherTables) -> list[int]:
-    """The bits of the variables whose events decide each condition; those of negated variables are looked at when a match is complete."""
+def _deciding_variables(tables: MatcherTables) -> list[int]:
+    """Return, for each condition, the bits of the variables whose events decide it.
+
+    The bit AT_THE_END stands for conditions that the end of a match decides
+    and for conditions on negated variables.
+    """
     table, positives = tables.conditions, len(tables.branch.before)
     bits = [0] * len(tables.branch.conditions)
     for v, (low, high) in enumerate(zip(table.first[:-1].tolist(), table.first[1:].tolist(), strict=True)):
@@ -119,34 +128,33 @@ def _deciding(tables: MatcherTables) -> list[int]:
     return bits
 
 
-def _read_by_others(part: Part, condition: PlannedCondition, branch: PlannedBranch) -> set[int]:
-    """What a condition reads of a quantified variable once an event of another one decides it."""
-    return _read_at(part, condition, branch) if part.spread is Spread.ONCE else {ALL_EVENTS}
+def _reads_by_others(part: Part, condition: PlannedCondition, branch: PlannedBranch) -> set[int]:
+    """Return what a condition reads of a quantified variable's binding when another variable's event decides it."""
+    return _program_reads(part, condition, branch) if part.spread is Spread.ONCE else {ALL_EVENTS}
 
 
-def _read_by_itself(part: Part, condition: PlannedCondition, branch: PlannedBranch) -> set[int]:
-    """What a condition reads of the events that a variable binds already, once a further one decides it."""
+def _reads_by_itself(part: Part, condition: PlannedCondition, branch: PlannedBranch) -> set[int]:
+    """Return what a condition reads of a variable's earlier events when a further event of it decides the condition."""
     if part.spread is Spread.ONCE:
         return set()
-    return {ALL_EVENTS} if part.spread is Spread.PAIRWISE else _read_at(part, condition, branch)
+    return {ALL_EVENTS} if part.spread is Spread.PAIRWISE else _program_reads(part, condition, branch)
 
 
-def _read_at(part: Part, condition: PlannedCondition, branch: PlannedBranch) -> set[int]:
-    """What a condition reads of one variable but the current event: the first and the last event, and what is kept of all of them."""
+def _program_reads(part: Part, condition: PlannedCondition, branch: PlannedBranch) -> set[int]:
+    """Return what a condition's program reads of one variable's binding, the current event aside.
+
+    An aggregate other than the number of events stands for all events.
+    """
     loads = [(name, first, second) for name, _, first, second in condition.program.code if name.startswith("load")]
-    loaded = {role for name, _, role in loads if not name.startswith(_KEPT)}
-    kept = {k for name, k, role in loads if name.startswith(_KEPT) and role in (part.previous, part.last)}
+    loaded = {role for name, _, role in loads if not name.startswith(_AGGREGATE_LOADS)}
+    aggregates = {k for name, k, role in loads if name.startswith(_AGGREGATE_LOADS) and role in (part.previous, part.last)}
     reads = {FIRST_EVENT} if part.first in loaded else set()
     reads |= {LAST_EVENT} if loaded & {part.previous, part.last} else set()
-    return reads | {NUMBER if branch.aggregates[k].step == "count_events" else ALL_EVENTS for k in kept}
+    return reads | {NUMBER if branch.aggregates[k].step == "count_events" else ALL_EVENTS for k in aggregates}
 
 
-# The instructions that load aggregates.
-_KEPT = ("load_count", "load_aggregate")
-
-
-def _read_by_negations(branch: PlannedBranch) -> Iterator[tuple[Read, int]]:
-    """What bounds the scopes of negations."""
+def _negation_reads(branch: PlannedBranch) -> Iterator[tuple[Read, int]]:
+    """Yield what bounds each negation's scope, with the bit AT_THE_END: negations are judged when a match is complete."""
     for negation in branch.negations:
         after, before = scope_bounds(branch, negation)
         bounds = [*((LAST_EVENT, v) for v in after), *((FIRST_EVENT, v) for v in before)]

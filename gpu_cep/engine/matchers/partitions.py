@@ -1,4 +1,4 @@
-"""What follows an event in its partition: the streams split further by what all events of a match agree on."""
+"""Find each event's successor in its partition, for the strategy partition_contiguity."""
 
 from __future__ import annotations
 
@@ -13,25 +13,30 @@ from gpu_cep_kernels.phase_one.ordering import streams_of
 
 
 def partition_columns(plan: EventPlan, branch: PlannedBranch) -> tuple[int, ...]:
-    """The columns that split the streams of ordered events into a branch's partitions; partition_contiguity alone asks (SPEC section 3)."""
+    """Return the columns that split streams into the branch's partitions (SPEC section 3).
+
+    They are those in which all events of a match agree, unless streams are
+    split by them already. Under other strategies there are none.
+    """
     if plan.query.strategy != "partition_contiguity":
         return ()
     return tuple(column for column in branch.agreed if column not in (*plan.query.partition_by, *plan.derived))
 
 
-def successors(columns: EventColumns, ordered: OrderedEvents, split: tuple[int, ...]) -> Indices:
-    """For each ordered event the next one of its stream that is equal in the columns `split`, or the number of events.
+def partition_successors(columns: EventColumns, ordered: OrderedEvents, split_by: tuple[int, ...]) -> Indices:
+    """Return int64 [ordered event]: the next event of its stream with equal values in the columns `split_by`.
 
-    Empty where that is always the next event.
+    Where there is none, it is the number of events. The array is empty if no
+    columns split the streams: the successor is then always the next event.
     """
-    if not split:
+    if not split_by:
         return np.empty(0, np.int64)
     size = len(ordered.rows)
     streams = np.empty(size, np.int64)
     streams_of(np.arange(size), ordered.offsets, streams)
-    codes = rank_rows(columns, split, ordered.rows.astype(np.int64, copy=False))
+    codes = rank_rows(columns, split_by, ordered.rows.astype(np.int64, copy=False))
     order = np.lexsort((codes, streams))
-    found = np.full(size, size, np.int64)
+    successors = np.full(size, size, np.int64)
     together = (streams[order[1:]] == streams[order[:-1]]) & (codes[order[1:]] == codes[order[:-1]])
-    found[order[:-1][together]] = order[1:][together]
-    return found
+    successors[order[:-1][together]] = order[1:][together]
+    return successors

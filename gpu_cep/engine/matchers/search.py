@@ -1,32 +1,35 @@
-"""What all matchers share: the search they serve, and the protocol by which the road through the engine calls them."""
+"""Hold what all matchers share: the search for the matches of one branch, and the protocol of a matcher."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from gpu_cep.engine.accounting.budget import Account
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.events.batches import Batch
+from gpu_cep.engine.events.batches import Batch, window_clock
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
-from gpu_cep.engine.matchers.dead_ends import state_table
-from gpu_cep.engine.matchers.negations import negated_events, negation_table
-from gpu_cep.engine.matchers.partitions import partition_columns, successors
+from gpu_cep.engine.matchers.dead_ends import state_key_table
+from gpu_cep.engine.matchers.negation_scopes import negated_events, negation_table
+from gpu_cep.engine.matchers.partitions import partition_columns, partition_successors
 from gpu_cep.engine.phase_one.on_cpu import EventRun
 from gpu_cep.engine.windows.candidates import Windows
 from gpu_cep.plan.event_plan import EventPlan, PlannedCondition
 from gpu_cep_kernels.automaton.dead_ends import StateTable
+from gpu_cep_kernels.phase_one.input_buffers import Streams
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.tables import Conditions, EventTable, NegationTable
 
-_KEPT = {"all": KEEP_ALL, "skip_past_last": KEEP_DISJOINT, "skip_to_next": KEEP_EARLIEST}
+_KEPT_MATCHES = {"all": KEEP_ALL, "skip_past_last": KEEP_DISJOINT, "skip_to_next": KEEP_EARLIEST}
 
 
 class ConditionOverflow(Exception):
-    """An int64 overflow in a condition, and the event at which the window starts."""
+    """A condition overflows int64; `start` is the ordered event at which the window starts."""
 
     def __init__(self, condition: PlannedCondition, start: int) -> None:
         super().__init__(condition, start)
@@ -36,12 +39,12 @@ class ConditionOverflow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is sought of a branch, and where; shared by all batches and threads.
+    """The search for a branch's matches among the ordered events; all batches and threads share it.
 
-    ``successor[e]`` is the ordered event that follows event e in its
-    partition (empty where that is always the next). `states` tells apart the
-    states of the automaton whose dead ends are kept, if any are. Only matches
-    that start in `own` are asked for. `threads` may work on one batch.
+    ``successor[e]`` is the event that follows event e in its partition (empty
+    if that is always the next event). `state_keys` says what identifies a state
+    of the automaton; it is None if no states are remembered. Only matches that
+    start in `own` are asked for. `threads` may share one batch.
     """
 
     plan: EventPlan
@@ -49,51 +52,74 @@ class Search:
     ordered: OrderedEvents
     successor: Indices
     negations: NegationTable
-    states: StateTable | None
+    state_keys: StateTable | None
     budget: Account
     profile: Profile
     own: Own = WHOLE
     threads: int = 1
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the branch's positive variables."""
+    def variable_count(self) -> int:
+        """The number of variables that the branch binds."""
+        return len(self.tables.pattern.order)
+
+    @property
+    def variable_names(self) -> tuple[str, ...]:
+        """The names of the variables that the branch binds."""
         return tuple(self.plan.query.variables[v].name for v in self.tables.branch.positives)
 
     @property
-    def kept(self) -> int:
-        """Which matches are to be found at least, as kernels see it."""
-        return _KEPT[self.plan.settings.after_match] if "overlap" in self.plan.steps else KEEP_ALL
+    def kept_matches(self) -> int:
+        """Which matches must be found at least, as a constant of :mod:`gpu_cep_kernels.rules.cut`."""
+        return _KEPT_MATCHES[self.plan.settings.after_match] if "overlap" in self.plan.steps else KEEP_ALL
 
     @property
-    def passes_cut(self) -> bool:
-        """Whether runs that NFA^b completes rule others out: not where the path of each is still to be judged."""
-        return self.kept == KEEP_DISJOINT and not (self.tables.branch.negations or len(self.tables.conditions.final))
+    def nfab_cuts_runs(self) -> bool:
+        """Whether a run that NFA^b completes rules out other runs.
+
+        It does not if the paths of a completed run are still to be judged.
+        """
+        return self.kept_matches == KEEP_DISJOINT and not (self.tables.branch.negations or len(self.tables.conditions.final))
 
     def conditions(self, batch: Batch) -> Conditions:
-        """What the branch's conditions are judged by in a batch."""
+        """Return the branch's conditions with all that kernels need to judge them in a batch."""
         tables = self.tables
         return Conditions(tables.conditions, tables.aggregates, tables.programs, self.ordered.bank, batch.low)
 
-    def events(self, batch: Batch, windows: Windows) -> EventTable:
-        """What follows each event of a batch, which are numbered from its first."""
+    def event_table(self, batch: Batch, windows: Windows) -> EventTable:
+        """Return what follows each event of a batch; events are numbered from the batch's first."""
         return EventTable(windows.after, windows.occurrence, self.successor[batch.low : batch.high] - batch.low)
+
+    def streams(self, batch: Batch) -> Streams:
+        """Return the streams with the times of a batch's events."""
+        clock, length = window_clock(self.plan, self.ordered, batch.low, batch.high)
+        strict = self.plan.query.ties == "strict"
+        return Streams(self.ordered.offsets, self.ordered.times[batch.low : batch.high], clock, length, strict)
+
+    def stream_count(self, batch: Batch) -> int:
+        """Return the number of streams from that of the batch's first event to that of its last."""
+        first, last = np.searchsorted(self.ordered.offsets, [batch.low, batch.high - 1], side="right")
+        return int(last - first) + 1
+
+    def overflow(self, condition: int, start: int) -> ConditionOverflow:
+        """Return the error of the condition of this number in the window that starts at ordered event `start`."""
+        return ConditionOverflow(self.tables.branch.conditions[condition], start)
 
 
 def searches(run: EventRun, ordered: OrderedEvents) -> tuple[Search, ...]:
-    """What is sought of each branch among the ordered events."""
+    """Return a search for each branch among the ordered events."""
     plan = run.plan
     events = negated_events(plan, ordered)
     splits = [partition_columns(plan, tables.branch) for tables in run.tables]
-    found = {split: successors(run.columns, ordered, split) for split in splits}
+    successors = {split: partition_successors(run.columns, ordered, split) for split in splits}
     return tuple(
         Search(
             plan=plan,
             tables=tables,
             ordered=ordered,
-            successor=found[split],
+            successor=successors[split],
             negations=negation_table(plan, ordered, tables.branch, events),
-            states=state_table(tables) if plan.strategy == "robust_skip_till_next_match" else None,
+            state_keys=state_key_table(tables) if plan.strategy == "robust_skip_till_next_match" else None,
             budget=run.budget,
             profile=run.profile,
             own=run.own,
@@ -107,7 +133,16 @@ class Matcher(Protocol):
     """An algorithm: finds or counts the matches that start in a batch."""
 
     def find(self, batch: Batch) -> Matches:
-        """The matches, in order of first event, last event and bindings."""
+        """Return the matches, in order of first event, last event and bindings."""
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """How many matches the streams of the batch have, in any number of parts: ascending starts of matches, and a number at each."""
+        """Return ascending events and the number of matches that are counted at each.
+
+        All matches of a stream may be counted at one event. Each event is the
+        start of a match of that stream.
+        """
+
+
+def entry_of_match(totals: Indices, match: int) -> int:
+    """Return the entry that match number `match` belongs to if entry i stands for ``totals[i]`` matches."""
+    return int(np.searchsorted(np.cumsum(totals, dtype=np.float64), match, side="right"))

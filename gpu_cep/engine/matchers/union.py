@@ -1,4 +1,4 @@
-"""All branches of a pattern: the union of what each of them finds, as a set (SPEC section 2)."""
+"""Unite the matches of a pattern's branches, as a set (SPEC section 2)."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Counts, Indices, Matches, concatenated
 from gpu_cep.engine.matchers.search import Matcher, Search
 
-# The matchers of all branches for a batch.
-Matchers = Callable[[tuple[Search, ...], Batch], list[Matcher]]
+# Gives a matcher for each branch in a batch.
+BranchMatchers = Callable[[tuple[Search, ...], Batch], list[Matcher]]
 
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """Finds the matches of all branches; of a single one, what its matcher finds."""
+    """The matcher of a pattern: finds the matches of all its branches, each once."""
 
     searches: tuple[Search, ...]
-    matchers: Matchers
+    matchers: BranchMatchers
 
     def find(self, batch: Batch) -> Matches:
-        """The matches that start in the batch, in order of first event, last event and bindings, each once."""
+        """Return the matches that start in the batch, each once, in order of first event, last event and bindings."""
         found = [matcher.find(batch) for matcher in self.matchers(self.searches, batch)]
         if len(found) == 1:
             return found[0]
         variables = len(self.searches[0].plan.query.positives)
-        parts = [_widened(matches, search, variables) for matches, search in zip(found, self.searches, strict=True)]
+        parts = [_widen(matches, search, variables) for matches, search in zip(found, self.searches, strict=True)]
         matches = concatenated(parts, variables).sorted_by_starts(batch.low, batch.own)
         return matches if self._disjoint else matches.distinct()
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """Starts of matches, and how many matches start at each."""
+        """Return ascending events and the number of matches that are counted at each."""
         if not self._disjoint:
             starts, totals = np.unique(self.find(batch).first, return_counts=True)
             return starts, totals
-        counted = [matcher.count(batch) for matcher in self.matchers(self.searches, batch)]
-        if len(counted) == 1:
-            return counted[0]
-        starts = np.concatenate([starts for starts, _ in counted])
+        counts = [matcher.count(batch) for matcher in self.matchers(self.searches, batch)]
+        if len(counts) == 1:
+            return counts[0]
+        starts = np.concatenate([starts for starts, _ in counts])
         order = np.argsort(starts, kind="stable")
-        return starts[order], np.concatenate([totals for _, totals in counted])[order]
+        return starts[order], np.concatenate([totals for _, totals in counts])[order]
 
     @property
     def _disjoint(self) -> bool:
-        """Whether no two branches bind the same variables, and so no match is found twice."""
+        """Whether no two branches bind the same variables, so that no match is found twice."""
         return len({search.tables.branch.positives for search in self.searches}) == len(self.searches)
 
 
-def _widened(matches: Matches, search: Search, variables: int) -> Matches:
-    """Matches of a branch as matches of the query, which binds nothing to the variables that the branch lacks."""
+def _widen(matches: Matches, search: Search, variables: int) -> Matches:
+    """Return a branch's matches as matches of the query: the variables that the branch lacks bind nothing."""
     counts: Counts = np.zeros((len(matches), variables), np.int32)
     counts[:, list(search.tables.branch.positives)] = matches.counts
     return Matches(matches.first, counts, matches.events)

@@ -1,4 +1,4 @@
-"""Matchers that go from window to window of a batch."""
+"""Adapt algorithms that go from window to window to the protocol of a matcher."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from gpu_cep.engine.windows.candidates import Windows
 
 
 class WindowMatcher(Protocol):
-    """An algorithm for one branch that is given the windows of a batch."""
+    """An algorithm for one branch that is given the windows of a batch, which all branches share."""
 
-    def find_in(self, batch: Batch, shared: Windows) -> Matches:
-        """The matches that start in the batch, in order of first event, last event and bindings."""
+    def find_in(self, batch: Batch, windows: Windows) -> Matches:
+        """Return the matches that start in the batch, in order of first event, last event and bindings."""
 
-    def count_in(self, batch: Batch, shared: Windows) -> tuple[Indices, Indices]:
-        """Starts of matches, ascending, and how many matches start at each."""
+    def count_in(self, batch: Batch, windows: Windows) -> tuple[Indices, Indices]:
+        """Return ascending events and the number of matches that are counted at each."""
 
 
 @dataclass(frozen=True, slots=True)
-class Windowed:
-    """A window matcher as a matcher."""
+class _OverWindows:
+    """A window matcher as a matcher of one batch."""
 
     matcher: WindowMatcher
     events: BatchEvents
 
     def find(self, batch: Batch) -> Matches:
-        """The matches that start in the batch, in order of first event, last event and bindings."""
+        """Return the matches that start in the batch, in order of first event, last event and bindings."""
         return self.matcher.find_in(batch, self.events.windows)
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """Starts of matches, ascending, and how many matches start at each."""
+        """Return ascending events and the number of matches that are counted at each."""
         return self.matcher.count_in(batch, self.events.windows)
 
 
-def windowed(matcher: Callable[[Search], WindowMatcher]) -> Callable[[Search, BatchEvents], Matcher]:
-    """What makes a matcher of a search and of the events of a batch."""
-    return lambda search, events: Windowed(matcher(search), events)
+def over_windows(matcher: Callable[[Search], WindowMatcher]) -> Callable[[Search, BatchEvents], Matcher]:
+    """Return what makes a matcher of a search and a batch's events, from what makes a window matcher of the search."""
+    return lambda search, events: _OverWindows(matcher(search), events)

@@ -1,4 +1,4 @@
-"""Phase 2: the SES automaton over the candidate windows of a batch (thesis Alg. 2)."""
+"""Run the SES automaton over the candidate windows of a batch (phase 2, thesis Alg. 2)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.matches import Matches, concatenated
+from gpu_cep.engine.events.matches import Indices, Matches, concatenated
 from gpu_cep.engine.events.sampling import Sample, joined
 from gpu_cep.engine.lowering.jump_tables import JumpIndexes
 from gpu_cep.engine.lowering.pattern_tables import STRATEGY
-from gpu_cep.engine.matchers.dead_ends import dead_ends
-from gpu_cep.engine.matchers.search import ConditionOverflow, Search
+from gpu_cep.engine.matchers.dead_ends import allocate_dead_ends
+from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
+from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.candidates import Candidates, Windows, candidate_ends
 from gpu_cep_kernels.automaton.dead_ends import DeadEnds
 from gpu_cep_kernels.automaton.enumeration import enumerate_matches
@@ -25,7 +26,6 @@ from gpu_cep_kernels.rules.cut import KEEP_ALL
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
     CANDIDATE,
-    ERROR_CONDITION,
     EVENTS,
     FINISHED,
     LOOK,
@@ -44,23 +44,16 @@ from gpu_cep_kernels.rules.tables import (
     new_path,
 )
 
-Indices = npt.NDArray[np.int64]
-
-
 # Steps between two returns to Python, so that a long enumeration can be interrupted and its budget checked.
 _STEPS_PER_CALL = 1 << 21
 # Steps after which it is first asked whether searches should jump.
 _FIRST_STEPS = 1 << 14
+# Events of a path that there is room for at first.
 _PATH = 64
-# Matches, and events, that one buffer holds at most; events and one more path, so that it always has room for one match.
-_LARGEST_BUFFER = 1 << 22
-# Events that the matches of a sample bind at most; and how many of its candidates may take many steps.
-_LARGEST_SAMPLE, _HEAVY = 1 << 16, 8
-
-
-def _output(matches: int, events: int, variables: int) -> MatchTable:
-    counts = np.empty((matches, variables), np.int32)
-    return MatchTable(np.empty(matches, np.int64), counts, np.empty(events, np.int64), totals=np.empty(0, np.int64))
+# Matches that one output holds at most, and events, beside room for one more path, so that one match always fits.
+_LARGEST_OUTPUT = 1 << 22
+# Events that the matches of a sample bind at most, and abandoned candidates after which a sample ends.
+_LARGEST_SAMPLE, _ABANDONED = 1 << 16, 8
 
 
 @dataclass(frozen=True)
@@ -70,40 +63,45 @@ class SesAutomaton:
     search: Search
 
     def find(self, batch: Batch, windows: Windows, candidates: Candidates, share: float = 1.0) -> Matches:
-        """The matches that start at the candidates, a `share` of the batch's, in order of first event, last event and bindings."""
-        if self._too_few(batch, candidates):
-            return concatenated([], len(self.search.tables.pattern.order))
-        return _Enumeration.of(self.search, batch, windows, candidates, share).matches()
+        """Return the matches that start at the candidates, in order of first event, last event and bindings.
+
+        The candidates are a `share` of the batch's.
+        """
+        if self._has_no_match(batch, candidates):
+            return concatenated([], self.search.variable_count)
+        return _Enumeration.of(self.search, batch, windows, candidates, share).find()
 
     def count(self, batch: Batch, windows: Windows, candidates: Candidates, share: float = 1.0) -> Indices:
-        """The number of matches that start at each candidate."""
-        if self._too_few(batch, candidates):
+        """Return the number of matches that start at each candidate; the candidates are a `share` of the batch's."""
+        if self._has_no_match(batch, candidates):
             return np.zeros(len(candidates.starts), np.int64)
         return _Enumeration.of(self.search, batch, windows, candidates, share).count()
 
     def sample(self, batch: Batch, windows: Windows, candidates: Candidates, steps: int) -> Sample:
-        """What the candidates take; one that takes more than so many `steps` is given up, and so are all behind a few of that kind.
+        """Return a sample of the work on the candidates.
 
-        They jump where all starts together would come to do so.
+        A candidate is abandoned after a fraction of `steps`; sampling stops
+        after eight abandoned ones. Searches jump if they would when all starts
+        are searched.
         """
-        if self._too_few(batch, candidates):
+        if self._has_no_match(batch, candidates):
             return Sample(len(candidates.starts), len(candidates.starts), 0, 0, 0)
-        walk = _Enumeration.of(self.search, batch, windows, candidates, 1.0)
-        sample = walk.sample(steps)
-        jumping = walk.jumping(sample, len(windows.starts) / sample.tried)
+        enumeration = _Enumeration.of(self.search, batch, windows, candidates, 1.0)
+        sample = enumeration.sample(steps)
+        jumping = enumeration.with_jumps(sample, len(windows.starts) / sample.tried)
         return sample if jumping is None else jumping.sample(steps)
 
-    def _too_few(self, batch: Batch, candidates: Candidates) -> bool:
-        """Whether there are no windows, or not the events that a match needs."""
+    def _has_no_match(self, batch: Batch, candidates: Candidates) -> bool:
+        """Whether there are no candidates, or fewer events than a match needs."""
         return not len(candidates.starts) or self.search.tables.fewest > batch.high - batch.low
 
 
 @dataclass(slots=True)
 class _Enumeration:
-    """The candidates of one call: `run` says how far they have come, `steps` how many steps that took.
+    """The search through the windows [starts, ends): `run` says how far it has come, `steps` how many steps it took.
 
-    `backwards`, the last of them comes first: windows then end ever earlier, so that what led to no match in one does
-    not in the next, and what is found in one rules out matches of the next.
+    If it goes `backwards`, the last start comes first. Windows then end ever earlier: a dead end of one is a dead end of
+    the next, and a match of one rules out matches of the next.
     """
 
     search: Search
@@ -122,89 +120,99 @@ class _Enumeration:
 
     @classmethod
     def of(cls, search: Search, batch: Batch, windows: Windows, candidates: Candidates, share: float) -> _Enumeration:
+        """Return the search through the candidates' windows before its first step."""
         conditions, indexes = search.conditions(batch), windows.indexes
         assert indexes is not None, "windows are a branch's"
-        backwards = search.states is not None or search.kept != KEEP_ALL
+        backwards = search.state_keys is not None or search.kept_matches != KEEP_ALL
         starts, ends = candidates.starts, candidate_ends(windows, candidates)
         return cls(
             search=search,
             batch=batch,
             starts=np.ascontiguousarray(starts[::-1]) if backwards else starts,
             ends=np.ascontiguousarray(ends[::-1]) if backwards else ends,
-            events=search.events(batch, windows),
+            events=search.event_table(batch, windows),
             conditions=conditions,
             indexes=indexes,
             share=share,
             backwards=backwards,
             jumps=indexes.none(),
-            dead_ends=dead_ends(search.states, starts, ends),
-            run=new_path(_PATH, search.tables.pattern, conditions, search.kept),
+            dead_ends=allocate_dead_ends(search.state_keys, starts, ends),
+            run=new_path(_PATH, search.tables.pattern, conditions, search.kept_matches),
         )
 
-    def matches(self) -> Matches:
-        """All matches."""
-        tables = self.search.tables
-        variables = len(tables.pattern.order)
+    def find(self) -> Matches:
+        """Return all matches, in order of first event, last event and bindings."""
         found: list[Matches] = []
         capacity = len(self.starts) + 16
-        output = _output(capacity, min(capacity * (tables.fewest + 2), _LARGEST_BUFFER) + _PATH, variables)
+        output = self._new_output(capacity, _PATH)
         status = OUTPUT_FULL
         while status != FINISHED:
             status = self._advance(output, self._step_limit(), counting=False)
             taken, filled = int(self.run.state[MATCHES]), int(self.run.state[EVENTS])
             if taken:
-                # copies, all three: the buffers are written again unless they were full
+                # copies, all three: the output is written again unless it was full
                 first, counts = self.starts[output.starts[:taken]] + self.batch.low, output.counts[:taken].copy()
                 found.append(Matches(first, counts, output.events[:filled] + self.batch.low))
             self._spend(taken, filled, output.starts.item)
             self.run.state[MATCHES] = self.run.state[EVENTS] = 0
             if status == OUTPUT_FULL:
-                capacity = min(2 * capacity, _LARGEST_BUFFER)
-                output = _output(capacity, min(capacity * (tables.fewest + 2), _LARGEST_BUFFER) + len(self.run.event), variables)
-        matches = concatenated(found, variables)
+                capacity = min(2 * capacity, _LARGEST_OUTPUT)
+                output = self._new_output(capacity, len(self.run.event))
+        matches = concatenated(found, self.search.variable_count)
         ascending = matches.reordered(np.arange(len(matches))[::-1]) if self.backwards else matches
         return ascending.sorted_within_starts()
 
+    def _new_output(self, matches: int, path: int) -> MatchTable:
+        """Return room for so many matches, one of which may bind as many events as a `path`."""
+        events = min(matches * (self.search.tables.fewest + 2), _LARGEST_OUTPUT) + path
+        return new_match_table(matches, events, self.search.variable_count)
+
     def count(self) -> Indices:
-        """The number of matches that start at each candidate."""
+        """Return the number of matches that start at each candidate, in the order of the candidates."""
         totals = np.zeros(len(self.starts), np.int64)
-        output = _output(0, 0, len(self.search.tables.pattern.order))._replace(totals=totals)
+        output = new_count_table(totals, self.search.variable_count)
         status, spent = OUTPUT_FULL, 0
         while status != FINISHED:
             status = self._advance(output, self._step_limit(), counting=True)
             counted = int(totals.sum())
-            self._spend(counted - spent, 0, partial(_candidate_of, totals, spent))
+            self._spend(counted - spent, 0, partial(_entry_after, totals, spent))
             spent = counted
         return totals[::-1] if self.backwards else totals
 
     def sample(self, steps: int) -> Sample:
-        """What the candidates take: those that take few steps in all, and those that take many as the first of them goes on."""
-        few = steps // _HEAVY
-        parts: list[Sample] = []
-        heavy: list[tuple[int, int]] = []
-        begin = 0
-        while begin < len(self.starts) and len(heavy) < _HEAVY:
-            part, spent = self._some(begin, len(self.starts))._sampled(few)
-            parts.append(part)
-            begin += part.tried
-            heavy += [(begin - 1, spent)] if spent else []
-        sample = replace(joined(parts), places=len(self.starts))
-        for place, _ in heavy[:1]:
-            whole, _ = self._some(place, place + 1)._sampled(_HEAVY * steps)
-            sample = sample.raised(whole, sum(max(1 - spent / max(whole.steps, 1), 0.0) for _, spent in heavy))
-        return sample
+        """Return a sample of the work on the candidates.
 
-    def _some(self, begin: int, end: int) -> _Enumeration:
-        """Some of the candidates, from the beginning."""
-        run = new_path(_PATH, self.search.tables.pattern, self.conditions, self.search.kept)
+        A candidate is abandoned after a fraction of `steps`; sampling stops
+        after eight abandoned ones. The first of these is searched again, for
+        longer, and all are taken to cost as much as it does.
+        """
+        limit = steps // _ABANDONED
+        samples: list[Sample] = []
+        abandoned: list[tuple[int, int]] = []
+        begin = 0
+        while begin < len(self.starts) and len(abandoned) < _ABANDONED:
+            sample, spent = self._restart(begin, len(self.starts))._sample_until_abandoned(limit)
+            samples.append(sample)
+            begin += sample.tried
+            abandoned += [(begin - 1, spent)] if spent else []
+        total = replace(joined(samples), places=len(self.starts))
+        for candidate, _ in abandoned[:1]:
+            longer, _ = self._restart(candidate, candidate + 1)._sample_until_abandoned(_ABANDONED * steps)
+            total = total.raised(longer, sum(max(1 - spent / max(longer.steps, 1), 0.0) for _, spent in abandoned))
+        return total
+
+    def _restart(self, begin: int, end: int) -> _Enumeration:
+        """Return the search through the candidates [begin, end) before its first step."""
+        run = new_path(_PATH, self.search.tables.pattern, self.conditions, self.search.kept_matches)
         return replace(self, starts=self.starts[begin:end], ends=self.ends[begin:end], run=run)
 
-    def _sampled(self, steps: int) -> tuple[Sample, int]:
-        """What the candidates take up to the first that is given up, and about how many steps that one has taken; 0 if none is.
+    def _sample_until_abandoned(self, steps: int) -> tuple[Sample, int]:
+        """Return a sample that ends with the first abandoned candidate, and about how many steps that one took.
 
-        It takes more than so many `steps`, and more than all before it.
+        The steps are 0 if no candidate is abandoned. One is if it takes more
+        than `steps`, and more than all before it together.
         """
-        output = _output(_LARGEST_SAMPLE // 16, _LARGEST_SAMPLE, len(self.search.tables.pattern.order))
+        output = new_match_table(_LARGEST_SAMPLE // 16, _LARGEST_SAMPLE, self.search.variable_count)
         status, at, before = STEPS_SPENT, -1, 0
         while status in (STEPS_SPENT, PATH_FULL) and at < self.run.state[CANDIDATE] and len(self.run.event) < _LARGEST_SAMPLE:
             at = int(self.run.state[CANDIDATE]) if status == STEPS_SPENT else at
@@ -218,39 +226,42 @@ class _Enumeration:
         spent = 0 if finished else max(int(state[STEPS]) - before, 1)
         return Sample(len(self.starts), tried, int(state[STEPS]), *found, passed=passed, wasted=wasted), spent
 
-    def jumping(self, sample: Sample, times: float) -> _Enumeration | None:
-        """The same candidates with jumps; None if they do not pay where so many times the work of a sample is done."""
+    def with_jumps(self, sample: Sample, times: float) -> _Enumeration | None:
+        """Return the search with jumps; None if they do not pay for `times` the work of the sample."""
         steps, passed, wasted = (int(times * each) for each in (sample.steps, sample.passed, sample.wasted))
         if not self.indexes.may_pay or not self.indexes.pay(steps, passed, wasted, self.share):
             return None
-        return replace(self, jumps=self.indexes.jumps(), dead_ends=dead_ends(self.search.states, self.starts, self.ends))
+        return replace(self, jumps=self.indexes.jumps(), dead_ends=allocate_dead_ends(self.search.state_keys, self.starts, self.ends))
 
     def _advance(self, output: MatchTable, limit: int, *, counting: bool) -> int:
+        """Search on for about `limit` steps; returns why the kernel stopped. After PATH_FULL there is room for a longer path."""
         search, tables, run = self.search, self.search.tables, self.run
         status = enumerate_matches(
             self.starts, self.ends, self.events, tables.pattern, self.conditions, search.negations, self.jumps, self.dead_ends,
             STRATEGY[search.plan.strategy], counting, limit, run, output,
         )  # fmt: skip
         if status == OVERFLOWED:
-            condition = tables.branch.conditions[int(run.state[ERROR_CONDITION]) - 1]
-            raise ConditionOverflow(condition, int(self.starts[run.state[CANDIDATE]]) + self.batch.low)
+            raise search.overflow(failed_condition(run), int(self.starts[run.state[CANDIDATE]]) + self.batch.low)
         if status == PATH_FULL:
             self.run = deepen_path(run)
         return int(status)
 
     def _step_limit(self) -> int:
-        """How many steps the next call may take; as long as searches may come to jump, about as many as were taken so far."""
+        """Return how many steps the next call may take, and let searches jump from now on if that pays.
+
+        As long as they may come to jump, a call takes about as many steps as all before it.
+        """
         if self.jumps.patience < UNBOUNDED or not self.indexes.may_pay:
             return _STEPS_PER_CALL
         if self.indexes.pay(self.steps, int(self.run.state[REJECTED]), wasted_searches(self.run), self.share):
             self.jumps = self.indexes.jumps()
-            # the run at hand may look ahead from now on, too
+            # so that the current search looks ahead, too
             self.run.state[LOOK] = self.jumps.patience
             return _STEPS_PER_CALL
         return min(max(self.steps, _FIRST_STEPS), _STEPS_PER_CALL)
 
     def _spend(self, matches: int, events: int, candidate_of: Callable[[int], int]) -> None:
-        """Account for what was found since the last time; ``candidate_of(i)`` is the candidate of match i of it."""
+        """Account for matches and steps since the last call; ``candidate_of(i)`` is the candidate of match i of these."""
         state = self.run.state
         current = min(int(state[CANDIDATE]), len(self.starts) - 1)
 
@@ -262,6 +273,6 @@ class _Enumeration:
         state[STEPS] = 0
 
 
-def _candidate_of(totals: Indices, spent: int, match: int) -> int:
-    """The candidate of match `match` behind the first `spent`, of which ``totals[w]`` belong to candidate w."""
-    return int(np.searchsorted(np.cumsum(totals), spent + match, side="right"))
+def _entry_after(totals: Indices, spent: int, match: int) -> int:
+    """Return the candidate of match number `spent` + `match` if candidate w has ``totals[w]`` matches."""
+    return entry_of_match(totals, spent + match)

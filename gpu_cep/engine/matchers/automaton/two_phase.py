@@ -1,15 +1,16 @@
-"""The two-phase strategy (thesis chapter 5): candidate windows first, then their matches."""
+"""Find matches in two phases (thesis chapter 5): prune the windows of a batch, then search the candidates that are left."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenated
 from gpu_cep.engine.matchers.automaton.ses_automaton import SesAutomaton
-from gpu_cep.engine.matchers.search import Search
+from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.candidates import Candidates, Windows, branch_windows, counted, divided, prune_windows
 from gpu_cep.engine.windows.direct import DirectMatcher, is_deterministic, reads_directly
 from gpu_cep.engine.windows.state_counts import counted_by_states, sum_of
@@ -17,37 +18,53 @@ from gpu_cep.plan.states import branch_states
 from gpu_cep_kernels.compile.launch import spread
 
 
+class _WindowsOfThread(NamedTuple):
+    """The windows that one thread searches, a `share` of the batch's; `direct` reads their matches off the labels if it can."""
+
+    batch: Batch
+    windows: Windows
+    direct: DirectMatcher | None
+    share: float
+
+
 @dataclass(frozen=True, slots=True)
 class TwoPhase:
-    """Finds the matches of a branch window by window: read off the chained condition where that decides, else by the SES automaton."""
+    """Finds a branch's matches window by window.
+
+    Where the chained condition decides a match, it is read off that; else the
+    SES automaton searches the candidate windows.
+    """
 
     search: Search
 
-    def find_in(self, batch: Batch, shared: Windows) -> Matches:
-        """The matches that start in the batch, in order of first event, last event and bindings."""
-        windows, direct = self._windows(batch, shared)
-        parts = divided(windows, batch)
-        found = spread(lambda part: self._found(batch, part, direct, 1 / len(parts)), parts, self.search.threads)
-        return concatenated(found, len(self.search.tables.pattern.order))
+    def find_in(self, batch: Batch, windows: Windows) -> Matches:
+        """Return the matches that start in the batch, in order of first event, last event and bindings."""
+        found = spread(self._find, self._divide(batch, windows), self.search.threads)
+        return concatenated(found, self.search.variable_count)
 
-    def count_in(self, batch: Batch, shared: Windows) -> tuple[Indices, Indices]:
-        """The candidates of the batch, and how many matches start at each."""
-        windows, direct = self._windows(batch, shared)
-        parts = divided(windows, batch)
-        counts = spread(lambda part: self._counted(batch, part, direct, 1 / len(parts)), parts, self.search.threads)
+    def count_in(self, batch: Batch, windows: Windows) -> tuple[Indices, Indices]:
+        """Return the candidates of the batch (ascending), and how many matches start at each."""
+        counts = spread(self._count, self._divide(batch, windows), self.search.threads)
         nothing = np.empty(0, np.int64)
         return np.concatenate([nothing, *(starts for starts, _ in counts)]), np.concatenate([nothing, *(totals for _, totals in counts)])
 
-    def _windows(self, batch: Batch, shared: Windows) -> tuple[Windows, DirectMatcher | None]:
-        """The branch's windows, and what reads matches off the chained condition where that decides."""
-        plan, tables, profile = self.search.plan, self.search.tables, self.search.profile
-        windows = branch_windows(shared, self.search.ordered, batch, tables, self.search.own, profile)
-        if reads_directly(plan, tables) and is_deterministic(plan, windows, tables):
-            return windows, DirectMatcher(tables)
-        return counted(plan, windows, tables, profile), None
+    def _divide(self, batch: Batch, windows: Windows) -> list[_WindowsOfThread]:
+        """Return the branch's windows as threads share them."""
+        branch, direct = self._branch_windows(batch, windows)
+        parts = divided(branch, batch)
+        return [_WindowsOfThread(batch, part, direct, 1 / len(parts)) for part in parts]
 
-    def _found(self, batch: Batch, windows: Windows, direct: DirectMatcher | None, share: float) -> Matches:
-        """The matches that start at the starts of `windows`, a `share` of the batch's."""
+    def _branch_windows(self, batch: Batch, windows: Windows) -> tuple[Windows, DirectMatcher | None]:
+        """Return the branch's windows, and what reads matches off the chained condition (None: that does not decide them)."""
+        plan, tables, profile = self.search.plan, self.search.tables, self.search.profile
+        branch = branch_windows(windows, self.search.ordered, batch, tables, self.search.own, profile)
+        if reads_directly(plan, tables) and is_deterministic(plan, branch, tables):
+            return branch, DirectMatcher(tables)
+        return counted(plan, branch, tables, profile), None
+
+    def _find(self, own: _WindowsOfThread) -> Matches:
+        """Return the matches that start in a thread's windows."""
+        batch, windows, direct, share = own
         candidates = self._candidates(windows, direct)
         with self.search.profile.stage("matching"):
             if direct is not None:
@@ -59,35 +76,39 @@ class TwoPhase:
         self.search.profile.add("matches", len(matches))
         return matches
 
-    def _counted(self, batch: Batch, windows: Windows, direct: DirectMatcher | None, share: float) -> tuple[Indices, Indices]:
-        """The candidates among the starts of `windows`, and how many matches start at each."""
+    def _count(self, own: _WindowsOfThread) -> tuple[Indices, Indices]:
+        """Return the candidates among a thread's windows, and how many matches start at each."""
+        batch, windows, direct, _ = own
         candidates = self._candidates(windows, direct)
         with self.search.profile.stage("matching"):
             if direct is not None:
                 totals = np.ones(len(candidates.starts), np.int64)
                 self._spend(batch, candidates, 0)
             else:
-                totals = self._totals(batch, windows, candidates, share)
+                totals = self._totals(own, candidates)
         self.search.profile.add("matches", sum_of(totals))
         return candidates.starts + batch.low, totals
 
-    def _totals(self, batch: Batch, windows: Windows, candidates: Candidates, share: float) -> Indices:
-        """The number of matches that start at each candidate: by states where labels decide, else by enumeration."""
-        branch = self.search.tables.branch
+    def _totals(self, own: _WindowsOfThread, candidates: Candidates) -> Indices:
+        """Return the number of matches that start at each candidate.
+
+        They are counted by states where labels decide matches, else by enumeration.
+        """
+        branch, batch, windows = self.search.tables.branch, own.batch, own.windows
         space = branch_states(self.search.plan, branch, bool(windows.after.size))
         if space is None:
-            return SesAutomaton(self.search).count(batch, windows, candidates, share)
+            return SesAutomaton(self.search).count(batch, windows, candidates, own.share)
         totals = counted_by_states(branch, space, windows, candidates)
 
         def start_of(match: int) -> int:
-            through = np.cumsum(totals, dtype=np.float64)
-            return batch.low + int(candidates.starts[min(int(np.searchsorted(through, match, side="right")), len(totals) - 1)])
+            return batch.low + int(candidates.starts[min(entry_of_match(totals, match), len(totals) - 1)])
 
         if len(totals):
             self.search.budget.spend(sum_of(totals), 0, 0, start_of)
         return totals
 
     def _candidates(self, windows: Windows, direct: DirectMatcher | None) -> Candidates:
+        """Return the candidates among the windows: by the chained condition that decides matches, or by the plan's pruning."""
         plan, tables, profile = self.search.plan, self.search.tables, self.search.profile
         if direct is None:
             return prune_windows(plan, windows, tables, profile)
@@ -98,7 +119,7 @@ class TwoPhase:
         return candidates
 
     def _spend(self, batch: Batch, candidates: Candidates, events: int) -> None:
-        """Account for one match of each candidate, which bind so many events together."""
+        """Account for one match of each candidate; together they bind so many `events`."""
         starts = candidates.starts
         if len(starts):
             self.search.budget.spend(len(starts), events, 0, lambda match: batch.low + int(starts[min(match, len(starts) - 1)]))

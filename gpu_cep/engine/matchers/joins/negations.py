@@ -1,4 +1,4 @@
-"""Negations among joins: each rules out rows of the first table that binds all that it needs (ZStream's negated operators)."""
+"""Judge negations among joins: each rules out rows of the first table that binds all that it needs (ZStream's negated operators)."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from typing import NoReturn
 import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.matchers.joins.partial_matches import take_rows
+from gpu_cep.engine.matchers.match_tables import failed_condition
 from gpu_cep.plan.join_trees import Join, Tree, leaves
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.joins.table_joins import judge_rows
 from gpu_cep_kernels.matches.hashing import PartialMatches
-from gpu_cep_kernels.rules.tables import ERROR_CONDITION, Conditions, EventPath, Flags, NegationTable, PatternTable
+from gpu_cep_kernels.rules.tables import Conditions, EventPath, Flags, NegationTable, PatternTable
 
 
 @dataclass(frozen=True, slots=True)
 class JoinNegations:
-    """The negations of a branch, for the tables of a batch.
+    """The negations of a branch in one batch.
 
     ``needs[n, v]``: negation n cannot be judged before variable v is bound.
-    Each thread has one of the `runs` for scratch. Where a condition cannot be
-    computed, `fail` is called with it and an event at which a match may start.
+    Each thread has one of the `runs` for scratch. Where a condition overflows,
+    `fail` is called with its number and an event at which a match may start.
     """
 
     pattern: PatternTable
@@ -33,17 +35,17 @@ class JoinNegations:
     fail: Callable[[int, int], NoReturn]
 
     def judged_at(self, tree: Tree) -> Indices:
-        """The negations that the rows of a tree decide, and those of its sides do not."""
+        """Return the negations that rows of a tree can be judged by, and rows of its sides cannot."""
         sides = [tree.left, tree.right] if isinstance(tree, Join) else []
-        earlier = [n for side in sides for n in self._decided(side)]
-        return np.setdiff1d(self._decided(tree), earlier)
+        earlier = [n for side in sides for n in self._judgeable(side)]
+        return np.setdiff1d(self._judgeable(tree), earlier)
 
-    def _decided(self, tree: Tree) -> Indices:
-        """The negations that need nothing else than what the rows of a tree bind."""
+    def _judgeable(self, tree: Tree) -> Indices:
+        """Return the negations that need only variables that the rows of a tree bind."""
         return np.flatnonzero(~np.delete(self.needs, leaves(tree), axis=1).any(axis=1))
 
-    def allowed(self, tree: Tree, table: PartialMatches) -> PartialMatches:
-        """The rows of a tree that the negations that it decides do not rule out."""
+    def filter_rows(self, tree: Tree, table: PartialMatches) -> PartialMatches:
+        """Return the rows of a tree that are not ruled out by the negations judged at it."""
         judged = self.judged_at(tree)
         if not len(judged):
             return table
@@ -56,6 +58,6 @@ class JoinNegations:
         parts = [*zip(self.runs, slices(len(keep), len(self.runs)), strict=False)]
         for (run, (_, high)), row in zip(parts, spread(judge, parts, len(self.runs)), strict=True):
             if row < high:
-                self.fail(int(run.state[ERROR_CONDITION]) - 1, int(table.first[row]))
+                self.fail(failed_condition(run), int(table.first[row]))
         rows = np.flatnonzero(keep)
-        return table if len(rows) == len(keep) else PartialMatches(*(np.take(column, rows, axis=-1) for column in table))
+        return table if len(rows) == len(keep) else take_rows(table, rows)

@@ -1,4 +1,4 @@
-"""How the two tables of a join are related, as the tables that kernels read."""
+"""Say how the rows of a join's two sides are related, as the tables that kernels read."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from gpu_cep_kernels.matches.hashing import HashKeys
 from gpu_cep_kernels.rules.scalars import EQ
 from gpu_cep_kernels.rules.tables import BY_FLOATS, ConditionTable, PatternTable
 
-Order = npt.NDArray[np.bool_]
+Precedence = npt.NDArray[np.bool_]
 _NONE: Indices = np.empty(0, np.int64)
 
 
-def sides_of(pattern: PatternTable, conditions: ConditionTable, left: list[int], right: list[int], *, exclusive: bool) -> Sides:
-    """How tables of these variables, in the order of their places, are related.
+def relate_sides(pattern: PatternTable, conditions: ConditionTable, left: list[int], right: list[int], *, exclusive: bool) -> Sides:
+    """Return how a table of the variables `left` and one of the variables `right` are related.
 
-    `exclusive`: no event satisfies the properties of two variables.
+    The variables are in the order of their places in the tables. `exclusive`:
+    no event satisfies the properties of two variables.
     """
     precedes = pattern.precedes
     before, behind = precedes[np.ix_(left, right)], precedes[np.ix_(right, left)].T
@@ -36,15 +37,16 @@ def sides_of(pattern: PatternTable, conditions: ConditionTable, left: list[int],
         one=one,
         other=other,
         relation=np.concatenate([_NONE, *(np.full(np.count_nonzero(related), relation) for relation, related in tests)]),
-        conditions=_decided(conditions, set(left), set(right)),
+        conditions=_join_conditions(conditions, set(left), set(right)),
     )
 
 
-def _order_tests(precedes: Order, left: list[int], right: list[int]) -> list[tuple[int, Order]]:
-    """The relations, [left place, right place], that are neither implied by others nor by the range of a row's partners.
+def _order_tests(precedes: Precedence, left: list[int], right: list[int]) -> list[tuple[int, Precedence]]:
+    """Return the order relations that rows are tested for, as bool [left place, right place].
 
-    That lies behind what precedes all of the right. Of a single event on the
-    right it says all that order demands.
+    Relations that others imply are left out. So are those that a row's range
+    of candidates implies: it lies behind the events that precede all of the
+    right side.
     """
     members = [*left, *right]
     within = precedes[np.ix_(members, members)]
@@ -55,20 +57,21 @@ def _order_tests(precedes: Order, left: list[int], right: list[int]) -> list[tup
 
 
 def _places(variables: list[int], size: int) -> Indices:
+    """Return int64 [variable]: the variable's place in a table, or −1."""
     places = np.full(size, -1, np.int64)
     places[variables] = np.arange(len(variables))
     return places
 
 
-def _decided(table: ConditionTable, left: set[int], right: set[int]) -> Indices:
-    """The conditions that relate the two sides and nothing else; comparisons first, for they are cheap."""
+def _join_conditions(table: ConditionTable, left: set[int], right: set[int]) -> Indices:
+    """Return the conditions that read variables of both sides and no others; comparisons come first, because they are cheap."""
     read = [set(table.variable[first:end].tolist()) for first, end in pairwise(table.part_first.tolist())]
-    decided = [c for c, variables in enumerate(read) if variables <= left | right and not variables <= left and not variables <= right]
-    return np.array(sorted(decided, key=lambda c: bool(table.left_variable[c] < 0)), np.int64)
+    across = [c for c, variables in enumerate(read) if variables <= left | right and not variables <= left and not variables <= right]
+    return np.array(sorted(across, key=lambda c: bool(table.left_variable[c] < 0)), np.int64)
 
 
 def hash_keys(table: ConditionTable, sides: Sides) -> tuple[HashKeys, HashKeys]:
-    """What is hashed of a row of the left and of the right table: the values that the join demands to be equal."""
+    """Return the values by which the rows of the left and of the right table are hashed: those that the join demands to be equal."""
     equal = [c for c in sides.conditions if table.left_variable[c] >= 0 and table.comparison[c] == EQ]
     named = [((table.left_variable[c], table.left_column[c]), (table.right_variable[c], table.right_column[c])) for c in equal]
     turned = [(one, other) if sides.left_place[one[0]] >= 0 else (other, one) for one, other in named]

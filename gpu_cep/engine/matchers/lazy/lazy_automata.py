@@ -1,4 +1,4 @@
-"""The lazy automata over the batches: no windows, no candidates, only the events that rare ones need."""
+"""Run the lazy automata over a batch: from each event of a rare variable, without windows or candidates."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import chain
 
 import numpy as np
 
-from gpu_cep.engine.events.batches import Batch, window_clock
+from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenated
 from gpu_cep.engine.events.sampling import Sample, together
-from gpu_cep.engine.matchers.lazy.conditions import iteration_table, without_closing
-from gpu_cep.engine.matchers.lazy.enumeration import Chained, Enumeration, Iterated, no_counts
-from gpu_cep.engine.matchers.negation_order import negation_needs
+from gpu_cep.engine.matchers.lazy.conditions import drop_closing_conditions, iteration_table
+from gpu_cep.engine.matchers.lazy.enumeration import ChainEnumeration, Enumeration, IterationEnumeration, new_stream_counts
+from gpu_cep.engine.matchers.negation_timing import negation_needs
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.candidates import parts_of
@@ -26,30 +26,31 @@ from gpu_cep_kernels.rules.tables import Flags, new_path
 
 @dataclass(frozen=True, slots=True)
 class LazyAutomaton:
-    """Finds matches under skip_till_any_match from a rare variable on: single variables first, then quantified ones.
+    """Finds matches under skip_till_any_match from a rare variable on; it binds single variables first, then quantified ones.
 
-    The chain automaton has one order of variables for a batch. With `anew`, it
-    is the tree automaton: each event that may start a match has its own order.
+    The chain automaton has one order of variables for a batch. The tree
+    automaton has an `order_per_start`: each event that may start a match is a
+    pivot with its own order.
     """
 
     search: Search
     events: BatchEvents
-    anew: bool = False
+    order_per_start: bool = False
 
     def find(self, batch: Batch) -> Matches:
-        """The matches that start in the batch, in order of first event, last event and bindings."""
-        enumerations = self._begin(batch, parts_of(batch))
+        """Return the matches that start in the batch, in order of first event, last event and bindings."""
+        enumerations = self._enumerations(batch, parts_of(batch))
         with self.search.profile.stage("matching"):
             found = spread(lambda enumeration: enumeration.matches(), enumerations, self.search.threads)
             grouped = concatenated([*chain.from_iterable(found)], len(self._single)).grouped_by_starts(batch.low, batch.own)
-            matches = grouped if self._finds_in_order else grouped.sorted_within_starts()
+            matches = grouped if self._finds_in_result_order else grouped.sorted_within_starts()
         self.search.profile.add("matches", len(matches))
         return matches
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """The first event of a match in each stream of the batch that has one, and the number of that stream's matches."""
-        enumerations = self._begin(batch, parts_of(batch))
-        starts, totals = no_counts(self.search, batch)
+        """Return the first start of a match in each stream that has one, and the number of the stream's matches."""
+        enumerations = self._enumerations(batch, parts_of(batch))
+        starts, totals = new_stream_counts(self.search, batch)
         with self.search.profile.stage("matching"):
             for first, counted in spread(lambda enumeration: enumeration.count(), enumerations, self.search.threads):
                 np.minimum(starts, first, out=starts)
@@ -59,11 +60,11 @@ class LazyAutomaton:
         return starts[matched] + batch.low, totals[matched]
 
     def sample(self, batch: Batch, pivots: int, steps: int) -> tuple[Sample, Sample]:
-        """What single variables take from some pivots, and quantified ones from some of the rows that these give.
+        """Return samples of the work on single variables, from some pivots, and on quantified ones, from rows that these give.
 
-        At most so many pivots, and as many as little more than so many `steps` suffice for.
+        There are at most `pivots` pivots; each sample ends a little after `steps` steps.
         """
-        samples = [enumeration.sample(pivots, steps) for enumeration in self._begin(batch, 1)]
+        samples = [enumeration.sample(pivots, steps) for enumeration in self._enumerations(batch, 1)]
         return together([single for single, _ in samples]), together([quantified for _, quantified in samples])
 
     @property
@@ -78,17 +79,20 @@ class LazyAutomaton:
         return np.lexsort([self.events.counts_of(self.search.tables.branch.positives), ~self._single])
 
     @property
-    def _finds_in_order(self) -> bool:
-        """Whether the matches of one first event are found by last event, then bindings: pivots end them, and what is between ascends."""
+    def _finds_in_result_order(self) -> bool:
+        """Whether the matches of one start are found in order of last event and bindings.
+
+        They are if pivots end matches, and the variables between are bound in the pattern's order.
+        """
         order, precedes = self._order, self.search.tables.pattern.precedes
         others = len(order) - 1
         begins = precedes.sum(axis=1) == others
         ends = bool(begins.any()) and precedes[:, order[0]].sum() == others
         between = order[1:][~begins[order[1:]]]
-        return not self.anew and bool(self._single.all()) and ends and bool((np.diff(between) > 0).all())
+        return not self.order_per_start and bool(self._single.all()) and ends and bool((np.diff(between) > 0).all())
 
-    def _begin(self, batch: Batch, parts: int) -> list[Enumeration]:
-        """The enumeration from the rarest variable's events on, or one for each variable that may begin a match; each in so many parts.
+    def _enumerations(self, batch: Batch, parts: int) -> list[Enumeration]:
+        """Return the enumeration from the rarest variable, or one from each variable that may begin a match, in `parts` parts each.
 
         There is none if some variable has too few events.
         """
@@ -97,42 +101,44 @@ class LazyAutomaton:
         counts = self.events.counts_of(positives)
         enough = bool((counts >= search.tables.pattern.minimum).all())
         order = self._order
-        pivots = [v for v, mask in enumerate(search.tables.branch.before) if mask == 0] if self.anew else [int(order[0])]
+        pivots = [v for v, mask in enumerate(search.tables.branch.before) if mask == 0] if self.order_per_start else [int(order[0])]
         search.profile.add("pivots", int(counts[pivots].sum()) if enough else 0)
         if not enough:
             return []
         buffers = self.events.buffers_of(positives)
         orders = [np.concatenate([[v], order[order != v]]) for v in pivots]
-        return [enumeration for order in orders for enumeration in self._enumerations(batch, buffers, order, parts)]
+        return [enumeration for order in orders for enumeration in self._in_order(batch, buffers, order, parts)]
 
-    def _enumerations(self, batch: Batch, buffers: InputBuffers, order: Indices, parts: int) -> list[Enumeration]:
-        """The enumeration of a batch with the variables in that order, the quantified ones last except for the first.
+    def _in_order(self, batch: Batch, buffers: InputBuffers, order: Indices, parts: int) -> list[Enumeration]:
+        """Return the enumeration of a batch in an order of variables, in `parts` parts, each with its own pivots.
 
-        Each of its parts has its own pivots.
+        In the order, quantified variables other than the pivot come last.
         """
-        search, pattern, own = self.search, self.search.tables.pattern, batch.own - batch.low
-        clock, length = window_clock(search.plan, search.ordered, batch.low, batch.high)
-        strict = search.plan.query.ties == "strict"
-        streams = Streams(search.ordered.offsets, search.ordered.times[batch.low : batch.high], clock, length, strict)
-        needs = np.zeros((0, len(order)), np.bool_)
-        if search.tables.branch.negations:
-            share = window_share(batch, buffers, streams, search.tables.branch.before)
-            expected = np.diff(buffers.first)[order] * np.where(order == order[0], 1.0, share)
-            needs = negation_needs(search, batch, order, expected)
+        search, pattern, streams = self.search, self.search.tables.pattern, self.search.streams(batch)
+        needs = self._negation_needs(batch, buffers, streams, order)
         depths = 1 + int(np.count_nonzero(self._single[order[1:]]))
-        conditions = search.conditions(batch)._replace(table=without_closing(search.tables))
+        conditions = search.conditions(batch)._replace(table=drop_closing_conditions(search.tables))
         quantified, uses = order[~self._single[order]], iteration_table(search.tables)
 
-        def of_pivots(pivots: tuple[int, int]) -> Enumeration:
+        def from_pivots(pivots: tuple[int, int]) -> Enumeration:
             chain = new_chain(order, depths, pivots, buffers, pattern, needs)
             run = new_path(depths, pattern, conditions)
             # one event of each variable is bound, and the first one of a quantified pivot at depth 0
             run.earlier[:], run.first[order[0]] = -1, 0
-            chained = Chained(search, batch, buffers, streams, conditions, chain, run, self.anew)
-            return Iterated(chained, order[:depths], quantified, uses) if len(quantified) else chained
+            chained = ChainEnumeration(search, batch, buffers, streams, conditions, chain, run, self.order_per_start)
+            return IterationEnumeration(chained, order[:depths], quantified, uses) if len(quantified) else chained
 
-        first, last = find_pivots(order[0], buffers, pattern, own, self.anew)
-        return [of_pivots((first + low, first + high)) for low, high in slices(last - first, parts)]
+        first, last = find_pivots(order[0], buffers, pattern, batch.own - batch.low, self.order_per_start)
+        return [from_pivots((first + low, first + high)) for low, high in slices(last - first, parts)]
+
+    def _negation_needs(self, batch: Batch, buffers: InputBuffers, streams: Streams, order: Indices) -> Flags:
+        """Return bool [negation, variable]: whether the negation is judged only after the variable is bound."""
+        search = self.search
+        if not search.tables.branch.negations:
+            return np.zeros((0, len(order)), np.bool_)
+        share = window_share(batch, buffers, streams, search.tables.branch.before)
+        expected = np.diff(buffers.first)[order] * np.where(order == order[0], 1.0, share)
+        return negation_needs(search, batch, order, expected)
 
 
-LazyChain, LazyTree = partial(LazyAutomaton, anew=False), partial(LazyAutomaton, anew=True)
+LazyChain, LazyTree = partial(LazyAutomaton, order_per_start=False), partial(LazyAutomaton, order_per_start=True)

@@ -1,4 +1,4 @@
-"""NFA^b over the batches: all runs at once in one pass, then the matches from the shared buffer."""
+"""Run NFA^b over a batch: all runs at once in one pass over its events, then the matches from the shared buffer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from gpu_cep.engine.accounting.budget import BudgetExceeded
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.lowering.pattern_tables import STRATEGY, offsets
-from gpu_cep.engine.matchers.nfab.buffer_counts import counted_on_buffer, decided_by_paths
-from gpu_cep.engine.matchers.nfab.buffer_paths import Paths, overflow
+from gpu_cep.engine.matchers.match_tables import failed_condition
+from gpu_cep.engine.matchers.nfab.buffer_counts import FilledBuffer, count_on_buffer, every_path_matches
+from gpu_cep.engine.matchers.nfab.buffer_paths import BufferPaths
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import Windows, branch_windows, prune_windows
 from gpu_cep.engine.windows.state_counts import sum_of
@@ -37,84 +38,89 @@ from gpu_cep_kernels.rules.tables import (
     new_values,
 )
 
-# Offers of an event to a run between two returns to Python: a long pass can be interrupted, its budget checked.
+# Offers of an event to a run between two returns to Python, so that a long pass can be interrupted and its budget checked.
 _STEPS_PER_CALL = 1 << 20
-# The fewest nodes, links and ends, and the runs, that there is room for at first.
-_FEWEST_NODES, _RUNS = 1 << 12, 1 << 7
-# In so many parts a sample is traced, at least.
-_TRACED = 16
+# The fewest nodes, links and ends that there is room for at first, and the runs.
+_FEWEST_NODES, _FIRST_RUNS = 1 << 12, 1 << 7
+# The fewest points of a trace.
+_TRACE_POINTS = 16
 
+# The bank that each instruction loads from.
 _BANKS = {"load_int": INTS, "load_float": FLOATS, "load_vector": VECTORS}
 
 
 @dataclass(frozen=True, slots=True)
 class Nfab:
-    """Finds the matches of a branch by NFA^b, under every strategy but the robust one, which looks ahead."""
+    """Finds a branch's matches by NFA^b, under every strategy but the robust one, which looks ahead."""
 
     search: Search
 
-    def find_in(self, batch: Batch, shared: Windows) -> Matches:
-        """The matches that start in the batch, in order of first event, last event and bindings."""
-        grown = _grown(self.search, batch, shared)
+    def find_in(self, batch: Batch, windows: Windows) -> Matches:
+        """Return the matches that start in the batch, in order of first event, last event and bindings."""
+        finished = _run_pass(self.search, batch, windows)
         with self.search.profile.stage("matching"):
-            matches = grown.paths().matches().sorted_by_starts(batch.low, batch.own)
+            matches = finished.paths().matches().sorted_by_starts(batch.low, batch.own)
         self.search.profile.add("matches", len(matches))
         return matches
 
-    def count_in(self, batch: Batch, shared: Windows) -> tuple[Indices, Indices]:
-        """Starts of matches, ascending, and the number of matches at each: all of a stream at its first one, where paths decide them."""
-        grown = _grown(self.search, batch, shared)
+    def count_in(self, batch: Batch, windows: Windows) -> tuple[Indices, Indices]:
+        """Return ascending events and the number of matches that are counted at each.
+
+        Where every path is a match, all matches of a stream are counted at the first of their starts.
+        """
+        finished = _run_pass(self.search, batch, windows)
         with self.search.profile.stage("matching"):
-            starts, totals = grown.count_paths() if decided_by_paths(self.search) else grown.paths().count()
+            starts, totals = finished.count_paths() if every_path_matches(self.search) else finished.paths().count()
         self.search.profile.add("matches", sum_of(totals))
         return starts + batch.low, totals
 
-    def sample(self, batch: Batch, windows: Windows, starts: Indices, end: int, offers: int) -> Indices:
-        """How often the first events of the batch are offered to runs that begin at `starts`: [event, offers before it], for some events.
+    def sample(self, batch: Batch, branch: Windows, starts: Indices, end: int, offers: int) -> Indices:
+        """Return int64 [point, 2]: an event of the batch, and how often earlier events were offered to runs that begin at `starts`.
 
-        As many as little more than so many `offers` suffice for, and none from `end` on.
+        The pass ends before event `end`, or once a few more than `offers` offers were made. `branch` are the branch's windows.
         """
-        return _new_pass(self.search, batch, windows, starts, None).trace(end, offers)
+        return _new_pass(self.search, batch, branch, starts, None).trace(end, offers)
 
 
 class BufferTooLarge(Exception):
-    """The buffer of a pass has more nodes than were asked for."""
+    """The buffer of a pass has more nodes than it may have."""
 
 
-class GrownBuffer(NamedTuple):
+class BatchBuffer(NamedTuple):
     """The buffer of a batch, and where its paths end."""
 
     buffer: MatchBuffer
     ends: PathEnds
 
 
-def grown_buffer(search: Search, batch: Batch, shared: Windows, most_nodes: int) -> GrownBuffer:
-    """The buffer once all events of the batch are taken.
+def build_buffer(search: Search, batch: Batch, windows: Windows, most_nodes: int) -> BatchBuffer:
+    """Return the buffer after a pass over all events of the batch.
 
     Raises
     ------
     BufferTooLarge
-        It has more than `most_nodes`, and the fewest that there is room for.
+        It has more than `most_nodes` nodes, and more than there is room for at first.
     """
-    grown = _grown(search, batch, shared, most_nodes)
+    finished = _run_pass(search, batch, windows, most_nodes)
     # links are numbered apart from nodes
-    nodes, links = int(grown.state[NODES]), int(grown.state[LINKS])
-    buffer = MatchBuffer(*(array[: links if name in LINKED else nodes] for name, array in grown.room.buffer._asdict().items()))
-    return GrownBuffer(buffer, grown.ends())
+    nodes, links = int(finished.state[NODES]), int(finished.state[LINKS])
+    buffer = MatchBuffer(*(array[: links if name in LINKED else nodes] for name, array in finished.room.buffer._asdict().items()))
+    return BatchBuffer(buffer, finished.ends())
 
 
-def _grown(search: Search, batch: Batch, shared: Windows, most_nodes: int | None = None) -> _Pass:
-    windows = branch_windows(shared, search.ordered, batch, search.tables, search.own, search.profile)
-    candidates = prune_windows(search.plan, windows, search.tables, search.profile)
-    grown = _new_pass(search, batch, windows, candidates.starts, most_nodes)
+def _run_pass(search: Search, batch: Batch, windows: Windows, most_nodes: int | None = None) -> _BatchPass:
+    """Return the pass after it has taken all events of the batch; `most_nodes` bounds its buffer."""
+    branch = branch_windows(windows, search.ordered, batch, search.tables, search.own, search.profile)
+    candidates = prune_windows(search.plan, branch, search.tables, search.profile)
+    finished = _new_pass(search, batch, branch, candidates.starts, most_nodes)
     with search.profile.stage("matching"):
-        grown.run()
-    search.profile.add("nodes", int(grown.state[NODES]))
-    return grown
+        finished.take_all()
+    search.profile.add("nodes", int(finished.state[NODES]))
+    return finished
 
 
 class _Room(NamedTuple):
-    """What a pass writes, in arrays that grow."""
+    """The arrays that a pass writes into; they grow."""
 
     buffer: MatchBuffer
     aggregates: AggregateValues
@@ -123,8 +129,13 @@ class _Room(NamedTuple):
 
 
 @dataclass
-class _Pass:
-    """One batch's pass: `room` and `state` say how far it has come; `most_nodes` bounds its buffer, if that is to be bounded."""
+class _BatchPass:
+    """A pass over one batch: `room` and `state` say how far it has come.
+
+    `windows` are the branch's. ``earliest[e]`` is the first event whose window holds event e, and
+    ``starting[e]`` whether runs begin at e. `reads` are the columns that conditions read. `most_nodes`
+    bounds the buffer (None: memory alone does).
+    """
 
     search: Search
     batch: Batch
@@ -139,8 +150,8 @@ class _Pass:
     state: Indices
     most_nodes: int | None
 
-    def run(self) -> None:
-        """Take all events."""
+    def take_all(self) -> None:
+        """Take all events of the batch."""
         status = -1
         while status != FINISHED:
             status = self._advance(len(self.earliest), _STEPS_PER_CALL)
@@ -148,15 +159,18 @@ class _Pass:
             self.state[OFFERED] = 0
 
     def trace(self, end: int, offers: int) -> Indices:
-        """Take events before `end`, as long as offers last: [event, offers before it], for some of them."""
+        """Take events before `end` until `offers` offers are made; returns int64 [point, 2]: an event, and the offers before it."""
         found, status = [(0, 0)], -1
         while status != FINISHED and found[-1][1] < offers:
-            status = self._advance(end, offers // _TRACED)
+            status = self._advance(end, offers // _TRACE_POINTS)
             found.append((min(int(self.state[EVENT]), end), int(self.state[OFFERED])))
         return np.array(found, np.int64)
 
     def _advance(self, end: int, offers: int) -> int:
-        """Take events before `end`, with little more than so many offers to runs, and make room for more; returns why it stopped."""
+        """Take events before `end` until a few more than `offers` offers are made; returns why the kernel stopped.
+
+        Unless it has finished, there is room for at least one more event from now on.
+        """
         tables, strategy = self.search.tables, STRATEGY[self.search.plan.strategy]
         buffer, aggregates, ends, runs = self.room
         scratch = self.scratch._replace(event=buffer.event, bound_to=buffer.bound_to, earlier=buffer.earlier, aggregates=aggregates)
@@ -165,39 +179,44 @@ class _Pass:
             self.events, tables.pattern, self.conditions, self.reads, Pass(scratch, buffer, runs, ends, self.state),
         )  # fmt: skip
         if status == OVERFLOWED:
-            raise overflow(self.search, self.batch, self.scratch, int(self.state[FAULT]))
+            raise self.search.overflow(failed_condition(self.scratch), self.batch.low + int(self.state[FAULT]))
         if status != FINISHED:
             self._make_room()
         return int(status)
 
-    def paths(self) -> Paths:
-        """The paths of the buffer, once all events are taken."""
-        return Paths(self.search, self.batch, self.room.buffer, self.ends(), self.earliest, self.conditions)
+    def paths(self) -> BufferPaths:
+        """Return the paths of the buffer, once all events are taken."""
+        return BufferPaths(self.search, self.batch, self.room.buffer, self.ends(), self.earliest, self.conditions)
 
     def ends(self) -> PathEnds:
-        """Where these paths end."""
+        """Return where the paths of the buffer end, once all events are taken."""
         return path_ends(int(self.state[NODES]), int(self.state[ENDS]), self.room.buffer, self.room.ends)
 
     def count_paths(self) -> tuple[Indices, Indices]:
-        """The first start of a match in each stream that has one, and the number of its matches, none of which is read off."""
-        batch = self.batch
-        first, last = np.searchsorted(self.search.ordered.offsets, [batch.low, batch.high - 1], side="right")
+        """Return the first start of a match in each stream that has one, and the number of the stream's matches."""
+        batch, search = self.batch, self.search
 
         def spend(matches: int, steps: int, start_of: Callable[[int], int]) -> None:
-            self.search.budget.spend(matches, 0, steps, lambda match: batch.low + start_of(match))
+            search.budget.spend(matches, 0, steps, lambda match: batch.low + start_of(match))
 
-        nodes, ends = int(self.state[NODES]), int(self.state[ENDS])
-        streams = int(last - first) + 1
-        buffer, matched = self.room.buffer, self.room.ends
-        return counted_on_buffer(buffer, matched, nodes, ends, self.earliest, self.windows.stream_end, streams, spend)
+        filled = FilledBuffer(self.room.buffer, self.room.ends, int(self.state[NODES]), int(self.state[ENDS]))
+        return count_on_buffer(filled, self.earliest, self.windows.stream_end, search.stream_count(batch), spend)
 
     @property
     def _current(self) -> int:
-        """The event that the pass has come to."""
+        """The ordered event that the pass has come to."""
         return self.batch.low + min(int(self.state[EVENT]), len(self.earliest) - 1)
 
     def _make_room(self) -> None:
-        """Double what may not hold all that one more event adds."""
+        """Double the arrays that may be too small for what one more event adds.
+
+        Raises
+        ------
+        BufferTooLarge
+            The buffer would have more than `most_nodes`.
+        BudgetExceeded
+            The arrays take more memory than the budget allows.
+        """
         buffer, aggregates, ends, runs = self.room
         state = self.state
         most = (int(state[ACTIVE]) + 1) * runs.bound.shape[1]
@@ -209,7 +228,7 @@ class _Pass:
         if state[ENDS] + most + state[ACTIVE] > len(ends.node):
             ends = MatchEnds(*(double_rows(array) for array in ends))
         if most > state[FREE] or state[ACTIVE] + most > len(runs.active):
-            runs = _more_runs(runs, state)
+            runs = _double_runs(runs, state)
         self.room = _Room(buffer, aggregates, ends, runs)
         taken = sum(array.nbytes for part in self.room for array in part)
         if taken > self.search.budget.memory:
@@ -217,7 +236,8 @@ class _Pass:
             raise BudgetExceeded(self._current, f"the runs and the match buffer of nfab take more than {memory}; use a narrower pattern")
 
 
-def _new_pass(search: Search, batch: Batch, windows: Windows, starts: Indices, most_nodes: int | None) -> _Pass:
+def _new_pass(search: Search, batch: Batch, windows: Windows, starts: Indices, most_nodes: int | None) -> _BatchPass:
+    """Return a pass over a batch before its first event; runs begin at `starts`."""
     tables = search.tables
     size = windows.occurrence.shape[1] - 2
     events = np.arange(size)
@@ -226,28 +246,28 @@ def _new_pass(search: Search, batch: Batch, windows: Windows, starts: Indices, m
     conditions = search.conditions(batch)
     reads = _read_table(search)
     state = np.zeros(PASS_STATE, np.int64)
-    state[FREE], state[FAULT], state[FIRST] = _RUNS, -1, -1
-    state[CUTS] = search.passes_cut
-    return _Pass(
+    state[FREE], state[FAULT], state[FIRST] = _FIRST_RUNS, -1, -1
+    state[CUTS] = search.nfab_cuts_runs
+    return _BatchPass(
         search=search,
         batch=batch,
         windows=windows,
         earliest=np.searchsorted(windows.ends(events), events, side="right").astype(np.int64),
         starting=starting,
-        events=search.events(batch, windows),
+        events=search.event_table(batch, windows),
         conditions=conditions,
         reads=reads,
         scratch=new_path(1, tables.pattern, conditions),
-        room=_new_room(size, tables.pattern, conditions, _signature_words(tables.pattern, conditions, reads)),
+        room=_new_room(size, tables.pattern, conditions, _signature_length(tables.pattern, conditions, reads)),
         state=state,
         most_nodes=most_nodes,
     )
 
 
 def _read_table(search: Search) -> ReadTable:
-    """What the branch's conditions read, as their programs load it."""
+    """Return the columns that the branch's conditions read, as their programs load them."""
     tables = search.tables
-    found = [_reads(condition) for condition in tables.branch.conditions]
+    found = [_loads(condition) for condition in tables.branch.conditions]
     flat = np.array([read for own in found for read in own], np.int64).reshape(-1, 3)
     listed = tables.conditions
     decides = np.zeros((len(found), len(listed.first) - 1), np.bool_)
@@ -266,26 +286,26 @@ def _read_table(search: Search) -> ReadTable:
     )
 
 
-def _reads(condition: PlannedCondition) -> list[tuple[int, int, int]]:
-    """(bank, column, role) of each load of a condition's program, once."""
+def _loads(condition: PlannedCondition) -> list[tuple[int, int, int]]:
+    """Return (bank, column, role) of each load of a condition's program, each once."""
     loads = ((_BANKS[name], column, role) for name, _, column, role in condition.program.code if name in _BANKS)
     return list(dict.fromkeys(loads))
 
 
-def _signature_words(pattern: PatternTable, conditions: Conditions, reads: ReadTable) -> int:
-    """How long the signature of a run can be."""
-    known = np.diff(conditions.aggregates.first)[conditions.table.variable]
-    return 2 * len(pattern.order) + 3 * len(reads.role) + int((1 + 4 * known).sum()) + 1
+def _signature_length(pattern: PatternTable, conditions: Conditions, reads: ReadTable) -> int:
+    """Return the most words that the signature of a run can have."""
+    values = np.diff(conditions.aggregates.first)[conditions.table.variable]
+    return 2 * len(pattern.order) + 3 * len(reads.role) + int((1 + 4 * values).sum()) + 1
 
 
 def _new_room(size: int, pattern: PatternTable, conditions: Conditions, words: int) -> _Room:
-    """Room for a node, a link and an end for each of `size` events, if not more; what is not written takes no memory."""
+    """Return room for a node, a link and an end for each of `size` events, or for more; what is not written takes no memory."""
     variables, values, nodes = len(pattern.order), len(conditions.aggregates.step), max(size, _FEWEST_NODES)
-    return _Room(new_buffer(nodes), new_values(values, nodes), new_ends(nodes), new_runs(_RUNS, variables, words))
+    return _Room(new_buffer(nodes), new_values(values, nodes), new_ends(nodes), new_runs(_FIRST_RUNS, variables, words))
 
 
-def _more_runs(runs: MergedRuns, state: Indices) -> MergedRuns:
-    """Twice as many runs; the numbers of the new ones are free."""
+def _double_runs(runs: MergedRuns, state: Indices) -> MergedRuns:
+    """Return room for twice as many runs; the numbers of the new ones are free."""
     number = len(runs.active)
     kept = runs._replace(**{name: double_rows(array) for name, array in runs._asdict().items() if name != "buckets"})
     free = int(state[FREE])

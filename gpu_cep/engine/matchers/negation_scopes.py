@@ -1,4 +1,8 @@
-"""The events that negated variables are about, and what bounds their scopes, as the table that kernels read."""
+"""Give kernels each NOT's events and scope: the variables on either side, or the window where NOT begins or ends the pattern.
+
+The kernels judge a NOT by this table (:mod:`gpu_cep_kernels.rules.negation`).
+When an algorithm asks them, :mod:`gpu_cep.engine.matchers.negation_timing` says.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,16 @@ from gpu_cep_kernels.rules.tables import NegationTable
 
 
 def negated_events(plan: EventPlan, ordered: OrderedEvents) -> dict[int, Indices]:
-    """The ordered events that satisfy the properties of each negated variable, by its number."""
+    """Return, for each negated variable's number, the ordered events that satisfy its properties (ascending)."""
     negated = (v for v, variable in enumerate(plan.query.variables) if variable.negated)
     return {v: np.flatnonzero(marked_events(ordered.labels, 1 << v)) for v in negated}
 
 
 def negation_table(plan: EventPlan, ordered: OrderedEvents, branch: PlannedBranch, events: Mapping[int, Indices]) -> NegationTable:
-    """The negations of a branch over all ordered events; `events` are those of :func:`negated_events`."""
+    """Return the negations of a branch over all ordered events, as kernels read them.
+
+    `events` are those of :func:`negated_events`.
+    """
     negations = branch.negations
     size = len(ordered.times) if negations else 0
     clock, length = window_clock(plan, ordered, 0, size)
@@ -44,7 +51,11 @@ def negation_table(plan: EventPlan, ordered: OrderedEvents, branch: PlannedBranc
 
 
 def scope_bounds(branch: PlannedBranch, negation: PlannedNegation) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The variables that bound a negation's scope on either side: of those before it the last ones, of those behind it the first."""
+    """Return the variables that bound a negation's scope on the left and on the right.
+
+    They are the last of those before it and the first of those behind it. A
+    side without variables is open: the window bounds it.
+    """
     after, before = negation.after, negation.before
     last = tuple(v for v in after if not any(branch.before[w] >> v & 1 for w in after))
     first = tuple(v for v in before if not any(branch.before[v] >> u & 1 for u in before))

@@ -1,0 +1,25 @@
+"""Allocate the tables that kernels write matches or counts into, and read why a kernel stopped."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep_kernels.rules.tables import ERROR_CONDITION, EventPath, MatchTable
+
+
+def new_match_table(matches: int, events: int, variables: int) -> MatchTable:
+    """Return room for so many matches of so many variables, which bind so many events together."""
+    counts = np.empty((matches, variables), np.int32)
+    return MatchTable(np.empty(matches, np.int64), counts, np.empty(events, np.int64), totals=np.empty(0, np.int64))
+
+
+def new_count_table(totals: Indices, variables: int, starts: Indices | None = None) -> MatchTable:
+    """Return a table into which matches are counted: `totals` are raised, and `starts` lowered if they are given."""
+    nothing = np.empty(0, np.int64)
+    return MatchTable(nothing if starts is None else starts, np.empty((0, variables), np.int32), nothing, totals)
+
+
+def failed_condition(run: EventPath) -> int:
+    """Return the number of the condition whose overflow ended the enumeration `run`."""
+    return int(run.state[ERROR_CONDITION]) - 1
