@@ -26,6 +26,7 @@ def gpu_check(*arguments: str, simulated: bool) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **settings}, cwd=ROOT, check=False)
 
 
+@pytest.mark.full
 def test_all_parts_run_on_the_simulator(tmp_path: Path) -> None:
     # time for a busy machine to compile what the CPU's side runs, too
     done = gpu_check("--out", str(tmp_path), "--minutes", "40", simulated=True)

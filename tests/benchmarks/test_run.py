@@ -116,6 +116,7 @@ def test_compare_refuses_other_files(tmp_path: Path, text: str, said: str, capsy
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_spark_and_its_loop_count_alike(tmp_path: Path) -> None:
     timings = peer.measure_spark(questions.WORKLOADS["medical"], 20_000, 5_000, tmp_path, 1)
     assert [timing.contestant for timing in timings].count("gpu_match") == 2

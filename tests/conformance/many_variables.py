@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +40,7 @@ class Wide:
         types = [*(f"T{v}" for v in range(AHEAD)), *self.types]
         return pa.table({"ts": range(len(types)), "type": types, "x": [7 * e % 11 for e in range(len(types))]})
 
+    @cache  # noqa: B019 (the few cases live as long as this module)
     def matches(self, strategy: str) -> list[dict[str, tuple[int, ...]]]:
         """By the oracle: all matches of the body alone, each behind the one binding of the variables ahead; else those of the whole."""
         if strategy == NEXT:

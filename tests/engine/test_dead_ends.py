@@ -29,7 +29,7 @@ def test_what_is_remembered_changes_nothing(monkeypatch, places):
     monkeypatch.setattr(dead_ends, "MOST_DEAD_ENDS", places)
     monkeypatch.setattr(dead_ends, "PATIENCE", 0)
 
-    @examples(40, 100)
+    @examples(25, 100)
     @given(cases(operators=ALL_OPERATORS, iterations=True, strategies=(ROBUST,), max_size=12))
     def check(case):
         assert matches_of(answered(case, output="indices")) == expected(case)

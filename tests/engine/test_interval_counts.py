@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.plan.interval_order import OrderChoice
+from tests.effort import examples
 
 BY_ZONES = [
     "A before B",
@@ -38,6 +39,7 @@ def query_of(pattern, window):
 
 
 @pytest.mark.parametrize("pattern", BY_ZONES + TRIED)
+@examples(12, 50)
 @given(FLAGS, st.sampled_from([None, 3, 8, 20]), st.sampled_from(["final", "early"]), st.sampled_from([2, 1 << 13]))
 def test_counts_are_the_numbers_of_matches(pattern, rows, window, detect, part):
     events, query = table_of(rows), query_of(pattern, window)

@@ -19,6 +19,7 @@ from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 from tests.conformance.expectation import expected
 from tests.drawn.queries import trend_cases, whole_language
+from tests.effort import examples
 from tests.results import matches_of
 
 WINDOW = 6
@@ -40,6 +41,7 @@ def rows(tables: list[pa.Table]) -> list[str]:
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("dtype", [pa.int64(), pa.float64()])
+@examples(12, 50)
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.sampled_from("ABCD"), st.integers(0, 2)), max_size=40),
     st.integers(1, 15),

@@ -95,6 +95,7 @@ session.stop()
 """
 
 
+@pytest.mark.full
 def test_spark_gives_the_matches_of_the_cpu():
     require_modules("pyspark")
     roots = map(str, (ROOT, ROOT / "kernels", ROOT / "spark_glue"))

@@ -9,6 +9,9 @@ from gpu_cep_kernels.device.interface import to_device
 from tests.kernel_cases.calls import written
 from tests.kernels.runs import compiled, each_call, image, made
 
+# The simulator takes its time.
+FEW = (0, 1, 40)
+
 
 def on_host(device, value):
     """Arrays of the device, alone or in tuples, as NumPy's."""
@@ -17,7 +20,7 @@ def on_host(device, value):
     return tuple(on_host(device, part) for part in value) if isinstance(value, tuple) else value
 
 
-@each_call(lambda case: case.kernel.parallel)
+@each_call(lambda case: case.kernel.parallel, FEW)
 def test_a_launch_does_what_the_cpu_does(device, case, size):
     call = made(case, size, device.slots(size))
     call = call._replace(arguments=to_device(device, call.arguments))
@@ -26,7 +29,7 @@ def test_a_launch_does_what_the_cpu_does(device, case, size):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@each_call(lambda case: not case.kernel.parallel)
+@each_call(lambda case: not case.kernel.parallel, FEW)
 def test_one_thread_does_what_the_cpu_does(device, case, size):
     if not device.simulated:
         pytest.skip("a card runs primitives in place of sequential kernels")

@@ -126,7 +126,7 @@ def refused(case, table, budget):
 
 
 @each_case_and_situations
-@pytest.mark.parametrize("size", [1, 3, 300, SIZE])
+@pytest.mark.parametrize("size", [1, 40, pytest.param(300, marks=pytest.mark.full), pytest.param(SIZE, marks=pytest.mark.full)])
 def test_the_least_budget_is_named_and_kept(counted, case, size):
     table = events(size, **case.events)
     least = refused(case, table, 1)
@@ -135,7 +135,7 @@ def test_the_least_budget_is_named_and_kept(counted, case, size):
 
 
 @each_case_and_situations
-@pytest.mark.parametrize("factor", [1.5, 3, 10])
+@pytest.mark.parametrize("factor", [pytest.param(1.5, marks=pytest.mark.full), 3, pytest.param(10, marks=pytest.mark.full)])
 def test_budgets_are_kept(counted, case, factor):
     table = events(SIZE, **case.events)
     budget = int(factor * refused(case, table, 1))

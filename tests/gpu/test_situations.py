@@ -35,7 +35,7 @@ from tests.requirements import require_modules
 from tests.results import matches_of
 
 # The simulator takes its time.
-briefly = examples(8, 25)
+briefly, slowly = examples(8, 25), examples(10, 50)
 
 
 @pytest.fixture
@@ -100,24 +100,28 @@ def in_pieces(pieces, seams, case: Case, **options):
         return outcome(case, engine="gpu", **options)
 
 
+@slowly
 @given(situation_cases(returns=(False,)), ALGORITHMS)
 def test_same_matches_in_the_same_order(case, algorithm):
     wanted = [match.rows for match in expected(case)]
     assert matches_of(answered(case, engine="gpu", algorithm=algorithm, output="indices")) == wanted
 
 
+@slowly
 @given(situation_cases(Size(events=40, names=3)), OUTPUTS)
 def test_every_form_of_output_is_that_of_the_cpu(case, output):
     expected_or_failing(case)
     assert outcome(case, engine="gpu", output=output) == outcome(case, engine="cpu", output=output)
 
 
+@slowly
 @given(situation_cases(Size(events=30, names=3)), PIECES, SEAMS, OUTPUTS)
 def test_pieces_change_nothing(case, pieces, seams, output):
     expected_or_failing(case)
     assert in_pieces(pieces, seams, case, output=output) == outcome(case, engine="cpu", output=output)
 
 
+@slowly
 @given(situation_cases(Size(events=40, names=2), partitions=(("n",), ("n", "k"))), PIECES, SEAMS, OUTPUTS)
 def test_many_tiny_streams(case, pieces, seams, output):
     assert in_pieces(pieces, seams, case, output=output) == outcome(case, engine="cpu", output=output)

@@ -12,9 +12,14 @@ from tests.kernel_cases.calls import arrays_in, written
 SIZES = (0, 1, 40, 200)
 
 
-def each_call(wanted=lambda case: True, sizes=SIZES):
-    """Parametrises a test by case and size."""
-    calls = [pytest.param(case, size, id=f"{case.name}-{size}") for case in CASES if wanted(case) for size in sizes]
+def each_call(wanted=lambda case: True, fast_sizes=SIZES):
+    """Parametrise a test by case and size; other sizes than `fast_sizes` are for the full suite."""
+    calls = [
+        pytest.param(case, size, id=f"{case.name}-{size}", marks=() if size in fast_sizes else pytest.mark.full)
+        for case in CASES
+        if wanted(case)
+        for size in SIZES
+    ]
     return pytest.mark.parametrize(("case", "size"), calls)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gpu.device_code import CAPABILITIES, distinct_cases, machine_code, missing_wheels, ptx
+from benchmarks.gpu.device_code import CAPABILITIES, distinct_cases, machine_code, missing_wheels, ptx, types_of
 from tests.kernel_cases import kernels
 from tests.requirements import require
 
@@ -42,19 +42,29 @@ def wheels():
     require(missing_wheels())
 
 
+def compilations():
+    """Each case and architecture; the fast suite compiles the case of most types of each kernel, for the newest architecture."""
+    cases = distinct_cases()
+    widest = {case.kernel.__name__: case.name for case in sorted(cases, key=lambda case: len(str(types_of(case))))}
+    for case in cases:
+        for capability in CAPABILITIES:
+            fast = capability == CAPABILITIES[-1] and case.name == widest[case.kernel.__name__]
+            architecture = "sm_{}{}".format(*capability)
+            yield pytest.param(case, capability, id=f"{case.name}-{architecture}", marks=() if fast else pytest.mark.full)
+
+
 @pytest.mark.usefixtures("wheels")
-@pytest.mark.parametrize("case", distinct_cases(), ids=lambda case: case.name)
-def test_kernels_compile_for_cuda(case):
-    for major, minor in CAPABILITIES:
-        text = ptx(case, (major, minor))
-        assert f".target sm_{major}{minor}" in text
-        assert not FUSIBLE.search(text)
-        assert "NRT_" not in text
-        code = machine_code(text, (major, minor))
-        assert code.cubin.startswith(ELF)
-        resources = code.resources
-        assert (resources.stack, resources.spill_stores, resources.spill_loads) == (0, 0, 0)
-        assert 0 < resources.registers <= (255 if case.kernel.__name__ in SEARCHES else MOST_REGISTERS)
+@pytest.mark.parametrize(("case", "capability"), compilations())
+def test_kernels_compile_for_cuda(case, capability):
+    text = ptx(case, capability)
+    assert ".target sm_{}{}".format(*capability) in text
+    assert not FUSIBLE.search(text)
+    assert "NRT_" not in text
+    code = machine_code(text, capability)
+    assert code.cubin.startswith(ELF)
+    resources = code.resources
+    assert (resources.stack, resources.spill_stores, resources.spill_loads) == (0, 0, 0)
+    assert 0 < resources.registers <= (255 if case.kernel.__name__ in SEARCHES else MOST_REGISTERS)
 
 
 def test_what_every_kernel_takes_is_recorded():

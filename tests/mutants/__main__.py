@@ -33,11 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise SystemExit(f"no such fault: {', '.join(unknown)}")
     chosen = [fault for fault in FAULTS if _is_chosen(fault, options)]
     missed = []
-    for fault in chosen:
-        began = time.monotonic()
-        noticed = _try(fault, options)
-        print(f"{'caught' if noticed else 'MISSED'}  {time.monotonic() - began:6.0f} s  {fault.name:40}  {noticed}", flush=True)
-        missed += [] if noticed else [fault.name]
+    with tempfile.TemporaryDirectory(prefix="gpu_cep-faults-") as folder:
+        whole = Path(folder) / "whole"
+        copy_tree(whole, options.compiled)
+        for fault in chosen:
+            began = time.monotonic()
+            noticed = _try(fault, whole, Path(folder) / "faulty", options)
+            print(f"{'caught' if noticed else 'MISSED'}  {time.monotonic() - began:6.0f} s  {fault.name:40}  {noticed}", flush=True)
+            missed += [] if noticed else [fault.name]
     print(f"{len(chosen) - len(missed)} of {len(chosen)} faults caught by the {options.suite} suite", flush=True)
     return 1 if missed else 0
 
@@ -59,21 +62,25 @@ def _is_chosen(fault: Fault, options: argparse.Namespace) -> bool:
     return options.kernels == "with" or fault.in_kernels == (options.kernels == "alone")
 
 
-def _try(fault: Fault, options: argparse.Namespace) -> str:
+def _try(fault: Fault, whole: Path, tree: Path, options: argparse.Namespace) -> str:
     """Plant a fault in a copy of the tree; returns the first test that fails, empty if none does."""
-    with tempfile.TemporaryDirectory(prefix="gpu_cep-fault-") as folder:
-        tree = Path(folder)
-        copy_tree(tree, options.compiled)
+    shutil.copytree(whole, tree)
+    try:
         plant(fault, tree)
         suite = ["--full"] if options.suite == "full" else []
         noticed = _first_failure(tree, [*suite, *fault.tests])
         if not noticed and not options.first:
             noticed = _first_failure(tree, [*suite, *(["--numprocesses", str(options.processes)] if options.processes else [])])
+    finally:
+        shutil.rmtree(tree)
     return noticed
 
 
 def copy_tree(target: Path, compiled: Path) -> None:
-    """Copy the files that git knows or would add, and the kernels that were compiled of the same sources."""
+    """Copy the files that git knows or would add, and the kernels that were compiled of the same sources.
+
+    It is copied once, so that nobody's work on the checkout shows in a later fault.
+    """
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
     )
@@ -119,10 +126,10 @@ def _first_failure(tree: Path, arguments: list[str]) -> str:
     run = subprocess.run(command, cwd=tree, env={**os.environ, "PYTHONPATH": roots}, capture_output=True, text=True, check=False)
     if run.returncode in (0, NONE_FOUND):
         return ""
-    failures = [line for line in run.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    if run.returncode != FAILED and not failures:
+    failures = [line for line in run.stdout.splitlines() if line.startswith(("FAILED ", "ERROR ")) and "::" in line]
+    if run.returncode != FAILED or not failures:
         raise RuntimeError(f"pytest ended with {run.returncode}: {run.stdout[-2000:]}{run.stderr[-2000:]}")
-    return failures[0].split(" - ")[0] if failures else "a test that was not named"
+    return failures[0].partition(" ")[2].split(" - ")[0]
 
 
 if __name__ == "__main__":

@@ -50,6 +50,8 @@ assert as_set(found.toArrow()) == as_set(cep.match(events, QUERIES["both"], engi
 """
 
 
+# executors in processes of their own run in test_faults, too
+@pytest.mark.full
 @pytest.mark.parametrize("kind", SESSIONS)
 @pytest.mark.usefixtures("worker_environment")
 def test_the_same_matches(kind: str, tmp_path: Path) -> None:
