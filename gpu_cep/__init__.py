@@ -1,4 +1,4 @@
-"""Event pattern matching over columns: the public names, nothing else."""
+"""Give the public names of gpu_cep, which finds patterns of events in columns of data."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # pyspark is imported by those who ask for it, and so are the builder, what holds results and what draws them
+    # imported on first use: pyspark, matplotlib and the query builder would slow down every `import gpu_cep`
     if name == "Compressed":
         from gpu_cep.engine.compressed.compressed import Compressed
 

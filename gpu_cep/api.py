@@ -1,4 +1,4 @@
-"""The public calls: arguments → plan → result."""
+"""Answer the public calls: check the arguments, plan the query, run the plan, hand over the result."""
 
 from __future__ import annotations
 
@@ -58,85 +58,89 @@ def match(
     threads: int | None = None,
     profile: Profile | None = None,
 ) -> Any:
-    """The matches of `pattern` in `events`.
+    """Find the matches of `pattern` in `events`.
 
     Parameters
     ----------
     events
-        A table: anything with the Arrow C stream interface (pyarrow, pandas,
-        polars, duckdb …) or a path to CSV or Arrow IPC; a source, of which
-        only the columns that the query needs are read: a path to Parquet, a
-        pyarrow.dataset.Dataset, a polars.LazyFrame, a relation of DuckDB; or
-        what lies on a GPU, and is left there: a cudf.DataFrame, or a mapping
-        of names to arrays (``__cuda_array_interface__``). It need not be
-        sorted.
+        The events, sorted or not, in one of three forms. A table: anything
+        with the Arrow C stream interface (pyarrow, pandas, polars, duckdb …)
+        or a path to CSV or Arrow IPC. A source: a path to Parquet, a
+        pyarrow.dataset.Dataset, a polars.LazyFrame or a relation of DuckDB;
+        only the columns that the query needs are read. Data on a GPU, which
+        stays there: a cudf.DataFrame, or a mapping of names to arrays
+        (``__cuda_array_interface__``).
     pattern
-        A query's text, what :func:`parse` made of it, or a query or pattern
-        built in Python (``gpu_cep.seq`` and so on).
+        The query: its text, the result of :func:`parse`, or a query or
+        pattern built in Python (``gpu_cep.seq`` and so on).
     timestamp
         The column of occurrence times: an integer, float, date or timestamp.
     partition_by
-        The columns whose values split the events into independent streams;
+        The columns whose values split the events into independent streams.
         NULL is a value like any other here.
     order_by
-        The columns that order events of equal time; what they leave is
-        ordered by input position.
+        The columns that order events of equal time. Events that these leave
+        equal are ordered by input position.
     type_column
-        The column that an event type before a variable stands for.
+        The column that holds the event type: ``Trade t`` binds events whose
+        value in it is ``'Trade'``.
     strategy
-        The event selection strategy, where the text leaves it out:
+        The event selection strategy of a query whose text names none:
         ``skip_till_next_match`` (default), ``robust_skip_till_next_match``,
         ``skip_till_any_match``, ``partition_contiguity`` or
         ``strict_contiguity``.
     ties
-        ``strict``: an event is before another if its time is less.
-        ``position``: if it precedes it in the stream's order.
+        When an event is before another. ``strict``: if its time is less.
+        ``position``: if it precedes the other in the stream's order.
     time_unit
-        The length of one tick of a bare number timestamp (s, ms, us, ns), for
-        windows with a unit.
+        The unit of timestamps that are bare numbers (s, ms, us, ns). Windows
+        with a unit, such as ``WITHIN 5 minutes``, need it.
     after_match
-        ``all``: every match; ``skip_past_last``: of each stream's matches, in
-        order of completion, those that begin behind the last one taken;
-        ``skip_to_next``: for each first event the match that completes first.
+        Which matches are kept. ``all``: every match. ``skip_past_last``: each
+        stream's matches are taken in order of completion, and a match is kept
+        if it begins behind the last one kept. ``skip_to_next``: for each first
+        event, the match that completes first.
     detect
-        When a match of an interval pattern is reported: ``final`` (when its
-        situations have ended), or ``early`` (as soon as what has happened
-        decides it, whether or not they ever end; ``detected_at`` says when).
+        When a match of an interval pattern is reported. ``final``: when its
+        situations have ended. ``early``: as soon as the events so far decide
+        it, even if a situation has not ended; ``detected_at`` says when.
     allen
-        How `finishes` between situations is read: ``paper``: as Table 1 of
-        TPStream prints it, the left one starts first and both end together;
-        ``1983``: as Allen defined it, the other way round.
+        How `finishes` between situations is read. ``paper``: as Table 1 of
+        TPStream prints it, the left one starts first and both end together.
+        ``1983``: as Allen defined it, the right one starts first.
     gap
-        How much time may pass from one event of a situation to the next of
-        its stream: a number of ticks, or text such as ``"30 seconds"``. Where
-        more does, the situation ends that much after its last event, and
-        another may begin (default: no limit).
+        The most time that may pass between two events in a row of a
+        situation: a number of ticks, or text such as ``"30 seconds"``. If more
+        passes, the situation ends that much after its last event, and another
+        may begin (default: no limit).
     engine
-        Where phase 1 (properties, streams, order, windows) runs; what follows
-        runs on the CPU, and the matches are the same. ``cpu``; ``gpu``: on a
-        CUDA card, or an error that says why not; ``auto``: on a card where
-        one can be used and moving the events there takes less time than
-        phase 1 on the CPU, else on the CPU, with the reason logged once.
-        Interval patterns are on the CPU unless ``gpu`` is asked for.
+        Where phase 1 (properties, streams, order, windows) runs. All later
+        work runs on the CPU, and the matches are the same. ``cpu``: on the
+        CPU. ``gpu``: on a CUDA card, or an error says why not. ``auto``: on a
+        card if there is one, and if moving the events there takes less time
+        than phase 1 on the CPU; the reason against is logged once. Interval
+        patterns run on the CPU unless ``gpu`` is asked for.
     gpu_memory
         How much of a card's memory to use: a number of bytes, or text such as
-        ``"8GB"`` or ``"512MiB"`` (default: a share of what is free). More
-        events than fit are worked on in pieces.
+        ``"8GB"`` or ``"512MiB"`` (default: a share of what is free). Events
+        that do not fit at once are worked on in pieces.
     algorithm
-        ``auto`` (each batch of events takes the one that is expected to cost
-        least there), ``ses_automaton``, ``backtracking``, ``nfab``,
-        ``lazy_chain`` and ``lazy_tree`` (both skip_till_any_match; good where
-        events differ in frequency, as a whole or from window to window),
-        ``join_tree`` (the same without quantifiers; good where
-        windows are long and conditions demand equal values, or let few
-        combinations pass), or ``brute_force`` (small input only). For interval
-        patterns ``auto`` is ``range_join``; ``end_join`` and ``nested_loop``
-        are there to be compared with.
+        How matches are found. ``auto``: each batch of events takes the
+        algorithm with the least expected cost. ``ses_automaton`` and
+        ``backtracking`` run every query, ``nfab`` all but
+        robust_skip_till_next_match. ``lazy_chain`` and ``lazy_tree`` run
+        skip_till_any_match; they are good if variables
+        differ in how many events fit them, over all events or from window to
+        window. ``join_tree`` runs skip_till_any_match without quantifiers; it
+        is good if windows are long, and conditions demand equal values or let
+        few combinations pass. ``brute_force`` is for small input only. For
+        interval patterns ``auto`` is ``range_join``; ``end_join`` and
+        ``nested_loop`` are there for comparison.
     output
-        ``matches``: a row per match (of an interval pattern with
-        ``detected_at``); ``events``: a row per matched event;
-        ``indices``: input row numbers per variable; ``count``: the number of
-        matches per stream that has any; ``compressed``: a
+        What the result holds. ``matches``: a row per match, for interval
+        patterns with ``detected_at``. ``events``: a row per matched event.
+        ``indices``: input row numbers per variable. ``count``: the number of
+        matches of each stream that has any. ``compressed``: a
         :class:`~gpu_cep.Compressed`, all matches as a graph that enumerates
         and counts them.
     result
@@ -145,37 +149,39 @@ def match(
     columns
         The input columns that whole events carry in the output (default: all).
     max_matches, max_steps
-        Bounds on the matches, and on the steps that are made to find them.
+        Upper bounds on the number of matches, and on the work done to find
+        them. Reaching one raises MatchLimitExceeded.
     prune
         Which pruning steps may be used: True (all), False (none) or some of
         ``filter``, ``reach``, ``partition``, ``summary``, ``chain``, ``overlap``. The
         matches are the same either way.
     functions
         Functions that conditions and RETURN may call, by name: Python
-        functions of numbers and truth values that Numba can compile. NULL
-        among the arguments gives NULL, and so does None. They are compiled
-        and run on the CPU.
+        functions of numbers and truth values that Numba can compile. They run
+        on the CPU. The result is NULL if an argument is NULL, or if the
+        function returns None.
     threads
         How many threads to use (default: all cores of the process).
     profile
-        Receives what each stage did.
+        Receives the counts and the seconds of each stage of the run.
 
     Returns
     -------
-    pyarrow.Table, what `result` asks for, or Compressed
-        A table is ordered by stream key, first event, last event and bindings.
+    pyarrow.Table, another table or Compressed
+        As `result` and `output` ask. The rows of a table are ordered by
+        stream key, first event, last event and bindings.
 
     Raises
     ------
     PatternSyntaxError, PatternError, UnsupportedError
-        The query is at fault, or more than this release runs.
+        The query has an error, or this release cannot run it.
     EventError
-        The events are at fault.
+        The events have an error, such as a NULL timestamp.
     EngineUnavailable
-        `engine` cannot run here, or what `result` asks for is not installed;
-        the message says why.
+        `engine` cannot run here, or the package for `result` is not
+        installed; the message says why.
     MatchLimitExceeded
-        A bound was reached; nothing is truncated.
+        A bound was reached. Results are never truncated.
     """
     check_threads(threads)
     settings = make_settings(
@@ -195,7 +201,7 @@ def match(
 def run_plan(
     plan: AnyPlan, query: AnyQuery, options: Options, table: Any, *, threads: int | None = None, profile: Profile | None = None
 ) -> pa.Table:  # fmt: skip
-    """The result of a plan that :func:`make_plan` made of `query`, over the events of `table`."""
+    """Return the result of running `plan`, which :func:`make_plan` made of `query`, over the events of `table`."""
     from gpu_cep.engine.answers import answer
 
     if plan.algorithm == "brute_force":
@@ -205,6 +211,7 @@ def run_plan(
 
 def _plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
     """The plan, and the events as a table; of a source of columns only those that the query reads."""
+    """Return the plan and the events as a table; from a source only the columns that the query reads are loaded."""
     from gpu_cep.engine.input.read_tables import read_events
     from gpu_cep.engine.input.sources import source_of
 
@@ -219,7 +226,7 @@ def _plan_events(events: Any, pattern: Pattern, options: Options, settings: Sett
 
 
 def _by_definition(plan: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:
-    """The result by brute force."""
+    """Return the result that enumerating all candidates gives (``algorithm="brute_force"``)."""
     from gpu_cep.engine.brute_force.events import enumerate_by_definition
     from gpu_cep.engine.brute_force.intervals import enumerate_situations
 
@@ -245,27 +252,27 @@ def explain(
     pattern
         As in :func:`match`.
     events
-        As in :func:`match`; a table without rows will do. Without events
-        only the query itself is explained, for there is no schema to bind it
-        to. With events the explanation says which engine would run them
-        here, and why.
+        As in :func:`match`; a table without rows is enough. With events, the
+        explanation says which engine would run them here, and why. Without,
+        it shows the query alone, since there is no schema to bind it to.
     run
         Whether to run the query and drop its result. The explanation then
-        says which algorithm answered each batch of events, which numbers
-        were expected and which came, and how many events each variable may
-        bind.
+        says which algorithm answered each batch of events, compares expected
+        with actual counts, and says how many events each variable may bind.
     **keywords
         As in :func:`match`.
 
     Returns
     -------
     Explanation or IntervalExplanation
-        Of an event pattern, or of an interval pattern.
+        The explanation of an event pattern, or of an interval pattern.
 
     Raises
     ------
     PatternError
-        The query is to be run, and there are no events; and whatever :func:`match` raises.
+        `run` is set without events.
+    CepError
+        Any error that :func:`match` raises.
     """
     query = as_query(pattern)
     options, settings = read_keywords(keywords)
@@ -289,7 +296,7 @@ def explain(
 def explanation_of(
     query: AnyQuery, plan: AnyPlan, table: Any, threads: int | None, profile: Profile | None = None
 ) -> Explanation | IntervalExplanation:  # fmt: skip
-    """How a plan of `query` answers it over the events of `table`, and what the `profile` of a run says that it did."""
+    """Return the explanation of `plan`, which answers `query` over the events of `table`; with the `profile` of a run, also its counts."""
     from gpu_cep.engine.input.read_tables import is_resident, on_host
     from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine
 
@@ -310,7 +317,7 @@ def explanation_of(
 
 
 def _check_engine(settings: Settings) -> None:
-    """Refuse an engine that is unknown, or not there, before events are read: files may be large."""
+    """Raise if the engine is unknown or cannot run here; called before events are read, since files may be large."""
     from gpu_cep.engine.phase_one.engine_choice import require_device
 
     check_settings(settings)
@@ -319,7 +326,7 @@ def _check_engine(settings: Settings) -> None:
 
 
 def _result_form(result: object, output: str) -> Callable[[pa.Table], Any]:
-    """What makes of a table what `result` and `output` ask for."""
+    """Return the function that turns a table into what `result` and `output` ask for."""
     if result not in RESULTS:
         message = f"result={result!r} is unknown; expected one of {', '.join(RESULTS)}"
         raise PatternError([Diagnostic(message, hint=nearest(str(result), RESULTS))])

@@ -1,8 +1,8 @@
-"""The errors that gpu_cep raises; all derive from :class:`CepError`.
+"""Define the errors that gpu_cep raises; all derive from :class:`CepError`.
 
-A fault found in a pattern is a :class:`Diagnostic`: a message, where it stands
-in the text, and the nearest valid choice. Analysis collects all of them and
-raises one error.
+An error in a pattern is described by a :class:`Diagnostic`: a message, its
+place in the text, and the nearest valid choice. Analysis collects all
+diagnostics of a query and raises one error that holds them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _EXCERPT = 120  # characters of a line that a message shows
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One fault: what is wrong, where, and what might have been meant."""
+    """One error in a query: what is wrong, where it stands in the text, and a hint at what may be meant."""
 
     message: str
     span: Span | None = None
     hint: str | None = None
 
     def render(self, text: str | None = None) -> str:
-        """The fault as lines of text, with a caret under its place if `text` is at hand."""
+        """Return the diagnostic as lines of text; if `text` is given, with its line and a caret under the place."""
         lines = [self.message if self.span is None else f"line {self.span.line}, column {self.span.column}: {self.message}"]
         if text is not None and self.span is not None:
             lines += _excerpt(text, self.span)
@@ -44,18 +44,18 @@ def _excerpt(text: str, span: Span) -> list[str]:
 
 
 def nearest(name: str, choices: Iterable[str]) -> str | None:
-    """A hint that names the choice most like `name`, or None if none is near."""
+    """Return a hint that names the choice most similar to `name`, or None if none is similar."""
     folded = {choice.lower(): choice for choice in choices}
     found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
     return f"did you mean {folded[found[0]]!r}?" if found else None
 
 
 class CepError(Exception):
-    """Base of every error that gpu_cep raises on purpose."""
+    """Base class of all errors that gpu_cep raises on purpose."""
 
 
 class DiagnosedError(CepError):
-    """An error made of one or more diagnostics; `diagnostics` holds them all."""
+    """An error of one or more diagnostics, which `diagnostics` holds."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic] | str, text: str | None = None) -> None:
         if isinstance(diagnostics, str):
@@ -69,24 +69,24 @@ class DiagnosedError(CepError):
 
 
 class PatternSyntaxError(DiagnosedError):
-    """The text is not a query."""
+    """The text is not a query: it breaks the grammar."""
 
 
 class PatternError(DiagnosedError):
-    """The query is well formed but means nothing over these events."""
+    """The query is well formed, but has no meaning over these events, such as one that names an unknown column."""
 
 
 class UnsupportedError(DiagnosedError):
-    """This algorithm, engine or release cannot run the query; the message names what can."""
+    """This algorithm, engine or release cannot run the query; the message names those that can."""
 
 
 class EventError(CepError):
-    """The events are at fault: a NULL timestamp, an overflow, an unreadable file."""
+    """The events have an error: a NULL timestamp, an overflow, an unreadable file."""
 
 
 class EngineUnavailable(CepError):
-    """The engine asked for cannot run here; the message says why."""
+    """The requested engine or package cannot be used here; the message says why."""
 
 
 class MatchLimitExceeded(CepError):
-    """More matches, or more work, than the caller allowed; the message names the stream and the window."""
+    """There are more matches, or finding them takes more work, than the caller allows; the message names the stream and the window."""

@@ -1,4 +1,4 @@
-"""A query, in whichever form it is given, to its plan."""
+"""Turn a query, in any form that users give it, into a plan."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AnyQuery = Query | IntervalQuery
 
 
 def as_query(pattern: Pattern) -> AnyQuery:
-    """The syntax tree of a query, in whichever form it is given; a pattern alone is a whole query."""
+    """Return the syntax tree of a query given as text, as a tree or from the builder; a pattern alone becomes a whole query."""
     query = parse(pattern) if isinstance(pattern, str) else pattern
     if isinstance(query, Query | IntervalQuery):
         return query
@@ -41,17 +41,23 @@ def as_query(pattern: Pattern) -> AnyQuery:
 
 
 def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> AnyPlan:
-    """The plan of a query over events of `schema`; all faults of query and settings are raised here, before any event is read."""
-    # before settings are compared: True is equal to 1, and no bound
+    """Return the plan of a query over events of `schema`.
+
+    All errors in the query and the settings are raised here, before any event is read.
+    """
+    # first, since the cache compares settings: it would take max_matches=True for 1
     check_settings(settings)
     make = _plan_of_text if _is_remembered(pattern, schema, options) else _new_plan
     return make(pattern, schema, options, settings)
 
 
 def _is_remembered(pattern: Pattern, schema: pa.Schema, options: Options) -> bool:
-    """Whether a query's plan is kept: of text, for constants of built queries and gaps may be equal but of other types."""
+    """Return whether the plan may be cached.
+
+    Only plans of text without `gap` are: equal constants of built queries, and equal gaps, may differ in type (1 and 1.0).
+    """
     told_apart = isinstance(pattern, str) and options.gap is None
-    # extension types need not be hashable, and functions are not held longer than their callers want
+    # extension types need not be hashable, and a cache must not keep the caller's functions alive
     return told_apart and not options.functions and all(isinstance(kind, Hashable) for kind in schema.types)
 
 
@@ -71,7 +77,7 @@ def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     return made
 
 
-# Plans of queries that are asked again, of the next events or the next part of them: of few events, planning is most of the work.
+# Over few events planning is most of the work, and the same query is often asked of the next events.
 _plan_of_text = lru_cache(maxsize=256)(_new_plan)
 
 

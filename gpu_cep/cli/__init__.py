@@ -1,7 +1,7 @@
-"""The command ``gpu-cep``: what the library does, over files and pipes.
+"""Run the command ``gpu-cep``, which matches, explains and draws patterns over files and pipes.
 
-Exit codes are those of :mod:`gpu_cep.cli.outcome`: 0 done, 1 the query is at
-fault, 2 the command line is, 3 the events are, 4 anything else.
+Exit codes (:mod:`gpu_cep.cli.outcome`): 0 done, 1 error in the query, 2 error
+in the command line, 3 error in the events, 4 any other error.
 """
 
 from __future__ import annotations

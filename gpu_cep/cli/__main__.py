@@ -1,4 +1,4 @@
-"""``python -m gpu_cep.cli`` is ``gpu-cep``."""
+"""Run ``gpu-cep`` as ``python -m gpu_cep.cli``."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""The commands: each reads its arguments, calls the library, and says what came of it.
+"""Define the commands: each reads its arguments, calls the library and prints the outcome.
 
-What takes a compiler is imported by the commands that need it: help and completion are quick.
+Modules that load the compiler are imported inside the commands that need it, so that help and completion are quick.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def gen(
 
 
 def _without_rows(events: str) -> pa.Table:
-    """A table of the events' columns; of a source of columns only the schema is read."""
+    """Return a table with the columns of the events and no rows; of a file that knows its schema only that is read."""
     from gpu_cep.engine.input.read_tables import on_host, read_events
     from gpu_cep.engine.input.sources import source_of
 

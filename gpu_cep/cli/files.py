@@ -1,4 +1,4 @@
-"""Events from files and stdin, results into files and stdout."""
+"""Read events from files and stdin, and write results to files and stdout."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from gpu_cep.display.cells import json_lines
 from gpu_cep.errors import EventError
 
 PIPE = "-"
-_CONTINUATION = b"\xff\xff\xff\xff"  # how a message of an Arrow stream begins
+_CONTINUATION = b"\xff\xff\xff\xff"  # the first bytes of an Arrow stream
 
 Writer = Callable[[pa.Table, BinaryIO], None]
 
 
 def events_from(name: str) -> Any:
-    """Events as the library takes them: a path, or the table that stdin holds (Arrow file or stream, Parquet or CSV)."""
+    """Return events in a form that the library takes.
+
+    For ``-`` that is the table in stdin (Arrow file or stream, Parquet or CSV), else the path itself.
+    """
     return _read_pipe(sys.stdin.buffer) if name == PIPE else name
 
 
@@ -35,7 +38,7 @@ def _read_pipe(source: BinaryIO) -> pa.Table:
 
 
 def _read(held: bytes) -> pa.Table:
-    """The table in some bytes, whose beginning tells their format."""
+    """Return the table that bytes hold; their first ones tell the format."""
     source = pa.BufferReader(held)
     if held.startswith(b"ARROW1"):
         return pa.ipc.open_file(source).read_all()
@@ -45,14 +48,14 @@ def _read(held: bytes) -> pa.Table:
 
 
 def check_target(name: str, suffixes: tuple[str, ...]) -> str:
-    """A file's name, if its suffix is one of `suffixes`; else the command ends, before anything is read."""
+    """Return the file's name if its suffix is one of `suffixes`, else end the command; called before anything is read."""
     if Path(name).suffix.lower() not in suffixes:
         fail(f"cannot tell the format of {name} from its suffix; expected one of {', '.join(suffixes)}", USAGE_FAULT)
     return name
 
 
 def table_writer(name: str) -> Callable[[pa.Table], None]:
-    """What writes a table into the file `name` in the format of its suffix, or to stdout as an Arrow stream."""
+    """Return a function that writes a table to the file `name`, in the format of its suffix; for ``-`` to stdout as an Arrow stream."""
     if name == PIPE:
         return lambda table: _write_stream(table, sys.stdout.buffer)
     write = WRITERS[Path(check_target(name, tuple(WRITERS))).suffix.lower()]
@@ -65,7 +68,7 @@ def table_writer(name: str) -> Callable[[pa.Table], None]:
 
 
 def print_json_lines(table: pa.Table, target: TextIO) -> None:
-    """A JSON object a line for each row."""
+    """Write each row of the table as a JSON object on its own line."""
     for lines in json_lines(table):
         target.write(lines.decode())
 

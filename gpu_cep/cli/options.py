@@ -1,4 +1,4 @@
-"""The options that commands over a query share, as typer takes them: the keywords of :func:`gpu_cep.match`."""
+"""Declare the options of commands that take a query: keywords of :func:`gpu_cep.match`, in the form that typer takes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _choice(choices: Sequence[str], help: str) -> Any:
     return Annotated[_literal[tuple(choices)] | None, typer.Option(help=help)]
 
 
-# What bears on the meaning of a query, and where and how it is answered.
+# What a query means, and where and how it is run.
 QUERY: dict[str, Any] = {
     "timestamp": _text("COLUMN", "The timestamp (default: ts)."),
     "partition_by": _names("A stream key"),
@@ -70,11 +70,11 @@ COLUMNS: dict[str, Any] = {
 
 
 def takes(options: Mapping[str, Any]) -> Callable[[Command], Command]:
-    """Make a function a command over a query, with further `options`.
+    """Make a decorator that turns a function into a command with a pattern argument and `options`.
 
-    It receives the query's text as `text`, and as `asked` those of the
-    options that are written on the command line; the rest keep the API's
-    defaults. What goes wrong in it is reported, and ends it with an exit code.
+    The function receives the query's text as `text`, and as `asked` the
+    options that stand on the command line; the others keep the library's
+    defaults. An error in it is printed and ends the command with an exit code.
     """
 
     def command_of(function: Command) -> Command:
@@ -95,7 +95,7 @@ def takes(options: Mapping[str, Any]) -> Callable[[Command], Command]:
 
 
 def query_text(pattern: str) -> str:
-    """The text of the query that an argument names, or is: a name has no blanks in it, unless there is such a file."""
+    """Return the query's text: the argument itself if it has blanks and names no file, else the content of the file that it names."""
     path = Path(pattern)
     if len(pattern.split()) > 1 and not _is_file(path):
         return pattern

@@ -1,4 +1,4 @@
-"""How a command ends and what it says: exit codes, faults on stderr, results on stdout."""
+"""End a command with an exit code, and print errors to stderr and outcomes to stdout."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ OTHER_FAULT = 4
 
 @contextmanager
 def report_faults(text: str | None = None) -> Iterator[None]:
-    """Say on stderr what goes wrong inside, and end with its exit code; `text` is the query's, into which faults point."""
+    """Print an error raised inside to stderr, and end the command with its exit code.
+
+    `text` is the text of the query; diagnostics show the line of it that they are about.
+    """
     try:
         yield
     except DiagnosedError as error:
@@ -32,7 +35,7 @@ def report_faults(text: str | None = None) -> Iterator[None]:
     except EventError as error:
         fail(str(error), EVENT_FAULT)
     except BrokenPipeError:
-        # whoever read the output has gone; nothing is to be flushed into the pipe when the process ends
+        # the reader has closed the pipe; flushing into it at exit would fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(OTHER_FAULT) from None
     except (CepError, OSError, pa.ArrowException) as error:
@@ -40,7 +43,7 @@ def report_faults(text: str | None = None) -> Iterator[None]:
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """End the command with `code`, and `message` on stderr; its carets are red on a terminal."""
+    """Print `message` to stderr, with red carets on a terminal, and end the command with `code`."""
     written = Text(f"gpu-cep: {message}")
     written.highlight_regex(r"\^+", "bold red")
     Console(stderr=True).print(written, soft_wrap=True)
@@ -48,10 +51,13 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 def say(message: str, facts: Mapping[str, Any], *, as_json: bool, aside: bool = False) -> None:
-    """Print the outcome: `message`, or `facts` as a JSON object; `aside` puts it on stderr, where stdout holds the result itself."""
+    """Print `message`, or with `as_json` the `facts` as a JSON object.
+
+    `aside` prints to stderr, for when stdout holds the result itself.
+    """
     print(json_of(facts) if as_json else message, file=sys.stderr if aside else sys.stdout)
 
 
 def json_of(facts: Mapping[str, Any]) -> str:
-    """Facts as a JSON object on one line."""
+    """Return `facts` as a JSON object on one line."""
     return json.dumps(facts, ensure_ascii=False)

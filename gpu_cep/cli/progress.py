@@ -1,4 +1,4 @@
-"""What a long command is at, on stderr, if that is a terminal."""
+"""Show on stderr how far a long command is, if stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PER_SECOND = 4
 
 @contextmanager
 def watch(what: str) -> Iterator[Profile]:
-    """A profile to run with: as long as this lasts, its counts, and the seconds gone, are shown behind `what`."""
+    """Give a profile to run with, and show its counts and the seconds passed, behind the word `what`, until the block ends."""
     profile = Profile()
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -40,6 +40,6 @@ def watch(what: str) -> Iterator[Profile]:
 
 
 def show_count(items: Iterable[Item], what: str, total: int) -> Iterator[Item]:
-    """The items, with a bar of how many of the `total` are done."""
+    """Give the items one by one, and show a bar of how many of the `total` are done."""
     console = Console(stderr=True)
     yield from track(items, what, total, console=console, transient=True, disable=not console.is_terminal)

@@ -1,4 +1,4 @@
-"""How fast a query is on a user's own events, beside what reading and copying its columns takes."""
+"""Measure how fast a query runs on a user's events, compared with reading and copying the columns that it reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """The shortest of several runs, and how many times as long as copying the columns it took."""
+    """The shortest of several runs of one action; `copies` is its time divided by that of copying the columns."""
 
     what: str
     seconds: float
@@ -32,7 +32,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What was measured: over how many events, in how many runs, and what each took."""
+    """All measurements, with the number of events, the number of runs of each, the columns read and the number of matches."""
 
     events: int
     runs: int
@@ -41,12 +41,12 @@ class Rates:
     rates: tuple[Rate, ...]
 
     def facts(self) -> dict[str, Any]:
-        """All of it, as JSON has it."""
+        """Return all fields as a dictionary that JSON can hold."""
         return asdict(self)
 
 
 def measure(text: str, events: Any, runs: int, asked: Mapping[str, Any]) -> Rates:
-    """Count and list the matches of a query over `events` (a path or a table) several times, and read and copy its columns as often."""
+    """Time the matching of a query over `events` (a path or a table), and the reading and copying of its columns, `runs` times each."""
     table = on_host(read_events(events))
     names = _columns_read(text, table, asked)
     held = table.select(names).combine_chunks()
@@ -63,7 +63,7 @@ def measure(text: str, events: Any, runs: int, asked: Mapping[str, Any]) -> Rate
 
 
 def _columns_read(text: str, table: pa.Table, asked: Mapping[str, Any]) -> list[str]:
-    """The columns that are read to count a query's matches."""
+    """Return the names of the columns that counting the query's matches reads."""
     plan = api.explain(text, table.slice(0, 0), output="count", **asked).plan
     assert plan is not None, "there are columns to bind to"
     return [table.column_names[column] for column in columns_read(plan.query, plan.settings)]
@@ -75,7 +75,7 @@ def _copy_buffers(table: pa.Table) -> list[Any]:
 
 
 def _shortest(action: Callable[[], Result], runs: int) -> tuple[float, Result]:
-    """The seconds of the shortest of several runs, and what the last one gave; no two results are held at a time."""
+    """Return the seconds of the shortest run and the result of the last one; only one result is held at a time."""
     shortest, result = _time_call(action)
     for _ in range(runs - 1):
         del result

@@ -1,4 +1,4 @@
-"""Deterministic events to try patterns on, of any size: the same name, size and seed give the same events."""
+"""Make sample events to try patterns on: the same name, size and seed give the same events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-# Events are made in chunks of so many, each with random numbers of its own, so that no size needs more memory.
+# Events in a chunk. Each chunk has its own random numbers, so that memory does not grow with the number of events.
 CHUNK = 1 << 20
 
 _START = np.datetime64("2026-01-01T00:00:00", "us")
@@ -20,7 +20,11 @@ Columns = dict[str, pa.Array]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A kind of events, and a query over them; `key` splits them into streams, `seconds` pass between two events on average."""
+    """A kind of events and a query over them.
+
+    `key` is the column that splits them into streams, `keys` how many there are by default;
+    `seconds` is the mean time between two events.
+    """
 
     name: str
     about: str
@@ -31,7 +35,7 @@ class Sample:
     columns: Callable[[Draw, int], Columns]
 
     def chunks(self, events: int, keys: int, seed: int) -> Iterator[pa.Table]:
-        """So many events in time order, spread over `keys` streams at random, chunk by chunk."""
+        """Give so many events in time order, chunk by chunk; each falls into one of `keys` streams at random."""
         now = _START
         for number in range(-(-events // CHUNK)):
             draw, size = np.random.default_rng((seed, number)), min(CHUNK, events - number * CHUNK)

@@ -1,8 +1,8 @@
-"""Arrow values → text, column by column: JSON, exactly, and cells to look at.
+"""Turn Arrow values into text, column by column: exact JSON, and cells of a printed table.
 
-Times and decimals are text in JSON, durations ticks of their unit, maps
-lists of pairs; bytes are hexadecimal digits as text, and what is no finite
-number is NaN, Infinity or -Infinity as text.
+In JSON, times and decimals are text, durations are integers (ticks of their
+unit), maps are lists of pairs, bytes are text of hexadecimal digits, and
+floats that are not finite are the texts NaN, Infinity and -Infinity.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpu_cep.errors import UnsupportedError
 
 _ROWS_AT_ONCE = 10_000
 
-# A script's numbers tell all whole ones below apart.
+# JavaScript's numbers hold every integer below this one exactly.
 _SCRIPTS_WHOLE = 2.0**53
 
 _TEXT = pa.large_string()
@@ -30,32 +30,35 @@ _HEXADECIMAL = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)
 
 
 def json_lines(table: pa.Table) -> Iterator[bytes]:
-    """The rows as JSON objects, a line each, thousands of them at a time.
+    """Give the rows as JSON objects, one on each line, in blocks of thousands of lines.
 
     Raises
     ------
     UnsupportedError
-        A column has a type that JSON has no form for.
+        A column has a type that cannot be written as JSON.
     """
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
         yield _bytes(_concatenate(_object(batch.schema.names, batch.columns), "\n"))
 
 
 def json_rows(table: pa.Table) -> str:
-    """The rows as arrays in an array of JSON for a script: what is nested is text, as are whole numbers beyond its own; raises as above."""
+    """Return the rows as a JSON array of arrays, for JavaScript; raises as :func:`json_lines`.
+
+    Nested values, and integers that JavaScript cannot hold exactly, are text.
+    """
     batches = (_concatenate(_array(map(_script_value, batch.columns)), ",\n") for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE))
     rows = b"".join(map(_bytes, batches)).decode()
     return "[" + rows.removesuffix(",\n") + "]"
 
 
 def cells(column: pa.ChunkedArray) -> list[str]:
-    """The values as lines of text, NULL as an empty one; raises as above."""
+    """Return each value as text, NULL as empty text; raises as :func:`json_lines`."""
     written = pc.fill_null(_json(column.combine_chunks()), "").to_pylist()
     return [json.loads(text) if text.startswith('"') else text for text in written]
 
 
 def _json(values: pa.Array) -> pa.Array:
-    """The values as JSON; NULL stays NULL."""
+    """Return the values as JSON text; NULL stays NULL."""
     stored = _storage(values)
     for fits, written in _FORMS:
         if fits(stored.type):
@@ -64,7 +67,7 @@ def _json(values: pa.Array) -> pa.Array:
 
 
 def _storage(values: pa.Array) -> pa.Array:
-    """The values themselves, where an array holds them in some other way."""
+    """Return the plain values of a dictionary-encoded, run-end-encoded or extension array."""
     match values:
         case pa.DictionaryArray():
             return _storage(values.dictionary_decode())
@@ -90,7 +93,7 @@ def _whole(values: pa.Array) -> pa.Array:
 
 
 def _floating(values: pa.Array) -> pa.Array:
-    """Each value in as few digits as tell it from all others, and with a point or an exponent, so that it is read as one again."""
+    """Return each float in the fewest digits that read back as the same float, always with a point or an exponent."""
     text = values.cast(pa.float64()).cast(_TEXT)
     written = pc.if_else(pc.match_substring_regex(text, "[.e]"), text, _concatenate(text, ".0"))
     if pc.all(pc.is_finite(values)).as_py() is False:
@@ -118,7 +121,10 @@ def _map(values: pa.MapArray) -> pa.Array:
 
 
 def _lists(items: pa.Array, places: npt.NDArray[np.int64], valid: pa.Array) -> pa.Array:
-    """Lists of the items between their places, as they stand one behind the other: a comma is behind each but the last of its list."""
+    """Return lists as text: list n holds the items from ``places[n]`` to before ``places[n + 1]``.
+
+    A comma follows each item except the last of its list.
+    """
     last = np.zeros(len(items), np.bool_)
     last[places[1:][np.diff(places) > 0] - 1] = True
     starts, held = _content(_concatenate(items, pc.if_else(last, pa.scalar("", _TEXT), pa.scalar(", ", _TEXT))))
@@ -130,7 +136,7 @@ def _value(values: pa.Array) -> pa.Array:
 
 
 def _script_value(values: pa.Array) -> pa.Array:
-    """As :func:`_value`, but what a script does not hold as it is stands as text."""
+    """Return the values as :func:`_value` does, but as text where JavaScript has no exact value for them."""
     stored = _storage(values)
     if pa.types.is_nested(stored.type):
         return pc.fill_null(_quote(_json(stored)), "null")
@@ -161,18 +167,18 @@ def _quote(text: pa.Array) -> pa.Array:
 
 
 def _concatenate(*parts: pa.Array | str) -> pa.Array:
-    """The parts behind one another, row by row, a text in each row; NULL where one is."""
+    """Return one text per row, the concatenation of the row's parts; NULL if a part is NULL."""
     scalars = (pa.scalar(part, _TEXT) if isinstance(part, str) else part for part in parts)
     return pc.binary_join_element_wise(*scalars, pa.scalar("", _TEXT))
 
 
 def _bytes(text: pa.Array) -> bytes:
-    """All of the rows, one behind the other."""
+    """Return the bytes of all rows, concatenated."""
     return bytes(_content(text)[1])
 
 
 def _content(values: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Buffer]:
-    """The bytes of large strings or binaries, and where each row's begin and the last one's end."""
+    """Return the offsets (rows + 1 of them, from 0) and the bytes of large strings or binaries."""
     if len(values) == 0:
         return np.zeros(1, np.int64), pa.py_buffer(b"")
     _, offsets, held = values.buffers()
@@ -181,12 +187,12 @@ def _content(values: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Buffer]:
 
 
 def _strings(offsets: npt.NDArray[np.int64], held: pa.Buffer, valid: pa.Array) -> pa.Array:
-    """What lies between the offsets, as text where it is valid."""
+    """Return the text between each two offsets of the bytes `held`, NULL where not valid."""
     text = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(np.ascontiguousarray(offsets)), held)
     return pc.if_else(valid, text, pa.scalar(None, _TEXT))
 
 
-# Durations are temporal, too.
+# The first form that fits a type is taken: durations come before the temporal types, which include them.
 _FORMS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa.Array]], ...] = (
     (pa.types.is_null, lambda values: pa.nulls(len(values), _TEXT)),
     (pa.types.is_boolean, lambda values: values.cast(_TEXT)),

@@ -1,4 +1,4 @@
-"""Pictures made of boxes, lines and text, and the files that they are written to; nothing here knows what they show."""
+"""Draw boxes, lines and text as pictures, and write these to files."""
 
 from gpu_cep.display.pictures.picture import Picture
 

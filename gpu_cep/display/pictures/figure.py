@@ -1,4 +1,4 @@
-"""Shapes as a figure of matplotlib (the extra ``plot``), and figures as files."""
+"""Turn shapes into a figure of matplotlib (the extra ``plot``), and figures into the bytes of files."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ from matplotlib.patheffects import withStroke
 from gpu_cep.display.pictures.shapes import LEADING, LETTERS, Area, Box, Line, Look, Shape, Text
 from gpu_cep.errors import UnsupportedError
 
-# Of an inch: pixels of a picture's own, points of matplotlib's, and pixels of a PNG.
+# Per inch: the pixels of a picture's coordinates, matplotlib's points, and the pixels of a PNG.
 _PIXELS, _POINTS, _DOTS = 96, 72, 144
-# More on a side are not drawn by matplotlib.
+# The most pixels on a side that matplotlib draws.
 _MOST_DOTS = 1 << 16
-# The font that matplotlib brings is wider than those of browsers, for which places are computed.
+# Coordinates are computed for browsers' fonts; matplotlib's own is wider, and is made smaller by this factor.
 _NARROWED = 0.9
 
-# Beside the picture no date is written: the same picture gives the same file.
+# Metadata of files: no date is written, so that the same picture gives the same file.
 _ABOUT: dict[str, dict[str, None]] = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 _STYLE = {
     "savefig.dpi": _DOTS,
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "gpu_cep",
-    "text.parse_math": False,  # a dollar in a name is one
+    "text.parse_math": False,  # a dollar sign in a name is not mathematics
 }
 
 
 def style(own: Mapping[str, Any] | None = None) -> AbstractContextManager[None]:
-    """The settings under which figures are made and written, whatever the user's are: `own`, and those that files need."""
+    """Set matplotlib's defaults, then the settings that files need, then `own`, whatever the user's settings are."""
     return matplotlib.style.context(["default", _STYLE | dict(own or {})])
 
 
 def render_figure(figure: Figure, suffix: str) -> bytes:
-    """The file of a figure in the format of a suffix."""
+    """Return the bytes of a figure's file in the format of a suffix."""
     target = io.BytesIO()
     figure.savefig(target, format=suffix.removeprefix("."), metadata=_ABOUT[suffix])
     return target.getvalue()
 
 
 def render_picture(width: float, height: float, shapes: Iterable[Shape], suffix: str) -> bytes:
-    """A picture of that size as a file in the format of a suffix.
+    """Return the bytes of a file with a picture of that size, in the format of a suffix.
 
     Raises
     ------
     UnsupportedError
-        It is larger than matplotlib draws in pixels.
+        The picture is larger than a ``.png`` can be.
     """
     dots = max(width, height) * _DOTS / _PIXELS
     if suffix == ".png" and dots >= _MOST_DOTS:
@@ -64,7 +64,7 @@ def render_picture(width: float, height: float, shapes: Iterable[Shape], suffix:
 
 
 def figure(width: float, height: float, shapes: Iterable[Shape]) -> Figure:
-    """A picture of that size, pixel by pixel where its shapes are."""
+    """Return a figure of that size in pixels, with each shape at its own coordinates."""
     drawn = Figure(figsize=(width / _PIXELS, height / _PIXELS))
     axes = drawn.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
     axes.set_axis_off()
@@ -75,7 +75,7 @@ def figure(width: float, height: float, shapes: Iterable[Shape]) -> Figure:
 
 @singledispatch
 def _draw(shape: Shape, axes: Axes, number: int) -> None:
-    """Put a shape above those of lesser numbers."""
+    """Draw a shape above those with lower numbers."""
     raise NotImplementedError(f"no way to draw {type(shape).__name__}")
 
 

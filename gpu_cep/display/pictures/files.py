@@ -1,4 +1,4 @@
-"""The formats of pictures, which the suffixes of their files name."""
+"""Check the formats of picture files, and that matplotlib is installed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def check_suffix(path: str | Path, formats: Sequence[str] = FORMATS) -> str:
-    """The format that a file's name asks for.
+    """Return the suffix of a file's name, in lower case.
 
     Raises
     ------
     CepError
-        It is none of `formats`.
+        The suffix is none of `formats`.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in formats:
@@ -25,12 +25,12 @@ def check_suffix(path: str | Path, formats: Sequence[str] = FORMATS) -> str:
 
 
 def require_matplotlib(what: str) -> None:
-    """Refuse to draw `what` where there is nothing to draw it with.
+    """Check that matplotlib is installed; `what`, the pictures that need it, is named in the error.
 
     Raises
     ------
     EngineUnavailable
-        There is no matplotlib.
+        matplotlib is not installed.
     """
     try:
         import matplotlib  # noqa: F401

@@ -1,4 +1,4 @@
-"""A picture as plain data, and as a file."""
+"""Hold a picture as plain data, and write it to a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from gpu_cep.display.pictures.svg import svg
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture, which notebooks show by themselves; what comes later in `shapes` lies above what comes before."""
+    """A picture that notebooks display; later `shapes` lie above earlier ones.
+
+    `width` and `height` are in pixels; `name` is the picture's CSS class.
+    """
 
     name: str
     width: float
@@ -21,18 +24,18 @@ class Picture:
 
     @property
     def svg(self) -> str:
-        """The text of an SVG file."""
+        """Return the text of an SVG file."""
         return svg(self.name, self.width, self.height, self.shapes)
 
     def save(self, path: str | Path) -> None:
-        """Write the picture to a file, as its suffix says: ``.png``, ``.svg`` or ``.pdf``.
+        """Write the picture to a file in the format of its suffix: ``.png``, ``.svg`` or ``.pdf``.
 
         Raises
         ------
         CepError
             The suffix is none of these, or the picture is larger than a ``.png`` can be.
         EngineUnavailable
-            There is no matplotlib (the extra ``plot``), which draws all but ``.svg``.
+            matplotlib (the extra ``plot``) is not installed; only ``.svg`` does without.
         """
         suffix = check_suffix(path)
         if suffix == ".svg":

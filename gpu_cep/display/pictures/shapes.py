@@ -1,4 +1,4 @@
-"""What pictures are made of, in pixels from the left and the top."""
+"""Define the shapes that pictures are made of; coordinates are pixels from the left and from the top."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 INK, GREY, ACCENT, PAPER = "#222222", "#6B6B6B", "#332288", "#FFFFFF"
 
-# Between the lines of a text, and the size of its letters.
+# Pixels from one line of a text to the next, and the size of its letters.
 LEADING, LETTERS = 14, 12
 
 Point = tuple[float, float]
@@ -15,7 +15,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What shapes of one kind look like, by the kind's `name`; no colour is none."""
+    """The colours of one kind of shape; `name` is the kind's CSS class, and None draws no fill or no outline."""
 
     name: str
     fill: str | None = None
@@ -25,7 +25,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Letters:
-    """What texts of one kind look like; `at` is which part of a line stands at its place, `halo` what keeps lines off it."""
+    """The look of one kind of text.
+
+    `at` says which part of a line stands at the text's x; `halo` is the colour around the letters that keeps lines off them.
+    """
 
     name: str
     fill: str = INK
@@ -36,7 +39,7 @@ class Letters:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box with round corners by its top left one; `name` is what it stands for."""
+    """A box with round corners; `x` and `y` are its top left corner, `name` is what it stands for."""
 
     look: Look
     x: float
@@ -49,7 +52,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A straight line through two points, or a curve from the first of four to the last that bends towards the others."""
+    """A straight line between two points, or a Bézier curve of four: its start, two control points and its end."""
 
     look: Look
     points: tuple[Point, ...]
@@ -57,7 +60,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """What lies between the points."""
+    """A filled polygon with these corners."""
 
     look: Look
     points: tuple[Point, ...]
@@ -65,7 +68,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Lines of text, the foot of the first at `y`; `whole` is all of it, where the lines are short for it."""
+    """Lines of text, with the baseline of the first at `y`; `whole` is the full text if the lines abbreviate it."""
 
     look: Letters
     x: float

@@ -1,4 +1,4 @@
-"""Shapes as the text of an SVG file, which needs nothing to be seen."""
+"""Turn shapes into the text of an SVG file that loads nothing else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from gpu_cep.display.pictures.shapes import INK, LEADING, LETTERS, Area, Box, Le
 
 
 def svg(name: str, width: float, height: float, shapes: Iterable[Shape]) -> str:
-    """A picture of that size; its styles are for what has the class `name`: a page that holds it has one set of styles."""
+    """Return the text of a picture of that size.
+
+    Its style rules apply inside the class `name` only, so that they do not style the rest of a page that holds it.
+    """
     drawn = tuple(shapes)
     rules = [f"text{{font:{LETTERS}px system-ui,sans-serif;fill:{INK}}}", *map(_rule, dict.fromkeys(shape.look for shape in drawn))]
     style = "".join(f".{name} {rule}" for rule in rules)

@@ -1,4 +1,4 @@
-"""A match that was found → the scene that shows it."""
+"""Compose the scene that shows a match."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gpu_cep.plan.event_plan import Plan
 def compose(
     found: FoundSituations | FoundEvents, query: Query | IntervalQuery, plan: Plan, table: pa.Table, options: Options, margin: float
 ) -> Scene:  # fmt: skip
-    """The scene of a match of `query` with a `margin` around it; `plan` labels and orders the events of `table`.
+    """Return the scene of a match of `query` with a `margin` around it; `plan` gives the streams and the order of the events of `table`.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def _place(axis: TimeAxis, times: Ticks, tick: float) -> np.generic:
 
 
 def _text(columns: EventColumns, column: int, row: int) -> str:
-    """A value as Arrow writes it."""
+    """Return one value of a column as text."""
     text = columns.take(column, pa.array([row])).cast(pa.string())[0].as_py()
     return "NULL" if text is None else str(text)
 

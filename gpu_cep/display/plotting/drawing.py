@@ -1,4 +1,4 @@
-"""A scene as a figure of matplotlib (the extra ``plot``)."""
+"""Draw a scene as a figure of matplotlib (the extra ``plot``)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpu_cep.errors import UnsupportedError
 
 MOST_TRACKS = 100
 
-# Paul Tol's muted scheme, which the colour-blind tell apart.
+# Paul Tol's muted colours, which colour-blind readers can tell apart.
 COLOURS = ("#332288", "#CC6677", "#117733", "#88CCEE", "#882255", "#999933", "#44AA99", "#AA4499", "#DDCC77", "#777777")
 _GRID = "#E4E4E4"
 
@@ -41,26 +41,26 @@ STYLE = {
     "ytick.labelcolor": INK,
 }
 
-# Inches.
+# In inches: the figure's width, and the heights of its parts.
 _WIDTH, _PANEL, _LABEL, _TRACK, _LINE, _AXIS = 9.0, 1.15, 0.2, 0.46, 0.18, 0.55
 _LINE_LENGTH, _MOST_LINES = 124, 4
-# Characters.
+# The most characters of a text, of a title and of a name.
 _LONGEST, _LONGEST_TITLE, _LONGEST_NAME = 100, 70, 24
-# More events than that are a line without dots; more dots than that are pixels in a vector graphic, too.
+# Up to so many events are drawn as dots on the line. More dots than the second number are pixels even in a vector graphic.
 _MOST_DOTS, _MOST_VECTORS = 200, 5_000
-# Of a lane, which is 1 high: where its bar lies, and where its text.
+# In a lane of height 1: the height of the bar, and how far above it the text stands.
 _BAR, _TEXT = 0.36, 0.29
-# How long the tip of an open bar is, as a share of the width.
+# The length of an open bar's tip, as a share of the width.
 _TIP = 0.018
 
 
 def draw(scene: Scene) -> Figure:
-    """The scene as a figure: a panel for each series, and under them a lane for each track.
+    """Return a figure with a panel for each series, and under them a lane for each track.
 
     Raises
     ------
     UnsupportedError
-        There are more tracks than a picture shows.
+        There are more tracks than :data:`MOST_TRACKS`.
     """
     if len(scene.tracks) > MOST_TRACKS:
         raise UnsupportedError(f"a match of {len(scene.tracks):,} variables cannot be drawn; supported: {MOST_TRACKS}")
@@ -99,12 +99,12 @@ def _height(series: Series) -> float:
 
 
 def _lines(text: str, width: int) -> list[str]:
-    """The lines of a text, each broken where it is too long."""
+    """Return the lines of a text, long ones broken into several."""
     return [each for line in text.split("\n") for each in wrap(_plain(line), width, max_lines=_MOST_LINES, placeholder=" …")]
 
 
 def _widest_label(scene: Scene) -> int:
-    """The characters of the longest label at the left."""
+    """Return the number of characters of the longest label at the left."""
     labels = [track.name for track in scene.tracks] + [label for series in scene.series for label in series.labels]
     return max(len(_short(label, _LONGEST_NAME)) for label in labels)
 
@@ -117,7 +117,11 @@ def _write_header(axes: Axes, title: str, subtitle: Sequence[str]) -> None:
 
 
 def _draw_series(axes: Axes, scene: Scene, series: Series) -> None:
-    """The series as steps, since an event's values hold until the next; behind them the situations that read it, or on it the events."""
+    """Draw a series in its panel.
+
+    Its values are steps, since a value holds until the next event. The situations that read it lie behind it as bands, and the
+    events of variables lie on it as dots.
+    """
     times = _numbers(scene.times)
     of_events = any(isinstance(track, Marks) for track in scene.tracks)
     line, dot = ("none", "o") if of_events else ("-", "o" if len(times) <= _MOST_DOTS else "")
@@ -140,7 +144,7 @@ def _draw_series(axes: Axes, scene: Scene, series: Series) -> None:
 
 
 def _draw_lanes(axes: Axes, scene: Scene) -> None:
-    """A lane for each track, the first one on top, with its name at the left and its text above what it shows."""
+    """Draw a lane for each track, the first on top, with its name at the left and its text above its bar or dots."""
     low, high = _numbers(scene.view)
     times = _numbers(scene.times)
     for number, track in enumerate(scene.tracks):
@@ -208,5 +212,5 @@ def _short(text: str, longest: int = _LONGEST) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text on one line, without what no file of XML may hold."""
+    """Return the text on one line, without characters that XML forbids."""
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())

@@ -1,4 +1,4 @@
-"""The matches of a query, by the rows of the input that they are made of."""
+"""Find the matches of a query, with the input rows that each is made of."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FoundSituation:
-    """A situation by its first event; `end` is None while it is open."""
+    """A situation of a match: the input row of its first event, and its end, None while it is open."""
 
     row: int
     end: Tick | None
@@ -32,7 +32,7 @@ class FoundSituation:
 
 @dataclass(frozen=True, slots=True)
 class FoundSituations:
-    """Match `number` of `count`: one situation of each name, and when it was detected."""
+    """Match `number` of `count` of an interval pattern: a situation of each name, and the time of detection."""
 
     number: int
     count: int
@@ -41,13 +41,13 @@ class FoundSituations:
 
     @property
     def all_rows(self) -> Rows:
-        """The first events of all situations."""
+        """Return the input rows of the first events of all situations."""
         return np.array([situation.row for situation in self.situations])
 
 
 @dataclass(frozen=True, slots=True)
 class FoundEvents:
-    """Match `number` of `count`: the rows that each variable is bound to, none if it is absent."""
+    """Match `number` of `count` of an event pattern: the input rows that each variable binds, none if it is absent."""
 
     number: int
     count: int
@@ -55,25 +55,29 @@ class FoundEvents:
 
     @property
     def all_rows(self) -> Rows:
-        """The rows of all variables."""
+        """Return the input rows that all variables bind."""
         return np.concatenate(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All matches of `query` in the order of results: what it returns of them, and the rows and the ends of what they are made of."""
+    """All matches of `query`, in the order of results.
+
+    `returned` is the table that the query returns. `bound` has in row n what match n is made of: the input rows of
+    each variable, or the first row and the end of each situation.
+    """
 
     query: AnyQuery
     returned: pa.Table
     bound: pa.Table
 
     def match(self, number: int) -> FoundSituations | FoundEvents:
-        """One match.
+        """Return match `number`, counted from 0.
 
         Raises
         ------
         CepError
-            There are fewer.
+            There are fewer matches.
         """
         bound, count = _row_of_match(self.bound, number), self.bound.num_rows
         if isinstance(self.query, IntervalQuery):
@@ -85,9 +89,9 @@ def find_matches(
     plan: AnyPlan, query: AnyQuery, table: pa.Table, options: Options, *, threads: int | None, profile: Profile | None = None,
     returned: bool = True,
 ) -> Findings:  # fmt: skip
-    """All matches of `query`, of which `plan` is the plan, in one run; without what it returns of them, unless `returned`.
+    """Find all matches of `query`, whose plan is `plan`, in one run; raises as :func:`gpu_cep.match`.
 
-    Raises as :func:`gpu_cep.match`.
+    If not `returned`, the findings have no table of what the query returns.
     """
     names = [each.name for each in plan.query.positives]
     row = "_" * (1 + max(len(name) for name in (*table.column_names, *names, *(item.name or "" for item in query.returns))))
@@ -111,12 +115,12 @@ def _situations_of_match(number: int, count: int, bound: pa.Table, returned: pa.
 
 
 def _row(name: str, row: str) -> ReturnItem:
-    """The rows of the events that a variable is bound to."""
+    """Return the RETURN item that gives the input rows that a variable binds; `row` is the column of row numbers."""
     return ReturnItem(Reference(name, row), f"{row}{name}")
 
 
 def _bounds(name: str, row: str) -> tuple[ReturnItem, ReturnItem]:
-    """The row of a situation's first event, and the situation's end."""
+    """Return the RETURN items that give the input row of a situation's first event, and the situation's end."""
     first = Aggregate("first", name, row)
     return ReturnItem(first, f"{row}first {name}"), ReturnItem(Call("end", (Reference(name, None),)), f"{row}end {name}")
 
@@ -134,7 +138,7 @@ def _row_of_match(matches: pa.Table, number: int) -> pa.Table:
 
 
 def _tick(column: pa.ChunkedArray) -> Tick | None:
-    """The one time in a column."""
+    """Return the time in a column of one row, None for NULL."""
     if column.null_count:
         return None
     tick: Tick = machine_values(column.combine_chunks(), "time")[0].item()

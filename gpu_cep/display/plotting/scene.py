@@ -1,4 +1,4 @@
-"""What a timeline shows, as plain data; nothing here knows how it is drawn."""
+"""Describe the content of a timeline as plain data, apart from how it is drawn."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# Places on the axis of time: float64, or datetime64 in UTC.
+# Positions on the axis of time: float64, or datetime64 in UTC.
 Times = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A situation of the match; `end` is where it was seen last, if it is open."""
+    """A situation of the match; the `end` of an open one is the time of detection."""
 
     name: str
     text: str
@@ -26,7 +26,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The events that a variable of the match is bound to, by their places among the scene's events."""
+    """The events that a variable of the match binds; `places` are their indices among the scene's events."""
 
     name: str
     text: str
@@ -35,10 +35,10 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A column's value at each of the scene's events, NaN where it has none.
+    """A column's value at each of the scene's events, NaN where it is NULL or not finite.
 
-    Where the column holds no numbers, 0, 1, … stand for its `labels`.
-    `readers` are the tracks whose conditions read it.
+    In a column of text or truth values, the value n stands for ``labels[n]``.
+    `readers` are the numbers of the tracks whose conditions read the column.
     """
 
     name: str
@@ -49,11 +49,11 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One match: its `tracks`, and the series of its stream from ``view[0]`` to ``view[1]``.
+    """One match: its `tracks`, and the series of its stream from time ``view[0]`` to ``view[1]``.
 
-    `times` are those of the stream's events in view, in order; `detected` is
-    when the match was, if that is told apart from its end. `zone` is that of
-    the axis, where its times are dates in one.
+    `times` are the times of the stream's events in view, in order. `detected`
+    is when the match was detected; it is None for event patterns. `zone` is
+    the time zone of the axis, None if its times have none.
     """
 
     title: str

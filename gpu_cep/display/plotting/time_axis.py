@@ -1,4 +1,4 @@
-"""Ticks of a timestamp column → places on an axis that floats can tell apart."""
+"""Turn ticks of a timestamp column into positions on an axis, such that floats can tell neighbours apart."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Tick = int | float
 Ticks = npt.NDArray[Any]
 
 _SECONDS_PER_DAY = 86_400
-# An axis shows at least so many different places.
+# An axis must be able to show at least so many different times.
 _PLACES = 10_000
-# Days from 1970-01-01 to those between which Python's dates, and so the labels of an axis, lie.
+# The first and the last day that Python's dates, and so the labels of an axis, can hold; in days since 1970-01-01.
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """An axis of dates of the numpy unit `unit`, or of numbers from `origin` on (`unit` is empty)."""
+    """An axis of dates in numpy's `unit`, or, if `unit` is empty, of numbers counted from `origin`."""
 
     label: str
     unit: str
@@ -32,7 +32,7 @@ class TimeAxis:
     zone: str | None
 
     def places(self, ticks: Ticks) -> Times:
-        """Where the axis has some times."""
+        """Return the positions of times on the axis."""
         if self.unit:
             return ticks.astype(f"datetime64[{self.unit}]")
         numbers: npt.NDArray[np.float64] = (ticks - ticks.dtype.type(self.origin)).astype(np.float64)
@@ -40,10 +40,10 @@ class TimeAxis:
 
 
 def time_axis(name: str, kind: DataType, time_unit: str | None, view: tuple[Tick, Tick], start: tuple[Tick, str]) -> TimeAxis:
-    """The axis of the timestamp column `name` with all times in `view`.
+    """Return an axis for the timestamp column `name` that covers the times of `view`.
 
-    It counts from `start`, a time and how that reads, if floats do not tell
-    times so far from zero apart, or calendars do not know them.
+    It counts from `start`, a time with its text, if the times are too far
+    from zero for floats to tell them apart, or outside Python's calendar.
     """
     low, high = view
     per_day = _ticks_per_day(kind)
@@ -59,7 +59,7 @@ def time_axis(name: str, kind: DataType, time_unit: str | None, view: tuple[Tick
 
 
 def _ticks_per_day(kind: DataType) -> int | None:
-    """The ticks of a day, None for a bare number."""
+    """Return the number of ticks in a day, None for bare numbers."""
     if kind.kind is Kind.DATE:
         return 1
     return _SECONDS_PER_DAY * TICKS_PER_SECOND[kind.unit] if kind.kind is Kind.TIMESTAMP else None

@@ -1,4 +1,4 @@
-"""A match as a picture: its situations or events over the series that their conditions read."""
+"""Draw a match: its situations or events, over the series that their conditions read."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ MOST_MARGIN = 1_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timeline:
-    """A match as a picture, which notebooks show by themselves; `figure` is matplotlib's."""
+    """A match as a picture that notebooks display; `figure` is the figure of matplotlib."""
 
     figure: Figure
 
     def save(self, path: str | Path) -> None:
-        """Write the picture to a file, as its suffix says: ``.png``, ``.svg`` or ``.pdf``.
+        """Write the picture to a file in the format of its suffix: ``.png``, ``.svg`` or ``.pdf``.
 
         Raises
         ------
@@ -66,39 +66,40 @@ def plot(
     margin: float = 0.25,
     **keywords: Unpack[PlotOptions],
 ) -> Timeline:
-    """A match as a picture: the series that its conditions read, and under them its situations or its events.
+    """Draw a match: the series that its conditions read, and under them its situations or its events.
 
-    A situation is a bar from its start to its end, with a tip where it was
-    still open when the match was detected; a line says when that was. A
-    variable of an event pattern is a row of dots, one for each event that it
-    is bound to. There is a panel for each column of numbers, truth values or
-    text of few values that a condition reads, but for the keys of streams.
+    A situation is a bar from its start to its end. The bar has a tip if the
+    situation was still open when the match was detected; a vertical line
+    shows that time. A variable of an event pattern is a row of dots, one for
+    each event that it binds. Each column that a condition reads has a panel,
+    if it holds numbers, truth values or text of few different values; the
+    keys of streams have none.
 
     Parameters
     ----------
     events, pattern
         As in :func:`gpu_cep.match`.
     match
-        Which match: its number in the order of results, from 0 on.
+        The number of the match in the order of results, from 0 on.
     margin
         How much of the stream is drawn before and behind the match, as a
         share of the match's length.
     **keywords
-        As in :func:`gpu_cep.match`, which is how the match is found.
+        As in :func:`gpu_cep.match`.
 
     Returns
     -------
     Timeline
-        It has :meth:`~Timeline.save`, and notebooks show it.
+        The picture; :meth:`~Timeline.save` writes it to a file.
 
     Raises
     ------
     EngineUnavailable
-        There is no matplotlib, which the extra ``plot`` installs.
+        matplotlib, which the extra ``plot`` installs, is missing.
     UnsupportedError
         The match begins or ends at infinity, or has too many variables.
     CepError
-        There are fewer matches; and whatever :func:`gpu_cep.match` raises.
+        There are fewer matches, or :func:`gpu_cep.match` raises an error.
     """
     require_matplotlib("timelines")
     _check_match(match)
@@ -112,7 +113,7 @@ def plot(
 
 
 def draw_match(found: Findings, number: int, plan: Plan, table: pa.Table, options: Options, margin: float) -> Timeline:
-    """One of the matches that were found in the events of `table`, which `plan` labels and orders; raises as :func:`plot`."""
+    """Draw match `number` of those found in the events of `table`; raises as :func:`plot`."""
     from gpu_cep.display.plotting.drawing import draw
 
     return Timeline(draw(compose(found.match(number), found.query, plan, table, options, margin)))
@@ -124,6 +125,6 @@ def _check_match(match: object) -> None:
 
 
 def check_margin(margin: object) -> None:
-    """Refuse a margin that is none."""
+    """Raise PatternError unless `margin` is a number from 0 to :data:`MOST_MARGIN`."""
     if not isinstance(margin, int | float) or isinstance(margin, bool) or not 0 <= margin <= MOST_MARGIN:
         raise PatternError(f"margin must be a number from 0 to {MOST_MARGIN:,}, not {margin!r}")

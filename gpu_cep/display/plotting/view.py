@@ -1,4 +1,4 @@
-"""The events around a match: those of its stream, a little before it to a little behind it, and what they read."""
+"""Select the events of a match's stream around the match, and the columns to draw of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpu_cep.errors import UnsupportedError
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.programs import leaves
 
-# Text of more values than that makes no series.
+# A text column with more different values is not drawn.
 MOST_LABELS = 12
 
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL)
@@ -28,7 +28,7 @@ _NUMBERS = (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL)
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The stream's events from `low` to `high`: their input rows, in order, and their times."""
+    """The stream's events from time `low` to `high`: their input rows, in stream order, and their times."""
 
     low: Tick
     high: Tick
@@ -37,7 +37,9 @@ class View:
 
 
 def view_around(plan: Plan, columns: EventColumns, times: Ticks, row: int, ends: tuple[Tick, Tick], margin: float) -> View:
-    """What is seen of the stream of the event in an input row, a `margin` (a share of the match) before and behind the match.
+    """Return the view of the stream that the event in input row `row` belongs to, around a match from ``ends[0]`` to ``ends[1]``.
+
+    It extends before and behind the match by `margin`, a share of the match's length.
 
     Raises
     ------
@@ -61,14 +63,14 @@ def _stream(plan: Plan, columns: EventColumns, row: int) -> Rows:
 
 
 def _nearest(ticks: Ticks, tick: Tick) -> Tick:
-    """How far the nearest of other times is; 1 if there is none."""
+    """Return the distance to the nearest different time, 1 if there is none."""
     distances = np.abs(ticks - ticks.dtype.type(tick))
     others = distances[(distances > 0) & np.isfinite(distances)]
     return others.min().item() if len(others) else 1
 
 
 def _stretch(first: Tick, last: Tick, margin: Tick) -> tuple[Tick, Tick]:
-    """The times so far before `first` and behind `last`, whole ones where these are."""
+    """Return the times `margin` before `first` and behind `last`, integers if these are."""
     if isinstance(first, float):
         return first - margin, last + margin
     limits = np.iinfo(np.int64)
@@ -76,10 +78,10 @@ def _stretch(first: Tick, last: Tick, margin: Tick) -> tuple[Tick, Tick]:
 
 
 def series_in_view(plan: Plan, columns: EventColumns, view: View, tracks: int, hidden: str | None) -> Iterator[Series]:
-    """The columns that the conditions of the first `tracks` variables read, as far as they can be drawn.
+    """Give the columns that the conditions of the first `tracks` variables read and that can be drawn.
 
-    These are numbers, truth values and text of few values; neither the
-    streams' keys nor the timestamp nor the column called `hidden`.
+    These hold numbers, truth values or text of few different values. The
+    streams' keys, the timestamp and the column called `hidden` are left out.
     """
     for column, readers in _readers(plan, tracks).items():
         if column in (*plan.stream_keys, plan.query.timestamp) or columns.name(column) == hidden:
@@ -90,7 +92,7 @@ def series_in_view(plan: Plan, columns: EventColumns, view: View, tracks: int, h
 
 
 def _readers(plan: Plan, tracks: int) -> dict[int, dict[int, None]]:
-    """The attributes that conditions read, in order, each with the variables whose conditions do."""
+    """Return the columns that conditions read, in order, each with the variables whose conditions read it."""
     readers: dict[int, dict[int, None]] = {}
     for condition in plan.query.conditions:
         for leaf in leaves(condition.expression):
@@ -102,11 +104,11 @@ def _readers(plan: Plan, tracks: int) -> dict[int, dict[int, None]]:
 
 
 def _values(kind: Kind, values: pa.Array) -> tuple[npt.NDArray[np.float64], tuple[str, ...]] | None:
-    """The values as floats, and the labels of those that are no numbers; None for what cannot be drawn."""
+    """Return the values as floats, and the labels that they stand for (none for numbers); None if they cannot be drawn."""
     if kind is Kind.BOOLEAN:
         return _floats(values.cast(pa.int8())), ("false", "true")
     if kind is Kind.STRING:
-        # a dictionary may hold what is not in view
+        # encoded anew: the dictionary may hold values that are not in view
         encoded = (values.dictionary_decode() if pa.types.is_dictionary(values.type) else values).dictionary_encode()
         labels = encoded.dictionary.to_pylist()
         return (_floats(encoded.indices), tuple(labels)) if len(labels) <= MOST_LABELS else None

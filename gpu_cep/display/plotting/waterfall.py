@@ -1,4 +1,4 @@
-"""The pruning waterfall: how many events, windows and matches each stage of a run let through."""
+"""Draw the pruning waterfall: how many events, windows and matches each stage of a run let through."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu_cep.errors import PatternError
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 
-# What a run counts (see Profile), in the order of the road.
+# The counts of a run (see Profile), in the order in which its stages run.
 STAGES = {
     "events": "events read",
     "situations": "situations derived",
@@ -35,7 +35,7 @@ _SHARE, _SCALE = Letters("share", GREY, at="end"), Letters("scale", GREY)
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one stage let through; `share` is that of the stage before (None: the first one, or nothing to have a share of)."""
+    """The count that one stage let through; `share` is its share of the count before, None if there is none or it is 0."""
 
     name: str
     count: int
@@ -43,14 +43,14 @@ class Stage:
 
 
 def stages(counts: Mapping[str, int]) -> tuple[Stage, ...]:
-    """The stages that a run counted, in the order of the road."""
+    """Return the stages that a run counted, in the order in which they run."""
     found = [(name, counts[name]) for name in STAGES if name in counts]
     before = [0, *(count for _, count in found)]
     return tuple(Stage(name, count, count / last if last else None) for (name, count), last in zip(found, before, strict=False))
 
 
 def waterfall(run: Profile | Explanation | IntervalExplanation) -> Picture:
-    """What each stage of a run let through, as bars on a logarithmic scale.
+    """Draw how much each stage of a run let through, as bars on a logarithmic scale.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def waterfall(run: Profile | Explanation | IntervalExplanation) -> Picture:
     Raises
     ------
     PatternError
-        Nothing was counted: the query was not run, or by brute force.
+        There are no counts: the query was not run, or run by brute force.
     """
     counted = stages(run.counts or {})
     if not counted:
@@ -74,12 +74,12 @@ def waterfall(run: Profile | Explanation | IntervalExplanation) -> Picture:
 
 
 def _length(count: int) -> float:
-    """How long a count's bar is; that of one event can still be seen."""
+    """Return the length of a count's bar on the logarithmic scale; that of one event is visible."""
     return math.log10(1 + count)
 
 
 def _row(stage: Stage, top: float, longest: float) -> Iterator[Shape]:
-    """A stage's name at the left of its bar, how many it let through at the bar's end, and their share at the picture's."""
+    """Give a stage's bar with its name at the left, its count at the bar's end and its share at the right."""
     length, foot = _BAR * _length(stage.count) / longest, top + _ROW / 2 + 4
     yield Text(_ABOUT, _LABEL - _APART, foot, (STAGES[stage.name],))
     yield Box(_SHAPE, _LABEL, top + 4, length, _ROW - 8, 2, stage.name)
@@ -94,5 +94,5 @@ def _legend(width: float, foot: float) -> Iterator[Shape]:
 
 
 def _percentage(share: float) -> str:
-    """A share in as few digits as tell it from none."""
+    """Return a share as a percentage; one too small for two decimals in scientific notation."""
     return f"{share:.2%}" if share == 0 or share >= 0.0001 else f"{share:.0e}"

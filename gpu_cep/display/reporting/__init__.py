@@ -1,4 +1,4 @@
-"""A run as one page: what was asked, how it was answered, what each stage let through, and what was found."""
+"""Report a run on one page of HTML: query, plan, pruning waterfall and matches."""
 
 from gpu_cep.display.reporting.report import Report, report
 

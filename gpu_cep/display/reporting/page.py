@@ -1,4 +1,4 @@
-"""What a report holds → a page of HTML that loads nothing: styles, script, pictures and rows are all in it."""
+"""Write a report as one page of HTML that loads nothing else: styles, script, pictures and rows are in it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from gpu_cep.display.cells import json_rows
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a page shows.
+    """The content of a page.
 
-    `shown` are the first of all `matches`, `timelines` the pictures of the
-    first of these; `waterfall` is None where nothing was counted; `stages`
-    are the seconds of each stage, summed over threads.
+    `events` and `matches` are numbers, and `shown` is a table of the first
+    matches. `plan` is the explanation as text; `drawing`, `waterfall` and
+    `timelines` are SVG, the last one for each of the first rows of `shown`.
+    `waterfall` is None if the run counted nothing. `stages` are the seconds
+    of each stage, summed over threads.
     """
 
     query: str
@@ -36,7 +38,7 @@ class Content:
 
 
 def page(content: Content) -> str:
-    """The page."""
+    """Return the text of the page."""
     return Template(_resource("page.html")).substitute(
         style=_resource("page.css"),
         script=_resource("page.js"),
@@ -66,7 +68,7 @@ def _stages(stages: Mapping[str, float]) -> str:
 
 
 def _bounds(content: Content) -> str:
-    """What of the matches the page holds, and what it does not."""
+    """Return a sentence that says how many of the matches and timelines are on the page."""
     shown, drawn = content.shown.num_rows, len(content.timelines)
     rows = "all matches" if shown == content.matches else f"the first {shown:,} of {content.matches:,} matches"
     if shown == 0:
@@ -76,7 +78,7 @@ def _bounds(content: Content) -> str:
 
 
 def _data(content: Content) -> str:
-    """What the script reads, as JSON in which nothing ends the script that holds it."""
+    """Return the data of the page's script as JSON; ``<`` is escaped, so that no value can end the script element."""
     columns = json.dumps([{"name": field.name, "type": _type_name(field.type)} for field in content.shown.schema], ensure_ascii=False)
     data = f'{{"columns": {columns}, "rows": {json_rows(content.shown)}, "timelines": {len(content.timelines)}}}'
     return data.replace("<", "\\u003c")
@@ -87,5 +89,5 @@ def _type_name(kind: pa.DataType) -> str:
 
 
 def _element(svg: str) -> str:
-    """An SVG file's element, without what stands before it in a file."""
+    """Return the svg element of an SVG file, without the XML declaration before it."""
     return svg[svg.index("<svg") :]

@@ -1,4 +1,4 @@
-"""A query, run to be looked at: everything that its page shows, and the page."""
+"""Run a query for a report: gather everything that its page shows, and make the page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A run as a page of HTML that needs no network, which notebooks show by themselves; `html` is the file's text."""
+    """A run as a page of HTML that needs no network, and that notebooks display; `html` is its text."""
 
     html: str = field(repr=False)
 
@@ -49,7 +49,7 @@ class Report:
         Path(path).write_text(self.html, encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        """The page in a frame, so that its styles and the notebook's leave each other alone."""
+        """Return the page in a frame, so that its styles do not touch the notebook, nor the notebook's the page."""
         return f'<iframe srcdoc="{escape(self.html)}" style="width:100%;height:48em;border:0"></iframe>'
 
 
@@ -63,17 +63,17 @@ def report(
     margin: float = 0.25,
     **keywords: Unpack[ReportOptions],
 ) -> Report:
-    """Run a query, and tell of the run on one page: query, plan, pruning waterfall, and the matches with their timelines.
+    """Run a query and report it on one page: query, plan, pruning waterfall, and the matches with their timelines.
 
     Parameters
     ----------
     events, pattern
         As in :func:`gpu_cep.match`.
     rows
-        How many matches the page holds at most: the first ones, in the order of results.
+        The most matches that the page holds: the first ones, in the order of results.
     timelines
-        How many of them it holds the timelines of, which take matplotlib (the
-        extra ``plot``); 0 for none.
+        The most matches that it draws timelines of. These need matplotlib
+        (the extra ``plot``); 0 does without.
     margin
         How much of the stream a timeline shows on either side, as in :func:`gpu_cep.plot`.
     **keywords
@@ -82,16 +82,16 @@ def report(
     Returns
     -------
     Report
-        It has :meth:`~Report.save`, and notebooks show it.
+        The page; :meth:`~Report.save` writes it to a file.
 
     Raises
     ------
     EngineUnavailable
-        There is no matplotlib, and timelines are asked for.
+        matplotlib is not installed, and `timelines` is not 0.
     UnsupportedError
         A match cannot be drawn (see :func:`gpu_cep.plot`).
     CepError
-        Whatever :func:`gpu_cep.match` raises.
+        Any error that :func:`gpu_cep.match` raises.
     """
     _check_bounds(rows=rows, timelines=timelines)
     check_margin(margin)
@@ -127,7 +127,7 @@ def _check_bounds(**bounds: object) -> None:
 
 
 def _timeline(question: _Question, found: Findings, number: int, margin: float) -> str:
-    """One of the matches as SVG."""
+    """Return the timeline of match `number` as SVG."""
     return draw_match(found, number, question.plan, question.table, question.options, margin)._repr_svg_()
 
 
