@@ -25,9 +25,9 @@ from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.lowering.programs import failure
 from gpu_cep.engine.matchers.search import ConditionOverflow, Matcher, searches
 from gpu_cep.engine.matchers.union import Union
-from gpu_cep.engine.output.after_match import selected
+from gpu_cep.engine.output.after_match import select_matches
 from gpu_cep.engine.output.footprint import result_footprint
-from gpu_cep.engine.output.result_order import in_result_order, matches_by_stream
+from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.on_cpu import EventRun, PhaseOne
@@ -160,8 +160,8 @@ def _result(run: EventRun, ordered: OrderedEvents, found: Matches) -> pa.Table:
     """The matches as a table, in the order of results."""
     plan, columns = run.plan, run.columns
     try:
-        matches, streams = in_result_order(plan, columns, ordered, found)
-        matches, streams = selected(plan, columns, ordered, matches, streams)
+        matches, streams = sort_results(plan, columns, ordered, found)
+        matches, streams = select_matches(plan, columns, ordered, matches, streams)
         if plan.settings.output == "count":
             return _count_of(plan, columns, ordered, matches, streams)
         if plan.settings.output == "compressed":
@@ -187,5 +187,5 @@ def _counted(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, par
     if float(totals.sum(dtype=np.float64)) > _MOST_MATCHES:
         raise MatchLimitExceeded("the number of matches does not fit a 64-bit count")
     if plan.query.partition_by:
-        return count_table(plan, columns, *matches_by_stream(plan, columns, ordered, starts, totals))
+        return count_table(plan, columns, *count_by_stream(plan, columns, ordered, starts, totals))
     return count_table(plan, columns, np.empty(0, np.int64), np.array([totals.sum()], np.int64))

@@ -47,7 +47,7 @@ class SituationEvents(BoundEvents):
     def binding(self, v: int) -> tuple[Indices, Indices]:
         return self._collected
 
-    def one(self, v: int, index: int = 0) -> pa.Array:
+    def event_row(self, v: int, index: int = 0) -> pa.Array:
         return pa.array(self.events.input_rows(self.first if index == 0 else self.last))
 
     def leaf(self, leaf: Leaf) -> pa.Array:

@@ -19,7 +19,7 @@ from gpu_cep.engine.output.result_tables import (
     MATCH_START,
     ColumnOf,
     carried_columns,
-    checked_schema,
+    check_schema,
     count_fields,
     event_fields,
     index_fields,
@@ -41,8 +41,8 @@ def interval_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
-    fields = _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema))
-    return checked_schema(plan, schema, fields)
+    fields = _SCHEMAS[plan.settings.output](plan.events, schema, carried_columns(plan.events, schema))
+    return check_schema(plan.events, schema, fields)
 
 
 _TIMES = (MATCH_START, MATCH_END, DETECTED_AT)

@@ -1,4 +1,4 @@
-"""``after_match``: which matches are kept, given those that are there (SPEC section 3)."""
+"""Select the matches that ``after_match`` keeps (SPEC section 3)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,29 @@ from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.matches.flat_matches import select_disjoint
 
 
-def selected(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches, streams: Indices) -> tuple[Matches, Indices]:
-    """The matches to report of those given, in result order with the number of their `partition_by` stream, and the numbers of theirs."""
+def select_matches(
+    plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches, streams: Indices
+) -> tuple[Matches, Indices]:  # fmt: skip
+    """Return the matches that are reported, and the number of each one's `partition_by` stream.
+
+    The given matches are in result order; ``streams[m]`` is the stream of match m.
+    """
     if plan.settings.after_match == "all" or not len(matches):
         return matches, streams
     if plan.settings.after_match == "skip_to_next":
-        # the first of each first event is the earliest to complete
+        # of the matches with one first event, the first one in result order completes earliest
         kept = np.flatnonzero(np.diff(matches.first, prepend=-1))
     else:
-        kept = _past_last(plan, columns, ordered, matches, streams)
+        kept = _disjoint_matches(plan, columns, ordered, matches, streams)
     return matches.reordered(kept), streams[kept]
 
 
-def _past_last(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches, streams: Indices) -> Indices:
-    """The matches taken in order of completion, each of which begins behind the last one taken (SASE+'s non-overlapping format)."""
+def _disjoint_matches(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches, streams: Indices) -> Indices:
+    """Return the numbers of the matches that do not overlap (SASE+'s non-overlapping format).
+
+    Matches are taken in the order in which they complete; each must begin
+    behind the end of the one that was taken before it.
+    """
     ends = np.concatenate([matches.first, matches.last])
     first, last = np.split(positions_in_streams(plan, columns, ordered, ends), 2)
     # equal keys keep the order of results, which is that of bindings

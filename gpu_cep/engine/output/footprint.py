@@ -1,4 +1,4 @@
-"""What matches will take in memory, from the kernel's buffers to the finished table."""
+"""Estimate the memory that matches take, from the kernels' output to the finished table."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.result_tables import carried_columns
 from gpu_cep.plan.event_plan import Plan
 
-# Four 8-byte numbers of each bound event live at a time: as found, concatenated, sorted, and as bindings in input rows.
+# Bytes of each bound event: four 8-byte numbers at a time, as found, concatenated, sorted, and as input rows.
 _EVENT = 4 * 8
-# First and last event of a match, its place and its rank while matches are sorted; then its stream and rows.
+# Bytes of a match: its first and last event, its place and rank while matches are sorted, then its stream and rows.
 _MATCH = 10 * 8
-# Per variable of a match: four copies of its count (int32), and its places in the binding twice (int64 and int32).
+# Bytes of a variable of a match: four copies of its count (int32), and its place in the binding twice (int64 and int32).
 _MATCH_VARIABLE = 4 * 4 + 8 + 4
-# The columns match_id, variable and event_index of output="events", with the numbers they are made from.
+# Bytes of a row of output="events": match_id, variable and event_index, with the numbers they are made from.
 _EVENT_ROW = 7 * 8
-# A value of RETURN in its machine representation, with its NULL and its place.
+# Bytes of a value of RETURN in its machine representation, with its NULL and its place.
 _VALUE = 3 * 8
 
 
 def result_footprint(plan: Plan, columns: EventColumns) -> Footprint:
-    """The footprint of the form of `output` that the plan asks for, all copies on the way included."""
+    """Return the bytes that the plan's result takes at its peak, for each match and for each bound event, all copies included."""
     base = Footprint(_MATCH + _MATCH_VARIABLE * len(plan.query.variables), _EVENT)
     carried = sum(_row_bytes(columns, plan.query.schema.index(name)) for name in carried_columns(plan, columns.table.schema))
     match plan.settings.output:
@@ -31,14 +31,14 @@ def result_footprint(plan: Plan, columns: EventColumns) -> Footprint:
             return Footprint(base.match, base.event + _EVENT_ROW + carried)
         case "matches":
             named = sum(_row_bytes(columns, column) for column in (*plan.query.partition_by, *2 * (plan.query.timestamp,)))
-            return _with_returns(plan, columns, Footprint(base.match + named, base.event), carried)
+            return _add_returns(plan, columns, Footprint(base.match + named, base.event), carried)
         case "indices" | "compressed":
             return base
     return Footprint(0, 0)
 
 
-def _with_returns(plan: Plan, columns: EventColumns, base: Footprint, carried: int) -> Footprint:
-    """`base` and the values of RETURN's items, or without RETURN the whole events."""
+def _add_returns(plan: Plan, columns: EventColumns, base: Footprint, carried: int) -> Footprint:
+    """Return `base` with the values of RETURN's items on top; without RETURN, with whole events of `carried` bytes."""
     if not plan.query.returns:
         return Footprint(base.match, base.event + carried)
     items = zip(plan.query.returns, plan.returns, strict=True)
@@ -51,7 +51,7 @@ def _with_returns(plan: Plan, columns: EventColumns, base: Footprint, carried: i
 
 
 def _leaf_bytes(columns: EventColumns, leaf: Bound, carried: int) -> int:
-    """Bytes of each value that a leaf of an item reads."""
+    """Return the bytes of a value that a leaf of a RETURN item reads; a whole event has `carried` bytes."""
     match leaf:
         case Binding(column=None):
             return carried
@@ -63,7 +63,10 @@ def _leaf_bytes(columns: EventColumns, leaf: Bound, carried: int) -> int:
 
 
 def _row_bytes(columns: EventColumns, column: int) -> int:
-    """Mean bytes of a column's value, rounded up; those of a computed column as of the largest it is computed from."""
+    """Return the mean bytes of a column's value, rounded up.
+
+    A computed column counts as the largest of the columns that it is computed from.
+    """
     attributes = len(columns.query.schema.attributes)
     if column >= attributes:
         return max(_row_bytes(columns, source) for source in columns.query.computed[column - attributes].columns)

@@ -1,4 +1,4 @@
-"""Results as other libraries' tables: exact types, and without a copy where the library can do without."""
+"""Convert results into other libraries' tables, with exact types, and without a copy where the library needs none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpu_cep.errors import EngineUnavailable
 
 
 def frame_maker(library: str) -> Callable[[pa.Table], Any]:
-    """What makes a table of `library` (a key of :data:`FRAMES`) of an Arrow table.
+    """Return the function that converts an Arrow table into a table of `library`, a key of :data:`FRAMES`.
 
     Raises
     ------
@@ -27,7 +27,7 @@ def frame_maker(library: str) -> Callable[[pa.Table], Any]:
 def _pandas() -> Callable[[pa.Table], Any]:
     import pandas as pd
 
-    # columns stay Arrow's: numbers with NULLs would be floats otherwise
+    # columns stay Arrow's, because pandas' own types would turn numbers with NULLs into floats
     return lambda table: table.to_pandas(types_mapper=pd.ArrowDtype)
 
 

@@ -1,4 +1,4 @@
-"""The order of results: stream key, first event, last event, bindings."""
+"""Sort matches into the order of results: stream key, first event, last event, bindings."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.phase_one.ordering import streams_of
 
 
-def in_result_order(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches) -> tuple[Matches, Indices]:
-    """The matches in result order, and the number of the `partition_by` stream of each (ascending).
+def sort_results(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches) -> tuple[Matches, Indices]:
+    """Return the matches in result order, and the number of each one's `partition_by` stream (ascending).
 
-    The matches come grouped by first event, each group in order; what is left
-    to order are streams whose codes do not ascend with their keys, and
-    `partition_by` streams that derived keys split.
+    The matches come grouped by first event, each group in order. So only
+    streams are left to sort: those whose codes do not ascend with their keys,
+    and `partition_by` streams that derived keys split.
     """
     streams = _partition_streams(plan, columns, ordered, matches.first)
     if ordered.keys_ordered and not plan.derived:
         return matches, streams
     ranks = _stream_ranks(plan, columns, ordered, matches.first, streams)
     keys = [*_order_keys(plan, columns, ordered, matches.first), ranks]
-    # equal keys are matches of one first event, whose order is kept
+    # matches with equal keys have one first event; they keep their order
     order = np.lexsort(keys)
     return matches.reordered(order), ranks[order]
 
 
 def positions_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents, events: Indices) -> Indices:
-    """Numbers of ordered events that ascend with their positions in their `partition_by` stream, and are alike for one event only.
+    """Return a number for each of some ordered events that ascends with its position in its `partition_by` stream.
 
-    Those of different streams do not compare.
+    Different events have different numbers. Those of different streams do not compare.
     """
     if not plan.derived:
         return events
@@ -45,7 +45,7 @@ def positions_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEven
 
 
 def _order_keys(plan: Plan, columns: EventColumns, ordered: OrderedEvents, events: Indices) -> list[Array]:
-    """What orders events in their stream, the weightiest key last: input position, `order_by`, time."""
+    """Return the sort keys of events in their stream, the most significant one last: input position, `order_by`, time."""
     rows, times = ordered.rows[events], ordered.times[events]
     by_time = times.view(np.int64) if times.dtype.kind == "u" else times
     ties = [rank_rows(columns, plan.query.order_by, rows)] if plan.query.order_by else []
@@ -53,7 +53,7 @@ def _order_keys(plan: Plan, columns: EventColumns, ordered: OrderedEvents, event
 
 
 def _partition_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices) -> Indices:
-    """A number for the `partition_by` stream of each of the events `first`, which ascend."""
+    """Return the number of the `partition_by` stream of each of the ascending ordered events `first`."""
     streams = np.zeros(len(first), np.int64)
     if not plan.derived:
         if len(ordered.offsets) > 2:
@@ -66,13 +66,13 @@ def _partition_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents
 
 
 def _stream_ranks(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices, streams: Indices) -> Indices:
-    """The rank of each match's stream among all streams with matches, by key."""
+    """Return the rank of each match's stream among the streams with matches, by key."""
     _, representatives, inverse = np.unique(streams, return_index=True, return_inverse=True)
     return key_ranks(plan, columns, ordered.rows[first[representatives]])[inverse]
 
 
 def key_ranks(plan: Plan, columns: EventColumns, rows: Array) -> Indices:
-    """The place of each of `rows`, one of each stream, by `partition_by` key: NULL first, NaN last."""
+    """Return the rank of each of some input rows, one of each stream, by `partition_by` key: NULL first, NaN last."""
     by_key = [columns.dense_rank(column, rows) for column in plan.query.partition_by]
     ranks = np.zeros(len(rows), np.int64)
     if by_key:
@@ -80,12 +80,10 @@ def key_ranks(plan: Plan, columns: EventColumns, rows: Array) -> Indices:
     return ranks
 
 
-def matches_by_stream(
-    plan: Plan, columns: EventColumns, ordered: OrderedEvents, starts: Indices, totals: Indices
-) -> tuple[Indices, Indices]:
-    """Of each `partition_by` stream that has matches one row, in the order of results, and their number.
+def count_by_stream(plan: Plan, columns: EventColumns, ordered: OrderedEvents, starts: Indices, totals: Indices) -> tuple[Indices, Indices]:
+    """Return an input row of each `partition_by` stream that has matches, in the order of results, and the number of its matches.
 
-    ``totals[i]`` matches start at ordered event ``starts[i]``; starts ascend.
+    ``totals[i]`` matches are counted at ordered event ``starts[i]``; starts ascend.
     """
     starts, totals = starts[totals > 0], totals[totals > 0]
     streams = _partition_streams(plan, columns, ordered, starts)

@@ -1,4 +1,4 @@
-"""Where tables go out: matches as Arrow tables, in each form of `output`."""
+"""Write matches as Arrow tables, in each form of `output`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NODE_COLUMNS = (
 
 
 def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
-    """The schema of the result over events of `schema`, known without any event.
+    """Return the schema of the result over events of `schema`; no event is needed.
 
     Raises
     ------
@@ -45,11 +45,11 @@ def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
         The result would hold a column of a type that Arrow cannot copy.
     """
     fields = _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema))
-    return checked_schema(plan, schema, fields + _end_fields(plan, schema))
+    return check_schema(plan, schema, fields + _end_fields(plan, schema))
 
 
-def checked_schema(plan: Plan, schema: pa.Schema, fields: list[pa.Field]) -> pa.Schema:
-    """The schema of a result with these fields over events of `schema`; raises as :func:`result_schema`."""
+def check_schema(plan: Plan, schema: pa.Schema, fields: list[pa.Field]) -> pa.Schema:
+    """Return the schema of a result with these fields over events of `schema`; raises as :func:`result_schema`."""
     names = [field.name for field in fields]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -66,7 +66,10 @@ def _not_copied(field: pa.Field) -> Diagnostic:
 
 
 def _clash_hint(plan: Plan, name: str) -> str:
-    """What to rename; the items of RETURN are told apart from the other columns when the query is bound."""
+    """Return what to rename so that two columns do not have one name.
+
+    Items of RETURN do not come here: they are checked when the query is bound.
+    """
     if plan.settings.output == "events":
         return "rename the input column, or leave it out with columns="
     variables = [variable.name for variable in plan.query.positives]
@@ -74,7 +77,7 @@ def _clash_hint(plan: Plan, name: str) -> str:
 
 
 def carried_columns(plan: Plan, schema: pa.Schema) -> tuple[str, ...]:
-    """The input columns that whole events carry: all, or those of `columns=`."""
+    """Return the input columns that whole events carry: all, or those of `columns=`."""
     chosen = plan.settings.columns
     if chosen is None:
         return tuple(schema.names)
@@ -92,7 +95,7 @@ def carried_columns(plan: Plan, schema: pa.Schema) -> tuple[str, ...]:
 def match_fields(
     plan: Plan, schema: pa.Schema, carried: tuple[str, ...], times: tuple[str, ...] = (MATCH_START, MATCH_END)
 ) -> list[pa.Field]:  # fmt: skip
-    """A row for each match: keys, `times`, and RETURN's items or whole events."""
+    """Return the fields of output="matches", a row for each match: keys, `times`, and RETURN's items or whole events."""
     query = plan.query
     time = schema.field(query.timestamp).type
     fields = [*_key_fields(plan, schema), *(pa.field(name, time) for name in times)]
@@ -102,21 +105,22 @@ def match_fields(
 
 
 def event_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
-    """A row for each event of a match."""
+    """Return the fields of output="events", a row for each event of a match."""
     return [pa.field(name, kind) for name, kind in _EVENT_COLUMNS] + [schema.field(name) for name in carried]
 
 
 def index_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
-    """The input rows of each variable."""
+    """Return the fields of output="indices", a row for each match: the input rows of each variable."""
     return [pa.field(v.name, pa.list_(pa.int64()) if v.quantified else pa.int64()) for v in plan.query.positives]
 
 
 def count_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
-    """The number of matches of each stream."""
+    """Return the fields of output="count", a row for each stream: keys and the number of matches."""
     return [*_key_fields(plan, schema), pa.field("count", pa.int64())]
 
 
 def _node_fields(plan: Plan, schema: pa.Schema, carried: tuple[str, ...]) -> list[pa.Field]:
+    """Return the fields of output="compressed", a row for each node of the graph."""
     event = pa.field("event", pa.struct([schema.field(name) for name in carried]))
     return [*_key_fields(plan, schema), *(pa.field(name, kind) for name, kind in _NODE_COLUMNS), event]
 
@@ -126,7 +130,7 @@ def _key_fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
 
 
 def _end_fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
-    """The values of the plan's `ends` at the first event of a match, and at the last."""
+    """Return the fields of the plan's `ends`: the values of those columns at a match's first event, then at its last."""
     return [schema.field(column).with_name(f"{schema.names[column]}_{end}") for end in ("first", "last") for column in plan.ends]
 
 
@@ -139,16 +143,17 @@ _SCHEMAS: dict[str, Callable[[Plan, pa.Schema, tuple[str, ...]], list[pa.Field]]
 }
 
 
-# Makes a column of the result.
+# Makes one column of the result.
 ColumnOf = Callable[[], pa.Array]
 
 
 def match_table(
     plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: Matches, threads: int = 1
 ) -> pa.Table:  # fmt: skip
-    """The matches as `output` asks; `rows` are the input rows of ordered events, `streams` the stream number of each match (ascending).
+    """Return the matches in the form of `output`.
 
-    As many columns as there are `threads` are made at a time.
+    ``rows[e]`` is the input row of ordered event e, ``streams[m]`` the stream
+    number of match m (ascending). `threads` columns are made at a time.
     """
     schema = result_schema(plan, columns.table.schema)
     events = MatchedEvents(columns, rows, matches, threads)
@@ -159,6 +164,7 @@ def match_table(
 
 
 def _end_columns(plan: Plan, events: MatchedEvents) -> list[ColumnOf]:
+    """Return what makes the columns of :func:`_end_fields`."""
     if not plan.ends:
         return []
     matches = events.matches
@@ -181,20 +187,20 @@ def _match_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried:
 
 def _event_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
     matches = events.matches
-    identifiers = np.arange(len(matches)) - np.searchsorted(streams, streams)
+    number_in_stream = np.arange(len(matches)) - np.searchsorted(streams, streams)
     sizes = matches.counts.sum(axis=1)
-    parts = matches.counts.ravel()
-    variables = np.repeat(np.tile(np.arange(matches.counts.shape[1]), len(matches)), parts)
-    begins = np.concatenate([[0], np.cumsum(parts)[:-1]]) if len(parts) else parts
-    index = np.arange(len(matches.events)) - np.repeat(begins, parts) + 1
+    bound = matches.counts.ravel()
+    variables = np.repeat(np.tile(np.arange(matches.counts.shape[1]), len(matches)), bound)
+    begins = np.concatenate([[0], np.cumsum(bound)[:-1]]) if len(bound) else bound
+    index = np.arange(len(matches.events)) - np.repeat(begins, bound) + 1
     names = pa.DictionaryArray.from_arrays(variables.astype(np.int32), pa.array([v.name for v in plan.query.positives]))
     rows = events.rows[matches.events]
-    columns: list[ColumnOf] = [lambda: pa.array(np.repeat(identifiers, sizes)), names.dictionary_decode, lambda: pa.array(index)]
+    columns: list[ColumnOf] = [lambda: pa.array(np.repeat(number_in_stream, sizes)), names.dictionary_decode, lambda: pa.array(index)]
     return columns + [partial(events.take, plan.query.schema.index(name), rows) for name in carried]
 
 
 def _index_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
-    return [partial(events.indices if variable.quantified else events.one, v) for v, variable in enumerate(plan.query.positives)]
+    return [partial(events.indices if variable.quantified else events.event_row, v) for v, variable in enumerate(plan.query.positives)]
 
 
 _TABLES: dict[str, Callable[[Plan, MatchedEvents, Indices, tuple[str, ...]], list[ColumnOf]]] = {
@@ -205,6 +211,6 @@ _TABLES: dict[str, Callable[[Plan, MatchedEvents, Indices, tuple[str, ...]], lis
 
 
 def count_table(plan: Plan, columns: EventColumns, stream_rows: Indices, counts: Indices) -> pa.Table:
-    """Matches per stream: `stream_rows` holds one input row of each stream that is reported."""
+    """Return the numbers of matches by stream; `stream_rows` holds one input row of each stream that is reported."""
     keys = [columns.take(column, pa.array(stream_rows)) for column in plan.query.partition_by]
     return pa.Table.from_arrays([*keys, pa.array(counts)], schema=result_schema(plan, columns.table.schema))

@@ -1,4 +1,4 @@
-"""RETURN: the values of its items, one per match."""
+"""Compute the values of RETURN's items, one for each match."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from gpu_cep_kernels.matches.aggregates import count_present, extreme_places, su
 from gpu_cep_kernels.phase_one.ordering import gather
 
 
-class Returnable(Protocol):
-    """What RETURN is computed from: the events that the matches bind, variable by variable."""
+class ReturnSource(Protocol):
+    """The events that matches bind, variable by variable, from which RETURN's items are computed."""
 
     @property
     def columns(self) -> EventColumns: ...
@@ -36,20 +36,20 @@ class Returnable(Protocol):
         """The number of matches."""
 
     def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:
-        """The events bound to v, with the named columns."""
+        """Return the events bound to v in each match, with the named columns."""
 
     def attribute(self, v: int, column: int) -> pa.Array:
-        """A column's values at all events bound to v as one list for each match."""
+        """Return a column's values at all events bound to v, as one list for each match."""
 
     def leaf(self, leaf: Leaf) -> pa.Array:
-        """The value of a field, an aggregate or an endpoint in each match."""
+        """Return the value of a field, an aggregate or an endpoint in each match."""
 
     def codes(self, leaf: Leaf, column: int) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """A text leaf as codes of its column's dictionary, and where it is NULL."""
+        """Return a text leaf's value in each match as a code of the column's dictionary, and where it is NULL."""
 
 
 class BoundEvents(ABC):
-    """Bindings as input row numbers, variable by variable."""
+    """The events that matches bind, variable by variable, as numbers of input rows."""
 
     columns: EventColumns
 
@@ -59,80 +59,83 @@ class BoundEvents(ABC):
 
     @abstractmethod
     def binding(self, v: int) -> tuple[Indices, Indices]:
-        """Input rows bound to v, match after match, and where each match's begin (with the end)."""
+        """Return the input rows bound to v, match after match, and where each match's begin (with the end)."""
 
     def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
-        """In which matches v binds nothing; None if in none."""
+        """Return bool [match]: whether v binds nothing there; None if it always binds an event."""
         return None
 
-    def one(self, v: int, index: int = 0) -> pa.Array:
-        """The input row of one event of v in each match, NULL where v is absent: the first (`index` 0) or the last (−1)."""
-        rows, places = self.binding(v)
+    def event_row(self, v: int, index: int = 0) -> pa.Array:
+        """Return the input row of v's first (`index` 0) or last (−1) event in each match, NULL where v is absent."""
+        rows, offsets = self.binding(v)
         missing = self.absent(v)
         if missing is None and len(rows) == len(self):
             return pa.array(rows)
         if missing is None:
-            return pa.array(rows[places[:-1] if index == 0 else places[1:] - 1])
+            return pa.array(rows[offsets[:-1] if index == 0 else offsets[1:] - 1])
         chosen = np.zeros(len(missing), rows.dtype)
-        chosen[~missing] = rows[(places[:-1] if index == 0 else places[1:] - 1)[~missing]]
+        chosen[~missing] = rows[(offsets[:-1] if index == 0 else offsets[1:] - 1)[~missing]]
         return pa.array(chosen, mask=missing)
 
     def take(self, column: int, rows: Indices | pa.Array) -> pa.Array:
-        """A column's values at input rows; NULL for a NULL row."""
+        """Return a column's values at input rows; NULL for a NULL row."""
         return self.columns.take(column, rows if isinstance(rows, pa.Array) else pa.array(rows))
 
     def lists(self, v: int, values: pa.Array) -> pa.Array:
-        """The values of all events bound to v as one list for each match, NULL where v is absent."""
-        _, places = self.binding(v)
-        if places[-1] > np.iinfo(np.int32).max:
+        """Return values of all events bound to v as one list for each match, NULL where v is absent."""
+        _, offsets = self.binding(v)
+        if offsets[-1] > np.iinfo(np.int32).max:
             most = np.iinfo(np.int32).max
-            raise EventError(f"the matches bind {places[-1]:,} events to one variable; a list column holds at most {most:,}")
+            raise EventError(f"the matches bind {offsets[-1]:,} events to one variable; a list column holds at most {most:,}")
         missing = self.absent(v)
         mask = None if missing is None else pa.array(missing)
-        return pa.ListArray.from_arrays(pa.array(places.astype(np.int32)), values, mask=mask)
+        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values, mask=mask)
 
     def indices(self, v: int) -> pa.Array:
-        """The input rows bound to v as one list for each match."""
+        """Return the input rows bound to v as one list for each match."""
         return self.lists(v, pa.array(self.binding(v)[0]))
 
     def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:
-        """The events bound to v, with the named columns: a struct, or a list of structs if v is quantified; NULL where v is absent."""
+        """Return the events bound to v in each match, with the named columns; NULL where v is absent.
+
+        They are a struct, or a list of structs if v is quantified.
+        """
         if self.columns.query.variables[v].quantified:
             return self.lists(v, self.structs(pa.array(self.binding(v)[0]), names, None))
-        return self.structs(self.one(v), names, self.absent(v))
+        return self.structs(self.event_row(v), names, self.absent(v))
 
     def attribute(self, v: int, column: int) -> pa.Array:
-        """A column's values at all events bound to v as one list for each match."""
+        """Return a column's values at all events bound to v, as one list for each match."""
         return self.lists(v, self.take(column, self.binding(v)[0]))
 
     def leaf(self, leaf: Leaf) -> pa.Array:
-        """The value of a field or an aggregate in each match."""
+        """Return the value of a field or an aggregate in each match."""
         match leaf:
             case Field(variable=v, column=column):
-                return self.take(column, self.one(v))
+                return self.take(column, self.event_row(v))
             case Aggregation(function="first" | "last" as function, variable=v, column=int() as column):
-                return self.take(column, self.one(v, 0 if function == "first" else -1))
+                return self.take(column, self.event_row(v, 0 if function == "first" else -1))
             case Aggregation(function=function, variable=v, column=column):
-                rows, places = self.binding(v)
+                rows, offsets = self.binding(v)
                 if column is None:
-                    return pa.array(np.diff(places))
-                return _AGGREGATES[function](self, column, rows, places, leaf.type)
+                    return pa.array(np.diff(offsets))
+                return _AGGREGATES[function](self, column, rows, offsets, leaf.type)
         raise TypeError(f"no value for {type(leaf).__name__} inside an expression")
 
     def codes(self, leaf: Leaf, column: int) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """A text leaf as codes of its column's dictionary, and where it is NULL."""
+        """Return a text leaf's value in each match as a code of the column's dictionary, and where it is NULL."""
         values = self.columns.text_values(column)
         if isinstance(leaf, Field):
             missing = self.absent(leaf.variable)
-            codes, _ = self.columns.pick(column, pc.fill_null(self.one(leaf.variable), 0).to_numpy())
+            codes, _ = self.columns.pick(column, pc.fill_null(self.event_row(leaf.variable), 0).to_numpy())
             codes = codes if missing is None else np.where(missing, len(values), codes)
         else:
-            found = _plain(self.leaf(leaf)).cast(values.type)
+            found = _decode_dictionary(self.leaf(leaf)).cast(values.type)
             codes = pc.fill_null(pc.index_in(found, values), len(values)).to_numpy()
         return codes, codes == len(values)
 
     def structs(self, rows: pa.Array, names: tuple[str, ...], missing: npt.NDArray[np.bool_] | None) -> pa.Array:
-        """Whole events, with the named columns, as structs; NULL where they are `missing`."""
+        """Return the events at input rows as structs of the named columns; NULL where they are `missing`."""
         table = self.columns.table
         picked = [self.take(self.columns.query.schema.index(name), rows) for name in names]
         if not names:
@@ -144,7 +147,10 @@ class BoundEvents(ABC):
 
 @dataclass
 class MatchedEvents(BoundEvents):
-    """The events of matches, split by variable once (or twice, where two threads ask at a time); `rows` are those of ordered events."""
+    """The events of matches, split by variable when they are first asked for; ``rows[e]`` is the input row of ordered event e.
+
+    Two threads that ask at one time both split them, with the same result.
+    """
 
     columns: EventColumns
     rows: Indices
@@ -157,10 +163,10 @@ class MatchedEvents(BoundEvents):
 
     def binding(self, v: int) -> tuple[Indices, Indices]:
         if v not in self._bindings:
-            events, places = self.matches.binding(v)
+            events, offsets = self.matches.binding(v)
             rows = np.empty(len(events), np.int64)
             spread(lambda span: gather(*span, events, self.rows, rows), slices(len(rows), self.threads), self.threads)
-            self._bindings[v] = (rows, places)
+            self._bindings[v] = (rows, offsets)
         return self._bindings[v]
 
     def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
@@ -170,8 +176,8 @@ class MatchedEvents(BoundEvents):
         return missing if missing.any() else None
 
 
-def return_array(expression: Bound, planned: ReturnProgram | None, events: Returnable, carried: tuple[str, ...]) -> pa.Array:
-    """The values of one RETURN item; `carried` are the columns of a whole event."""
+def return_array(expression: Bound, planned: ReturnProgram | None, events: ReturnSource, carried: tuple[str, ...]) -> pa.Array:
+    """Return the values of one RETURN item; `carried` are the columns of a whole event."""
     match expression:
         case Binding(variable=v, column=None):
             return events.whole(v, carried)
@@ -180,14 +186,14 @@ def return_array(expression: Bound, planned: ReturnProgram | None, events: Retur
         case Field() | Aggregation() | Endpoint():
             return events.leaf(expression)
         case Constant() | Operation() if planned is not None:
-            return _computed(planned, expression.type, events)
+            return _compute_item(planned, expression.type, events)
         case Constant(value=value):
             return pa.array([value] * len(events), pa.string())
     raise TypeError(f"no RETURN value for {type(expression).__name__}")
 
 
 def return_type(expression: Bound, query: BoundQuery, schema: pa.Schema, carried: tuple[str, ...]) -> pa.DataType:
-    """The Arrow type of a RETURN item over events of `schema`."""
+    """Return the Arrow type of a RETURN item over events of `schema`."""
     match expression:
         case Binding(variable=v, column=None):
             return whole_type(query, v, schema, carried)
@@ -201,7 +207,7 @@ def return_type(expression: Bound, query: BoundQuery, schema: pa.Schema, carried
 
 
 def whole_type(query: BoundQuery, v: int, schema: pa.Schema, carried: tuple[str, ...]) -> pa.DataType:
-    """The Arrow type of the events bound to v."""
+    """Return the Arrow type of the events bound to v."""
     event = pa.struct([schema.field(name) for name in carried])
     return pa.list_(event) if query.variables[v].quantified else event
 
@@ -210,71 +216,78 @@ def _column_type(column: int, data_type: DataType, schema: pa.Schema) -> pa.Data
     return schema.field(column).type if column < len(schema) else arrow_type(data_type)
 
 
-def _extreme(sign: int) -> Any:
-    def pick(events: BoundEvents, column: int, rows: Indices, places: Indices, result: DataType) -> pa.Array:
+def _extreme_of(sign: int) -> Any:
+    """Return the function of an aggregate: min if the sign is 1, max if it is −1."""
+
+    def pick(events: BoundEvents, column: int, rows: Indices, offsets: Indices, result: DataType) -> pa.Array:
         values, nulls = _bound_values(events, column, rows)
-        found = np.empty(len(places) - 1, np.int64)
-        extreme_places(0, len(found), places, values, nulls, sign, found)
+        found = np.empty(len(offsets) - 1, np.int64)
+        extreme_places(0, len(found), offsets, values, nulls, sign, found)
         chosen = pa.array(rows[np.maximum(found, 0)] if len(rows) else found, mask=found < 0)
         return events.columns.take(column, chosen)
 
     return pick
 
 
-def _count(events: BoundEvents, column: int, rows: Indices, places: Indices, result: DataType) -> pa.Array:
-    return pa.array(_present(events, column, rows, places))
+def _count(events: BoundEvents, column: int, rows: Indices, offsets: Indices, result: DataType) -> pa.Array:
+    return pa.array(_count_present(events, column, rows, offsets))
 
 
-def _sum(events: BoundEvents, column: int, rows: Indices, places: Indices, result: DataType) -> pa.Array:
-    sums, present = _sums(events, column, rows, places)
+def _sum(events: BoundEvents, column: int, rows: Indices, offsets: Indices, result: DataType) -> pa.Array:
+    sums, present = _sum_values(events, column, rows, offsets)
     return arrow_array(sums, present == 0, result)
 
 
-def _avg(events: BoundEvents, column: int, rows: Indices, places: Indices, result: DataType) -> pa.Array:
-    sums, present = _sums(events, column, rows, places)
+def _avg(events: BoundEvents, column: int, rows: Indices, offsets: Indices, result: DataType) -> pa.Array:
+    sums, present = _sum_values(events, column, rows, offsets)
     source = events.columns.type(column)
     unit = 10.0**source.scale if source.kind is Kind.DECIMAL else 1.0
     return arrow_array(sums / np.maximum(present, 1) / unit, present == 0, FLOAT)
 
 
-_AGGREGATES = {"min": _extreme(1), "max": _extreme(-1), "count": _count, "sum": _sum, "avg": _avg}
+_AGGREGATES = {"min": _extreme_of(1), "max": _extreme_of(-1), "count": _count, "sum": _sum, "avg": _avg}
 
 
 def _bound_values(events: BoundEvents, column: int, rows: Indices) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Machine values at rows, text as its rank, and where they are NULL."""
+    """Return the machine values of a column at input rows, ranks in place of text, and where they are NULL."""
     picked = events.take(column, rows)
     nulls = picked.is_null().to_numpy(zero_copy_only=False)
     if events.columns.type(column).kind is not Kind.STRING:
         return machine_values(picked, events.columns.name(column)), nulls
-    return pc.rank(_plain(picked), tiebreaker="dense").to_numpy().astype(np.int64), nulls
+    return pc.rank(_decode_dictionary(picked), tiebreaker="dense").to_numpy().astype(np.int64), nulls
 
 
-def _present(events: BoundEvents, column: int, rows: Indices, places: Indices) -> Indices:
-    counts = np.empty(len(places) - 1, np.int64)
-    count_present(0, len(counts), places, events.take(column, rows).is_null().to_numpy(zero_copy_only=False), counts)
+def _count_present(events: BoundEvents, column: int, rows: Indices, offsets: Indices) -> Indices:
+    """Return the number of values in each match that are not NULL."""
+    counts = np.empty(len(offsets) - 1, np.int64)
+    count_present(0, len(counts), offsets, events.take(column, rows).is_null().to_numpy(zero_copy_only=False), counts)
     return counts
 
 
-def _sums(events: BoundEvents, column: int, rows: Indices, places: Indices) -> tuple[Array, Indices]:
+def _sum_values(events: BoundEvents, column: int, rows: Indices, offsets: Indices) -> tuple[Array, Indices]:
+    """Return the sum of the values in each match, and the number of those that are not NULL."""
     values, nulls = _bound_values(events, column, rows)
-    length = len(places) - 1
+    length = len(offsets) - 1
     present = np.empty(length, np.int64)
-    count_present(0, length, places, nulls, present)
+    count_present(0, length, offsets, nulls, present)
     if values.dtype.kind == "f":
         sums = np.empty(length, np.float64)
-        sum_floats(0, length, places, values.astype(np.float64, copy=False), nulls, sums)
+        sum_floats(0, length, offsets, values.astype(np.float64, copy=False), nulls, sums)
         return sums, present
     totals, overflowed = np.empty(length, np.int64), np.empty(length, np.bool_)
-    sum_ints(0, length, places, values.astype(np.int64, copy=False), nulls, totals, overflowed)
+    sum_ints(0, length, offsets, values.astype(np.int64, copy=False), nulls, totals, overflowed)
     if overflowed.any():
         raise EventError(f"integer overflow in the sum of {events.columns.name(column)!r} over a binding")
     return totals, present
 
 
-def _computed(planned: ReturnProgram, result: DataType, events: Returnable) -> pa.Array:
-    """An item that is computed: its leaves become columns of a bank with one row per match."""
-    ints = [_machine_leaf(leaf, events) for leaf in planned.ints]
-    floats = [_machine_leaf(leaf, events) for leaf in planned.floats]
+def _compute_item(planned: ReturnProgram, result: DataType, events: ReturnSource) -> pa.Array:
+    """Return the values of an item that is computed by a program.
+
+    The program's leaves become columns of a bank with one row for each match.
+    """
+    ints = [_leaf_machine_values(leaf, events) for leaf in planned.ints]
+    floats = [_leaf_machine_values(leaf, events) for leaf in planned.floats]
     length = len(events)
     vectors = stacked_lists([centred(events.leaf(leaf)) for leaf in planned.vectors], length)
     bank = make_bank(np, ints, floats, length, vectors)
@@ -285,12 +298,14 @@ def _computed(planned: ReturnProgram, result: DataType, events: Returnable) -> p
     return arrow_array(values, nulls, result)
 
 
-def _machine_leaf(leaf: Leaf, events: Returnable) -> tuple[Array, npt.NDArray[np.bool_]]:
+def _leaf_machine_values(leaf: Leaf, events: ReturnSource) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Return a leaf's machine values in each match, codes in place of text, and where they are NULL."""
     if leaf.type.kind is Kind.STRING and leaf.column is not None:
         return events.codes(leaf, leaf.column)
     array = events.leaf(leaf)
     return machine_values(array, leaf.type.name or str(INTEGER)), array.is_null().to_numpy(zero_copy_only=False)
 
 
-def _plain(array: pa.Array) -> pa.Array:
+def _decode_dictionary(array: pa.Array) -> pa.Array:
+    """Return the values of an array that may be dictionary-encoded."""
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
