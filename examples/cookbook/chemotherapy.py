@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Chemotherapy cycles
 #
-# A cycle of chemotherapy is a dose of Cyclophosphamide (C), a dose of Doxorubicin (D) and several doses of Prednisone (P). The
-# drugs may be given in any order. After all of them a blood count (B) is taken. Which cycles had growing doses of Prednisone, and
-# what was the blood count? The question and its fifteen events are the running example of the thesis on SES patterns.
+# This recipe finds cycles of chemotherapy with growing doses of Prednisone, and the blood count after them. A cycle is a dose of
+# Cyclophosphamide (C), a dose of Doxorubicin (D) and several doses of Prednisone (P), in any order. A blood count (B) follows. The question
+# and its fifteen events are the running example of the thesis on SES patterns.
 
 # %%
 import datetime as dt
@@ -21,9 +21,9 @@ patients, types, values, days = zip(*ROWS, strict=True)
 events = pa.table({"pid": patients, "type": types, "v": values, "ts": [dt.date(2010, 7, day) for day in days]})
 
 # %% [markdown]
-# `AND` is a set: its elements come in any order, and all of them before `b`. A language that only knows sequences would need the six
-# orders of C, P and D as six patterns, and here the doses of P may even be mixed with the others. `p+` binds one dose or more, and
-# `prev(p.v) < p.v` relates each to the one before. `[pid]` says that all events are of one patient; the engine makes it the key by which
+# `AND` is a set: its elements come in any order, and all of them before `b`. A language that only knows sequences would need six patterns,
+# one for each order of C, P and D. Here the doses of P may even be mixed with the others. `p+` binds one dose or more, and
+# `prev(p.v) < p.v` relates each to the one before. `[pid]` says that all events are of one patient. The engine makes it the key by which
 # it splits the events.
 
 # %%
@@ -44,7 +44,7 @@ for cycle in cep.match(events, CYCLES).to_pylist():
 # Patient 1 was given 111.5 and then 116.5 of Prednisone. The second patient has two answers, one from each event that can begin a
 # cycle: one with both growing doses, and one that begins a day later with D. The third dose of 88 is not above 98 and is passed over.
 #
-# Whoever wants one answer for each cycle takes matches that do not overlap:
+# For one answer per cycle, ask for matches that do not overlap:
 
 # %%
 for cycle in cep.match(events, CYCLES, partition_by="pid", after_match="skip_past_last").to_pylist():

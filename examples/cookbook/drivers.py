@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Aggressive drivers
 #
-# Cars report their speed and acceleration every second. A driver is aggressive who accelerates sharply, drives fast, and brakes hard. None
-# of that is a single event: each lasts for some seconds, and what matters is how these *situations* lie to each other in time. The
-# question is that of TPStream.
+# This recipe finds aggressive drivers: those who accelerate sharply, drive fast, and brake hard. Cars report their speed and acceleration
+# every second. None of the three is a single event. Each lasts for some seconds, and what matters is how these *situations* lie to each
+# other in time. The question is that of TPStream.
 
 # %%
 import datetime as dt
@@ -28,9 +28,9 @@ reports = pa.Table.from_pylist(
 )
 
 # %% [markdown]
-# `DEFINE` derives the situations: each is a longest run of consecutive reports of one car that satisfy the condition, and lasts for as long
-# as `AT LEAST` says. `PATTERN` says how they lie to each other. The semicolon joins alternatives: the car is fast when the sprint ends, or
-# has been so before.
+# `DEFINE` derives the situations. Each is a longest run of consecutive reports of one car that satisfy the condition, and lasts at least as
+# long as `AT LEAST` says. `PATTERN` says how they lie to each other. The semicolon joins alternatives: the car is fast when the sprint
+# ends, or has been so before.
 
 # %%
 AGGRESSIVE = """
@@ -48,8 +48,8 @@ for driver in cep.match(reports, AGGRESSIVE).to_pylist():
 
 # %% [markdown]
 # The blue car is fast but gentle; the grey one brakes hard but was never fast for long. The red driver is found at 08:00:14, when
-# braking has ended. A warning should come sooner. With `detect="early"` a match is reported at the first report at which what has happened
-# decides it, whether or not the situations ever end:
+# braking has ended. A warning should come sooner. With `detect="early"` a match comes out at the first report that decides it, whether or
+# not the situations ever end:
 
 # %%
 for driver in cep.match(reports, AGGRESSIVE, detect="early").to_pylist():

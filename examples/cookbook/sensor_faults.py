@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Sensor faults
 #
-# A sensor that fails seldom says so. It gets stuck at one value, shows a spike that no physics explains, or falls silent. Each of these is
-# a small pattern, and their results are events again: two sensors that fail together point to what they share.
+# This recipe finds sensors that fail. A failing sensor gets stuck at one value, shows a spike that no physics explains, or falls silent.
+# Each of these is a small pattern. Their results are events again: two sensors that fail together point to what they share.
 
 # %%
 import datetime as dt
@@ -49,7 +49,7 @@ for kind, pattern in FAULTS.items():
 # %% [markdown]
 # `skip_past_last` reports the five equal readings of p2 as one fault; otherwise a run of four would be one from the second on, too.
 #
-# The faults, in one table, are the events of the next query: which sensors had faults at the same time?
+# The faults, in one table, are the events of the next query. It asks which sensors had faults at the same time:
 
 # %%
 TOGETHER = """

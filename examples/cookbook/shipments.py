@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Contaminated shipments
 #
-# Food at one site turns out to be contaminated. Which shipments have carried it on since, directly or through other sites? Each
-# chain of shipments is an answer: the first leaves the contaminated site, and each next one leaves the site that the one before
-# has reached. This is Query 2 of SASE+.
+# This recipe finds the shipments that have carried contaminated food on, directly or through other sites. Each chain of shipments is an
+# answer. The first leaves the contaminated site, and each next one leaves the site that the one before has reached. This is Query 2 of
+# SASE+.
 
 # %%
 import datetime as dt
@@ -27,7 +27,7 @@ events = pa.Table.from_pylist([alert, *rows], schema=pa.schema(
 # `Shipment+ s[]` is a chain of shipments (Kleene closure), in the papers' spelling; `Shipment s+` is the same. `s[1]` is its first, and the
 # condition with `s[i-1]` holds from the second on.
 #
-# The [strategy](../strategies.md) matters here. `skip_till_any_match` passes over any event, also over one that could be bound, and so
+# The [strategy](../strategies.md) matters here. `skip_till_any_match` may pass over any event, also over one that could be bound. So it
 # finds every chain: the food may go on with this shipment or with a later one.
 
 # %%
@@ -43,14 +43,14 @@ for chain in cep.match(events, CHAINS).to_pylist():
 
 # %% [markdown]
 # The mill's flour is harmless, and the shipment at 05:00 is outside the window. Under `skip_till_next_match` the first shipment that
-# extends the chain must be taken, so that one chain is all there is:
+# extends the chain must be taken. Then there is only one chain:
 
 # %%
 for chain in cep.match(events, CHAINS.replace("skip_till_any_match", "skip_till_next_match")).to_pylist():
     print(f"{chain['match_end']:%H:%M}  farm → {' → '.join(chain['sites'])}")
 
 # %% [markdown]
-# Chains can be many: they double with each site that is reached on two ways. Where only their number is asked for,
+# There can be many chains: their number doubles with each site that is reached on two ways. If you only need the number,
 # [`output="count"`](../compressed.md) lists none of them. The sites that may be affected are the ends of the chains:
 
 # %%

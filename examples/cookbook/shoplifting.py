@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Shoplifting
 #
-# Items carry a radio tag, which is read when the item is taken from its shelf, at the register, and at the exit. An item that is taken
-# and leaves without having been at a register in between is stolen. This is Query 1 of SASE+.
+# This recipe finds stolen items: those that are taken and leave the shop without having been at a register in between. Items carry a
+# radio tag, which is read at the shelf, at the register, and at the exit. This is Query 1 of SASE+.
 
 # %%
 import datetime as dt
@@ -21,9 +21,9 @@ opening = dt.datetime(2026, 3, 2, 9)
 readings = pa.table({"ts": [opening + dt.timedelta(minutes=minute) for minute in minutes], "type": readers, "tag": tags})
 
 # %% [markdown]
-# What did *not* happen is said by [`NOT`](../language.md#not-none-of-these). It binds nothing: it forbids a reading of the same item at a
-# register between the two events around it. `[tag]` relates all three, the forbidden one too; without it any other customer's payment would
-# clear a thief.
+# [`NOT`](../language.md#not-none-of-these) says what must *not* happen. It binds no event. It forbids a reading of the same item at a
+# register between the two events around it. `[tag]` relates all three, including the forbidden one. Without `[tag]`, any other customer's
+# payment would clear a thief.
 
 # %%
 STOLEN = """
@@ -38,10 +38,10 @@ for theft in cep.match(readings, STOLEN).to_pylist():
 
 # %% [markdown]
 # Item 101 was paid for, 103 has not left. 102 was at a register, but after it had left: that is outside the scope of the `NOT`. Item 104
-# was paid for, put back and taken again. The later taking is reported and the earlier one is not, since a payment lies behind it.
+# was paid for, put back and taken again. The later taking is reported. The earlier one is not, since a payment follows it.
 #
-# Is that fair? If a payment once is enough, whenever it was, let the scope reach back by standing first in the sequence. It then begins one
-# window before the end of the match:
+# Perhaps one payment should be enough, whenever it was. Then put a `NOT` first in the sequence. Its scope begins one window before the end
+# of the match:
 
 # %%
 NEVER_PAID = """

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Stock trends
 #
-# A stock is traded heavily once, then its price keeps above its own running average, and then the volume collapses: somebody has
-# stopped buying. This is Query 3 of SASE+. The second question looks for a steady fall, and needs the robust strategy.
+# This recipe finds two trends of stocks. In the first, a stock is traded heavily once, its price stays above its own running average, and
+# then the volume collapses: somebody has stopped buying. This is Query 3 of SASE+. The second is a steady fall, and needs the robust
+# strategy.
 
 # %%
 import datetime as dt
@@ -26,7 +27,7 @@ events = pa.Table.from_pylist(
 
 # %% [markdown]
 # `a[1]` is the first trade of the trend, `avg(a[..i-1].price)` the average of those before the current one, and `a[a.LEN]` the
-# last. The average is kept as events are bound: nothing is computed twice.
+# last. The average is updated as events are bound, so nothing is computed twice.
 
 # %%
 SUPPORT = """
@@ -45,8 +46,8 @@ for trend in cep.match(events, SUPPORT, after_match="skip_past_last").to_pylist(
 # %% [markdown]
 # The trade at 101 is not above the average and is passed over. XYZ was never traded heavily.
 #
-# The second question: three trades at falling prices, the last at least 5 below the first. `skip_till_next_match` must take the first trade
-# that fits. If that is a deep dip, nothing falls below it any more, and the start leads to nothing:
+# The second query asks for three trades at falling prices, the last at least 5 below the first. `skip_till_next_match` must take the first
+# trade that fits. If that trade is a deep dip, no later price is below it, and the start leads to no match:
 
 # %%
 FALL = """
@@ -62,6 +63,6 @@ for strategy in ("skip_till_next_match", "robust_skip_till_next_match"):
     print(f"{strategy}:", *(f"{fall['symbol']} {fall['a']} {fall['b']} {fall['c']}" for fall in falls), sep="\n    ")
 
 # %% [markdown]
-# The robust strategy passes over a trade that leads to no match, as if it were noise, and takes the first one that leads to one: from 60 it
-# ignores the dip to 52 and goes on with 58. `skip_till_any_match` would list every fall. [Strategies](../strategies.md) shows
+# The robust strategy passes over a trade that leads to no match, as if it were noise. It takes the first trade that leads to one: from 60
+# it ignores the dip to 52 and goes on with 58. `skip_till_any_match` would list every fall. [Strategies](../strategies.md) shows
 # all five on one stream.
