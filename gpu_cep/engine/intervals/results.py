@@ -41,8 +41,8 @@ def interval_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
-    fields = _SCHEMAS[plan.settings.output](plan.events, schema, carried_columns(plan.events, schema))
-    return check_schema(plan.events, schema, fields)
+    fields = _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema))
+    return check_schema(plan, schema, fields)
 
 
 _TIMES = (MATCH_START, MATCH_END, DETECTED_AT)
