@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.joins import table_joins
-from gpu_cep_kernels.joins.table_joins import APART, BEFORE, BEHIND, Buckets, Partners, Sides
+from gpu_cep_kernels.joins.table_joins import APART, BEFORE, BEHIND, Buckets, Partners, Sides, Tables
 from gpu_cep_kernels.matches import hashing
 from gpu_cep_kernels.matches.hashing import HashKeys, PartialMatches
 from gpu_cep_kernels.phase_one.input_buffers import Streams as BatchStreams
-from gpu_cep_kernels.rules.tables import Conditions, Registers, new_path
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, Registers, new_path
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import Array, Random, Streams, column_bank, places_of, streams
 from tests.kernel_cases.tables import PROGRAMS, SINGLE, aggregate_table, condition_table, negation_table, pattern_table, program_registers
@@ -75,7 +75,7 @@ def _ranges(size: int, random: Random, slots: int, left: int = 1, strict: bool =
     first, number = np.zeros(size, np.int64), np.zeros(size, np.int64)
     own = size // 2
     sides = _sides(left, 3 - left, tests=False)
-    return Call(size, (one, other, _buckets(size, random, hashed), sides, _whole(events, strict), 0, own, first, number))
+    return Call(size, (Tables(one, other, sides), _buckets(size, random, hashed), _whole(events, strict), 0, own, first, number))
 
 
 def _filtering(size: int, random: Random, slots: int, left: int = 1, strict: bool = True, **given: Any) -> Call:
@@ -84,7 +84,7 @@ def _filtering(size: int, random: Random, slots: int, left: int = 1, strict: boo
     conditions = Conditions(condition_table(3, SINGLE), aggregate_table(3, ()), PROGRAMS, column_bank(size, random), 0)
     registers = program_registers(PROGRAMS, slots)
     rows = np.zeros((conditions.table.roles, slots), np.int64)
-    fixed = one, other, _sides(left, 3 - left, tests=True), _whole(events, strict), conditions
+    fixed = Tables(one, other, _sides(left, 3 - left, tests=True)), _whole(events, strict), conditions
     begin = size // 3
     return Call(size - begin, (begin, *fixed, Registers(rows, rows, *registers[2:]), _partners(_candidates(events, one, other)[begin:])))
 
@@ -127,7 +127,7 @@ def _judging(size: int, random: Random, slots: int, **given: Any) -> Call:
     conditions = Conditions(condition_table(4, SINGLE), aggregate_table(4, ()), PROGRAMS, column_bank(size, random), 0)
     pattern = pattern_table((1, 2), ((1, 1), (1, 1), (1, 1)))
     run, allowed = new_path(2, pattern, conditions), np.zeros(size, np.bool_)
-    return Call(1, (size // 3, size, table, np.array([1, 0]), np.arange(2), pattern, conditions, negations, run, allowed))
+    return Call(1, (size // 3, size, table, np.array([1, 0]), np.arange(2), Criteria(pattern, conditions, negations), run, allowed))
 
 
 JOIN_CASES: tuple[KernelCase, ...] = (
@@ -149,6 +149,6 @@ JOIN_CASES: tuple[KernelCase, ...] = (
         {"int64": {}, "float64": {"time": np.float64}, "untied": {"strict": False}, "right-single": {"left": 2}},
         ("partners",),
     ),
-    *cases(table_joins.join_rows, _joining, {"left-single": {"left": 1}, "right-single": {"left": 2}}, ("joined",)),
+    *cases(table_joins.join_rows, _joining, {"left-single": {"left": 1}, "right-single": {"left": 2}}, ("out",)),
     *cases(table_joins.judge_rows, _judging, {"int64": {}, "float64": {"time": np.float64}}, ("allowed",)),
 )

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.lazy.chain import ChainMatches, enumerate_chain, enumerate_negated_chain, find_pivots, new_chain
-from gpu_cep_kernels.lazy.iteration_tables import ALONE, CLOSING, FILTERING, FOLLOWING, GROUPING, IterationTable, new_iterations
+from gpu_cep_kernels.lazy.iteration_tables import ALONE, CLOSING, FILTERING, FOLLOWING, GROUPING, IterationTable, LazyMode, new_iterations
 from gpu_cep_kernels.lazy.iterations import enumerate_iterations
-from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, count_labels, fill_buffers
+from gpu_cep_kernels.phase_one.input_buffers import Buffered, InputBuffers, count_labels, fill_buffers
 from gpu_cep_kernels.phase_one.input_buffers import Streams as BatchStreams
-from gpu_cep_kernels.rules.tables import Conditions, MatchTable, NegationTable, ProgramTable, new_path
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, MatchTable, NegationTable, ProgramTable, new_path
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import Array, Random, Streams, column_bank, places_of, streams
 from tests.kernel_cases.tables import (
@@ -82,7 +82,8 @@ def _chain(
     most = len(events.offsets) if counting else size
     starts, totals = np.full(most, size, np.int64), np.zeros(most if counting else 0, np.int64)
     output = ChainMatches(starts, np.zeros((0 if counting else most, 3), np.int64), totals)
-    return Call(1, (buffers, whole, size, _SINGLE, conditions, negations, starting, counting, steps, chain, run, output))
+    criteria, mode = Criteria(_SINGLE, conditions, negations), LazyMode(size, starting, counting, steps)
+    return Call(1, (Buffered(buffers, whole), criteria, mode, chain, run, output))
 
 
 def _iteration(
@@ -114,7 +115,8 @@ def _iteration(
     room = 0 if counting else most
     output = MatchTable(starts, np.zeros((room, 3), np.int32), np.zeros(room * 5 + _PATH, np.int64), totals)
     run, stack = new_path(_PATH, _ITERATED, judged), new_iterations(np.array([0]), np.array([1, 2]), _PATH, 1 << 12, needs)
-    return Call(1, (rows, buffers, whole, size, _ITERATED, judged, table, negations, starting, counting, steps, stack, run, output))
+    criteria, mode = Criteria(_ITERATED, judged, negations), LazyMode(size, starting, counting, steps)
+    return Call(1, (rows, Buffered(buffers, whole), criteria, table, mode, stack, run, output))
 
 
 LAZY_CASES: tuple[KernelCase, ...] = (

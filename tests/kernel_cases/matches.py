@@ -9,11 +9,12 @@ import numpy as np
 
 from gpu_cep_kernels.automaton import enumeration
 from gpu_cep_kernels.automaton.dead_ends import ALWAYS, LAST_EVENT, NEVER, StateTable, new_dead_ends
+from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts
 from gpu_cep_kernels.matches import aggregates
 from gpu_cep_kernels.matches import flat_matches as match_kernels
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.interpreter import OPCODES, evaluate_rows
-from gpu_cep_kernels.rules.tables import ANY, CONTIGUOUS, NEXT, ROBUST, Conditions, EventTable, MatchTable, ProgramTable, new_path
+from gpu_cep_kernels.rules.tables import ANY, CONTIGUOUS, NEXT, ROBUST, Conditions, Criteria, EventTable, MatchTable, ProgramTable, new_path
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import (
     Array,
@@ -179,7 +180,7 @@ def _automaton(
     rules_out = negation_table(negations, events.offsets, events.times, events.times, events.length)
     successor = events.occurrence[1, 1 : size + 1].astype(np.int64) if strategy == CONTIGUOUS else np.zeros(0, np.int64)
     most = 0 if counting else size
-    inputs = starts, ends_of(events, starts), EventTable(events.after, events.occurrence, successor)
+    inputs = CandidateWindows(starts, ends_of(events, starts)), EventTable(events.after, events.occurrence, successor)
     bank = column_bank(size, random)
     judged = Conditions(condition_table(4, conditions), aggregate, programs, bank, 0)
     jumping = jumps(bank, events.occurrence, patience) if conditions is JUMPING and size else no_jumps()
@@ -187,7 +188,8 @@ def _automaton(
     output = MatchTable(np.zeros(most, np.int64), counts, np.zeros(most * 8, np.int64), totals)
     run = new_path(_DEPTH, pattern, judged, kept)
     dead_ends = new_dead_ends(_STATES, remembered, 0)
-    return Call(1, (*inputs, pattern, judged, rules_out, jumping, dead_ends, strategy, counting, steps, run, output))
+    shortcuts, mode = Shortcuts(jumping, dead_ends), Mode(strategy, counting, steps)
+    return Call(1, (*inputs, Criteria(pattern, judged, rules_out), shortcuts, mode, run, output))
 
 
 MATCH_CASES: tuple[KernelCase, ...] = (
@@ -251,6 +253,6 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "jumping-any": {"strategy": ANY, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "patience": 1},
             "jumping-robust": {"strategy": ROBUST, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "steps": 20},
         },
-        ("jumps.bounds", "dead_ends", "path", "matches"),
+        ("shortcuts.jumps.bounds", "shortcuts.dead_ends", "path", "matches"),
     ),
 )

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.nfab.buffer_counts import count_buffer, merge_cells, new_stack, new_sums, new_totals
-from gpu_cep_kernels.nfab.buffer_paths import enumerate_paths, last_starts, new_walk, path_ends
-from gpu_cep_kernels.nfab.growth import grow_runs
+from gpu_cep_kernels.nfab.buffer_paths import BufferPaths, enumerate_paths, last_starts, new_walk, path_ends
+from gpu_cep_kernels.nfab.growth import EventWindows, grow_runs
 from gpu_cep_kernels.nfab.match_buffer import mark_ends, mark_used_nodes, new_buffer, new_ends
 from gpu_cep_kernels.nfab.merged_runs import FLOATS, INTS, ReadTable, new_runs
 from gpu_cep_kernels.nfab.pass_runs import CUTS, ENDS, FAULT, FIRST, FREE, NODES, PASS_STATE, Pass
@@ -21,6 +21,7 @@ from gpu_cep_kernels.rules.tables import (
     NEXT,
     ONCE,
     Conditions,
+    Criteria,
     EventTable,
     MatchTable,
     ProgramTable,
@@ -95,17 +96,17 @@ def _growth(
     buffer = new_buffer(_ROOM)._replace(event=run.event, bound_to=run.bound_to, earlier=run.earlier)
     state = np.zeros(PASS_STATE, np.int64)
     state[FREE], state[FAULT], state[FIRST], state[CUTS] = _RUNS, -1, -1, cuts
-    work = Pass(run, buffer, new_runs(_RUNS, len(_PATTERN.order), _WORDS), new_ends(_ROOM), state)
+    runs, reads = new_runs(_RUNS, len(_PATTERN.order), _WORDS), _read_table(4, conditions, judged)
+    work = Pass(run, buffer, runs, reads, new_ends(_ROOM), state)
     table = EventTable(events.after, events.occurrence, np.zeros(0, np.int64))
-    reads = _read_table(4, conditions, judged)
-    starting = flags(size, random, 0.9)
-    return Call(1, (size, earliest, events.stream_end, starting, strategy, steps, table, _PATTERN, judged, reads, work))
+    windows = EventWindows(earliest, events.stream_end, flags(size, random, 0.9))
+    return Call(1, (size, windows, strategy, steps, table, _PATTERN, judged, work))
 
 
 def _paths(size: int, random: Random, slots: int, counting: bool = False, steps: int = 1 << 12, **given: Any) -> Call:
     call = _growth(size, random, slots, **given)
     grow_runs(*call.arguments)
-    end, earliest, *_, judged, _, work = call.arguments
+    end, windows, *_, judged, work = call.arguments
     offsets, times = np.array([0, size]), np.arange(size, dtype=np.uint64)
     # no d between b and c
     places = np.flatnonzero(random.random(size) < 0.1)
@@ -113,8 +114,8 @@ def _paths(size: int, random: Random, slots: int, counting: bool = False, steps:
     most = 0 if counting else size
     output = MatchTable(np.zeros(most, np.int64), np.zeros((most, 3), np.int32), np.zeros(most * 8, np.int64), np.zeros(end, np.int64))
     ends = path_ends(int(work.state[NODES]), int(work.state[ENDS]), work.buffer, work.ends)
-    inputs, run = (work.buffer, ends, _PATTERN, judged, negations), new_path(_DEPTH, _PATTERN, judged)
-    return Call(1, (len(ends.node), earliest, counting, steps, *inputs, new_walk(_DEPTH), run, output))
+    criteria, path = Criteria(_PATTERN, judged, negations), new_path(_DEPTH, _PATTERN, judged)
+    return Call(1, (windows.earliest, counting, steps, BufferPaths(work.buffer, ends), criteria, new_walk(_DEPTH), path, output))
 
 
 def _grown(size: int, random: Random, slots: int, **given: Any) -> tuple[Any, ...]:
@@ -143,11 +144,12 @@ def _used(size: int, random: Random, slots: int, **given: Any) -> Call:
 
 
 def _counted(size: int, random: Random, slots: int, steps: int = 1 << 12, height: int = _DEPTH, **given: Any) -> Call:
-    _, earliest, stream_end, *_, work = _grown(size, random, slots, **given)
+    _, windows, *_, work = _grown(size, random, slots, **given)
     nodes = int(work.state[NODES])
     last_start, sums = last_starts(nodes, int(work.state[ENDS]), work.buffer, work.ends), new_sums(nodes)
     merge_cells(work.buffer, sums.same)
-    return Call(1, (earliest, stream_end, last_start, steps, work.buffer, sums, new_stack(height), new_totals(max(size, 1))))
+    inputs = windows.earliest, windows.stream_end, last_start, steps, work.buffer
+    return Call(1, (*inputs, sums, new_stack(height), new_totals(max(size, 1))))
 
 
 NFAB_CASES: tuple[KernelCase, ...] = (
@@ -167,7 +169,7 @@ NFAB_CASES: tuple[KernelCase, ...] = (
             "cutting-any": {"strategy": ANY, "cuts": True, "steps": 20},
             "cutting-contiguous": {"strategy": CONTIGUOUS, "cuts": True},
         },
-        ("earliest", "work"),
+        ("windows.earliest", "work"),
     ),
     *cases(
         enumerate_paths,

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_cep_kernels.automaton.dead_ends import ALWAYS, NEVER, StateTable, new_dead_ends
-from gpu_cep_kernels.automaton.enumeration import FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, enumerate_matches
+from gpu_cep_kernels.automaton.enumeration import (
+    FINISHED,
+    OUTPUT_FULL,
+    PATH_FULL,
+    STEPS_SPENT,
+    CandidateWindows,
+    Mode,
+    Shortcuts,
+    enumerate_matches,
+)
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.tables import (
     ANY,
@@ -23,6 +32,7 @@ from gpu_cep_kernels.rules.tables import (
     ColumnBank,
     Conditions,
     ConditionTable,
+    Criteria,
     EventTable,
     MatchTable,
     ProgramTable,
@@ -89,9 +99,14 @@ class Enumeration:
         status = None
         while status != FINISHED:
             status = enumerate_matches(
-                self.starts, self.ends, self.events, self.pattern.table(), self.conditions, self.negations, NO_JUMPS, self.dead_ends,
-                self.strategy, self.counting, self.steps, self.run, self.output,
-            )  # fmt: skip
+                CandidateWindows(self.starts, self.ends),
+                self.events,
+                Criteria(self.pattern.table(), self.conditions, self.negations),
+                Shortcuts(NO_JUMPS, self.dead_ends),
+                Mode(self.strategy, self.counting, self.steps),
+                self.run,
+                self.output,
+            )
             self.stops.add(status)
             self._take()
             if status == PATH_FULL:

@@ -28,7 +28,7 @@ since it tells whether events lead to a match, taken or not.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpu_cep_kernels.automaton.dead_ends import DeadEnds, first_alive, is_dead_end, keep_dead_end
 from gpu_cep_kernels.automaton.jumps import Jumps, jump, set_bounds
@@ -64,15 +64,35 @@ from gpu_cep_kernels.rules.tables import (
     STEPS,
     STEPS_SPENT,
     UNSATISFIED,
-    Conditions,
+    Criteria,
     EventPath,
     EventTable,
     MatchTable,
-    NegationTable,
-    PatternTable,
 )
 
 BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
+
+
+class CandidateWindows(NamedTuple):
+    """Window w begins at event ``starts[w]``, at which its matches start, and ends before event ``ends[w]``."""
+
+    starts: Any
+    ends: Any
+
+
+class Shortcuts(NamedTuple):
+    """What lets a search pass over events: jumps by the bounds of conditions, and the dead ends found so far."""
+
+    jumps: Jumps
+    dead_ends: DeadEnds
+
+
+class Mode(NamedTuple):
+    """How matches are enumerated: by which strategy, whether they are only counted, and how many steps one call may make."""
+
+    strategy: int
+    counting: bool
+    step_limit: int
 
 
 @rule
@@ -151,9 +171,11 @@ def _nearest(available: int, position: int, end: int, events: Any, pattern: Any,
 
 @rule
 def _nearest_within_bounds(
-    available: int, position: int, end: int, fresh: bool, events: Any, pattern: Any, conditions: Any, jumps: Any, dead_ends: Any, path: Any
+    available: int, position: int, end: int, fresh: bool, events: Any, criteria: Any, shortcuts: Any, path: Any
 ) -> int:  # fmt: skip
     """As :func:`_nearest`, without events that the bounds of jumps rule out; `fresh` where these are not known yet."""
+    pattern, conditions = criteria.pattern, criteria.conditions
+    jumps, dead_ends = shortcuts
     nearest = end
     for k in range(available):
         v = path.available[k]
@@ -192,16 +214,16 @@ def _choose(depth: int, nearest: int, available: int, pattern: Any, conditions: 
 
 
 @rule
-def _search(
-    depth: int, end: int, until: int, strategy: int, limit: int, events: Any, pattern: Any, conditions: Any, jumps: Any, dead_ends: Any,
-    path: Any,
-) -> bool:  # fmt: skip
+def _search(depth: int, end: int, strategy: int, limit: int, events: Any, criteria: Any, shortcuts: Any, path: Any) -> bool:
     """Choose the next event of the path, behind ``choice_event[depth]``, and the variables it may be bound to.
 
-    Where there is none before `until` that is `end`, without choices. A search
+    Where no event can lead to a match that is `end`, without choices. A search
     that has made more than `limit` steps is left where it stands; returns
     whether it was not.
     """
+    pattern, conditions = criteria.pattern, criteria.conditions
+    jumps, dead_ends = shortcuts
+    until = _search_end(end, strategy, path)
     available = _list_available(pattern, path)
     position = path.choice_event[depth]
     nearest = position
@@ -221,9 +243,7 @@ def _search(
         elif passed < jumps.patience:
             nearest = _nearest(available, position, until, events, pattern, dead_ends, path)
         else:
-            nearest = _nearest_within_bounds(
-                available, position, until, passed == jumps.patience, events, pattern, conditions, jumps, dead_ends, path
-            )
+            nearest = _nearest_within_bounds(available, position, until, passed == jumps.patience, events, criteria, shortcuts, path)
         viable = nearest < until
         if viable:
             left = _choose(depth, nearest, available, pattern, conditions, path)
@@ -288,29 +308,25 @@ def _write(w: int, depth: int, matches: Any, path: Any) -> None:
 
 @sequential
 def enumerate_matches(
-    candidates: Any,
-    ends: Any,
+    windows: CandidateWindows,
     events: EventTable,
-    pattern: PatternTable,
-    conditions: Conditions,
-    negations: NegationTable,
-    jumps: Jumps,
-    dead_ends: DeadEnds,
-    strategy: int,
-    counting: bool,
-    step_limit: int,
+    criteria: Criteria,
+    shortcuts: Shortcuts,
+    mode: Mode,
     path: EventPath,
     matches: MatchTable,
 ) -> int:
-    """Enumerate the matches of all `candidates` from where ``path.state`` stands; returns why it stopped.
+    """Enumerate the matches of all windows from where ``path.state`` stands; return why it stopped.
 
-    Candidate w starts at event ``candidates[w]`` and its window is
-    ``[candidates[w], ends[w])``; with `counting` its matches are only counted.
     On OUTPUT_FULL, PATH_FULL or STEPS_SPENT the caller makes room and calls
     again.
     """
+    candidates, ends = windows
+    pattern, conditions = criteria.pattern, criteria.conditions
+    jumps, dead_ends = shortcuts
+    strategy, counting = mode.strategy, mode.counting
     state = path.state
-    limit = state[STEPS] + step_limit
+    limit = state[STEPS] + mode.step_limit
     status = FINISHED
     depth = state[DEPTH]
     phase = state[PHASE]
@@ -345,15 +361,14 @@ def enumerate_matches(
             path.choice_event[depth] = end
             phase = TAKE
         elif phase == SEARCH:
-            until = _search_end(end, strategy, path)
-            if _search(depth, end, until, strategy, limit, events, pattern, conditions, jumps, dead_ends, path):
+            if _search(depth, end, strategy, limit, events, criteria, shortcuts, path):
                 phase = _phase_after_search(depth, strategy, path)
             if state[STEPS] > limit:
                 status = STEPS_SPENT
         elif phase == REPORT and not counting and (state[MATCHES] >= matches.starts.size or state[EVENTS] + depth > matches.events.size):
             status = OUTPUT_FULL
         elif phase == REPORT:
-            if is_match(depth, pattern, conditions, negations, path):
+            if is_match(depth, criteria, path):
                 path.led[depth] = True
                 begin_searches(jumps.patience, path)
                 if counting:

@@ -131,14 +131,16 @@ def jump(v: int, begin: int, end: int, events: Any, conditions: Any, jumps: Any)
                 bits = np.float64(bounds.floats[j]).view(np.int64) if table.floating[j] else bounds.ints[j]
                 place = _next_equal(table.key[j], bits, place, end, jumps.buckets)
             elif table.floating[j]:
+                values = conditions.bank.floats[table.column[j], conditions.base :]
                 place = _next_beyond(
-                    table.comparison[j], bounds.floats[j], place, end, conditions.base, conditions.bank.floats[table.column[j]],
-                    events.occurrence[v], jumps.zones.floats[table.key[j]], jumps.zones.level,
+                    table.comparison[j], bounds.floats[j], place, end, values, events.occurrence[v],
+                    jumps.zones.floats[table.key[j]], jumps.zones.level,
                 )  # fmt: skip
             else:
+                numbers = conditions.bank.ints[table.column[j], conditions.base :]
                 place = _next_beyond(
-                    table.comparison[j], bounds.ints[j], place, end, conditions.base, conditions.bank.ints[table.column[j]],
-                    events.occurrence[v], jumps.zones.ints[table.key[j]], jumps.zones.level,
+                    table.comparison[j], bounds.ints[j], place, end, numbers, events.occurrence[v],
+                    jumps.zones.ints[table.key[j]], jumps.zones.level,
                 )  # fmt: skip
     return place
 
@@ -159,9 +161,7 @@ def _next_equal(k: int, bits: Any, begin: int, end: int, buckets: Any) -> int:
 
 
 @subroutine
-def _next_beyond(
-    comparison: int, bound: Any, begin: int, end: int, base: int, values: Any, occurrence: Any, extremes: Any, level: Any
-) -> int:
+def _next_beyond(comparison: int, bound: Any, begin: int, end: int, values: Any, occurrence: Any, extremes: Any, level: Any) -> int:
     """The first event from `begin` on, of those that `occurrence` leads to, with ``value φ bound``, or one that is not before `end`."""
     event, found = begin, False
     while event < end and not found:
@@ -169,7 +169,7 @@ def _next_beyond(
         behind = min(end, (block + 1) << BLOCK_BITS)
         event = occurrence[event]
         while event < behind and not found:
-            found = compare(comparison, values[base + event], bound)
+            found = compare(comparison, values[event], bound)
             event = event if found else occurrence[event + 1]
         if not found:
             event = _next_block(comparison, bound, block + 1, end, extremes, level) << BLOCK_BITS

@@ -26,11 +26,10 @@ from gpu_cep_kernels.rules.tables import (
     ERROR_CONDITION,
     AggregateValues,
     Conditions,
+    Criteria,
     EventPath,
     Flags,
     Ints,
-    NegationTable,
-    PatternTable,
     Places,
     Registers,
 )
@@ -40,7 +39,7 @@ APART, BEFORE, BEHIND = range(3)
 
 
 class Sides(NamedTuple):
-    """How the two tables of a join are related.
+    """How the left and the right table of a join are related.
 
     Variable v stands at ``left_place[v]`` or ``right_place[v]`` (−1: not on
     that side). The places `preceding` of the left are before all of the
@@ -57,6 +56,14 @@ class Sides(NamedTuple):
     other: Ints
     relation: Ints
     conditions: Ints
+
+
+class Tables(NamedTuple):
+    """The two tables of a join, and how they are related."""
+
+    left: PartialMatches
+    right: PartialMatches
+    sides: Sides
 
 
 class Buckets(NamedTuple):
@@ -109,14 +116,14 @@ def _first_out_of_reach(low: int, high: int, end: int, earliest: int, firsts: An
 
 @kernel
 def find_ranges(
-    low: int, high: int, left: PartialMatches, right: PartialMatches, buckets: Buckets, sides: Sides, streams: Streams,
-    base: int, own: int, first: Ints, size: Ints,
+    low: int, high: int, tables: Tables, buckets: Buckets, streams: Streams, base: int, own: int, first: Ints, size: Ints
 ) -> None:  # fmt: skip
     """The candidates of each row of the left table: ``size[i]`` from row ``first[i]`` of the right one on.
 
     Event e of the batch stands at ``base + e`` in the streams. One of the two
     rows begins before event `own`.
     """
+    left, right, sides = tables
     for i in range(low, high):
         earliest, latest = left.first[i], left.last[i]
         prec, succ = -1, streams.times.size
@@ -136,8 +143,9 @@ def find_ranges(
 
 
 @rule
-def _are_related(i: int, r: int, left: Any, right: Any, sides: Any, streams: Any) -> bool:
+def _are_related(i: int, r: int, tables: Any, streams: Any) -> bool:
     """Whether two rows of one stream bind different events in the right order within one window."""
+    left, right, sides = tables
     true = True
     if right.events.shape[0] > 1:
         # a single event's range was exact
@@ -154,10 +162,10 @@ def _are_related(i: int, r: int, left: Any, right: Any, sides: Any, streams: Any
 
 
 @rule
-def _keep_comparing(comparison: int, value: Any, values: Any, nulls: Any, column: int, base: int, events: Any, rows: Any, size: int) -> int:
-    """Keep those of ``rows[:size]`` with whose values in `column` the left row's `value` compares; returns how many."""
+def _keep_comparing(comparison: int, value: Any, values: Any, nulls: Any, column: int, base: int, events: Any, rows: Any) -> int:
+    """Keep those of `rows` with whose values in `column` the left row's `value` compares; return how many."""
     kept = 0
-    for k in range(size):
+    for k in range(rows.size):
         r = rows[k]
         row = base + events[r]
         rows[kept] = r
@@ -167,8 +175,9 @@ def _keep_comparing(comparison: int, value: Any, values: Any, nulls: Any, column
 
 
 @rule
-def _keep_compared(c: int, i: int, left: Any, right: Any, sides: Any, conditions: Any, rows: Any, size: int) -> int:
+def _keep_compared(c: int, i: int, tables: Any, conditions: Any, rows: Any, size: int) -> int:
     """Keep those of ``rows[:size]`` that satisfy condition c, a comparison of two variables, with row l; returns how many."""
+    left, right, sides = tables
     table, bank, base = conditions.table, conditions.bank, conditions.base
     comparison, v, u = table.comparison[c], table.left_variable[c], table.right_variable[c]
     column, other_column = table.left_column[c], table.right_column[c]
@@ -180,21 +189,20 @@ def _keep_compared(c: int, i: int, left: Any, right: Any, sides: Any, conditions
     events = right.events[sides.right_place[u]]
     if table.means[c] == BY_INTS:
         size = 0 if is_null(bank.int_nulls, column, row) else size
-        kept = _keep_comparing(comparison, bank.ints[column, row], bank.ints, bank.int_nulls, other_column, base, events, rows, size)
+        kept = _keep_comparing(comparison, bank.ints[column, row], bank.ints, bank.int_nulls, other_column, base, events, rows[:size])
     else:
         size = 0 if is_null(bank.float_nulls, column, row) else size
-        kept = _keep_comparing(comparison, bank.floats[column, row], bank.floats, bank.float_nulls, other_column, base, events, rows, size)
+        kept = _keep_comparing(comparison, bank.floats[column, row], bank.floats, bank.float_nulls, other_column, base, events, rows[:size])
     return kept
 
 
 @rule
-def _keep_holding(
-    c: int, i: int, left: Any, right: Any, sides: Any, conditions: Any, none: Any, registers: Any, rows: Any, size: int
-) -> tuple[int, bool]:
+def _keep_holding(c: int, i: int, tables: Any, conditions: Any, none: Any, registers: Any, rows: Any, size: int) -> tuple[int, bool]:
     """Keep those of ``rows[:size]`` that satisfy condition c, a program, with row l; how many they are, and whether it failed.
 
     ``rows[0]`` is then where it failed.
     """
+    left, right, sides = tables
     table, base = conditions.table, conditions.base
     begin, end = table.code_first[c], table.code_last[c]
     kept, failed, k = 0, False, 0
@@ -213,11 +221,11 @@ def _keep_holding(
 
 @kernel
 def filter_partners(
-    low: int, high: int, slot: int, begin: int, left: PartialMatches, right: PartialMatches, sides: Sides, streams: Streams,
-    conditions: Conditions, registers: Registers, partners: Partners,
+    low: int, high: int, slot: int, begin: int, tables: Tables, streams: Streams, conditions: Conditions, registers: Registers,
+    partners: Partners,
 ) -> None:  # fmt: skip
     """The partners of each row of the chunk that begins at row `begin` of the left table; `registers` are scratch, by slot."""
-    table = conditions.table
+    table, sides = conditions.table, tables.sides
     # programs read no aggregates: what stands in their place has the right types, no more
     none = AggregateValues(registers.ints, registers.ints, registers.floats)
     rows = registers.rows[:, slot]
@@ -228,14 +236,14 @@ def filter_partners(
         for k in range(found.size):
             r = partners.first[i] + k
             found[size] = r
-            size += _are_related(begin + i, r, left, right, sides, streams)
+            size += _are_related(begin + i, r, tables, streams)
         fault = 0
         for k in range(sides.conditions.size):
             c = sides.conditions[k]
             if table.left_variable[c] >= 0:
-                size = _keep_compared(c, begin + i, left, right, sides, conditions, found, size)
+                size = _keep_compared(c, begin + i, tables, conditions, found, size)
             elif fault == 0:
-                size, failed = _keep_holding(c, begin + i, left, right, sides, conditions, none, own, found, size)
+                size, failed = _keep_holding(c, begin + i, tables, conditions, none, own, found, size)
                 fault = c + 1 if failed else 0
         partners.number[i] = size
         partners.failed[i] = fault
@@ -243,11 +251,11 @@ def filter_partners(
 
 @kernel
 def join_rows(
-    low: int, high: int, begin: int, left: PartialMatches, right: PartialMatches, partners: Partners, target: Ints, joined: PartialMatches
+    low: int, high: int, begin: int, left: PartialMatches, right: PartialMatches, partners: Partners, target: Ints, out: PartialMatches
 ) -> None:
     """The rows of the join of a chunk that begins at row `begin` of the left table: its events, then its partner's.
 
-    Those of row i of the chunk go to `joined` from row ``target[i]`` on.
+    Those of row i of the chunk go to `out` from row ``target[i]`` on.
     """
     places = left.events.shape[0]
     for i in range(low, high):
@@ -255,17 +263,16 @@ def join_rows(
         for k in range(partners.number[i]):
             r, m = partners.rows[partners.place[i] + k], target[i] + k
             for p in range(places):
-                joined.events[p, m] = left.events[p, row]
+                out.events[p, m] = left.events[p, row]
             for p in range(right.events.shape[0]):
-                joined.events[places + p, m] = right.events[p, r]
-            joined.first[m] = min(left.first[row], right.first[r])
-            joined.last[m] = max(left.last[row], right.last[r])
+                out.events[places + p, m] = right.events[p, r]
+            out.first[m] = min(left.first[row], right.first[r])
+            out.last[m] = max(left.last[row], right.last[r])
 
 
 @sequential
 def judge_rows(
-    begin: int, end: int, table: PartialMatches, variables: Ints, judged: Ints,
-    pattern: PatternTable, conditions: Conditions, negations: NegationTable, path: EventPath, allowed: Flags,
+    begin: int, end: int, table: PartialMatches, variables: Ints, judged: Ints, criteria: Criteria, path: EventPath, allowed: Flags
 ) -> int:  # fmt: skip
     """``allowed[r]``: whether none of the negations `judged` rules out row r of [begin, end), which binds an event to each of `variables`.
 
@@ -283,7 +290,7 @@ def judge_rows(
         true = True
         for k in range(judged.size):
             if true:
-                true = not is_ruled_out(judged[k], table.first[r], table.last[r], places, False, pattern, conditions, negations, path)
+                true = not is_ruled_out(judged[k], table.first[r], table.last[r], places, False, criteria, path)
         allowed[r] = true
         r += path.state[ERROR_CONDITION] == 0
     for p in range(places):

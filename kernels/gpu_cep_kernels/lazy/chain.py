@@ -23,7 +23,8 @@ import numpy.typing as npt
 
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.lazy.filters import select_allowed, select_holding, select_pairs, select_unbound
-from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams, between, is_early, is_late, stream_of
+from gpu_cep_kernels.lazy.iteration_tables import LazyMode
+from gpu_cep_kernels.phase_one.input_buffers import Buffered, InputBuffers, between, is_early, is_late, stream_of
 from gpu_cep_kernels.rules.conditions import is_decided
 from gpu_cep_kernels.rules.tables import (
     DEPTH,
@@ -34,11 +35,10 @@ from gpu_cep_kernels.rules.tables import (
     OVERFLOWED,
     STEPS,
     STEPS_SPENT,
-    Conditions,
+    Criteria,
     EventPath,
     Flags,
     Ints,
-    NegationTable,
     PatternTable,
 )
 
@@ -118,13 +118,14 @@ def new_chain(order: Ints, depths: int, pivots: tuple[int, int], buffers: InputB
 
 @rule
 def _narrow(
-    v: int, low: int, high: int, limit: int, depth: int, begin: int, end: int,
-    streams: Any, pattern: Any, buffers: Any, chain: Any, path: Any,
+    v: int, depth: int, known: tuple[int, int, int], span: tuple[int, int], buffered: Any, pattern: Any, chain: Any, path: Any
 ) -> tuple[int, int]:  # fmt: skip
-    """The range of v's buffer that fits what is bound above `depth`, by doubling steps and then by halving them.
+    """The range of v's buffer that fits what is bound above `depth` and lies in `span`, by doubling steps and then by halving them.
 
-    It begins at `low` or later and ends at `limit` or earlier; its end is sought from `high` on, unless that is too far.
+    Of ``low, high, limit = known`` it begins at `low` or later and ends at `limit` or earlier; its end is sought from `high` on, unless
+    that is too far.
     """
+    (low, high, limit), (buffers, streams) = known, buffered
     earliest, latest = chain.earliest[depth], chain.latest[depth]
     prec, succ = -1, streams.times.size
     for d in range(depth):
@@ -133,7 +134,7 @@ def _narrow(
             prec = max(prec, path.event[d])
         if pattern.precedes[v, u]:
             succ = min(succ, path.event[d])
-    begin, end = between(prec, succ, begin, end, streams)
+    begin, end = between(prec, succ, span[0], span[1], streams)
     step = 1
     while low + step <= limit and is_early(buffers.events[low + step - 1], begin, latest, streams):
         low += step
@@ -171,12 +172,12 @@ def _select(v: int, depth: int, events: Any, size: int, conditions: Any, path: A
 
 
 @rule
-def _judge(v: int, depth: int, events: Any, size: int, pattern: Any, conditions: Any, negations: Any, chain: Any, path: Any) -> int:
+def _judge(v: int, depth: int, events: Any, size: int, criteria: Any, chain: Any, path: Any) -> int:
     """Keep those of ``events[:size]`` that the negations that are judged at `depth` do not rule out; returns how many."""
     for n in range(chain.judged.size):
         if chain.judged[n] == depth:
             earliest, latest = chain.earliest[depth], chain.latest[depth]
-            size = select_allowed(n, v, depth, earliest, latest, events, size, pattern, conditions, negations, path)
+            size = select_allowed(n, v, depth, earliest, latest, events[:size], criteria, path)
     return size
 
 
@@ -217,11 +218,11 @@ def _write(v: int, depth: int, block: Any, base: int, chain: Any, path: Any, mat
 
 
 @rule
-def _enumerate(
-    buffers: Any, streams: Any, own: int, pattern: Any, conditions: Any, negations: Any, negated: bool,
-    starting: bool, counting: bool, step_limit: int, chain: Any, path: Any, matches: Any,
-) -> int:  # fmt: skip
+def _enumerate(buffered: Any, criteria: Any, negated: bool, mode: Any, chain: Any, path: Any, matches: Any) -> int:
     """The body of both kernels; `negated` is a constant, for what judges negations makes the rest slower, even where there are none."""
+    buffers, streams = buffered
+    pattern, conditions = criteria.pattern, criteria.conditions
+    own, starting, counting, step_limit = mode
     depths, variables = chain.cursor.size, chain.order.size
     offsets, base = streams.offsets, conditions.base
     state = path.state
@@ -250,7 +251,7 @@ def _enumerate(
             chain.taken[depth] = 0
             chain.kept[depth] = _select(v, depth, block, size, conditions, path)
             if negated:
-                chain.kept[depth] = _judge(v, depth, block, chain.kept[depth], pattern, conditions, negations, chain, path)
+                chain.kept[depth] = _judge(v, depth, block, chain.kept[depth], criteria, chain, path)
             steps += size
             if state[ERROR_CONDITION] != 0:
                 status = OVERFLOWED
@@ -272,10 +273,9 @@ def _enumerate(
                 d = 1
                 while reached and d < variables:
                     u = chain.order[d]
-                    chain.span[u, 0], chain.span[u, 1] = _narrow(
-                        u, chain.span[u, 0], chain.span[u, 1], buffers.first[u + 1], depth, stream_begin, stream_end,
-                        streams, pattern, buffers, chain, path,
-                    )  # fmt: skip
+                    known = chain.span[u, 0], chain.span[u, 1], buffers.first[u + 1]
+                    low, high = _narrow(u, depth, known, (stream_begin, stream_end), buffered, pattern, chain, path)
+                    chain.span[u, 0], chain.span[u, 1] = low, high
                     reached = chain.span[u, 1] - chain.span[u, 0] >= pattern.minimum[u]
                     d += 1
                 if starting and reached:
@@ -288,8 +288,8 @@ def _enumerate(
                 high = low
             elif depth > 1 or end < stream_end:
                 # the event before this one at its depth reached about as far
-                stop, limit = chain.stop[depth], high
-                low, high = _narrow(u, low, stop, limit, depth, stream_begin, end, streams, pattern, buffers, chain, path)
+                known = low, chain.stop[depth], high
+                low, high = _narrow(u, depth, known, (stream_begin, end), buffered, pattern, chain, path)
             chain.cursor[depth] = low
             chain.stop[depth] = high
             chain.taken[depth] = 0
@@ -313,49 +313,22 @@ def _enumerate(
 
 @sequential
 def enumerate_chain(
-    buffers: InputBuffers,
-    streams: Streams,
-    own: int,
-    pattern: PatternTable,
-    conditions: Conditions,
-    negations: NegationTable,
-    starting: bool,
-    counting: bool,
-    step_limit: int,
-    chain: Chain,
-    path: EventPath,
-    matches: ChainMatches,
-) -> int:
-    """Enumerate the matches of all pivots from where `chain` stands; returns why it stopped. There are no negations.
+    buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
+) -> int:  # fmt: skip
+    """Enumerate the matches of all pivots from where `chain` stands; return why it stopped. There are no negations.
 
     Event e of the batch stands at ``conditions.base + e`` in the streams, too;
     conditions that wait until a quantified variable binds no more are not listed.
-    Only matches that start before event `own` are found; with `counting` they
-    are only counted. If pivots are `starting`, they begin their matches, and
-    each has its own order of variables. On OUTPUT_FULL or STEPS_SPENT the
-    caller makes room and calls again.
+    If pivots are `starting`, they begin their matches, and each has its own
+    order of variables. On OUTPUT_FULL or STEPS_SPENT the caller makes room and
+    calls again.
     """
-    return _enumerate(
-        buffers, streams, own, pattern, conditions, negations, False, starting, counting, step_limit, chain, path, matches
-    )  # fmt: skip
+    return _enumerate(buffered, criteria, False, mode, chain, path, matches)
 
 
 @sequential
 def enumerate_negated_chain(
-    buffers: InputBuffers,
-    streams: Streams,
-    own: int,
-    pattern: PatternTable,
-    conditions: Conditions,
-    negations: NegationTable,
-    starting: bool,
-    counting: bool,
-    step_limit: int,
-    chain: Chain,
-    path: EventPath,
-    matches: ChainMatches,
-) -> int:
+    buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
+) -> int:  # fmt: skip
     """As :func:`enumerate_chain`, with negations."""
-    return _enumerate(
-        buffers, streams, own, pattern, conditions, negations, True, starting, counting, step_limit, chain, path, matches
-    )  # fmt: skip
+    return _enumerate(buffered, criteria, True, mode, chain, path, matches)

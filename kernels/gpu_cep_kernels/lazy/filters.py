@@ -106,24 +106,22 @@ def select_unbound(events: Any, size: int, depth: int, path: Any) -> int:
 
 
 @subroutine
-def select_allowed(
-    n: int, v: int, depth: int, earliest: int, latest: int, events: Any, size: int, pattern: Any, conditions: Any, negations: Any, path: Any
-) -> int:
-    """Keep those of ``events[:size]`` that, bound to v at `depth`, negation n does not rule out; returns how many.
+def select_allowed(n: int, v: int, depth: int, earliest: int, latest: int, events: Any, criteria: Any, path: Any) -> int:
+    """Keep those of `events` that, bound to v at `depth`, negation n does not rule out; return how many.
 
     `earliest` and `latest` are the ends of what is bound above `depth`.
     """
     kept = 0
-    for u in range(pattern.order.size):
+    for u in range(criteria.pattern.order.size):
         # each variable has one event
         path.first[u] = depth if u == v else path.last[u]
-    for k in range(size):
+    for k in range(events.size):
         event = events[k]
         events[kept] = event
         if path.state[ERROR_CONDITION] == 0:
             path.event[depth] = event
             path.last[v] = depth
             first, last = min(earliest, event), max(latest, event)
-            kept += not is_ruled_out(n, first, last, depth + 1, False, pattern, conditions, negations, path)
+            kept += not is_ruled_out(n, first, last, depth + 1, False, criteria, path)
     path.last[v] = -1
     return kept

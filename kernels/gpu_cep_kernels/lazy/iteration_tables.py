@@ -17,6 +17,19 @@ ALONE, FIRST, GROUPING, FILTERING, FOLLOWING, CLOSING = range(6)
 BEGIN, END, STREAM = range(3)
 
 
+class LazyMode(NamedTuple):
+    """How matches are enumerated: only those that start before event `own`, of which each pivot, or row, is the first event if `starting`.
+
+    With `counting` they are only counted. A call makes little more than
+    `step_limit` steps.
+    """
+
+    own: int
+    starting: bool
+    counting: bool
+    step_limit: int
+
+
 class IterationTable(NamedTuple):
     """Events of variable v decide the conditions ``listed[first[v]:first[v + 1]]``, and ``when[k]``, a constant above, says when."""
 

@@ -28,8 +28,9 @@ from gpu_cep_kernels.lazy.iteration_tables import (
     STREAM,
     Iterations,
     IterationTable,
+    LazyMode,
 )
-from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams, between, is_early, is_late, stream_of
+from gpu_cep_kernels.phase_one.input_buffers import Buffered, between, is_early, is_late, stream_of
 from gpu_cep_kernels.rules.conditions import condition_holds, is_decided
 from gpu_cep_kernels.rules.negation import is_ruled_out
 from gpu_cep_kernels.rules.path import bind, unbind, write_match
@@ -48,12 +49,10 @@ from gpu_cep_kernels.rules.tables import (
     PHASE,
     STEPS,
     STEPS_SPENT,
-    Conditions,
+    Criteria,
     EventPath,
     Ints,
     MatchTable,
-    NegationTable,
-    PatternTable,
 )
 
 # What comes next: to bind a row, list what a stage may bind, bind an event of a list, end a stage, take back an event, or a row.
@@ -61,8 +60,9 @@ LOAD, OPEN, TAKE, CLOSE, BACK, DONE = range(6)
 
 
 @rule
-def _range(v: int, place: int, streams: Any, pattern: Any, buffers: Any, stack: Any, path: Any) -> tuple[int, int]:
+def _range(v: int, place: int, buffered: Any, pattern: Any, stack: Any, path: Any) -> tuple[int, int]:
     """The part of v's buffer that fits what is bound before `place`."""
+    buffers, streams = buffered
     begin, end = stack.scope[BEGIN], stack.scope[END]
     earliest, latest = stack.earliest[place], stack.latest[place]
     prec, succ = -1, streams.times.size
@@ -111,7 +111,7 @@ def _load(row: int, rows: Any, starting: bool, streams: Any, pattern: Any, condi
 
 
 @rule
-def _begin_stages(choosing: bool, streams: Any, pattern: Any, buffers: Any, stack: Any, path: Any) -> bool:
+def _begin_stages(choosing: bool, buffered: Any, pattern: Any, stack: Any, path: Any) -> bool:
     """Look at the ranges of all variables that a row leaves; returns whether each holds the events that it needs.
 
     If `choosing`, variables are ordered by their number.
@@ -119,7 +119,7 @@ def _begin_stages(choosing: bool, streams: Any, pattern: Any, buffers: Any, stac
     depth, enough = stack.fixed.size, True
     for k in range(stack.order.size):
         v = stack.order[k]
-        low, high = _range(v, depth, streams, pattern, buffers, stack, path)
+        low, high = _range(v, depth, buffered, pattern, stack, path)
         enough = enough and path.bound[v] + high - low >= pattern.minimum[v]
         stack.sizes[k] = high - low
         place = k
@@ -162,15 +162,15 @@ def _filters_later(v: int, bound: int, uses: Any) -> bool:
 
 
 @rule
-def _open(place: int, streams: Any, pattern: Any, buffers: Any, uses: Any, conditions: Any, stack: Any, path: Any) -> bool:
+def _open(place: int, buffered: Any, pattern: Any, uses: Any, conditions: Any, stack: Any, path: Any) -> bool:
     """List the events of a stage's variable; returns whether there was room."""
     v = stack.order[stack.stage[place]]
-    low, high = _range(v, place, streams, pattern, buffers, stack, path)
+    low, high = _range(v, place, buffered, pattern, stack, path)
     size, free = high - low, stack.free[place]
     fits = free + size <= stack.events.size
     if fits:
         for k in range(size):
-            stack.events[free + k] = buffers.events[low + k]
+            stack.events[free + k] = buffered.buffers.events[low + k]
         stack.stop[place] = free + size
         _filter_list(v, place, free, True, uses, conditions, stack, path)
         path.state[STEPS] += size
@@ -215,8 +215,9 @@ def _extend(v: int, event: int, place: int, pattern: Any, uses: Any, conditions:
 
 
 @rule
-def _closes(v: int, place: int, pattern: Any, uses: Any, conditions: Any, negations: Any, stack: Any, path: Any) -> bool:
+def _closes(v: int, place: int, uses: Any, criteria: Any, stack: Any, path: Any) -> bool:
     """Whether v may bind no more than it does, and the stage that its binding ends may be left."""
+    pattern, conditions = criteria.pattern, criteria.conditions
     true = path.bound[v] >= pattern.minimum[v]
     for k in range(uses.first[v], uses.first[v + 1]):
         c = uses.listed[k]
@@ -224,7 +225,7 @@ def _closes(v: int, place: int, pattern: Any, uses: Any, conditions: Any, negati
             true = condition_holds(c, NO_VARIABLE, NO_EVENT, conditions, path)
     for n in range(stack.judged.size):
         if true and stack.judged[n] == stack.stage[place]:
-            true = not is_ruled_out(n, stack.earliest[place], stack.latest[place], place, False, pattern, conditions, negations, path)
+            true = not is_ruled_out(n, stack.earliest[place], stack.latest[place], place, False, criteria, path)
     return true
 
 
@@ -271,16 +272,10 @@ def _report(place: int, counting: bool, stack: Any, path: Any, matches: Any) -> 
 @sequential
 def enumerate_iterations(
     rows: Ints,
-    buffers: InputBuffers,
-    streams: Streams,
-    own: int,
-    pattern: PatternTable,
-    conditions: Conditions,
+    buffered: Buffered,
+    criteria: Criteria,
     uses: IterationTable,
-    negations: NegationTable,
-    starting: bool,
-    counting: bool,
-    step_limit: int,
+    mode: LazyMode,
     stack: Iterations,
     path: EventPath,
     matches: MatchTable,
@@ -294,6 +289,8 @@ def enumerate_iterations(
     :func:`~gpu_cep_kernels.lazy.chain.enumerate_chain`. On OUTPUT_FULL,
     PATH_FULL or STEPS_SPENT the caller makes room and calls again.
     """
+    streams, pattern, conditions = buffered.streams, criteria.pattern, criteria.conditions
+    own, starting, counting, step_limit = mode
     state = path.state
     limit = state[STEPS] + step_limit
     depth, last = stack.fixed.size, stack.order.size - 1
@@ -303,13 +300,13 @@ def enumerate_iterations(
         if phase == LOAD:
             _load(row, rows, starting, streams, pattern, conditions, stack, path)
             place = depth
-            phase = OPEN if _begin_stages(starting, streams, pattern, buffers, stack, path) else DONE
+            phase = OPEN if _begin_stages(starting, buffered, pattern, stack, path) else DONE
         elif phase == DONE:
             _unload(pattern, stack, path)
             row += 1
             phase = LOAD
         elif phase == OPEN:
-            if place + 1 < path.event.size and _open(place, streams, pattern, buffers, uses, conditions, stack, path):
+            if place + 1 < path.event.size and _open(place, buffered, pattern, uses, conditions, stack, path):
                 phase = TAKE
             else:
                 status = PATH_FULL
@@ -328,7 +325,7 @@ def enumerate_iterations(
                 place += 1
             if state[STEPS] > limit:
                 status = STEPS_SPENT
-        elif not _closes(stack.order[stack.stage[place]], place, pattern, uses, conditions, negations, stack, path):
+        elif not _closes(stack.order[stack.stage[place]], place, uses, criteria, stack, path):
             phase = _phase_after_stage(place, stack)
         elif stack.stage[place] < last:
             stack.stage[place] += 1

@@ -24,12 +24,10 @@ from gpu_cep_kernels.rules.tables import (
     PATH_FULL,
     STEPS,
     STEPS_SPENT,
-    Conditions,
+    Criteria,
     EventPath,
     Ints,
     MatchTable,
-    NegationTable,
-    PatternTable,
     double_rows,
 )
 
@@ -39,6 +37,13 @@ class PathEnds(NamedTuple):
 
     node: Ints
     last_start: Ints
+
+
+class BufferPaths(NamedTuple):
+    """The paths of a shared buffer: those that lead to `ends`."""
+
+    buffer: MatchBuffer
+    ends: PathEnds
 
 
 class Walk(NamedTuple):
@@ -127,9 +132,9 @@ def _unbind_path(length: int, pattern: Any, path: Any) -> None:
 
 
 @rule
-def _report(start: int, counting: bool, length: int, pattern: Any, conditions: Any, negations: Any, path: Any, matches: Any) -> None:
+def _report(start: int, counting: bool, length: int, criteria: Any, path: Any, matches: Any) -> None:
     """Write or count the bound path if it is a match."""
-    if is_match(length, pattern, conditions, negations, path):
+    if is_match(length, criteria, path):
         if counting:
             matches.totals[start] += 1
             path.state[MATCHES] += 1
@@ -139,31 +144,29 @@ def _report(start: int, counting: bool, length: int, pattern: Any, conditions: A
 
 @sequential
 def enumerate_paths(
-    number: int,
     earliest: Any,
     counting: bool,
     step_limit: int,
-    buffer: MatchBuffer,
-    ends: PathEnds,
-    pattern: PatternTable,
-    conditions: Conditions,
-    negations: NegationTable,
+    read: BufferPaths,
+    criteria: Criteria,
     walk: Walk,
     path: EventPath,
     matches: MatchTable,
 ) -> int:
-    """Find the matches of the ends before `number` from where `walk` and ``path.state`` stand; returns why it stopped.
+    """Find the matches of all ends from where `walk` and ``path.state`` stand; return why it stopped.
 
     ``earliest[e]`` is the first event whose window holds e. ``matches.starts``
     are first events; with `counting`, ``matches.totals[e]`` is raised by those
     that begin at event e instead. On OUTPUT_FULL, PATH_FULL or STEPS_SPENT the
     caller makes room and calls again.
     """
+    buffer, ends = read
+    pattern, conditions = criteria.pattern, criteria.conditions
     state = path.state
     limit = state[STEPS] + step_limit
     status = FINISHED
     k = state[CANDIDATE]
-    while k < number and status == FINISHED:
+    while k < ends.node.size and status == FINISHED:
         length = walk.state[LENGTH]
         if length == 0:
             _enter(ends.node[k], buffer, walk)
@@ -180,7 +183,7 @@ def enumerate_paths(
             start = buffer.event[walk.node[length - 1]]
             if earliest[buffer.event[walk.node[0]]] <= start and start <= ends.last_start[k]:
                 _bind_path(buffer, walk, pattern, conditions, path)
-                _report(start, counting, length, pattern, conditions, negations, path, matches)
+                _report(start, counting, length, criteria, path, matches)
                 _unbind_path(length, pattern, path)
         elif length >= walk.node.size:
             status = PATH_FULL

@@ -15,11 +15,11 @@ on, since it is a match only if it is not; what extends it is none.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.nfab.match_buffer import add_sibling, share_node
-from gpu_cep_kernels.nfab.merged_runs import ReadTable, enter, find_alike, leave, write_signature
+from gpu_cep_kernels.nfab.merged_runs import enter, find_alike, leave, write_signature
 from gpu_cep_kernels.nfab.pass_runs import (
     ACTIVE,
     ADDED,
@@ -57,6 +57,19 @@ from gpu_cep_kernels.rules.tables import (
 NO_ROOM = 100
 
 
+class EventWindows(NamedTuple):
+    """Which windows hold an event: ``earliest[e]`` is the first event whose window holds e.
+
+    Once e is taken, it is the first event at which a match that ends at e may
+    begin and be taken. The stream of e ends before ``stream_end[e]``;
+    ``starting[e]`` says whether a match may begin at e.
+    """
+
+    earliest: Any
+    stream_end: Any
+    starting: Any
+
+
 @rule
 def _end_matches(node: int, whole: bool, last_start: int, work: Any) -> None:
     """Report the paths to a node, and to its siblings if `whole`, that begin at `last_start` or earlier."""
@@ -91,7 +104,7 @@ def _is_final(r: int, strategy: int, pattern: Any, runs: Any) -> bool:
 
 
 @rule
-def _merge_added(event: int, strategy: int, after: Any, pattern: Any, conditions: Any, reads: Any, work: Any) -> None:
+def _merge_added(event: int, strategy: int, after: Any, pattern: Any, conditions: Any, work: Any) -> None:
     """Make the runs that the current event has added active, or merge them with those that they are like; but not those ruled out."""
     runs, state = work.runs, work.state
     begin, added = state[ACTIVE], state[ADDED]
@@ -101,15 +114,15 @@ def _merge_added(event: int, strategy: int, after: Any, pattern: Any, conditions
         if _is_ruled_out(work.buffer.latest[runs.head[r]], event, state):
             release_run(r, work)
         else:
-            _merge(r, event, strategy, after, pattern, conditions, reads, work)
+            _merge(r, event, strategy, after, pattern, conditions, work)
 
 
 @rule
-def _merge(r: int, event: int, strategy: int, after: Any, pattern: Any, conditions: Any, reads: Any, work: Any) -> None:
+def _merge(r: int, event: int, strategy: int, after: Any, pattern: Any, conditions: Any, work: Any) -> None:
     """Make an added run active, or merge it with the one that it is like."""
-    path, runs, state = work.path, work.runs, work.state
+    runs, state = work.runs, work.state
     n = runs.head[r]
-    write_signature(r, event, after, pattern, conditions, reads, path, runs)
+    write_signature(r, event, after, pattern, conditions, work)
     q = find_alike(r, runs)
     shared = q >= 0 and share_node(n, runs.head[q], work.buffer)
     if q < 0:
@@ -246,25 +259,19 @@ def _has_room(variables: int, work: Any) -> bool:
 @sequential
 def grow_runs(
     end: int,
-    earliest: Any,
-    stream_end: Any,
-    starting: Any,
+    windows: EventWindows,
     strategy: int,
     step_limit: int,
     events: EventTable,
     pattern: PatternTable,
     conditions: Conditions,
-    reads: ReadTable,
     work: Pass,
 ) -> int:
     """Take the events of a batch, up to `end`, from where ``work.state`` stands; returns why it stopped.
 
-    ``earliest[e]`` is the first event whose window holds e; once e is taken,
-    the first one at which a match that ends at e may begin and be taken.
-    ``stream_end[e]`` is the end of its stream, and ``starting[e]`` says whether
-    a match may begin at it. On NO_ROOM or STEPS_SPENT the caller makes room
-    and calls again.
+    On NO_ROOM or STEPS_SPENT the caller makes room and calls again.
     """
+    earliest, stream_end, starting = windows
     variables, path, state = pattern.order.size, work.path, work.state
     status = FINISHED
     limit = state[OFFERED] + step_limit
@@ -284,7 +291,7 @@ def grow_runs(
             if starting[event]:
                 begin_runs(event, events, pattern, conditions, work)
                 _note_fault(event, work)
-            _merge_added(event, strategy, events.after, pattern, conditions, reads, work)
+            _merge_added(event, strategy, events.after, pattern, conditions, work)
             event = _next_event(event + 1, end, events.occurrence)
         if path.state[ERROR_CONDITION] != 0:
             status = OVERFLOWED

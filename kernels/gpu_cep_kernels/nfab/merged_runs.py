@@ -154,8 +154,9 @@ def _may_decide(r: int, c: int, v: int, reads: Any, runs: Any) -> bool:
 
 
 @rule
-def _sign_part(r: int, c: int, g: int, place: int, pattern: Any, conditions: Any, reads: Any, path: Any, runs: Any) -> int:
+def _sign_part(r: int, c: int, g: int, place: int, pattern: Any, conditions: Any, work: Any) -> int:
     """Write what part g of condition c will read of the events that its variable binds."""
+    path, runs, reads = work.path, work.runs, work.reads
     table, u = conditions.table, conditions.table.variable[g]
     own = 1 if _may_decide(r, c, u, reads, runs) else 0
     others = reads.live[c] > own
@@ -190,11 +191,12 @@ def _look_ahead(r: int, pattern: Any, conditions: Any, reads: Any, runs: Any) ->
 
 
 @rule
-def write_signature(r: int, event: int, after: Any, pattern: Any, conditions: Any, reads: Any, path: Any, runs: Any) -> None:
+def write_signature(r: int, event: int, after: Any, pattern: Any, conditions: Any, work: Any) -> None:
     """Write what decides how run r goes on: what is bound, and the values that later conditions read.
 
     Of the last event of a variable it counts whether the time has moved on since.
     """
+    path, runs, reads = work.path, work.runs, work.reads
     place = 0
     runs.code[r] = np.uint64(14695981039346656037)
     for v in range(pattern.order.size):
@@ -210,7 +212,7 @@ def write_signature(r: int, event: int, after: Any, pattern: Any, conditions: An
             for g in range(conditions.table.part_first[c], conditions.table.part_first[c + 1]):
                 u = conditions.table.variable[g]
                 if u < pattern.order.size and runs.bound[r, u] > 0:
-                    place = _sign_part(r, c, g, place, pattern, conditions, reads, path, runs)
+                    place = _sign_part(r, c, g, place, pattern, conditions, work)
     runs.words[r] = place
 
 

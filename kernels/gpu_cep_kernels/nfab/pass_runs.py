@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, MatchEnds, add_node, begin_path, follow
-from gpu_cep_kernels.nfab.merged_runs import MergedRuns
+from gpu_cep_kernels.nfab.merged_runs import MergedRuns, ReadTable
 from gpu_cep_kernels.rules.conditions import conditions_hold, conditions_hold_apart
 from gpu_cep_kernels.rules.running import accumulate
 from gpu_cep_kernels.rules.scalars import first_behind
@@ -25,6 +25,7 @@ class Pass(NamedTuple):
     path: EventPath
     buffer: MatchBuffer
     runs: MergedRuns
+    reads: ReadTable
     ends: MatchEnds
     state: Ints
 

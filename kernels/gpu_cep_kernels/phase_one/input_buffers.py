@@ -33,6 +33,13 @@ class Streams(NamedTuple):
     strict: bool
 
 
+class Buffered(NamedTuple):
+    """A batch's events, by variable, and the streams that they are from."""
+
+    buffers: InputBuffers
+    streams: Streams
+
+
 @sequential
 def count_labels(labels: Any, counts: Any) -> None:
     """``counts[v]``: how many events carry bit v."""

@@ -109,9 +109,7 @@ def _is_bound(event: int, depth: int, ordered: bool, path: Any) -> bool:
 
 
 @subroutine
-def is_ruled_out(
-    n: int, start: int, end: int, depth: int, ordered: bool, pattern: Any, conditions: Any, negations: Any, path: Any
-) -> bool:  # fmt: skip
+def is_ruled_out(n: int, start: int, end: int, depth: int, ordered: bool, criteria: Any, path: Any) -> bool:
     """Whether some event in the scope of negation n, and outside the path of `depth` events, satisfies its conditions.
 
     The match that the path belongs to starts at event `start` and ends at
@@ -119,6 +117,7 @@ def is_ruled_out(
     bounds the scope otherwise and all that the conditions read; its events are
     in stream order if it is `ordered`.
     """
+    pattern, conditions, negations = criteria
     base = conditions.base
     first, last = base + start, base + end
     stream = _stream_of(first, negations.streams)

@@ -54,12 +54,13 @@ def _block_others(v: int, bound: int, unsatisfied: int, pattern: Any, path: Any)
 
 
 @rule
-def is_match(depth: int, pattern: Any, conditions: Any, negations: Any, path: Any) -> bool:
+def is_match(depth: int, criteria: Any, path: Any) -> bool:
     """Whether a complete path satisfies what only the end of a match decides, negations included."""
+    conditions = criteria.conditions
     true = conditions.table.final.size == 0 or final_conditions_hold(conditions, path)
-    for n in range(negations.variable.size):
+    for n in range(criteria.negations.variable.size):
         first, last = path.event[0], path.event[depth - 1]
-        true = true and not is_ruled_out(n, first, last, depth, True, pattern, conditions, negations, path)
+        true = true and not is_ruled_out(n, first, last, depth, True, criteria, path)
     return true
 
 

@@ -175,6 +175,14 @@ class NegationTable(NamedTuple):
     length: np.generic
 
 
+class Criteria(NamedTuple):
+    """What makes bound events a match: the pattern's order and quantifiers, the conditions, and what must not happen."""
+
+    pattern: PatternTable
+    conditions: Conditions
+    negations: NegationTable
+
+
 class EventTable(NamedTuple):
     """What follows each event of a batch.
 

@@ -19,7 +19,7 @@ from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_tab
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.candidates import Candidates, Windows, candidate_ends
 from gpu_cep_kernels.automaton.dead_ends import DeadEnds
-from gpu_cep_kernels.automaton.enumeration import enumerate_matches
+from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts, enumerate_matches
 from gpu_cep_kernels.automaton.jumps import Jumps
 from gpu_cep_kernels.automaton.lookahead import wasted_searches
 from gpu_cep_kernels.rules.cut import KEEP_ALL
@@ -37,6 +37,7 @@ from gpu_cep_kernels.rules.tables import (
     STEPS,
     STEPS_SPENT,
     Conditions,
+    Criteria,
     EventPath,
     EventTable,
     MatchTable,
@@ -236,10 +237,9 @@ class _Enumeration:
     def _advance(self, output: MatchTable, limit: int, *, counting: bool) -> int:
         """Search on for about `limit` steps; returns why the kernel stopped. After PATH_FULL there is room for a longer path."""
         search, tables, run = self.search, self.search.tables, self.run
-        status = enumerate_matches(
-            self.starts, self.ends, self.events, tables.pattern, self.conditions, search.negations, self.jumps, self.dead_ends,
-            STRATEGY[search.plan.strategy], counting, limit, run, output,
-        )  # fmt: skip
+        windows, criteria = CandidateWindows(self.starts, self.ends), Criteria(tables.pattern, self.conditions, search.negations)
+        shortcuts, mode = Shortcuts(self.jumps, self.dead_ends), Mode(STRATEGY[search.plan.strategy], counting, limit)
+        status = enumerate_matches(windows, self.events, criteria, shortcuts, mode, run, output)
         if status == OVERFLOWED:
             raise search.overflow(failed_condition(run), int(self.starts[run.state[CANDIDATE]]) + self.batch.low)
         if status == PATH_FULL:

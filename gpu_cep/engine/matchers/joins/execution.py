@@ -15,7 +15,7 @@ from gpu_cep.engine.matchers.joins.partial_matches import concatenate, new_table
 from gpu_cep.engine.matchers.joins.sides import hash_keys, relate_sides
 from gpu_cep.plan.join_trees import Join, Leaf, Tree, leaves
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
-from gpu_cep_kernels.joins.table_joins import Buckets, Partners, Sides, filter_partners, find_ranges, join_rows
+from gpu_cep_kernels.joins.table_joins import Buckets, Partners, Sides, Tables, filter_partners, find_ranges, join_rows
 from gpu_cep_kernels.matches.groups import order_by_group
 from gpu_cep_kernels.matches.hashing import HashKeys, PartialMatches, hash_rows
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
@@ -191,9 +191,9 @@ class BatchJoins:
     def _pair_rows(self, left: PartialMatches, right: PartialMatches, buckets: Buckets, sides: Sides, own: int) -> Iterator[JoinChunk]:
         """Yield the pairs of rows of two tables; each chunk tests a bounded number of candidates."""
         rows = len(left.first)
-        first, size = np.empty(rows, np.int64), np.empty(rows, np.int64)
+        tables, first, size = Tables(left, right, sides), np.empty(rows, np.int64), np.empty(rows, np.int64)
         spread(
-            lambda part: find_ranges(*part, left, right, buckets, sides, self.streams, self.conditions.base, own, first, size),
+            lambda part: find_ranges(*part, tables, buckets, self.streams, self.conditions.base, own, first, size),
             slices(rows, self.threads), self.threads,
         )  # fmt: skip
         ends = np.cumsum(size)
@@ -213,11 +213,11 @@ class BatchJoins:
 
     def _filter_partners(self, chunk: JoinChunk, sides: Sides) -> None:
         """Keep those of a chunk's candidates that are partners; report the first condition that overflowed."""
-        begin, left, right, partners = chunk.begin, chunk.left, chunk.right, chunk.partners
+        begin, tables, partners = chunk.begin, Tables(chunk.left, chunk.right, sides), chunk.partners
 
         def keep(part: tuple[int, tuple[int, int]]) -> None:
             slot, (low, high) = REGISTER_STRIDE * part[0], part[1]
-            filter_partners(low, high, slot, begin, left, right, sides, self.streams, self.conditions, self.registers, partners)
+            filter_partners(low, high, slot, begin, tables, self.streams, self.conditions, self.registers, partners)
 
         spread(keep, [*enumerate(_split_evenly(partners, self.threads))], self.threads)
         for row in np.flatnonzero(partners.failed)[:1]:

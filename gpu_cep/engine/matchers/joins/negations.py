@@ -15,7 +15,7 @@ from gpu_cep.plan.join_trees import Join, Tree, leaves
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.joins.table_joins import judge_rows
 from gpu_cep_kernels.matches.hashing import PartialMatches
-from gpu_cep_kernels.rules.tables import Conditions, EventPath, Flags, NegationTable, PatternTable
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, Flags, NegationTable, PatternTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class JoinNegations:
 
         def judge(part: tuple[EventPath, tuple[int, int]]) -> int:
             run, (low, high) = part
-            return judge_rows(low, high, table, variables, judged, self.pattern, self.conditions, self.negations, run, keep)
+            return judge_rows(low, high, table, variables, judged, Criteria(self.pattern, self.conditions, self.negations), run, keep)
 
         parts = [*zip(self.runs, slices(len(keep), len(self.runs)), strict=False)]
         for (run, (_, high)), row in zip(parts, spread(judge, parts, len(self.runs)), strict=True):

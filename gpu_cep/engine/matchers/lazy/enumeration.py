@@ -18,12 +18,13 @@ from gpu_cep_kernels.lazy.chain import Chain, ChainMatches, enumerate_chain, enu
 from gpu_cep_kernels.lazy.iteration_tables import (
     Iterations,
     IterationTable,
+    LazyMode,
     lengthen_path,
     new_iterations,
     widen_lists,
 )
 from gpu_cep_kernels.lazy.iterations import enumerate_iterations
-from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
+from gpu_cep_kernels.phase_one.input_buffers import Buffered, InputBuffers, Streams
 from gpu_cep_kernels.rules.tables import (
     CANDIDATE,
     DEPTH,
@@ -37,6 +38,7 @@ from gpu_cep_kernels.rules.tables import (
     STEPS,
     STEPS_SPENT,
     Conditions,
+    Criteria,
     EventPath,
     MatchTable,
     deepen_path,
@@ -151,10 +153,9 @@ class ChainEnumeration:
         """Go on for a little more than `steps` steps; returns why it stopped."""
         search, batch, tables = self.search, self.batch, self.search.tables
         enumerate_matches = enumerate_negated_chain if len(self.chain.judged) else enumerate_chain
-        status = enumerate_matches(
-            self.buffers, self.streams, batch.own - batch.low, tables.pattern, self.conditions, search.negations,
-            self.starting, counting, steps or _STEPS_PER_CALL, self.chain, self.run, output,
-        )  # fmt: skip
+        criteria = Criteria(tables.pattern, self.conditions, search.negations)
+        mode = LazyMode(batch.own - batch.low, self.starting, counting, steps or _STEPS_PER_CALL)
+        status = enumerate_matches(Buffered(self.buffers, self.streams), criteria, mode, self.chain, self.run, output)
         if status == OVERFLOWED:
             raise search.overflow(failed_condition(self.run), self._first_bound(int(self.run.state[DEPTH]) + 1))
         return int(status)
@@ -254,10 +255,10 @@ class IterationEnumeration:
     ) -> int:
         """Go on for a little more than `steps` steps; returns why it stopped."""
         chained, search, batch = self.chained, self.chained.search, self.chained.batch
-        status = enumerate_iterations(
-            rows, chained.buffers, chained.streams, batch.own - batch.low, search.tables.pattern, search.conditions(batch),
-            self.uses, search.negations, chained.starting, counting, steps or _STEPS_PER_CALL, stack, run, output,
-        )  # fmt: skip
+        buffered = Buffered(chained.buffers, chained.streams)
+        criteria = Criteria(search.tables.pattern, search.conditions(batch), search.negations)
+        mode = LazyMode(batch.own - batch.low, chained.starting, counting, steps or _STEPS_PER_CALL)
+        status = enumerate_iterations(rows, buffered, criteria, self.uses, mode, stack, run, output)
         if status == OVERFLOWED:
             raise search.overflow(failed_condition(run), self._first_bound(run))
         return int(status)

@@ -15,7 +15,7 @@ from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_tab
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import parts_of
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.nfab.buffer_paths import PathEnds, Walk, deepen_walk, enumerate_paths, new_walk
+from gpu_cep_kernels.nfab.buffer_paths import BufferPaths, PathEnds, Walk, deepen_walk, enumerate_paths, new_walk
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer
 from gpu_cep_kernels.rules.tables import (
     CANDIDATE,
@@ -27,6 +27,7 @@ from gpu_cep_kernels.rules.tables import (
     PATH_FULL,
     STEPS,
     Conditions,
+    Criteria,
     EventPath,
     MatchTable,
     deepen_path,
@@ -44,7 +45,7 @@ _Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True)
-class BufferPaths:
+class BatchPaths:
     """The paths of a batch's buffer with their ends; ``earliest[e]`` is the first event whose window holds event e."""
 
     search: Search
@@ -105,7 +106,7 @@ class BufferPaths:
 class _PathReader:
     """Reads the matches of a span of ends, the last of which is before `end`; `run` and `walk` say how far it has come."""
 
-    paths: BufferPaths
+    paths: BatchPaths
     end: int
     run: EventPath
     walk: Walk
@@ -116,10 +117,9 @@ class _PathReader:
         If it stopped at a path that is too long, there is more room from now on.
         """
         paths, search, state = self.paths, self.paths.search, self.run.state
-        status = enumerate_paths(
-            self.end, paths.earliest, counting, _STEPS_PER_CALL, paths.buffer, paths.ends,
-            search.tables.pattern, paths.conditions, search.negations, self.walk, self.run, output,
-        )  # fmt: skip
+        read = BufferPaths(paths.buffer, PathEnds(*(column[: self.end] for column in paths.ends)))
+        criteria = Criteria(search.tables.pattern, paths.conditions, search.negations)
+        status = enumerate_paths(paths.earliest, counting, _STEPS_PER_CALL, read, criteria, self.walk, self.run, output)
         if status == OVERFLOWED:
             raise search.overflow(failed_condition(self.run), paths.batch.low + int(self.run.event[0]))
         matches, events = int(state[MATCHES]), int(state[EVENTS])

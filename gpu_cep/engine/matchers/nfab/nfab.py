@@ -14,13 +14,13 @@ from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.lowering.pattern_tables import STRATEGY, offsets
 from gpu_cep.engine.matchers.match_tables import failed_condition
 from gpu_cep.engine.matchers.nfab.buffer_counts import FilledBuffer, count_on_buffer, every_path_matches
-from gpu_cep.engine.matchers.nfab.buffer_paths import BufferPaths
+from gpu_cep.engine.matchers.nfab.buffer_paths import BatchPaths
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import Windows, branch_windows, prune_windows
 from gpu_cep.engine.windows.state_counts import sum_of
 from gpu_cep.plan.event_plan import PlannedCondition
 from gpu_cep_kernels.nfab.buffer_paths import PathEnds, path_ends
-from gpu_cep_kernels.nfab.growth import grow_runs
+from gpu_cep_kernels.nfab.growth import EventWindows, grow_runs
 from gpu_cep_kernels.nfab.match_buffer import LINKED, MatchBuffer, MatchEnds, new_buffer, new_ends
 from gpu_cep_kernels.nfab.merged_runs import FLOATS, INTS, VECTORS, MergedRuns, ReadTable, new_runs
 from gpu_cep_kernels.nfab.pass_runs import ACTIVE, CUTS, ENDS, EVENT, FAULT, FIRST, FREE, LINKS, NODES, OFFERED, PASS_STATE, Pass
@@ -174,19 +174,18 @@ class _BatchPass:
         tables, strategy = self.search.tables, STRATEGY[self.search.plan.strategy]
         buffer, aggregates, ends, runs = self.room
         scratch = self.scratch._replace(event=buffer.event, bound_to=buffer.bound_to, earlier=buffer.earlier, aggregates=aggregates)
-        status = grow_runs(
-            end, self.earliest, self.windows.stream_end, self.starting, strategy, offers,
-            self.events, tables.pattern, self.conditions, self.reads, Pass(scratch, buffer, runs, ends, self.state),
-        )  # fmt: skip
+        windows = EventWindows(self.earliest, self.windows.stream_end, self.starting)
+        work = Pass(scratch, buffer, runs, self.reads, ends, self.state)
+        status = grow_runs(end, windows, strategy, offers, self.events, tables.pattern, self.conditions, work)
         if status == OVERFLOWED:
             raise self.search.overflow(failed_condition(self.scratch), self.batch.low + int(self.state[FAULT]))
         if status != FINISHED:
             self._make_room()
         return int(status)
 
-    def paths(self) -> BufferPaths:
+    def paths(self) -> BatchPaths:
         """Return the paths of the buffer, once all events are taken."""
-        return BufferPaths(self.search, self.batch, self.room.buffer, self.ends(), self.earliest, self.conditions)
+        return BatchPaths(self.search, self.batch, self.room.buffer, self.ends(), self.earliest, self.conditions)
 
     def ends(self) -> PathEnds:
         """Return where the paths of the buffer end, once all events are taken."""
