@@ -1,4 +1,4 @@
-"""gpu_cep on Spark; users reach it as :func:`gpu_cep.gpu_match`, :func:`gpu_cep.register` and the like."""
+"""Run gpu_cep on Spark: push filters down, shuffle by stream, and run the engine on every executor."""
 
 from gpu_cep_spark.matching import gpu_match
 from gpu_cep_spark.rapids import rapids_conf

@@ -1,4 +1,4 @@
-"""What slices report, brought together: counts added up, matches numbered through, those that overlap an earlier one dropped."""
+"""Assemble the results of slices: add up counts, renumber matches, drop those that overlap an earlier one."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from gpu_cep.plan.event_plan import Plan
 from gpu_cep_spark.pushdown import column
 
 OVERFLOW = "a stream has more than 2**63 - 1 matches"
-ENDS = 4  # time and place of a match's first event, and of its last
+ENDS = 4  # columns: time and position of a match's first event, and of its last
 
 
 def total_counts(counts: DataFrame, keys: Iterable[str]) -> DataFrame:
-    """One count per stream, of which `counts`, its last column, has parts."""
+    """Return one count per stream, the sum of its counts in the last column of `counts`."""
     name = counts.columns[-1]
     parts = column(name)
     total = F.when(F.count(parts) == 0, F.lit(0)).otherwise(F.coalesce(F.try_sum(parts), F.raise_error(F.lit(OVERFLOW))))
@@ -33,12 +33,12 @@ def total_counts(counts: DataFrame, keys: Iterable[str]) -> DataFrame:
 
 
 def assemble(found: DataFrame, plan: Plan, output: str, names: list[str]) -> DataFrame:
-    """What the slices have `found` as the result of whole streams, whose columns are called `names`.
+    """Return the result of whole streams, with columns called `names`, from the rows that slices have `found`.
 
-    `plan` is the plan of the slices: the last of its `partition_by` columns is the slice's number.
+    `plan` is the plan of the slices; the last of its `partition_by` columns is the slice's number.
     """
     given = found.columns
-    # by number: names may differ in case alone
+    # columns are renamed by number, since Spark does not tell names apart that differ in case alone
     places = {name: f"r{place}" for place, name in enumerate(given)}
     *keys, number = (places[plan.query.column_name(key)] for key in plan.query.partition_by)
     numbered = found.toDF(*places.values())
@@ -55,21 +55,25 @@ def assemble(found: DataFrame, plan: Plan, output: str, names: list[str]) -> Dat
 
 
 def _disjoint(found: DataFrame, plan: Plan, keys: list[int]) -> DataFrame:
-    """The matches that ``skip_past_last`` takes; all of a stream meet in one partition."""
+    """Return the matches that ``skip_past_last`` keeps; those of one stream are shuffled into one partition."""
     together: list[Column] = [F.col(found.columns[key]) for key in keys]
     streams = found.repartition(*together) if together else found.repartition(1)
     return streams.mapInArrow(partial(take_matches, plan.query, tuple(keys)), found.schema)
 
 
 def take_matches(query: BoundQuery, keys: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of the matches of whole streams that are taken in order of completion, each behind the last one taken.
+    """Give the rows of the matches that ``skip_past_last`` keeps, from batches of whole streams.
+
+    Matches are taken in order of completion; a match is kept if it begins behind the last one kept.
 
     Parameters
     ----------
     query
-        Its `partition_by` columns, but for the last, are the streams' keys.
+        The query over slices: its `partition_by` columns except the last are the streams' keys.
     keys
-        Where these are in `batches`, whose last columns are the ends of matches.
+        The numbers of these columns in `batches`.
+    batches
+        Rows whose last :data:`ENDS` columns are the ends of the match.
     """
     gathered = list(batches)
     if not gathered:
@@ -82,7 +86,7 @@ def take_matches(query: BoundQuery, keys: tuple[int, ...], batches: Iterable[pa.
 
 
 def _stream_numbers(query: BoundQuery, keys: pa.Table) -> Indices:
-    """A number for the stream of each row."""
+    """Return for each row a number that identifies its stream."""
     attributes = tuple(query.schema.attributes[key] for key in query.partition_by[:-1])
     columns = EventColumns(keys, replace(query, schema=Schema(attributes), computed=()))
     codes = encode_keys(columns, tuple(range(len(attributes)))).codes

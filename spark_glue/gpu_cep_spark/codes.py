@@ -1,4 +1,4 @@
-"""Text that travels as codes: a column that is only compared with a few constants is not shuffled as text."""
+"""Shuffle text as one-byte codes where a query only compares it with a few constants."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.properties import split_conjunction
 from gpu_cep_spark.pushdown import column
 
-# A code is a byte.
+# A code is a signed byte.
 MOST_CONSTANTS = 127
 
 Codes = Mapping[int, tuple[str, ...]]
 
 
 def coded_columns(plan: Plan, schema: StructType) -> Codes:
-    """The text columns of a DataFrame of `schema` whose values conditions cannot tell apart beyond the constants given for each.
+    """Return the text columns that can travel as codes, each with the constants that these stand for.
 
-    Every variable must demand one of the constants, so that events with any
-    other value are filtered out before the shuffle, and nothing else may read
-    the column.
+    Every variable must demand one of the constants, so that a filter removes
+    events of any other value before the shuffle. Nothing else may read the
+    column.
     """
     query = plan.query
     if "filter" not in plan.steps:
         return {}
-    # a collation may call texts equal that differ
+    # plain strings only: under a collation, different texts may be equal
     plain = {field.name for field in schema.fields if field.dataType == StringType()}
     text = [number for number, name in enumerate(query.schema.names) if name in plain]
     read_otherwise = _read_otherwise(plan)
@@ -43,7 +43,7 @@ def coded_columns(plan: Plan, schema: StructType) -> Codes:
 
 
 def code(name: str, constants: tuple[str, ...]) -> Column:
-    """The number of the constant that the column called `name` equals; NULL for any other value."""
+    """Return a Spark column: the index of the constant that column `name` equals, NULL for any other value."""
     chosen = F.lit(None).cast("byte")
     for number, constant in reversed(list(enumerate(constants))):
         chosen = F.when(column(name) == F.lit(constant), F.lit(number).cast("byte")).otherwise(chosen)
@@ -51,7 +51,7 @@ def code(name: str, constants: tuple[str, ...]) -> Column:
 
 
 def decode_columns(table: pa.Table, codes: Codes) -> pa.Table:
-    """`table` with each column of codes as text again, in dictionary form."""
+    """Return `table` with each column of codes replaced by dictionary-encoded text."""
     for number, constants in codes.items():
         indices = table.column(number).combine_chunks().cast(pa.int32())
         chunk = pa.DictionaryArray.from_arrays(indices, pa.array(constants, pa.string()))
@@ -68,16 +68,19 @@ def _reads(expression: Bound, number: int) -> bool:
 
 
 def _read_otherwise(plan: Plan) -> set[int]:
-    """The columns that something beside properties reads: keys, order, output, relationships, computed columns."""
+    """Return the columns that anything but properties and order_by reads.
+
+    These are keys, time, output, and columns of conditions between variables and of computed columns.
+    """
     query = plan.query
     properties = set(_properties(query))
-    # what breaks ties may be coded: the constants keep their order
+    # order_by may read codes, since these are decoded into constants that compare as the text did
     rest = replace(query, conditions=tuple(c for c in query.conditions if c not in properties), order_by=())
     return {*columns_read(rest, plan.settings), *(column for computed in query.computed for column in computed.columns)}
 
 
 def _demanded(query: BoundQuery, number: int) -> bool:
-    """Whether each variable has a property that holds only where the column equals a constant."""
+    """Return whether each variable has a property that holds only if the column equals a constant."""
     demanding = {
         v for c in _properties(query) for v in c.variables if any(_is_equality(part, number) for part in split_conjunction(c.expression))
     }
@@ -94,7 +97,7 @@ def _is_equality(expression: Bound, number: int) -> bool:
 
 
 def _constants(query: BoundQuery, number: int) -> tuple[str, ...] | None:
-    """The constants that properties compare the column with, or None if one of them does anything else with it."""
+    """Return the constants that properties compare the column with, None if one uses it otherwise."""
     found = [tested_constants(part) for c in _properties(query) for part in split_conjunction(c.expression) if _reads(part, number)]
     if any(constants is None for constants in found):
         return None

@@ -1,4 +1,4 @@
-"""Which GPU a task uses; nothing here asks CUDA for anything, so that a worker's first use of it comes after the choice."""
+"""Choose the GPU that a task uses, without a call to CUDA: a worker must not touch CUDA before the choice."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from gpu_cep.engine.phase_one.engine_choice import use_device
 
 
 def device_index(visible: str | None, addresses: Sequence[str], partition: int, count: int) -> int:
-    """The number, among the `count` devices that CUDA sees, of the one for a task.
+    """Return the number of the task's device among the `count` devices that CUDA sees.
 
     Parameters
     ----------
     visible
-        CUDA_VISIBLE_DEVICES. Where it is set, CUDA numbers what it lists, and
-        a task whose address is not listed takes turns with the others.
+        The value of CUDA_VISIBLE_DEVICES, or None. If it is set, CUDA numbers
+        the devices that it lists; a task whose address is not listed then
+        takes the device of its partition number.
     addresses
-        Of the GPUs that Spark gave to the task.
+        The addresses of the GPUs that Spark gave to the task.
     partition
-        The task's; without any address, partitions take turns.
+        The task's partition number; without an address, partitions take turns.
 
     Raises
     ------
     ValueError
-        The task's GPU is none that CUDA sees.
+        CUDA does not see the task's GPU.
     """
     listed = [] if visible is None else [device.strip() for device in visible.split(",")]
     if visible is None and addresses:
@@ -38,7 +39,7 @@ def device_index(visible: str | None, addresses: Sequence[str], partition: int, 
 
 
 def use_device_of_task(context: TaskContext | None, environment: Mapping[str, str]) -> None:
-    """Let the engine use the task's GPU, should it use any."""
+    """Tell the engine which GPU is the task's, in case that it uses one."""
     gpu = None if context is None else context.resources().get("gpu")
     addresses, partition = (() if gpu is None else tuple(gpu.addresses)), 0 if context is None else context.partitionId()
     use_device(partial(device_index, environment.get("CUDA_VISIBLE_DEVICES"), addresses, partition), bool(addresses))

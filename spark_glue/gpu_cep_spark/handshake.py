@@ -1,4 +1,4 @@
-"""How work travels: as bytes that an executor opens only if its gpu_cep fits the driver's."""
+"""Send work to executors as bytes, which they unpickle only if their gpu_cep fits the driver's."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def make_stage(work: Work) -> Stage:
-    """What an executor runs for each Spark partition.
+    """Return the function that an executor runs on each Spark partition.
 
-    There it raises ImportError if gpu_cep, or a package that it needs, is
-    missing, and EngineUnavailable if its gpu_cep has plans of another version.
+    It raises ImportError if the executor lacks gpu_cep, or a package that
+    gpu_cep needs. It raises EngineUnavailable if the plans of the executor's
+    gpu_cep have another version.
     """
     payload: bytes = cloudpickle.dumps(work)
     release, versions = __version__, (PLAN_VERSION, INTERVAL_PLAN_VERSION)
 
-    # a function inside a function travels by value: nothing of this module is needed to open it
+    # cloudpickle sends a nested function by value: the executor needs nothing of this module to load it
     def stage(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pickle
         import socket

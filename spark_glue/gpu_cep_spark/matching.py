@@ -1,4 +1,4 @@
-"""The engine under Spark: push-down, one shuffle by stream key, one Python stage."""
+"""Match patterns on Spark: filters pushed down, one shuffle by stream key, one Python stage."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def gpu_match(
 ) -> DataFrame:
     """Find the matches of `pattern` among the events of a Spark DataFrame.
 
-    Nothing runs until the result is asked for; faults of the query are raised
-    at once. The events are filtered by the pattern's properties, shuffled by
-    the keys of their streams and matched by the engine of
-    :func:`gpu_cep.match`, once per Spark partition. Streams whose matches
-    last no longer than a window of time are cut into slices of time, which
-    are shuffled apart; other streams are whole in one partition, all events
-    if there is no key.
+    Nothing runs until an action needs the result, but errors in the query are
+    raised at once. Spark filters the events by the pattern's properties and
+    shuffles them by the keys of their streams. The engine of
+    :func:`gpu_cep.match` then runs once per Spark partition. Streams of a
+    query with a window of time may be cut into slices of time that are
+    matched apart. Every other stream is whole in one partition; without keys
+    all events are one stream.
 
     Parameters
     ----------
@@ -65,33 +65,35 @@ def gpu_match(
     pattern
         As in :func:`gpu_cep.match`.
     engine, gpu_memory
-        As in :func:`gpu_cep.match`; each executor decides for itself, with
-        one task's cores and memory in view. Where ``gpu`` cannot be used on
-        an executor, the job fails with EngineUnavailable and its cause.
+        As in :func:`gpu_cep.match`. Each executor decides for itself, by the
+        cores and the memory of one task. If an executor cannot use ``gpu``,
+        the job fails with EngineUnavailable and the cause.
     order_by
-        Columns that order events of one time. Rows of a DataFrame have no
-        position: ties that `order_by` leaves are broken by the other columns
-        that the query reads, in order.
+        Columns that order events of equal time. Rows of a DataFrame have no
+        position: events that `order_by` leaves equal are ordered by the other
+        columns that the query reads.
     functions
-        As in :func:`gpu_cep.match`; they travel to the executors, where they
-        are compiled. A function of a module is looked up in that module there.
+        As in :func:`gpu_cep.match`. They are compiled on the executors. A
+        function of a module must be in that module there, too.
     output
-        "matches", "events", "count" or "compressed": the nodes of which
-        ``gpu_cep.Compressed.from_table(df.toArrow())`` makes one object again.
+        "matches", "events", "count" or "compressed". The rows of the last
+        are nodes, which ``gpu_cep.Compressed.from_table(df.toArrow())`` makes
+        into one object.
     max_matches, max_steps
-        Bounds on the matches, and on the steps made to find them, of one Spark partition.
+        Upper bounds, as in :func:`gpu_cep.match`, for each Spark partition.
     worker_memory
-        What a Python worker may take for events and what is made of them: a
-        number of bytes, or text such as ``"4GB"``. Streams that do not fit
-        wait on the executor's local disk. Left out, it is what
-        ``spark.executor.pyspark.memory`` gives to a worker, or a share of the
-        memory that is free. A stream by itself may take more.
+        The most memory that a Python worker takes for events and for what it
+        computes from them: a number of bytes, or text such as ``"4GB"``.
+        Events that do not fit wait on the executor's local disk. Default: the
+        worker's share of ``spark.executor.pyspark.memory`` if that is set,
+        else a share of the free memory. A single stream may take more.
     slices
-        How long slices of time are: a number of ticks of the timestamp, or
-        text such as ``30 minutes``, at least the window; ``auto`` chooses, and
-        leaves streams whole that cannot be cut; None leaves all streams whole.
+        The length of slices of time, which must be at least the window: a
+        number of ticks of the timestamp, or text such as ``30 minutes``.
+        ``auto`` chooses a length, and leaves streams whole that cannot be cut.
+        None leaves all streams whole.
     report
-        Receives what the workers did, once the result has been computed.
+        Receives the counts and times of the workers, once an action has computed the result.
     **keywords
         As in :func:`gpu_cep.match`.
 
@@ -103,11 +105,11 @@ def gpu_match(
     Raises
     ------
     PatternSyntaxError, PatternError
-        The query is at fault.
+        The query has an error.
     UnsupportedError
-        `df` is streaming, or the query uses what is not supported yet.
+        `df` is streaming, or the query is not supported on Spark.
     EventError
-        `df` is no Spark DataFrame.
+        `df` is not a Spark DataFrame.
     """
     options, settings = read_keywords(keywords)
     _refuse_other_frames(df)
@@ -128,12 +130,12 @@ def _refuse_other_frames(df: object) -> None:
 
 
 def check_settings(settings: Settings) -> None:
-    """Refuse what is there for local runs alone.
+    """Check that the settings are possible under Spark.
 
     Raises
     ------
     UnsupportedError
-        Row numbers, or brute force, are asked for.
+        ``output="indices"`` or ``algorithm="brute_force"``.
     """
     faults = []
     if settings.output == "indices":
@@ -147,7 +149,7 @@ def check_settings(settings: Settings) -> None:
 
 
 def _span(df: DataFrame, query: NarrowQuery) -> int | float | None:
-    """How far apart times are, if that is known without a job."""
+    """Return the latest minus the earliest time, None if it is not known without a Spark job."""
     time = query.events.field(query.plan.query.timestamp)
     return time_span(df, time.name, time.type)
 
@@ -158,7 +160,7 @@ def _shuffle_partitions(df: DataFrame) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """The events that are asked, the session's time zone, what a worker may take, and what it reports to."""
+    """One call of :func:`gpu_match`: events, query, session's time zone, worker's memory and report."""
 
     df: DataFrame
     query: NarrowQuery
@@ -169,7 +171,7 @@ class _Job:
     def match(
         self, shuffled: DataFrame, plan: AnyPlan, events: pa.Schema, codes: Codes, result: pa.Schema, *, sliced: bool
     ) -> DataFrame:  # fmt: skip
-        """What workers find among the rows that are sent to them, as `result` says."""
+        """Return the rows of schema `result` that workers find in their partitions of `shuffled`."""
         returned = spark_schema(result)
         warn_of_types(shuffled, events.names, returned)
         keys, text = keys_of_shuffle(plan), pattern_text(self.query.pattern)
@@ -182,7 +184,7 @@ class _Job:
 
 
 def _in_whole_streams(job: _Job) -> DataFrame:
-    """The matches of streams that are whole in one partition."""
+    """Return the matches; each stream is whole in one partition."""
     df, query = job.df, job.query
     plan, events, output = query.plan, query.events, query.settings.output
     result = answer_schema(query.plan, events)
@@ -195,7 +197,7 @@ def _in_whole_streams(job: _Job) -> DataFrame:
 
 
 def _in_slices(job: _Job, slicing: Slicing) -> DataFrame:
-    """The matches of streams that are cut into slices, brought together again."""
+    """Return the matches; streams are cut into slices, whose results are assembled."""
     df, query = job.df, job.query
     sliced, whole = SlicedQuery.of(query), query.plan
     plan = sliced.plan
@@ -208,9 +210,10 @@ def _in_slices(job: _Job, slicing: Slicing) -> DataFrame:
 
 
 def _narrow(df: DataFrame, plan: Plan, events: pa.Schema, codes: Codes) -> DataFrame:
-    """The events that some variable may bind, in the columns that the query reads (text as `codes` say), called c0, c1, …
+    """Return the events that some variable may bind, in the columns that the query reads.
 
-    (`mapInArrow` looks columns up by name and stumbles over dots and case.)
+    Text columns in `codes` hold codes. The columns are called c0, c1, …, since
+    `mapInArrow` fails on names with dots, and on names that differ in case alone.
     """
     read = df.select(*map(column, events.names))
     condition = event_filter(plan.query, read.schema) if "filter" in plan.steps else None
@@ -220,19 +223,19 @@ def _narrow(df: DataFrame, plan: Plan, events: pa.Schema, codes: Codes) -> DataF
 
 
 def keys_of_shuffle(plan: Plan) -> tuple[int, ...]:
-    """The columns that tell apart what may be in several partitions."""
-    # match_id counts the matches of a partition_by stream, and skip_past_last compares them, wherever derived keys would send them
+    """Return the columns by whose values rows may be sent to different partitions."""
+    # these need all matches of a partition_by stream in one place, though derived keys would split it further
     settings = plan.settings
     together = settings.output == "events" or settings.after_match == "skip_past_last" or plan.ends
     return plan.query.partition_by if together else plan.stream_keys
 
 
 def _shuffle(df: DataFrame, keys: list[Column]) -> DataFrame:
-    """What has the same keys in one partition."""
+    """Return the rows with those of equal keys in one partition; without keys all in one."""
     return df.repartition(*keys) if keys else df.repartition(1)
 
 
 def pattern_text(pattern: Pattern) -> str:
-    """The query in a line, as errors of tasks name it."""
+    """Return the query as one short line, for the errors of tasks."""
     text = pattern if isinstance(pattern, str) else format_query(as_query(pattern))
     return shorten(text, LONGEST_TEXT)

@@ -1,4 +1,4 @@
-"""A query over the columns that it reads, and the same over slices of its streams."""
+"""Plan a query over only the columns that it reads, and over slices of its streams."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NarrowQuery:
-    """A query planned over the columns that it reads, `events`, by which ties have one order."""
+    """A query planned over only the columns that it reads.
+
+    `events` is the schema of these columns. The options order ties by all of them.
+    """
 
     pattern: Pattern
     events: pa.Schema
@@ -35,8 +38,8 @@ class NarrowQuery:
 
     @classmethod
     def of(cls, pattern: Pattern, events: pa.Schema, options: Options, settings: Settings) -> NarrowQuery:
-        """The query over events of that schema; all its faults are raised."""
-        query = make_plan(pattern, events, options, settings).query
+        """Plan the query over events of the schema `events`; all its errors are raised."""
+        query = plan_of_events(make_plan(pattern, events, options, settings)).query
         read = columns_read(query, settings)
         order = tuple(events.names[number] for number in tie_breakers(query, read))
         narrow = pa.schema([events.field(number) for number in read])
@@ -46,7 +49,10 @@ class NarrowQuery:
 
 @dataclass(frozen=True, slots=True)
 class SlicedQuery:
-    """A query over slices, which are streams to `plan`, made for events of `schema`; the first columns of these are `sent`."""
+    """A query whose `plan` treats each slice as a stream of its own.
+
+    `schema` is that of the events in the plan, `sent` that of its first columns, which are sent to workers.
+    """
 
     plan: AnyPlan
     schema: pa.Schema
@@ -54,7 +60,7 @@ class SlicedQuery:
 
     @classmethod
     def of(cls, query: NarrowQuery) -> SlicedQuery:
-        """The same query; where matches are to be taken in order of completion, its results say where they begin and end."""
+        """Plan the same query over slices; under ``skip_past_last`` its results also hold the ends of each match."""
         whole, taken = query.plan, query.settings.after_match == "skip_past_last"
         number, time, place = _unused((*query.events.names, *answer_schema(query.plan, query.events).names))
         numbered = query.events.append(pa.field(number, pa.int64()))
@@ -67,12 +73,12 @@ class SlicedQuery:
 
 
 def time_kind(plan: Plan) -> Kind:
-    """Of what kind the timestamps are."""
+    """Return the kind of type that the timestamps have."""
     return plan.query.schema.attributes[plan.query.timestamp].type.kind
 
 
 def _unused(taken: tuple[str, ...]) -> tuple[str, ...]:
-    """Names for the columns that slices add, which are none of those taken, whatever their case."""
+    """Return names for the columns that slices add, all different from those `taken`, whatever their case."""
     lower, suffix = {name.lower() for name in taken}, ""
     while any(name.startswith(f"slice{suffix}") for name in lower):
         suffix += "_"
@@ -80,21 +86,24 @@ def _unused(taken: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _slice_settings(settings: Settings, keys: tuple[str, ...], names: tuple[str, ...], number: str) -> Settings:
-    """What is asked of slices where `settings` are asked of streams with `keys`, whose columns are called `names`."""
+    """Return the settings for slices of streams with `keys` and columns `names`.
+
+    `settings` are those for whole streams; `number` is the column of the slice's number.
+    """
     columns = names if settings.columns is None else settings.columns
     if settings.output == "events":
         columns = tuple(dict.fromkeys((*columns, *keys, number)))
-    # of the matches that start at an event, only the first to complete can be taken
+    # skip_past_last keeps at most one match per first event, the first to complete; the rest is decided in assembly
     after_match = "skip_to_next" if settings.after_match == "skip_past_last" else settings.after_match
     return replace(settings, columns=columns, after_match=after_match)
 
 
 def _slice_plan(plan: AnyPlan, number: int, *, taken: bool) -> AnyPlan:
-    """`plan`, in which slices, numbered in column `number`, are streams.
+    """Return `plan` with slices as streams; column `number` holds the slice's number.
 
-    If matches are to be `taken` in order, the next two columns, by which
-    events are ordered in their stream, stand in the result at either end of a
-    match, and matches are counted one by one.
+    If matches are `taken` in order of completion (``skip_past_last``), the
+    result also has the time and the position, the next two columns, of each
+    match's first and last event. A count then has a row of 1 per match.
     """
     keys = (*plan.query.partition_by, number)
     if isinstance(plan, IntervalPlan):

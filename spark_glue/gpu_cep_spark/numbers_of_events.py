@@ -1,9 +1,9 @@
-"""Slices that hold a number of events beside their own, however far from them these are.
+"""Place rows in slices that hold copies of a given number of events before and behind their own.
 
-Slices are divided into cells. The events of each cell are counted, so that
-the cells are known in which those that a slice needs lie; they are copied
-whole. Slices without events of their own are passed over, and the others are
-numbered anew, stream by stream.
+These events may be far away in time. Slices are therefore divided into cells,
+and the events of each cell are counted. The counts say which cells hold the
+events that a slice needs; these cells are copied whole. Slices without events
+of their own are dropped, and the others of each stream are renumbered.
 """
 
 from __future__ import annotations
@@ -15,22 +15,26 @@ from operator import and_
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-# A slice is so many cells long, two to this power.
+# A slice is divided into two to this power cells.
 _POWER = 3
 CELLS = 1 << _POWER
 OTHER_EVENTS = "the events are read twice, and were others the second time; persist them, or use slices=None"
-# The columns that say which slice a row belongs to, and the first and the last that hold it.
+# The columns with the slice that a row belongs to, and the first and the last slice that hold the row.
 PLACES = ("home", "first", "last")
 
 
 def place_by_count(
     df: DataFrame, keys: Sequence[str], cell: Column, places: tuple[Column, Column, Column], before: int, behind: int
 ) -> DataFrame:
-    """The rows of `df` with the places of each, where slices hold so many events `before` and `behind` their own, and what `places` say."""
+    """Return the rows of `df` with the columns :data:`PLACES`.
+
+    Slices hold `before` events before their own, and `behind` events behind them. They hold at least
+    the rows that `places`, the same columns by time alone, give them. `cell` is a row's cell number.
+    """
     home, first, last = places
     located = df.select("*", cell.alias("cell"), (home - first).alias("earlier"), (last - home).alias("later"))
     known = _known_cells(located, keys, before, behind)
-    # all of it goes to every task; the rows stay where they are
+    # the cells are broadcast, so that the rows are not shuffled
     streams = [F.col(key).eqNullSafe(F.col(name)) for key, name in zip(keys, _names(keys), strict=True)]
     placed = located.join(F.broadcast(known), reduce(and_, streams, F.col("cell") == F.col("number")), "left")
     found = (
@@ -46,7 +50,10 @@ def _names(keys: Sequence[str]) -> list[str]:
 
 
 def _known_cells(located: DataFrame, keys: Sequence[str], before: int, behind: int) -> DataFrame:
-    """Each cell that has events, and its places: in slices that are numbered from 1 on in each stream."""
+    """Return each cell that has events, with the columns :data:`PLACES`.
+
+    Slices are numbered from 1 on in each stream.
+    """
     named = [F.col(key).alias(name) for key, name in zip(keys, _names(keys), strict=True)]
     counted = located.groupBy(*named, F.col("cell").alias("number")).agg(F.count(F.lit(1)).alias("events"))
     stream = Window.partitionBy(*_names(keys))
@@ -56,7 +63,8 @@ def _known_cells(located: DataFrame, keys: Sequence[str], before: int, behind: i
         F.dense_rank().over(stream.orderBy(F.shiftright("number", _POWER))).cast("long").alias("home"),
         F.sum("events").over(in_order).alias("through"),
     )
-    # the cell before, or behind, those that begin, or end, within reach holds the last event within reach
+    # The first slice that holds a cell is that of the event with `behind` events between it and the cell. This event lies in
+    # the cell just before the first one that begins at most `behind` events earlier than the cell. The last slice likewise.
     beside = numbered.select(
         "*",
         F.lag("home").over(in_order).alias("previous"),

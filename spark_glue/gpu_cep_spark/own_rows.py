@@ -1,4 +1,4 @@
-"""The events of slices as the engine takes them: which are own, and where they stand in their streams."""
+"""Read which events of a slice are its own, and which are copies from its neighbours."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from gpu_cep.engine.input.event_columns import EventColumns
 
 
 def separate_own_rows(plan: AnyPlan, table: pa.Table) -> tuple[pa.Table, OwnRows]:
-    """The events with the numbers of their slices, and which are own; if `plan` reports ends of matches, with their places.
+    """Return the events with the number of their slice in the last column, and which of them are own.
 
-    The last column of `table` has twice the numbers, and one more for own events.
+    The last column of `table` holds twice the number, plus one for own events.
+    If `plan` reports the ends of matches, two more columns hold each event's time and position.
     """
     last = table.num_columns - 1
     marked = table.column(last).to_numpy()

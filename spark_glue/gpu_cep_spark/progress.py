@@ -1,4 +1,4 @@
-"""How far Spark is with the tasks of an action, shown while it lasts."""
+"""Show how many tasks of a Spark action are done, while it runs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _WHAT = "matching"
 _PER_SECOND = 4
 _BAR = 40  # characters
 
-# Seconds between two lines, where nothing can be drawn over.
+# Seconds between two lines of output that is not a terminal, where no bar can be redrawn.
 _EVERY = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of the stages that have begun: how many are done, how many run, and how many they are."""
+    """The number of stages that have begun, and of their tasks: those done, those running and all (`known`)."""
 
     stages: int = 0
     done: int = 0
@@ -43,7 +43,10 @@ class Tasks:
 
 @contextmanager
 def show_progress(session: Any) -> Iterator[Console]:
-    """Show how far the actions taken meanwhile are: a bar on a terminal or in a notebook, elsewhere a line now and then."""
+    """Show the progress of the actions inside.
+
+    It is a bar on a terminal or in a notebook, elsewhere a line every :data:`_EVERY` seconds.
+    """
     console, begin = Console(stderr=True), time.monotonic()
     with _tasks_of(session) as tasks:
         show = _bar if console.is_terminal or console.is_jupyter else _lines
@@ -79,7 +82,10 @@ def _lines(console: Console, tasks: Callable[[], Tasks], begin: float) -> Iterat
 
 
 def _tasks_of(session: Any) -> AbstractContextManager[Callable[[], Tasks]]:
-    """What says how far a session is with the actions that begin meanwhile: on Spark Connect all of them, else this thread's."""
+    """Give a function that returns the tasks of the actions begun inside.
+
+    On Spark Connect these are all of the session's actions, else those of this thread.
+    """
     return _tag_jobs(session.sparkContext) if isinstance(session, SparkSession) else _follow_operations(session)
 
 
@@ -95,11 +101,11 @@ def _tag_jobs(context: SparkContext) -> Iterator[Callable[[], Tasks]]:
 
 def _tasks_of_jobs(context: SparkContext, tag: str) -> Tasks:
     tracker = context.statusTracker()
-    # the tracker of Python's knows no tags
+    # PySpark's tracker cannot look up tags; the JVM's can
     jobs = map(tracker.getJobInfo, context._jsc.sc().statusTracker().getJobIdsForTag(tag))
     stages = {stage for job in jobs if job is not None for stage in job.stageIds}
     known = [stage for stage in map(tracker.getStageInfo, sorted(stages)) if stage is not None]
-    # what never begins may be skipped: its shuffle files are there
+    # a stage whose shuffle files exist already never begins, and would keep the bar from its end
     begun = [stage for stage in known if stage.numActiveTasks or stage.numCompletedTasks]
     done, running = (sum(getattr(stage, which) for stage in begun) for which in ("numCompletedTasks", "numActiveTasks"))
     return Tasks(len(begun), done, running, sum(stage.numTasks for stage in begun))
@@ -107,7 +113,10 @@ def _tasks_of_jobs(context: SparkContext, tag: str) -> Tasks:
 
 @contextmanager
 def _follow_operations(session: Any) -> Iterator[Callable[[], Tasks]]:
-    """What the server says of each operation, at intervals of its own (``spark.connect.progress.reportInterval``)."""
+    """Give a function that returns the tasks of all operations, as the server last reported them.
+
+    The server reports every ``spark.connect.progress.reportInterval``.
+    """
     told: dict[str | None, Tasks] = {}
 
     def listen(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:

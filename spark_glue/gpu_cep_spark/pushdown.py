@@ -1,9 +1,9 @@
-"""Properties as DataFrame filters, so that events that can be in no match are not shuffled.
+"""Turn properties into DataFrame filters, so that events that can be in no match are not shuffled.
 
-A filter keeps a superset of the events that some variable may bind: it may
-keep too much, never too little. Spark compares NaN and casts otherwise than
-the engine, and its Parquet reader tells 0.0 from -0.0; whatever is not surely
-implied by the property is therefore left out.
+A filter keeps a superset of the events that some variable may bind, never too
+few. Spark compares NaN and casts values in other ways than the engine, and its
+Parquet reader tells 0.0 from -0.0. A condition is therefore pushed down only
+if Spark surely finds it true where the engine does.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ TRUE_ON_EQUALITY = {"eq", "le", "ge", "in"}
 
 
 def column(name: str) -> Column:
-    """The column called exactly `name`, dots and backquotes included."""
+    """Return the Spark column called exactly `name`, even if that has dots or backquotes."""
     return F.col(quote(name))
 
 
 def quote(name: str) -> str:
-    """`name` as SQL writes a column's name, whatever is in it."""
+    """Return `name` in backquotes, as SQL writes the name of a column."""
     return f"`{name.replace('`', '``')}`"
 
 
 def event_filter(query: BoundQuery, schema: StructType) -> Column | None:
-    """A condition that every event of every match fulfils, or None where there is none worth a filter.
+    """Return a condition that holds for every event of every match, None if no useful one is known.
 
     Events without a timestamp are kept, so that the engine reports them.
 
     Parameters
     ----------
     query
-        Bound to the columns of `schema`.
+        The query, bound to the columns of `schema`.
     schema
         The schema of the DataFrame to filter.
     """
     if isinstance(query.window, CountWindow):
-        return None  # it counts the events that no variable binds, too
+        return None  # a count window counts the events that no variable binds, too
     bindable = _any_variable(query, schema)
     keyed = [column(schema.names[key]).isNotNull() for key in query.derived_keys]
     conjuncts = keyed + ([] if bindable is None else [bindable])
@@ -71,7 +71,10 @@ def event_filter(query: BoundQuery, schema: StructType) -> Column | None:
 
 
 def _any_variable(query: BoundQuery, schema: StructType) -> Column | None:
-    """The disjunction, over the variables, of their properties."""
+    """Return the condition that the properties of some variable hold.
+
+    None if a variable has no property that can be pushed down.
+    """
     filters = [_properties(query, schema, variable) for variable in range(len(query.variables))]
     known = [each for each in filters if each is not None]
     return _any(known) if len(known) == len(filters) else None
@@ -84,7 +87,7 @@ def _properties(query: BoundQuery, schema: StructType, variable: int) -> Column 
 
 
 def implied_filter(expression: Bound, schema: StructType) -> Column | None:
-    """A filter that is true wherever `expression` is, or None where nothing simpler than `true` is sure."""
+    """Return a filter that is true wherever `expression` is, None if no filter but ``true`` surely is."""
     match expression:
         case Operation(name="and", arguments=arguments):
             known = [each for each in (implied_filter(argument, schema) for argument in arguments) if each is not None]
@@ -102,7 +105,7 @@ def implied_filter(expression: Bound, schema: StructType) -> Column | None:
 
 
 def _negation_filter(operand: Bound, schema: StructType) -> Column | None:
-    """A filter that is true wherever `operand` is false; it reads no float."""
+    """Return a filter that is true wherever `operand`, which reads no float, is false; None if none is known."""
     match operand:
         case Operation(name="not", arguments=(inner,)):
             return implied_filter(inner, schema)
@@ -121,7 +124,7 @@ def _not(operand: Bound) -> Operation:
 
 
 def _predicate(expression: Bound, schema: StructType) -> Column | None:
-    """`expression` itself in Spark's terms, alike wherever it reads no NaN."""
+    """Return `expression` as a Spark column of the same value wherever no NaN is read, None if there is none."""
     match expression:
         case Field():
             return _operand(expression, schema)
@@ -155,7 +158,10 @@ def _is_float_zero(expression: Bound) -> bool:
 
 
 def _rounds_integers(arguments: Sequence[Bound]) -> bool:
-    """Whether an integer column is compared as a float with anything but a constant that both types tell exactly."""
+    """Return whether a comparison rounds integers to floats.
+
+    A constant that both types hold exactly is compared without rounding.
+    """
     casts = any(isinstance(each, Operation) and each.type.kind is Kind.FLOAT for each in arguments)
     return casts and not any(
         isinstance(each, Constant) and isinstance(each.value, float) and abs(each.value) < EXACT_INTEGERS_OF_FLOAT for each in arguments
@@ -169,7 +175,7 @@ def _operand(expression: Bound, schema: StructType) -> Column | None:
         case Field(column=number) if number < len(schema.fields) and _is_plain(schema, number):
             return column(schema.names[number])
         case Operation(name="cast", arguments=(Field() as field,), type=target):
-            # Spark widens numbers in a comparison by itself; what it does to dates depends on the session's zone.
+            # Spark widens numbers in a comparison by itself; its casts of dates depend on the session's time zone.
             widens = (field.type.kind, target.kind) in {
                 (Kind.INTEGER, Kind.FLOAT),
                 (Kind.INTEGER, Kind.DECIMAL),
@@ -181,13 +187,13 @@ def _operand(expression: Bound, schema: StructType) -> Column | None:
 
 
 def _is_plain(schema: StructType, number: int) -> bool:
-    """Whether the column's values compare as the engine compares them: no collation, no padding."""
+    """Return whether Spark compares the column as the engine does: no collation, no padding."""
     data_type = schema.fields[number].dataType
     return not isinstance(data_type, StringType) or data_type == StringType()
 
 
 def _literal(constant: Constant) -> Column | None:
-    """`constant` as Spark's, or None where Python has no such value."""
+    """Return `constant` as a Spark literal, None if Python has no such value."""
     value, kind = constant.value, constant.type.kind
     if isinstance(value, bool | str | float) and kind in (Kind.BOOLEAN, Kind.STRING, Kind.FLOAT):
         return F.lit(value)

@@ -1,7 +1,7 @@
-"""Beside the RAPIDS Accelerator for Apache Spark: a configuration, and what keeps a stage from its columnar road.
+"""Configure Spark for the RAPIDS Accelerator, and warn of column types that its Python stage does not take.
 
-After its documentation and sources (configs.md, rapids-udfs.md,
-PythonMapInArrowExecShims.scala); no cluster that runs it has been at hand.
+Sources: the plugin's configs.md, rapids-udfs.md and
+PythonMapInArrowExecShims.scala. Not tried on a cluster.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from pyspark.sql.types import (
 from gpu_cep.errors import PatternError
 
 SETTING, PLUGIN = "spark.plugins", "com.nvidia.spark.SQLPlugin"
-# What the plugin's mapInArrow takes, alone and inside arrays and structs; timestamps in UTC only.
+# The types that the plugin's mapInArrow takes, alone and inside arrays and structs; also timestamps, but in UTC only.
 _TAKEN = (
     BooleanType, ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, StringType, DateType,
 )  # fmt: skip
-# Of a GPU's memory, the part that pools may share; CUDA's contexts take the rest.
+# The share of a GPU's memory that memory pools may take; CUDA's contexts need the rest.
 MOST_SHARED = 0.9
 _UTC = frozenset(("UTC", "Etc/UTC", "Z", "GMT", "+00:00"))
 
@@ -42,24 +42,25 @@ _log = logging.getLogger("gpu_cep")
 
 
 def rapids_conf(*, cores: int, python_share: float = 0.4, tasks_on_gpu: int = 2) -> dict[str, str]:
-    """A configuration for a cluster with the RAPIDS Accelerator, for ``SparkSession.builder.config(map=…)`` or spark-submit.
+    """Return a configuration for a cluster with the RAPIDS Accelerator.
 
-    The plugin's jar, its discovery script and packages are the cluster's
-    affair (docs/cluster.md). Not tried on a real cluster.
+    It is for ``SparkSession.builder.config(map=…)`` or spark-submit. The
+    plugin's jar, its discovery script and the packages must be set up on the
+    cluster (docs/cluster.md). The configuration has not been tried on one.
 
     Parameters
     ----------
     cores
-        Of an executor, which has one GPU.
+        The cores of an executor, which has one GPU.
     python_share
-        The part of the GPU's memory that is for Python workers together; most of the rest is the plugin's.
+        The share of the GPU's memory for all Python workers together; most of the rest is the plugin's.
     tasks_on_gpu
-        Tasks that use the GPU at a time, in the plugin and in Python workers.
+        The most tasks that use the GPU at a time, in the plugin and in Python workers.
 
     Raises
     ------
     PatternError
-        A number makes no sense.
+        A number is out of range.
     """
     if cores < 1 or tasks_on_gpu < 1 or not 0 < python_share < MOST_SHARED:
         raise PatternError(f"rapids_conf takes cores and tasks_on_gpu of at least 1, and a python_share between 0 and {MOST_SHARED}")
@@ -78,7 +79,7 @@ def rapids_conf(*, cores: int, python_share: float = 0.4, tasks_on_gpu: int = 2)
         "spark.rapids.python.memory.gpu.pooling.enabled": "true",
         "spark.rapids.python.memory.gpu.allocFraction": f"{python_share:.3f}",
         "spark.rapids.python.memory.gpu.maxAllocFraction": f"{python_share:.3f}",
-        # gpu_match is one Python stage: a task waits for one worker, so that this cannot deadlock
+        # cannot deadlock: gpu_match is one Python stage, so a task never waits for a second worker
         "spark.rapids.python.concurrentPythonWorkers": str(tasks_on_gpu),
         # the plugin's mapInArrow takes no other zone, and no large types
         "spark.sql.session.timeZone": "UTC",
@@ -88,16 +89,18 @@ def rapids_conf(*, cores: int, python_share: float = 0.4, tasks_on_gpu: int = 2)
 
 
 def warn_of_types(sent: DataFrame, names: Iterable[str], returned: StructType) -> None:
-    """Where the plugin is on, say once which columns keep the Python stage from its columnar road; Spark's own mapInArrow runs it then.
+    """If the plugin is on, log which columns have types that it does not take.
+
+    With such columns Spark's own mapInArrow runs the stage.
 
     Parameters
     ----------
     sent
-        What the stage reads.
+        The rows that the Python stage reads.
     names
-        What the columns of `sent` are called outside.
+        The user's names of the columns of `sent`.
     returned
-        What the stage returns.
+        The schema of the rows that the stage returns.
     """
     conf = sent.sparkSession.conf
     if PLUGIN not in str(conf.get(SETTING, "")) or conf.get("spark.rapids.sql.enabled", "true") != "true":

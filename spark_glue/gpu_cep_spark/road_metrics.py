@@ -1,4 +1,4 @@
-"""What Spark's own metrics say of the road to the workers, once an action has finished: rows that scans gave, and rows shuffled."""
+"""Read from Spark's own metrics how many rows a finished action scanned and shuffled."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-# The nodes of a plan that read, and the metrics that count their rows and those of shuffles.
+# The nodes of a Spark plan that read data, the metric that counts their rows, and the metric of shuffled rows.
 _SCANS = ("Scan", "BatchScan", "InMemoryTableScan", "LocalTableScan", "Range")
 _GIVEN, _SHUFFLED = "number of output rows", "shuffle records written"
-# Seconds that the metrics of an action that has ended may take to be put together, and those between two looks.
+# The most seconds to wait for the metrics of an action that has ended, and the seconds between two looks.
 _PATIENCE, _GLANCE = 10.0, 0.05
 
 
-def rows_on_the_road(session: SparkSession, observed: str, since: float) -> dict[str, int]:
-    """Rows ``read`` and ``shuffled`` below what is observed under a name, in the first action on it that began at `since` or later.
+def rows_read_and_shuffled(session: SparkSession, observed: str, since: float) -> dict[str, int]:
+    """Return the numbers of rows ``read`` and ``shuffled`` by an action.
 
-    Empty if that has not come to its end in the time that listeners usually
-    take, or is so long ago that Spark has forgotten it.
+    It is the action that :func:`first_execution` finds. Only nodes of its plan
+    below the observation count. The result is empty if the action's metrics are
+    not complete in time, or if Spark no longer keeps them.
     """
     store = session._jsparkSession.sharedState().statusStore()
     end = time.monotonic() + _PATIENCE
@@ -38,17 +39,20 @@ def rows_on_the_road(session: SparkSession, observed: str, since: float) -> dict
 
 
 def first_execution(store: Any, observed: str, since: float) -> Any:
-    """The first query begun at `since` (seconds of the epoch) or later in whose plan something is observed under the name, if any."""
+    """Return the first execution whose plan has the observation `observed`, None if there is none.
+
+    It began at `since` (seconds of the epoch) or later.
+    """
     known = store.executionsList()
     latest = (known.apply(place) for place in reversed(range(known.size())))
-    # a session may have run a thousand before
+    # latest first, since a session may have run a thousand others before
     recent = takewhile(lambda execution: execution.submissionTime() >= 1000 * since, latest)
     found = [execution for execution in recent if observed in execution.physicalPlanDescription()]
     return found[-1] if found else None
 
 
 def _below(graph: Any, observed: str) -> Iterator[Any]:
-    """The nodes of a plan from which rows come to the one that observes them."""
+    """Give the nodes of a plan whose rows reach the observation `observed`."""
     nodes = {node.id(): node for node in _items(graph.allNodes())}
     sources: dict[int, list[int]] = {}
     for edge in _items(graph.edges()):
@@ -61,7 +65,7 @@ def _below(graph: Any, observed: str) -> Iterator[Any]:
 
 
 def _metric(node: Any, name: str, metrics: Any) -> int:
-    """What a node's metric of that name counted; Spark tells it as text with commas."""
+    """Return the value of a node's metric of that name, which Spark gives as text with commas."""
     found = (metrics.get(metric.accumulatorId()) for metric in _items(node.metrics()) if metric.name() == name)
     return sum(int(value.get().replace(",", "")) for value in found if value.isDefined())
 

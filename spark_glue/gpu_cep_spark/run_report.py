@@ -1,4 +1,7 @@
-"""What a job did: workers add a row of figures to their matches, which Spark adds up on the way and nobody gets to see."""
+"""Report what the workers of a job did.
+
+Each worker adds a row of figures to its matches. Spark sums these rows by an observation, and a filter then removes them.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import PatternError
-from gpu_cep_spark.road_metrics import rows_on_the_road
+from gpu_cep_spark.road_metrics import rows_read_and_shuffled
 
-# In the order of the road; what a query's road does not have is 0, and not shown.
+# In the order in which a run counts them; what a query does not count is 0, and not shown.
 COUNTS = (
     "tasks", "parts", "events", "copies", "filtered", "windows", "summarised", "candidates", "situations", "pivots", "pairs", "matches",
     "steps",
@@ -35,20 +38,19 @@ _ARROW = pa.struct([*((name, pa.int64()) for name in _WHOLE), *((name, pa.float6
 _SPARK = StructType([*(StructField(name, LongType()) for name in _WHOLE), *(StructField(name, DoubleType()) for name in _SECONDS)])
 
 
-# Seconds in which what was observed reaches the driver behind the end of the action, at most and at a time.
+# The most seconds to wait, after the end of an action, until its observation reaches the driver, and the seconds between two looks.
 _PATIENCE, _GLANCE = 10.0, 0.05
 
 
 @dataclass
 class RunReport:
-    """What the workers of one :func:`gpu_cep.gpu_match` did, known once an action on its result has finished.
+    """The counts and times of the workers of one :func:`gpu_cep.gpu_match`, which takes it as ``report=``.
 
-    Given as ``report=`` to one call. The figures are those of the first action
-    on the result; asking for them before it has finished waits for it. They
-    are summed over tasks. A task that Spark tried again, or in two places at a time, counts
-    once; a stage that ran again because its shuffle files were lost counts as
-    often as it ran: so Spark treats what it observes (it is not tested here).
-
+    The figures are those of the first action on the result, summed over
+    tasks. Reading them before that action has finished waits for it. A task
+    that Spark retried or ran speculatively counts once. A stage that ran
+    again because its shuffle files were lost counts as often as it ran. So
+    Spark treats observations; it is not tested here.
     """
 
     _name: str = field(default_factory=lambda: f"gpu_cep {uuid4()}", repr=False)
@@ -58,56 +60,61 @@ class RunReport:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How much was met on the road, as in :class:`gpu_cep.Profile`.
+        """Return the counts of the run.
 
-        ``tasks``; ``parts``, in which they took their events; ``events``, that
-        reached workers, behind filters and shuffle, and ``copies``, those among
-        them that slices of time have of their neighbours' events;
-        ``filtered``, ``windows``, ``candidates``, ``situations``, ``matches``,
-        ``steps`` and so on, as far as the query's road has them.
+        ``tasks`` are the tasks of the job, and ``parts`` the tables of events
+        that they matched in turn. ``events`` are those that reached the
+        workers, after filters and shuffle. ``copies`` are those among them
+        that a slice of time has of its neighbours' events. The others, such
+        as ``filtered``, ``windows`` and ``matches``, are as in
+        :class:`gpu_cep.Profile`, as far as the query has them.
         """
         figures = self._figures()
         return {name: figures[name] for name in COUNTS if figures[name]}
 
     @property
     def road(self) -> dict[str, int]:
-        """The rows on Spark's road to the workers in the first action on the result, as Spark's own metrics count them.
+        """Return how many rows Spark read and shuffled for the workers in the first action on the result.
 
-        ``read``, that scans gave: parts of files that the query's filters rule
-        out are not among them; ``shuffled``, that are left behind all filters,
-        a row for each slice of time that has a copy of it. Empty on Spark
-        Connect, whose clients are told no metrics of other actions.
+        ``read`` are the rows that scans returned, without the parts of files
+        that the query's filters rule out. ``shuffled`` are the rows that all
+        filters leave, once for each slice of time that has a copy. Both are
+        Spark's own metrics. Empty on Spark Connect, whose clients get no
+        metrics of other actions.
         """
         self._figures()
-        return rows_on_the_road(self._session, self._name, self._made) if isinstance(self._session, SparkSession) else {}
+        return rows_read_and_shuffled(self._session, self._name, self._made) if isinstance(self._session, SparkSession) else {}
 
     @property
     def engines(self) -> dict[str, int]:
-        """How many parts each engine worked on: ``cpu``, ``gpu``."""
+        """Return the number of parts that each engine, ``cpu`` or ``gpu``, worked on."""
         figures = self._figures()
         return {engine: figures[f"on {engine}"] for engine in ENGINES if figures[f"on {engine}"]}
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Seconds of each stage, summed over tasks and threads; ``reading`` is the time in which workers waited for rows from Spark."""
+        """Return the seconds of each stage, summed over tasks and threads.
+
+        ``reading`` is the time in which workers waited for rows from Spark.
+        """
         figures = self._figures()
         return {stage: figures[f"{stage} seconds"] for stage in STAGES if figures[f"{stage} seconds"]}
 
     @contextmanager
     def progress(self) -> Iterator[None]:
-        """Show how many tasks are done of an action on the result that is taken inside, and print the report when it has finished.
+        """Show on stderr the progress of an action on the result, and print the report at its end.
 
-        On a terminal or in a notebook that is a bar, elsewhere a line every ten
-        seconds; all of it goes to stderr. The tasks are those of the stages that
-        have begun: Spark says of no stage to come how many it will have, and
-        of no task that runs how far it is, so the figures of the report
-        come at the end. Actions of other threads are not seen, except on
-        Spark Connect, whose server tells of all of the session's.
+        The action is taken inside. Progress is the number of tasks done: a bar
+        on a terminal or in a notebook, elsewhere a line every ten seconds.
+        Only tasks of stages that have begun are counted, since Spark does not
+        know those of later stages. The figures of the report come at the end,
+        since Spark does not say how far a running task is. Actions of other
+        threads are shown on Spark Connect only.
 
         Raises
         ------
         PatternError
-            This report was given to no :func:`gpu_cep.gpu_match`.
+            No call of :func:`gpu_cep.gpu_match` has taken this report.
         """
         from gpu_cep_spark.progress import show_progress
 
@@ -118,7 +125,10 @@ class RunReport:
         console.print(known, soft_wrap=True, markup=False, highlight=False)
 
     def _is_known(self) -> bool:
-        """Whether the figures are there, or come soon: asking for them would wait for ever where no action was taken."""
+        """Return whether the figures have come, after some waiting.
+
+        Reading them would wait for ever if there was no action.
+        """
         if not isinstance(self._session, SparkSession):
             return bool(self._observation.get)
         future = self._observation._jo.future()
@@ -143,12 +153,12 @@ class RunReport:
         return "\n".join(filter(None, (counts, engines, seconds)))
 
     def observe(self, found: DataFrame, figures: str) -> DataFrame:
-        """`found` without the rows and the column called `figures`, which are added up.
+        """Return `found` without the column `figures` and its rows, which Spark sums for this report.
 
         Raises
         ------
         PatternError
-            Another call has this report already.
+            Another call has taken this report already.
         """
         if self._observation is not None:
             raise PatternError("this report was given to another gpu_match() already; make a new one")
@@ -159,7 +169,7 @@ class RunReport:
 
 
 def add_figures_column(schema: StructType) -> tuple[StructType, str]:
-    """A schema whose rows may hold figures instead of a match, in a column of the name that is given, too."""
+    """Return `schema` with a column of figures, and the name of that; all columns may be NULL."""
     name = "figures"
     while name in {known.lower() for known in schema.names}:
         name += "_"
@@ -167,7 +177,10 @@ def add_figures_column(schema: StructType) -> tuple[StructType, str]:
 
 
 def add_figures(matches: Iterator[pa.RecordBatch], profile: Profile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batches of `matches` with a column without figures, then one row with those of `profile`; all of `schema`."""
+    """Give the batches of `matches` with figures that are NULL, then a row with those of `profile`.
+
+    All batches have `schema`.
+    """
     for batch in matches:
         yield pa.RecordBatch.from_arrays([*batch.columns, pa.nulls(batch.num_rows, _ARROW)], schema=schema)
     row = {name: profile.counts.get(name, 0) for name in COUNTS}

@@ -1,7 +1,7 @@
-"""Spark schemas as the Arrow schemas in which the worker sees the same columns, and back.
+"""Convert Spark schemas to the Arrow schemas that workers see, and back.
 
-Spark's arrays have any length. One whose column's metadata say its length,
-``df.withMetadata("history", {"gpu_cep.length": 20})``, is a fixed-size list.
+Spark's arrays have any length. An array column becomes a fixed-size list if its
+metadata give a length: ``df.withMetadata("history", {"gpu_cep.length": 20})``.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ LENGTH = "gpu_cep.length"
 
 
 def arrow_schema(schema: StructType, zone: str) -> pa.Schema:
-    """The Arrow schema of a DataFrame; `zone` is the session's time zone, which Spark gives to all timestamps.
+    """Return the Arrow schema of a DataFrame; `zone` is the session's time zone, that of all timestamps.
 
     Raises
     ------
     PatternError
-        The metadata of a column say a length that it cannot have.
+        The metadata of a column give a length that it cannot have.
     """
     return pa.schema([_fix_length(field, arrow) for field, arrow in zip(schema.fields, _fields(schema, zone), strict=True)])
 
 
 def batch_schema(schema: StructType, zone: str) -> pa.Schema:
-    """The Arrow schema in which Spark takes batches of `schema`: without fixed-size lists, which it does not know."""
+    """Return the Arrow schema in which Spark takes batches of `schema`; fixed-size lists are lists there."""
     return pa.schema(_fields(schema, zone))
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """The Spark schema of results of an Arrow schema."""
+    """Return the Spark schema of results that have an Arrow schema."""
     lengths = [{LENGTH: arrow.list_size} if pa.types.is_fixed_size_list(arrow) else None for arrow in schema.types]
     plain = from_arrow_schema(schema).fields
     return StructType([StructField(f.name, f.dataType, f.nullable, length) for f, length in zip(plain, lengths, strict=True)])

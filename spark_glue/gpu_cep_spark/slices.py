@@ -1,10 +1,12 @@
-"""Streams cut by time: slice n holds the events from ``n * length`` until before ``(n + 1) * length``, and copies from beside it.
+"""Cut streams into slices of time that are matched apart.
 
-A slice reports the matches that start in its own events. It therefore has
-copies of all events up to a window behind them, and of a window before them
-where a negation looks back. Situations are cut so, too: one that starts with
-the first event of a slice is told from one that goes on by the event before,
-however far back that is (:mod:`gpu_cep_spark.numbers_of_events`).
+Slice n owns the events from time ``n * length`` until before
+``(n + 1) * length``. It reports the matches that start in these. It therefore
+has copies of the events up to a window behind its own. If a negation looks
+back, it also has those up to a window before. Slices of situations have a
+copy of the last event before their own, however far back that is: it says
+whether a situation starts with the first own event or goes on
+(:mod:`gpu_cep_spark.numbers_of_events`).
 """
 
 from __future__ import annotations
@@ -26,21 +28,21 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_spark.numbers_of_events import CELLS, PLACES, place_by_count
 
 AUTO = "auto"
-# Where nothing is known of the times slices are so many windows long: one event in so many is copied. In no case are they chosen shorter
-# than so few.
+# The length in windows of a slice if the span of the times is not known (one event in so many is copied), and the shortest in any case.
 WINDOWS, FEWEST_WINDOWS = 16, 4
-# Where it is known how far times are apart, there are so many slices for each partition of a shuffle: chance then spreads them evenly.
+# If the span of the times is known: slices for each partition of a shuffle, enough that hashing spreads them evenly.
 SLICES_PER_PARTITION = 32
-# Numbers of slices are whole numbers up to here, and so are their lengths, which are no shorter than so many ticks.
+# The largest number and length of a slice, and the shortest length in whole ticks.
 _MOST, _SHORTEST = 2**61, 4
 
 
 @dataclass(frozen=True, slots=True)
 class Slicing:
-    """How streams are cut: into slices of `length` ticks.
+    """How streams are cut: slices are `length` ticks long.
 
-    They hold what comes up to a `window` behind them, and before them if
-    matches `look_back`; and in any case so many events `behind` and `before`.
+    A slice holds the events up to `window` ticks behind it. If negations look
+    back (`looks_back`), it also holds those up to `window` ticks before it. It
+    holds at least `behind` events behind it and `before` events before it.
     """
 
     length: int | float
@@ -53,7 +55,7 @@ class Slicing:
 def slicing_of(
     plan: AnyPlan, wanted: float | str | None, time_unit: str | None, span: Callable[[], int | float | None], partitions: int
 ) -> Slicing | None:
-    """How `plan` is answered slice by slice, of the length that is `wanted`; None where its streams stay whole.
+    """Return how to cut streams into slices of the length that is `wanted`, None if they stay whole.
 
     Parameters
     ----------
@@ -62,18 +64,18 @@ def slicing_of(
     wanted
         A length of time, ``auto`` or None.
     time_unit
-        The ticks of a timestamp that is a number.
+        The unit of timestamps that are bare numbers.
     span
-        Says how far apart the earliest and the latest time are, if that is known.
+        Returns the latest minus the earliest time, None if it is not known.
     partitions
-        How many partitions a shuffle makes.
+        The number of partitions of a shuffle.
 
     Raises
     ------
     PatternError
-        `wanted` is no length of time, or shorter than the window.
+        `wanted` is not a length of time, or is shorter than the window.
     UnsupportedError
-        A length is wanted, but streams cannot be cut.
+        `wanted` is a length, but streams of this query cannot be cut.
     """
     if wanted is None:
         return None
@@ -86,7 +88,7 @@ def slicing_of(
     match query.window:
         case TimeWindow(length=window):
             situations = isinstance(plan, IntervalPlan)
-            # to look for the events before costs a pass over all events, which a key may spare
+            # finding the event before a slice costs a pass over all events; streams with a key spread without slices
             if situations and wanted == AUTO and query.partition_by:
                 return None
             if wanted != AUTO:
@@ -94,11 +96,11 @@ def slicing_of(
                 return Slicing(length, window, _looks_back(plan), before=int(situations))
             known = span()
             length = _default_length(window, known, partitions)
-            # so few slices divide no stream among the partitions, and many streams divide themselves
+            # with fewer slices than partitions nothing is gained if there are streams to spread
             if known is not None and known < partitions * length and plan.stream_keys:
                 return None
             return Slicing(length, window, _looks_back(plan), before=int(situations))
-        # slices of a stream with bursts may need many copies of these: none is cut unasked
+        # never by "auto": in a stream with bursts, a count window may need many copies
         case CountWindow(events=events) if wanted != AUTO:
             before = events - 1 if _looks_back(plan) else 0
             return Slicing(_given_length(query, 0, wanted, time_unit), 0, looks_back=False, behind=events - 1, before=before)
@@ -106,7 +108,7 @@ def slicing_of(
 
 
 def _reason_against(plan: AnyPlan) -> str | None:
-    """Why streams cannot be cut, if they cannot."""
+    """Return why streams cannot be cut, None if they can."""
     match plan.query.window:
         case None:
             return "without a window"
@@ -125,7 +127,11 @@ def _looks_back(plan: AnyPlan) -> bool:
 
 
 def _default_length(window: int | float, span: int | float | None, partitions: int) -> int | float:
-    """So many windows; where the `span` of times is known, its share, but not too few windows."""
+    """Return the length of slices that ``auto`` takes.
+
+    It is a number of windows. If the `span` of the times is known, it is a share of that, but at
+    least a few windows.
+    """
     if span is None:
         return WINDOWS * window or type(window)(WINDOWS)
     share = type(window)(span / (SLICES_PER_PARTITION * partitions))
@@ -146,10 +152,12 @@ def _given_length(query: BoundQuery, window: int | float, wanted: float | str, t
 
 
 def in_slices(df: DataFrame, keys: Sequence[str], time: Column, kind: Kind, slicing: Slicing) -> DataFrame:
-    """Each row of `df`, whose time is in the column `time`, once for each slice of its stream that holds it; `keys` tell streams apart.
+    """Return each row of `df` once for each slice that holds it.
 
-    A column comes behind the others: twice the slice's number, and one more in
-    the slice's own rows. A row without a time goes to any slice.
+    The last column of the result is new: twice the slice's number, plus one in
+    the slice's own rows. `time` is the column of times, of type `kind`, and
+    `keys` are the columns of the streams' keys. A row without a time goes to
+    some slice, where the engine reports it.
     """
     if slicing.before or slicing.behind:
         slicing = _align_to_cells(slicing)
@@ -164,33 +172,36 @@ def in_slices(df: DataFrame, keys: Sequence[str], time: Column, kind: Kind, slic
 
 
 def number_of(marked: Column) -> Column:
-    """The slice's number, of the column that :func:`in_slices` adds."""
+    """Return the slice's number, from the column that :func:`in_slices` adds."""
     return F.shiftright(marked, 1)
 
 
 def _places(time: Column, kind: Kind, slicing: Slicing) -> tuple[Column, Column, Column]:
-    """By time, the slice that a row belongs to, and the first and the last that hold it; a row without a time has no copies."""
+    """Return, by time alone, the slice that a row belongs to, and the first and the last that hold it.
+
+    A row without a time has no copies.
+    """
     home, first, last = _of_floats(time, slicing) if kind is Kind.FLOAT else _of_ticks(_ticks(time, kind), slicing)
     return home, F.when(time.isNull(), home).otherwise(first), F.when(time.isNull(), home).otherwise(last)
 
 
 def _align_to_cells(slicing: Slicing) -> Slicing:
-    """The same in slices that are not shorter, and so many cells long."""
+    """Return the same slicing with the length rounded up to whole cells."""
     length = slicing.length
     return replace(slicing, length=length if isinstance(length, float) else -(-length // CELLS) * CELLS)
 
 
 def _ticks(time: Column, kind: Kind) -> Column:
-    """Times as whole numbers of the ticks that windows are bound in."""
+    """Return times as integers, in the ticks that windows are measured in; 0 for NULL."""
     ticks = {Kind.DATE: F.unix_date, Kind.TIMESTAMP: F.unix_micros}.get(kind)
     return F.coalesce((time if ticks is None else ticks(time)).cast("long"), F.lit(0).cast("long"))
 
 
 def _of_ticks(ticks: Column, slicing: Slicing) -> tuple[Column, Column, Column]:
-    """The places, exactly for every int64."""
+    """Return home, first and last slice of integer times, exact for every int64."""
     length, window = F.lit(slicing.length).cast("long"), F.lit(slicing.window).cast("long")
     behind = F.pmod(ticks, length)
-    # `div` rounds to zero
+    # `div` rounds towards zero; this rounds down
     home = F.call_function("div", ticks, length) - ((ticks < 0) & (behind > 0)).cast("long")
     first = home - (behind < window).cast("long")
     last = home + (behind >= length - window).cast("long") if slicing.looks_back else home
@@ -198,10 +209,11 @@ def _of_ticks(ticks: Column, slicing: Slicing) -> tuple[Column, Column, Column]:
 
 
 def _of_floats(time: Column, slicing: Slicing) -> tuple[Column, Column, Column]:
-    """The places by rounded arithmetic: it is monotonic, so a slice holds all from its first event to its last.
+    """Return home, first and last slice of float times.
 
-    Whatever time is within the window of another once differences are rounded
-    is within the next longer window of it exactly.
+    Rounded arithmetic is monotonic, so a slice still holds all events from its
+    first to its last. The window is longer by one float: times that are
+    further apart than the window may be no further once rounded.
     """
     window = math.nextafter(slicing.window, math.inf)
     moment = F.coalesce(time.cast("double"), F.lit(0.0))

@@ -1,6 +1,8 @@
-"""More events than a worker may hold: they wait on disk, split by a hash of their stream's keys, and come back stream by stream.
+"""Spill events to disk if a worker may not hold them all.
 
-The files have no names: they are gone with the process, however it ends.
+They are split by a hash of their stream's keys, and read back stream by stream.
+
+The files have no names, so the system removes them however the process ends.
 """
 
 from __future__ import annotations
@@ -24,13 +26,12 @@ from gpu_cep.engine.input.event_columns import EventColumns
 
 Hashes = npt.NDArray[np.uint64]
 
-# Events are split into so many files at a time, by as many bits of the hash.
+# Events are split by so many bits of the hash at a time, into two to this power files.
 BITS = 5
 _LEVELS = 64 // BITS
-# Of the events that there is room for, so many parts are sorted by file at a time, but no more bytes than these: sorting takes several
-# times as much.
+# Events are sorted by file in portions, since sorting takes several times their memory: this share of the limit, and at most so many bytes.
 PORTIONS, PORTION = 8, 1 << 26
-# What stands for NULL, and what tells a column's hash from that of its neighbour.
+# The hash of NULL, and the factor by which the hash of a row depends on the order of its columns.
 _NULL, _COLUMN = 0x6A09E667F3BCC909, 0x9E3779B97F4A7C15
 
 _log = logging.getLogger("gpu_cep")
@@ -38,9 +39,9 @@ _log = logging.getLogger("gpu_cep")
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many bytes of events a worker holds at a time, and in which folder the others wait.
+    """The bytes of events that a worker holds at a time, and the folder in which the others wait.
 
-    `hashes` says for each row of a table the hash of its stream; None: all are one stream.
+    `hashes` returns for each row of a table the hash of its stream; None if all rows are one stream.
     """
 
     limit: int
@@ -49,9 +50,9 @@ class Room:
 
 
 def whole_streams(batches: Iterable[pa.RecordBatch], room: Room, level: int = 0) -> Generator[pa.Table, None, None]:
-    """All rows of `batches` in tables for which there is room, each stream whole in one of them.
+    """Give all rows of `batches` in tables of at most ``room.limit`` bytes, each stream whole in one.
 
-    A table of a single stream may take more. The rows have been split by their hashes `level` times already.
+    A table of a single stream may be larger. `level` says how often the rows have been split by their hashes already.
     """
     gathered, size, rest = deque[pa.RecordBatch](), 0, iter(batches)
     splits = room.hashes is not None and level < _LEVELS
@@ -68,7 +69,10 @@ def whole_streams(batches: Iterable[pa.RecordBatch], room: Room, level: int = 0)
 
 
 def stream_hashes(columns: EventColumns, keys: Iterable[int]) -> Hashes:
-    """A hash of the values of `keys` in each row, the same for values that are one key: NULLs, NaNs, and zeros of either sign."""
+    """Return a hash of the values of `keys` for each row.
+
+    It is the same for values that are the same key: all NULLs, all NaNs, and zeros of either sign.
+    """
     combined = np.zeros(len(columns), np.uint64)
     for key in keys:
         combined = _mix(combined * np.uint64(_COLUMN) + _column_hashes(columns, key))
@@ -76,14 +80,14 @@ def stream_hashes(columns: EventColumns, keys: Iterable[int]) -> Hashes:
 
 
 def spill_folder(environment: Mapping[str, str], partition: int) -> str:
-    """One of the folders that Spark itself spills to: partitions take turns."""
+    """Return one of the folders that Spark itself spills to; partitions take turns."""
     folders = [folder for folder in environment.get("SPARK_LOCAL_DIRS", "").split(",") if os.path.isdir(folder)]
     return folders[partition % len(folders)] if folders else tempfile.gettempdir()
 
 
 @dataclass(slots=True)
 class _Bucket:
-    """The rows whose hashes have some bits in common, in a file."""
+    """A file of the rows whose hashes agree in some bits, with their lowest and highest hash."""
 
     file: IO[bytes]
     writer: Any
@@ -92,7 +96,7 @@ class _Bucket:
 
     @property
     def holds_one_stream(self) -> bool:
-        """Whether all rows have the same hash: no bits of it tell them apart."""
+        """Return whether all rows have the same hash, so that splitting further is useless."""
         return self.lowest == self.highest
 
     def write(self, rows: pa.Table, hashes: Hashes) -> None:
@@ -100,7 +104,7 @@ class _Bucket:
         self.lowest, self.highest = min(self.lowest, int(hashes.min())), max(self.highest, int(hashes.max()))
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """The rows, once: the file goes with the last of them."""
+        """Give the rows, which is possible once: the file is removed after the last of them."""
         self.writer.close()
         with self.file:
             self.file.seek(0)
@@ -113,7 +117,7 @@ def _bucket(schema: pa.Schema, folder: str, files: ExitStack) -> _Bucket:
 
 
 def _portions(gathered: deque[pa.RecordBatch], rest: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
-    """The batches in tables of about so many bytes; none is kept."""
+    """Give the batches in tables of about `size` bytes; no batch is referenced after its table."""
     portion, taken = [], 0
     for batch in chain(_drain(gathered), rest):
         portion.append(batch)
@@ -131,7 +135,7 @@ def _drain(gathered: deque[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _split(portions: Iterator[pa.Table], room: Room, level: int, files: ExitStack) -> list[_Bucket]:
-    """All rows in files, by the next bits of their hashes; `files` closes those that are not read."""
+    """Write all rows to files, by the next bits of their hashes; `files` closes those that are never read."""
     assert room.hashes is not None
     buckets: dict[int, _Bucket] = {}
     size = 0
@@ -164,7 +168,10 @@ def _column_hashes(columns: EventColumns, column: int) -> Hashes:
 
 
 def _mix(values: Hashes) -> Hashes:
-    """Every bit of the result depends on every bit of the value, and no two values give the same (the finaliser of SplitMix64)."""
+    """Return the values with their bits mixed, by the finaliser of SplitMix64.
+
+    Every bit depends on all bits of the value. Different values stay different.
+    """
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

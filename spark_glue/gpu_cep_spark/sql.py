@@ -1,4 +1,4 @@
-"""The same question in SQL: ``SELECT * FROM gpu_match(TABLE(events), pattern => '…')``."""
+"""Register the table function for SQL: ``SELECT * FROM gpu_match(TABLE(events), pattern => '…')``."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from gpu_cep_spark.pushdown import quote
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.worker import Work
 
-# Buckets for each partition of a shuffle, so that chance spreads them evenly.
+# Buckets of streams for each partition of a shuffle, enough that hashing spreads them evenly.
 BUCKETS_PER_PARTITION = 4
 
-# Functions are given to register(); slices and a report are for DataFrames.
+# Keywords of the table function. register() takes the functions; slices and reports are for DataFrames only.
 _IN_SQL = (*(name for name in SparkOptions.__annotations__ if name != "functions"), "worker_memory")
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What a table function knows of the session that it is registered in."""
+    """A table function's name, and what it takes from its session: time zone, number of buckets and functions."""
 
     name: str
     zone: str
@@ -44,32 +44,34 @@ class Registration:
 
 
 def register(spark: SparkSession, name: str = "gpu_match", *, functions: Functions = None) -> None:
-    """Make the table function `name` known to the SQL of a session, Spark Connect's included.
+    """Register the table function `name` in the SQL of a session, also of Spark Connect.
 
     ``SELECT * FROM gpu_match(TABLE(events), pattern => '…')`` gives the rows of
-    :func:`gpu_cep.gpu_match`, whose keywords it takes (names in
-    ``partition_by`` and the like as text or ``array('a', 'b')``); its schema
-    is known, and its faults are raised, when the query is analysed. TABLE(…)
-    stands without PARTITION BY, which would call the function once for every
-    key: the function itself has the rows distributed by the keys of their streams, many
-    streams to a call. Streams without any key meet in one task, and all rows
-    are shuffled but those that a WHERE inside TABLE(SELECT …) leaves out;
-    :func:`gpu_cep.gpu_match` does better in both. Where there are no events
-    Spark does not call the function: a count of them has no row.
+    :func:`gpu_cep.gpu_match` and takes its keywords. Several names, as in
+    ``partition_by``, are written ``array('a', 'b')``. The schema is known, and
+    errors are raised, when the query is analysed.
+
+    Write TABLE(…) without PARTITION BY, which would call the function once for
+    every key. The function has Spark distribute the rows by the keys of their
+    streams, many streams to a call. Events without any key all
+    go to one task. All rows are shuffled, except those that a WHERE inside
+    TABLE(SELECT …) leaves out. :func:`gpu_cep.gpu_match` is better at both: it
+    cuts streams into slices, and pushes filters down. If there are no events,
+    Spark does not call the function, and a count has no row.
 
     Parameters
     ----------
     spark
         The session.
     name
-        What the function is called in SQL.
+        The name of the function in SQL.
     functions
-        As in :func:`gpu_cep.match`: what patterns may call.
+        The functions that patterns may call, as in :func:`gpu_cep.match`.
 
     Raises
     ------
     pyspark.errors.AnalysisException
-        When a query is analysed: the pattern, a keyword or the table is at fault, as the message says.
+        When a query is analysed, if the pattern, a keyword or the table has an error; the message says which.
     """
     conf = spark.conf
     buckets = BUCKETS_PER_PARTITION * int(str(conf.get("spark.sql.shuffle.partitions")))
@@ -78,7 +80,7 @@ def register(spark: SparkSession, name: str = "gpu_match", *, functions: Functio
 
 
 def _table_function_type(spark: SparkSession) -> Callable[..., UserDefinedTableFunction]:
-    """The class of table functions of this kind of session: Connect has its own."""
+    """Return the class of table functions for this kind of session; Spark Connect has its own."""
     if isinstance(spark, SparkSession):
         return UserDefinedTableFunction
     from pyspark.sql.connect.udtf import UserDefinedTableFunction as ConnectTableFunction
@@ -89,10 +91,10 @@ def _table_function_type(spark: SparkSession) -> Callable[..., UserDefinedTableF
 def _handler(registration: Registration) -> type:
     known: bytes = cloudpickle.dumps(registration)
 
-    # a class inside a function travels by value, and what it needs of this package is imported where queries are analysed alone:
-    # what an executor lacks, the work itself tells there
+    # cloudpickle sends a nested class by value. It imports this package only when a query is analysed: on an executor that
+    # lacks the package, the stage itself reports that.
     class Matching:
-        """The rows of one bucket of streams are gathered, and matched when there are no more."""
+        """The table function: it gathers the rows of one bucket of streams, and matches them after the last one."""
 
         def __init__(self, call: Any) -> None:
             self._stage: Stage = call.stage
@@ -108,7 +110,7 @@ def _handler(registration: Registration) -> type:
             try:
                 return analyze_call(pickle.loads(known), events, pattern, keywords)
             except CepError as fault:
-                # Spark shows the frames, too
+                # Spark would show the frames to the user
                 raise fault.with_traceback(None) from None
 
         def eval(self, events: pa.RecordBatch, pattern: Any, **keywords: Any) -> Iterator[pa.RecordBatch]:
@@ -117,7 +119,7 @@ def _handler(registration: Registration) -> type:
 
         def terminate(self) -> Iterator[pa.RecordBatch]:
             batches = self._batches
-            # from hand to hand, so that those which are spilled are kept nowhere else
+            # popped one by one, so that batches which the stage spills are freed here
             return self._stage(batches.pop() for _ in range(len(batches)))
 
     return Matching
@@ -126,12 +128,12 @@ def _handler(registration: Registration) -> type:
 def analyze_call(
     registration: Registration, events: AnalyzeArgument, pattern: AnalyzeArgument, keywords: Mapping[str, AnalyzeArgument]
 ) -> AnalyzeResult:  # fmt: skip
-    """The plan of a call, with the schema of its result and how its rows are to be distributed.
+    """Return the result's schema, how Spark must distribute rows, and the stage that executors run.
 
     Raises
     ------
     PatternError, PatternSyntaxError, UnsupportedError
-        The call is at fault.
+        The call has an error.
     """
     text = _check_call(registration, events, pattern, keywords)
     given = {name: _value(argument) for name, argument in keywords.items()} | {"functions": registration.functions}
@@ -147,7 +149,7 @@ def _call(registration: Registration, rows: Any, text: str, options: Options, se
     query = NarrowQuery.of(text, arrow_schema(rows, registration.zone), options, settings)
     plan, events = query.plan, query.events
     labelling = plan
-    # no call may follow that adds up the counts of a stream's parts
+    # a stream is whole in one call: nothing follows that could add up the counts of its parts
     numbers = labelling.query.partition_by if settings.output == "count" else keys_of_shuffle(labelling)
     keys = [quote(events.names[number]) for number in numbers]
     schema = spark_schema(answer_schema(plan, events))
@@ -162,9 +164,9 @@ def _call(registration: Registration, rows: Any, text: str, options: Options, se
 
 
 def _carry_stage(stage: Stage, **told: Any) -> AnalyzeResult:
-    """What Spark is told of a call, and what the executors are to run."""
+    """Return the result of an analysis that also carries the stage which executors run."""
 
-    # by value, too
+    # nested, so that it travels by value, too
     @dataclass
     class Call(AnalyzeResult):
         stage: Any = None
@@ -175,7 +177,7 @@ def _carry_stage(stage: Stage, **told: Any) -> AnalyzeResult:
 def _check_call(
     registration: Registration, events: AnalyzeArgument, pattern: AnalyzeArgument, keywords: Mapping[str, AnalyzeArgument]
 ) -> str:  # fmt: skip
-    """The pattern of a call whose arguments are of the right kind."""
+    """Return the pattern of a call, or raise PatternError with all arguments that are of a wrong kind."""
     faults = []
     if not events.isTable or not isinstance(events.dataType, StructType):
         faults.append(Diagnostic(f"the first argument is a table: {registration.name}(TABLE(events), pattern => '…')"))
@@ -193,5 +195,5 @@ def _check_call(
 
 
 def _value(argument: AnalyzeArgument) -> Any:
-    """A constant as Python's keywords have it: SQL writes fractions as decimals."""
+    """Return the value of a constant for a Python keyword; SQL's fractions are decimals, and become floats."""
     return float(argument.value) if isinstance(argument.value, Decimal) else argument.value

@@ -1,4 +1,4 @@
-"""What the footers of Parquet files say of the times in a DataFrame, without a job: a hint, on which no match depends."""
+"""Read the span of a DataFrame's times from the footers of its Parquet files, without a job."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-# Of more files the footers are not read.
+# Footers of more files are not read.
 MOST_FILES = 64
 
 
 def time_span(df: DataFrame, name: str, kind: pa.DataType) -> int | float | None:
-    """How far apart the earliest and the latest time are in a column of type `kind`, in its ticks; None if it is not known.
+    """Return the latest minus the earliest time in column `name` of type `kind`, in its ticks.
 
-    It is known of DataFrames that are read from a few Parquet files on this
-    machine, in which the column has the same name.
+    None if the DataFrame is not read from Parquet files on this machine in
+    which the column has the same name, or from more than :data:`MOST_FILES`.
+    Only the length of slices depends on it, never a match.
     """
     try:
         ends = [end for path in _files(df) for end in _ends(path, name)]
@@ -31,14 +32,14 @@ def time_span(df: DataFrame, name: str, kind: pa.DataType) -> int | float | None
 
 
 def _files(df: DataFrame) -> list[Path]:
-    """The files of this machine that `df` is read from; none if there are others, or many."""
+    """Return the files that `df` is read from; none if one is on another machine, or if there are too many."""
     places = [urlsplit(file) for file in df.inputFiles()]
     local = all(place.scheme == "file" for place in places) and len(places) <= MOST_FILES
     return [Path(unquote(place.path)) for place in places] if local else []
 
 
 def _ends(path: Path, name: str) -> Iterable[object]:
-    """The earliest and the latest value of each row group; KeyError if they are not known."""
+    """Give the earliest and the latest value of each row group; raises KeyError if they are not known."""
     metadata = pq.read_metadata(path)
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     for group in groups:
@@ -50,5 +51,5 @@ def _ends(path: Path, name: str) -> Iterable[object]:
 
 
 def _whole(kind: pa.DataType) -> pa.DataType:
-    """The integers that values of a type are."""
+    """Return the integer type that holds the ticks of a date or timestamp type."""
     return pa.int32() if pa.types.is_date32(kind) else pa.int64()

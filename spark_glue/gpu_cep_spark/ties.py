@@ -1,4 +1,4 @@
-"""What gives the rows of a DataFrame, which have no position, one order under any partitioning."""
+"""Choose the columns that order events of equal time: rows of a DataFrame have no position."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from gpu_cep.analysis.types import DataType, Kind
 
 
 def tie_breakers(query: BoundQuery, read: tuple[int, ...]) -> tuple[int, ...]:
-    """The columns that give the events of a stream one order under any partitioning: `order_by`, then the others that are read."""
+    """Return the columns that order a stream's events of equal time alike under any partitioning.
+
+    These are `order_by`, then all other columns that are `read` and have an order.
+    """
     settled = {query.timestamp, *query.partition_by, *query.order_by}
     rest = tuple(column for column in read if column not in settled and _has_order(query.schema.attributes[column].type))
     return query.order_by + rest

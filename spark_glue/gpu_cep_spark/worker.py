@@ -1,4 +1,4 @@
-"""What runs on an executor: the events of one Spark partition through the engine, as many streams at a time as there is memory for."""
+"""Match the events of one Spark partition on an executor, as many streams at a time as fit in memory."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ from gpu_cep_spark.run_report import add_figures
 from gpu_cep_spark.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
 from gpu_cep_spark.worker_memory import bytes_of_events, tasks_at_once
 
-# Rows and bytes of the batches that go back to Spark: what it takes by itself of the ones that it sends.
+# The most rows and bytes of a batch that goes back to Spark, about those of the batches that Spark sends.
 RESULT_ROWS, RESULT_BYTES = 1 << 16, 1 << 26
-# Bytes of one row that Arrow and Spark can hold.
+# The most bytes of one row that Arrow and Spark can hold.
 MOST_BYTES = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is asked of each Spark partition, which holds whole streams, or whole slices of some.
+    """What a worker does with each Spark partition, which holds whole streams or slices of them.
 
     Parameters
     ----------
     plan
-        Made for the columns of `events`.
+        The plan, made for the columns of `events`.
     pattern
-        The query, as errors name it.
+        The query as one line of text, for error messages.
     events
-        The columns of batches under their own names; Spark gives them others on the way.
+        The schema of the events, with the user's names; batches arrive with other names.
     codes
-        The text columns that arrive as codes.
+        The text columns that arrive as codes, with the constants that these stand for.
     keys
-        The columns whose values keep a stream together.
+        The columns whose values identify a stream; rows with equal values stay together.
     result
-        What Spark was told to expect.
+        The schema that Spark expects of the result.
     memory
-        Bytes that a worker may take; None: a share of what there is.
+        The most bytes that a worker may take; None for a share of what there is.
     sliced
-        Whether streams are slices; the last column then has twice their numbers, and one more for their own events.
+        Whether streams are slices. The last column then holds twice the slice's number, plus one for own events.
     reports
-        Whether a last row, in a last column, says what was done.
+        Whether the last row of the result holds figures for a report, in the last column.
     """
 
     plan: AnyPlan
@@ -67,12 +67,12 @@ class Work:
 
 
 def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The matches among the events of one partition.
+    """Give the matches among the events of one Spark partition.
 
     Raises
     ------
     CepError
-        What the engine raises; the message names the pattern, too.
+        Any error of the engine, with the pattern added to the message.
     """
     context = TaskContext.get()
     use_device_of_task(context, os.environ)
@@ -84,7 +84,7 @@ def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[p
             matches = (_as_promised(rows, plain) for rows in _matches(work, context, _time_reading(parts, profile), profile))
             yield from add_figures(matches, profile, work.result) if work.reports else matches
     except CepError as fault:
-        # the frames between here and the fault tell a user nothing
+        # without the frames of the engine, which tell a user nothing
         raise type(fault)(f"{fault}; the pattern is {work.pattern}") from None
 
 
@@ -100,7 +100,7 @@ def _room(work: Work, context: TaskContext | None) -> Room:
 
 
 def _time_reading(parts: Iterator[pa.Table], profile: Profile) -> Iterator[pa.Table]:
-    """The parts; how long they were waited for goes into the profile."""
+    """Give the parts, and count in the profile the time spent waiting for them."""
     while True:
         with profile.stage("reading"):
             part = next(parts, None)
@@ -112,7 +112,7 @@ def _time_reading(parts: Iterator[pa.Table], profile: Profile) -> Iterator[pa.Ta
 
 
 def _matches(work: Work, context: TaskContext | None, parts: Iterable[pa.Table], profile: Profile) -> Iterator[pa.Table]:
-    """The matches of part after part; bounds are for all of them together."""
+    """Give the matches of one part after the other; max_matches and max_steps bound all parts together."""
     cores, concurrent, spent = 1 if context is None else context.cpus(), tasks_at_once(context), Spent()
     partition = 0 if context is None else context.partitionId()
     for number, part in enumerate(parts):
@@ -120,7 +120,7 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[pa.Table],
         if isinstance(own, OwnRows):
             profile.add("copies", len(own.marks) - int(own.marks.sum()))
         matches = answer(work.plan, events, own=own, threads=cores, profile=profile, concurrent=concurrent, spent=spent)
-        # what is done with is not kept while the next part is gathered
+        # freed before the next part is gathered
         del part, events, own
         if work.plan.settings.output == "compressed":
             matches = _as_part(matches, partition + (number << 32))
@@ -129,13 +129,13 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[pa.Table],
 
 
 def _own_events(work: Work, part: pa.Table) -> tuple[pa.Table, Own]:
-    """The events of a part, and among which of them matches may start."""
+    """Return the events of a part, and which of them are own: matches start in own events only."""
     events = _as_events(work, part)
     return separate_own_rows(work.plan, events) if work.sliced else (events, WHOLE)
 
 
 def _as_events(work: Work, batches: pa.Table) -> pa.Table:
-    """Batches in the columns and types of events, but for text that came as codes."""
+    """Return the batches with the names and types of the events; text that came as codes is dictionary-encoded."""
     table = decode_columns(batches.rename_columns(work.events.names), work.codes)
     fields = [table.schema.field(number) if number in work.codes else field for number, field in enumerate(work.events)]
     columns = [_cast(column, field) for column, field in zip(table.columns, fields, strict=True)]
@@ -150,18 +150,18 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 
 def without_rows(schema: pa.Schema) -> pa.Schema:
-    """The schema of a compressed result without the input row numbers, which a DataFrame's rows do not have."""
+    """Return the schema of a compressed result without row numbers: a DataFrame's rows have none."""
     return schema.remove(schema.get_field_index("row"))
 
 
 def _as_part(nodes: pa.Table, part: int) -> pa.Table:
-    """The nodes of a compressed result, numbered within a part of the events."""
+    """Return the nodes of a compressed result without row numbers, and with the part that they belong to."""
     numbers = pa.array([part] * nodes.num_rows, pa.int64())
     return nodes.set_column(nodes.schema.get_field_index("part"), "part", numbers).drop_columns("row")
 
 
 def in_batches(table: pa.Table, most: int = RESULT_BYTES) -> Iterator[pa.Table]:
-    """The rows of `table` in tables that Spark takes as batches: halved until they are small enough.
+    """Give the rows of `table` in tables small enough for Spark's batches, by halving it again and again.
 
     Raises
     ------
@@ -180,8 +180,8 @@ def in_batches(table: pa.Table, most: int = RESULT_BYTES) -> Iterator[pa.Table]:
 
 
 def _as_promised(rows: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
-    """`rows` as one batch in Spark's types: durations, for one, are microseconds there."""
-    # only what differs is cast: pyarrow cannot cast lists of structs that hold a column of type null, not even to themselves
+    """Return `rows` as one batch in the types that Spark expects; durations, for one, are microseconds there."""
+    # only types that differ are cast: pyarrow cannot cast a list of structs with a column of type null, not even to the same type
     pairs = zip(rows.columns, schema.types, strict=True)
     columns = [(column if column.type == promised else column.cast(promised)).combine_chunks() for column, promised in pairs]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
