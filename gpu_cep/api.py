@@ -212,6 +212,7 @@ def run_plan(
 def _plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
     """The plan, and the events as a table; of a source of columns only those that the query reads."""
     """Return the plan and the events as a table; from a source only the columns that the query reads are loaded."""
+    """Return the plan, and the events as a table: of a source, only the columns that the query reads."""
     from gpu_cep.engine.input.read_tables import read_events
     from gpu_cep.engine.input.sources import source_of
 
@@ -296,7 +297,10 @@ def explain(
 def explanation_of(
     query: AnyQuery, plan: AnyPlan, table: Any, threads: int | None, profile: Profile | None = None
 ) -> Explanation | IntervalExplanation:  # fmt: skip
-    """Return the explanation of `plan`, which answers `query` over the events of `table`; with the `profile` of a run, also its counts."""
+    """Return the explanation of `plan`, which answers `query` over the events of `table`.
+
+    With the `profile` of a run, it also holds the counts of that run.
+    """
     from gpu_cep.engine.input.read_tables import is_resident, on_host
     from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine
 
@@ -317,7 +321,7 @@ def explanation_of(
 
 
 def _check_engine(settings: Settings) -> None:
-    """Raise if the engine is unknown or cannot run here; called before events are read, since files may be large."""
+    """Raise if the engine is unknown or cannot run here. This comes before reading: files may be large."""
     from gpu_cep.engine.phase_one.engine_choice import require_device
 
     check_settings(settings)

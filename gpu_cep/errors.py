@@ -1,8 +1,8 @@
 """Define the errors that gpu_cep raises; all derive from :class:`CepError`.
 
-An error in a pattern is described by a :class:`Diagnostic`: a message, its
-place in the text, and the nearest valid choice. Analysis collects all
-diagnostics of a query and raises one error that holds them.
+A :class:`Diagnostic` describes an error in a pattern: a message, its place in
+the text, and a hint. Analysis collects all diagnostics of a query and raises
+one error that holds them.
 """
 
 from __future__ import annotations
@@ -89,4 +89,7 @@ class EngineUnavailable(CepError):
 
 
 class MatchLimitExceeded(CepError):
-    """There are more matches, or finding them takes more work, than the caller allows; the message names the stream and the window."""
+    """There are more matches than the caller allows, or finding them takes more work.
+
+    The message names the stream and the window.
+    """

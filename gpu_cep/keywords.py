@@ -1,6 +1,6 @@
 """Check the keywords of the public functions, and make options and settings of them.
 
-Each keyword stands once: here with its type, in :func:`gpu_cep.match` with its default and its description.
+Each keyword stands once: here with its type, in :func:`gpu_cep.match` with its default.
 """
 
 from __future__ import annotations

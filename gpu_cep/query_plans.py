@@ -27,7 +27,7 @@ AnyQuery = Query | IntervalQuery
 
 
 def as_query(pattern: Pattern) -> AnyQuery:
-    """Return the syntax tree of a query given as text, as a tree or from the builder; a pattern alone becomes a whole query."""
+    """Return the syntax tree of a query given as text, as a tree or from the builder."""
     query = parse(pattern) if isinstance(pattern, str) else pattern
     if isinstance(query, Query | IntervalQuery):
         return query
@@ -54,7 +54,8 @@ def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
 def _is_remembered(pattern: Pattern, schema: pa.Schema, options: Options) -> bool:
     """Return whether the plan may be cached.
 
-    Only plans of text without `gap` are: equal constants of built queries, and equal gaps, may differ in type (1 and 1.0).
+    Only plans of text without `gap` are. Equal constants of built queries, and equal gaps, may
+    differ in type, as 1 and 1.0 do.
     """
     told_apart = isinstance(pattern, str) and options.gap is None
     # extension types need not be hashable, and a cache must not keep the caller's functions alive

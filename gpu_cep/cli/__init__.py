@@ -1,7 +1,7 @@
 """Run the command ``gpu-cep``, which matches, explains and draws patterns over files and pipes.
 
-Exit codes (:mod:`gpu_cep.cli.outcome`): 0 done, 1 error in the query, 2 error
-in the command line, 3 error in the events, 4 any other error.
+Exit codes are in :mod:`gpu_cep.cli.outcome`: 0 for done, 1 for an error in
+the query, 2 in the command line, 3 in the events, 4 for any other error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Define the commands: each reads its arguments, calls the library and prints the outcome.
 
-Modules that load the compiler are imported inside the commands that need it, so that help and completion are quick.
+A module that loads the compiler is imported in the command that needs it: help stays quick.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def gen(
 
 
 def _without_rows(events: str) -> pa.Table:
-    """Return a table with the columns of the events and no rows; of a file that knows its schema only that is read."""
+    """Return a table with the columns of the events and no rows."""
     from gpu_cep.engine.input.read_tables import on_host, read_events
     from gpu_cep.engine.input.sources import source_of
 

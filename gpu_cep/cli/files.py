@@ -48,14 +48,17 @@ def _read(held: bytes) -> pa.Table:
 
 
 def check_target(name: str, suffixes: tuple[str, ...]) -> str:
-    """Return the file's name if its suffix is one of `suffixes`, else end the command; called before anything is read."""
+    """Return the file's name if its suffix is one of `suffixes`, else end the command with an error."""
     if Path(name).suffix.lower() not in suffixes:
         fail(f"cannot tell the format of {name} from its suffix; expected one of {', '.join(suffixes)}", USAGE_FAULT)
     return name
 
 
 def table_writer(name: str) -> Callable[[pa.Table], None]:
-    """Return a function that writes a table to the file `name`, in the format of its suffix; for ``-`` to stdout as an Arrow stream."""
+    """Return a function that writes a table to the file `name`, in the format of its suffix.
+
+    For ``-`` it writes an Arrow stream to stdout.
+    """
     if name == PIPE:
         return lambda table: _write_stream(table, sys.stdout.buffer)
     write = WRITERS[Path(check_target(name, tuple(WRITERS))).suffix.lower()]

@@ -1,4 +1,4 @@
-"""Declare the options of commands that take a query: keywords of :func:`gpu_cep.match`, in the form that typer takes."""
+"""Declare the options of commands that take a query; they are keywords of :func:`gpu_cep.match`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def takes(options: Mapping[str, Any]) -> Callable[[Command], Command]:
     """Make a decorator that turns a function into a command with a pattern argument and `options`.
 
     The function receives the query's text as `text`, and as `asked` the
-    options that stand on the command line; the others keep the library's
+    options that stand on the command line. The others keep the library's
     defaults. An error in it is printed and ends the command with an exit code.
     """
 
@@ -95,7 +95,10 @@ def takes(options: Mapping[str, Any]) -> Callable[[Command], Command]:
 
 
 def query_text(pattern: str) -> str:
-    """Return the query's text: the argument itself if it has blanks and names no file, else the content of the file that it names."""
+    """Return the text of the query that an argument gives.
+
+    An argument with blanks that names no file is the text itself. Any other names a file with the text.
+    """
     path = Path(pattern)
     if len(pattern.split()) > 1 and not _is_file(path):
         return pattern

@@ -1,4 +1,4 @@
-"""Measure how fast a query runs on a user's events, compared with reading and copying the columns that it reads."""
+"""Measure how fast a query runs on a user's events, and how fast its columns are read and copied."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """All measurements, with the number of events, the number of runs of each, the columns read and the number of matches."""
+    """All measurements, with the numbers of events, runs and matches, and the columns read."""
 
     events: int
     runs: int
@@ -46,7 +46,10 @@ class Rates:
 
 
 def measure(text: str, events: Any, runs: int, asked: Mapping[str, Any]) -> Rates:
-    """Time the matching of a query over `events` (a path or a table), and the reading and copying of its columns, `runs` times each."""
+    """Time a query over `events` (a path or a table), and reading and copying its columns.
+
+    Each is done `runs` times.
+    """
     table = on_host(read_events(events))
     names = _columns_read(text, table, asked)
     held = table.select(names).combine_chunks()

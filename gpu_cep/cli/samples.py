@@ -22,7 +22,7 @@ Columns = dict[str, pa.Array]
 class Sample:
     """A kind of events and a query over them.
 
-    `key` is the column that splits them into streams, `keys` how many there are by default;
+    `key` is the column that splits them into streams, and `keys` the default number of these.
     `seconds` is the mean time between two events.
     """
 

@@ -1,8 +1,8 @@
 """Turn Arrow values into text, column by column: exact JSON, and cells of a printed table.
 
-In JSON, times and decimals are text, durations are integers (ticks of their
-unit), maps are lists of pairs, bytes are text of hexadecimal digits, and
-floats that are not finite are the texts NaN, Infinity and -Infinity.
+In JSON, times and decimals are text. Durations are integers, ticks of their
+unit. Maps are lists of pairs. Bytes are text of hexadecimal digits. Floats
+that are not finite are the texts NaN, Infinity and -Infinity.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _whole(values: pa.Array) -> pa.Array:
 
 
 def _floating(values: pa.Array) -> pa.Array:
-    """Return each float in the fewest digits that read back as the same float, always with a point or an exponent."""
+    """Return each float in the fewest digits that read back the same, with a point or an exponent."""
     text = values.cast(pa.float64()).cast(_TEXT)
     written = pc.if_else(pc.match_substring_regex(text, "[.e]"), text, _concatenate(text, ".0"))
     if pc.all(pc.is_finite(values)).as_py() is False:

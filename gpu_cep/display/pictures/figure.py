@@ -37,7 +37,7 @@ _STYLE = {
 
 
 def style(own: Mapping[str, Any] | None = None) -> AbstractContextManager[None]:
-    """Set matplotlib's defaults, then the settings that files need, then `own`, whatever the user's settings are."""
+    """Replace the user's settings by matplotlib's defaults, those that files need, and `own`."""
     return matplotlib.style.context(["default", _STYLE | dict(own or {})])
 
 

@@ -27,7 +27,7 @@ class Look:
 class Letters:
     """The look of one kind of text.
 
-    `at` says which part of a line stands at the text's x; `halo` is the colour around the letters that keeps lines off them.
+    `at` says which part of a line stands at the text's x. `halo` is a colour around the letters.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Lines of text, with the baseline of the first at `y`; `whole` is the full text if the lines abbreviate it."""
+    """Lines of text, with the baseline of the first at `y`. `whole` is the full text if they abbreviate it."""
 
     look: Letters
     x: float

@@ -12,7 +12,7 @@ from gpu_cep.display.pictures.shapes import INK, LEADING, LETTERS, Area, Box, Le
 def svg(name: str, width: float, height: float, shapes: Iterable[Shape]) -> str:
     """Return the text of a picture of that size.
 
-    Its style rules apply inside the class `name` only, so that they do not style the rest of a page that holds it.
+    Its style rules apply inside the class `name` only, not to the rest of a page that holds it.
     """
     drawn = tuple(shapes)
     rules = [f"text{{font:{LETTERS}px system-ui,sans-serif;fill:{INK}}}", *map(_rule, dict.fromkeys(shape.look for shape in drawn))]

@@ -1,4 +1,4 @@
-"""Draw the matches of a run over the series that they were found in, and the counts that each stage let through."""
+"""Draw the matches of a run, and the counts that each of its stages let through."""
 
 from gpu_cep.display.pictures import Picture
 from gpu_cep.display.plotting.timeline import Timeline, plot

@@ -24,7 +24,9 @@ from gpu_cep.plan.event_plan import Plan
 def compose(
     found: FoundSituations | FoundEvents, query: Query | IntervalQuery, plan: Plan, table: pa.Table, options: Options, margin: float
 ) -> Scene:  # fmt: skip
-    """Return the scene of a match of `query` with a `margin` around it; `plan` gives the streams and the order of the events of `table`.
+    """Return the scene of a match of `query` with a `margin` around it.
+
+    `plan` gives the streams and the order of the events of `table`.
 
     Raises
     ------

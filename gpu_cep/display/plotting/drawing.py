@@ -144,7 +144,7 @@ def _draw_series(axes: Axes, scene: Scene, series: Series) -> None:
 
 
 def _draw_lanes(axes: Axes, scene: Scene) -> None:
-    """Draw a lane for each track, the first on top, with its name at the left and its text above its bar or dots."""
+    """Draw a lane for each track, the first on top: name at the left, text above the bar or dots."""
     low, high = _numbers(scene.view)
     times = _numbers(scene.times)
     for number, track in enumerate(scene.tracks):

@@ -47,7 +47,7 @@ class FoundSituations:
 
 @dataclass(frozen=True, slots=True)
 class FoundEvents:
-    """Match `number` of `count` of an event pattern: the input rows that each variable binds, none if it is absent."""
+    """Match `number` of `count` of an event pattern: the input rows that each variable binds."""
 
     number: int
     count: int
@@ -63,8 +63,8 @@ class FoundEvents:
 class Findings:
     """All matches of `query`, in the order of results.
 
-    `returned` is the table that the query returns. `bound` has in row n what match n is made of: the input rows of
-    each variable, or the first row and the end of each situation.
+    `returned` is the table that the query returns. Row n of `bound` tells what match n is made of:
+    the input rows of each variable, or the first row and the end of each situation.
     """
 
     query: AnyQuery
@@ -115,7 +115,7 @@ def _situations_of_match(number: int, count: int, bound: pa.Table, returned: pa.
 
 
 def _row(name: str, row: str) -> ReturnItem:
-    """Return the RETURN item that gives the input rows that a variable binds; `row` is the column of row numbers."""
+    """Return the RETURN item of the input rows that a variable binds; `row` is the column of numbers."""
     return ReturnItem(Reference(name, row), f"{row}{name}")
 
 

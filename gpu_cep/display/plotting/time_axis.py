@@ -42,8 +42,8 @@ class TimeAxis:
 def time_axis(name: str, kind: DataType, time_unit: str | None, view: tuple[Tick, Tick], start: tuple[Tick, str]) -> TimeAxis:
     """Return an axis for the timestamp column `name` that covers the times of `view`.
 
-    It counts from `start`, a time with its text, if the times are too far
-    from zero for floats to tell them apart, or outside Python's calendar.
+    It counts from `start`, a time with its text, if floats cannot tell apart
+    times so far from zero, or if the times are outside Python's calendar.
     """
     low, high = view
     per_day = _ticks_per_day(kind)

@@ -69,10 +69,10 @@ def plot(
     """Draw a match: the series that its conditions read, and under them its situations or its events.
 
     A situation is a bar from its start to its end. The bar has a tip if the
-    situation was still open when the match was detected; a vertical line
+    situation was still open when the match was detected. A vertical line
     shows that time. A variable of an event pattern is a row of dots, one for
-    each event that it binds. Each column that a condition reads has a panel,
-    if it holds numbers, truth values or text of few different values; the
+    each event that it binds. Each column that a condition reads has a panel
+    if it holds numbers, truth values or text of few different values. The
     keys of streams have none.
 
     Parameters

@@ -37,7 +37,7 @@ class View:
 
 
 def view_around(plan: Plan, columns: EventColumns, times: Ticks, row: int, ends: tuple[Tick, Tick], margin: float) -> View:
-    """Return the view of the stream that the event in input row `row` belongs to, around a match from ``ends[0]`` to ``ends[1]``.
+    """Return the view around a match from ``ends[0]`` to ``ends[1]`` of the stream of input row `row`.
 
     It extends before and behind the match by `margin`, a share of the match's length.
 
@@ -104,7 +104,7 @@ def _readers(plan: Plan, tracks: int) -> dict[int, dict[int, None]]:
 
 
 def _values(kind: Kind, values: pa.Array) -> tuple[npt.NDArray[np.float64], tuple[str, ...]] | None:
-    """Return the values as floats, and the labels that they stand for (none for numbers); None if they cannot be drawn."""
+    """Return the values as floats and the labels that these stand for, None if they cannot be drawn."""
     if kind is Kind.BOOLEAN:
         return _floats(values.cast(pa.int8())), ("false", "true")
     if kind is Kind.STRING:

@@ -35,7 +35,7 @@ _SHARE, _SCALE = Letters("share", GREY, at="end"), Letters("scale", GREY)
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The count that one stage let through; `share` is its share of the count before, None if there is none or it is 0."""
+    """The count that one stage let through, and its share of the count before (None if that is 0)."""
 
     name: str
     count: int

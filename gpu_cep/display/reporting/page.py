@@ -19,8 +19,8 @@ class Content:
     """The content of a page.
 
     `events` and `matches` are numbers, and `shown` is a table of the first
-    matches. `plan` is the explanation as text; `drawing`, `waterfall` and
-    `timelines` are SVG, the last one for each of the first rows of `shown`.
+    matches. `plan` is the explanation as text. `drawing`, `waterfall` and
+    `timelines` are SVG. There is a timeline for each of the first matches.
     `waterfall` is None if the run counted nothing. `stages` are the seconds
     of each stage, summed over threads.
     """
@@ -78,7 +78,7 @@ def _bounds(content: Content) -> str:
 
 
 def _data(content: Content) -> str:
-    """Return the data of the page's script as JSON; ``<`` is escaped, so that no value can end the script element."""
+    """Return the data of the page's script as JSON. No value can end the script: ``<`` is escaped."""
     columns = json.dumps([{"name": field.name, "type": _type_name(field.type)} for field in content.shown.schema], ensure_ascii=False)
     data = f'{{"columns": {columns}, "rows": {json_rows(content.shown)}, "timelines": {len(content.timelines)}}}'
     return data.replace("<", "\\u003c")

@@ -63,7 +63,7 @@ def report(
     margin: float = 0.25,
     **keywords: Unpack[ReportOptions],
 ) -> Report:
-    """Run a query and report it on one page: query, plan, pruning waterfall, and the matches with their timelines.
+    """Run a query and report it on one page: query, plan, pruning waterfall, matches and timelines.
 
     Parameters
     ----------
