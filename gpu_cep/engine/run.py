@@ -162,22 +162,12 @@ def _result(run: EventRun, ordered: OrderedEvents, found: Matches) -> pa.Table:
     try:
         matches, streams = sort_results(plan, columns, ordered, found)
         matches, streams = select_matches(plan, columns, ordered, matches, streams)
-        if plan.settings.output == "count":
-            return _count_of(plan, columns, ordered, matches, streams)
         if plan.settings.output == "compressed":
             return node_table(plan, columns, ordered, carried_columns(plan, columns.table.schema), match_tree(matches))
         return match_table(plan, columns, ordered.rows, streams, matches, run.threads)
     except MemoryError:
         number = f"{len(found):,} matches"
         raise MatchLimitExceeded(f"out of memory while building the result of {number}; {_LESS_MEMORY}") from None
-
-
-def _count_of(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, matches: Matches, streams: Indices) -> pa.Table:
-    """How many of the matches, in the order of results, each `partition_by` stream has."""
-    if not plan.query.partition_by:
-        return count_table(plan, columns, np.empty(0, np.int64), np.array([len(matches)], np.int64))
-    borders = np.flatnonzero(np.diff(streams, prepend=-1))
-    return count_table(plan, columns, ordered.rows[matches.first[borders]], np.diff(borders, append=len(streams)))
 
 
 def _counted(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, parts: list[tuple[Indices, Indices]]) -> pa.Table:

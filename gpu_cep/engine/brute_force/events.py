@@ -16,7 +16,7 @@ from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.read_tables import on_host
 from gpu_cep.engine.input.times import load_times
-from gpu_cep.engine.output.result_tables import count_table, match_table
+from gpu_cep.engine.output.result_tables import match_table
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
 from gpu_cep.lang.ast import Query
@@ -53,12 +53,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
     place[rows] = np.arange(len(rows))
     matches = _flat(plan, found, place)
     streams = _stream_numbers(plan, columns, rows[matches.first])
-    if plan.settings.output != "count":
-        return match_table(plan, columns, rows, streams, matches)
-    if not plan.query.partition_by:
-        return count_table(plan, columns, np.empty(0, np.int64), np.array([len(matches)]))
-    borders = np.flatnonzero(np.diff(streams, prepend=-1))
-    return count_table(plan, columns, rows[matches.first[borders]], np.diff(borders, append=len(streams)))
+    return match_table(plan, columns, rows, streams, matches)
 
 
 def scalars(plan: Plan, functions: Iterable[ScalarFunction]) -> dict[str, Scalar]:

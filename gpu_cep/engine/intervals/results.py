@@ -22,6 +22,7 @@ from gpu_cep.engine.output.result_tables import (
     check_schema,
     count_fields,
     event_fields,
+    event_number_columns,
     index_fields,
     match_fields,
 )
@@ -83,16 +84,7 @@ def _event_columns(
     carried: tuple[str, ...],
 ) -> list[ColumnOf]:  # fmt: skip
     rows, sizes = bound_rows(situations)
-    flat = sizes.ravel()
-    streams = _numbered(situations)
-    identifiers = np.arange(len(matches)) - np.searchsorted(streams, streams)
-    variables = np.repeat(np.tile(np.arange(sizes.shape[1]), len(matches)), flat)
-    begins = np.cumsum(flat) - flat
-    index = np.arange(len(rows)) - np.repeat(begins, flat) + 1
-    names = pa.DictionaryArray.from_arrays(variables.astype(np.int32), pa.array([each.name for each in plan.query.variables]))
-    made: list[ColumnOf] = [
-        lambda: pa.array(np.repeat(identifiers, sizes.sum(axis=1))), names.dictionary_decode, lambda: pa.array(index)
-    ]  # fmt: skip
+    made = event_number_columns(sizes, _numbered(situations), [each.name for each in plan.query.situations])
     return made + [partial(columns.take, plan.query.schema.index(name), pa.array(rows)) for name in carried]
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.events.matches import Indices, Matches
@@ -150,11 +152,13 @@ ColumnOf = Callable[[], pa.Array]
 def match_table(
     plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: Matches, threads: int = 1
 ) -> pa.Table:  # fmt: skip
-    """Return the matches in the form of `output`.
+    """Return the matches in the form of `output`, or their numbers.
 
     ``rows[e]`` is the input row of ordered event e, ``streams[m]`` the stream
     number of match m (ascending). `threads` columns are made at a time.
     """
+    if plan.settings.output == "count":
+        return _match_counts(plan, columns, rows, streams, matches)
     schema = result_schema(plan, columns.table.schema)
     events = MatchedEvents(columns, rows, matches, threads)
     carried = carried_columns(plan, columns.table.schema)
@@ -187,16 +191,22 @@ def _match_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried:
 
 def _event_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
     matches = events.matches
-    number_in_stream = np.arange(len(matches)) - np.searchsorted(streams, streams)
-    sizes = matches.counts.sum(axis=1)
-    bound = matches.counts.ravel()
-    variables = np.repeat(np.tile(np.arange(matches.counts.shape[1]), len(matches)), bound)
-    begins = np.concatenate([[0], np.cumsum(bound)[:-1]]) if len(bound) else bound
-    index = np.arange(len(matches.events)) - np.repeat(begins, bound) + 1
-    names = pa.DictionaryArray.from_arrays(variables.astype(np.int32), pa.array([v.name for v in plan.query.positives]))
     rows = events.rows[matches.events]
-    columns: list[ColumnOf] = [lambda: pa.array(np.repeat(number_in_stream, sizes)), names.dictionary_decode, lambda: pa.array(index)]
-    return columns + [partial(events.take, plan.query.schema.index(name), rows) for name in carried]
+    numbers = event_number_columns(matches.counts, streams, [variable.name for variable in plan.query.positives])
+    return numbers + [partial(events.take, plan.query.schema.index(name), rows) for name in carried]
+
+
+def event_number_columns(counts: npt.NDArray[np.integer[Any]], streams: Indices, names: list[str]) -> list[ColumnOf]:
+    """Return what makes the columns match_id, variable and event_index of output="events".
+
+    Match m binds ``counts[m, v]`` events to the variable ``names[v]``; ``streams[m]`` is its stream number (ascending).
+    """
+    match_ids = np.arange(len(counts)) - np.searchsorted(streams, streams)
+    bound = counts.ravel()
+    variables = np.repeat(np.tile(np.arange(counts.shape[1]), len(counts)), bound)
+    index = np.arange(len(variables)) - np.repeat(np.cumsum(bound) - bound, bound) + 1
+    of_rows = pa.DictionaryArray.from_arrays(variables.astype(np.int32), pa.array(names))
+    return [lambda: pa.array(np.repeat(match_ids, counts.sum(axis=1))), of_rows.dictionary_decode, lambda: pa.array(index)]
 
 
 def _index_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
@@ -208,6 +218,14 @@ _TABLES: dict[str, Callable[[Plan, MatchedEvents, Indices, tuple[str, ...]], lis
     "events": _event_columns,
     "indices": _index_columns,
 }
+
+
+def _match_counts(plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: Matches) -> pa.Table:
+    """Return the number of matches in each `partition_by` stream that has any; without keys, of the one stream in any case."""
+    if not plan.query.partition_by:
+        return count_table(plan, columns, np.empty(0, np.int64), np.array([len(matches)], np.int64))
+    borders = np.flatnonzero(np.diff(streams, prepend=-1))
+    return count_table(plan, columns, rows[matches.first[borders]], np.diff(borders, append=len(streams)))
 
 
 def count_table(plan: Plan, columns: EventColumns, stream_rows: Indices, counts: Indices) -> pa.Table:
