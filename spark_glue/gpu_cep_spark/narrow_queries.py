@@ -39,7 +39,7 @@ class NarrowQuery:
     @classmethod
     def of(cls, pattern: Pattern, events: pa.Schema, options: Options, settings: Settings) -> NarrowQuery:
         """Plan the query over events of the schema `events`; all its errors are raised."""
-        query = plan_of_events(make_plan(pattern, events, options, settings)).query
+        query = make_plan(pattern, events, options, settings).query
         read = columns_read(query, settings)
         order = tuple(events.names[number] for number in tie_breakers(query, read))
         narrow = pa.schema([events.field(number) for number in read])

@@ -148,9 +148,8 @@ def _call(registration: Registration, rows: Any, text: str, options: Options, se
         raise UnsupportedError("output='compressed' is not supported in SQL; supported: matches, events, count")
     query = NarrowQuery.of(text, arrow_schema(rows, registration.zone), options, settings)
     plan, events = query.plan, query.events
-    labelling = plan
     # a stream is whole in one call: nothing follows that could add up the counts of its parts
-    numbers = labelling.query.partition_by if settings.output == "count" else keys_of_shuffle(labelling)
+    numbers = plan.query.partition_by if settings.output == "count" else keys_of_shuffle(plan)
     keys = [quote(events.names[number]) for number in numbers]
     schema = spark_schema(answer_schema(plan, events))
     work = Work(plan, pattern_text(text), events, {}, numbers, batch_schema(schema, registration.zone), memory)

@@ -1,4 +1,4 @@
-"""List the algorithms with what each costs: a lower bound by counts, an estimate by samples, and its matcher."""
+"""List the algorithms with a lower bound of their cost, an estimate by samples, and their matchers."""
 
 from __future__ import annotations
 
@@ -107,7 +107,10 @@ def _least_join_cost(statistics: BatchStatistics) -> float:
 
 
 def _writing_cost(statistics: BatchStatistics, bound: float, each: float) -> float:
-    """Return the cost of writing matches that bind `bound` events, at `each` nanoseconds; none if they are only counted."""
+    """Return the cost of writing matches that bind `bound` events, `each` nanoseconds an event.
+
+    It is nothing if matches are only counted.
+    """
     return 0.0 if statistics.counts_only else bound * each
 
 
@@ -138,14 +141,14 @@ def _estimate_nfab(statistics: BatchStatistics) -> Estimate:
 
 
 def _estimate_chain(statistics: BatchStatistics) -> Estimate:
-    """Estimate the lazy chain automaton, which begins at the rarest variable and binds quantified variables last."""
+    """Estimate the lazy chain, which begins at the rarest variable and binds quantified ones last."""
     names, quantified = statistics.search.variable_names, statistics.search.tables.pattern.maximum != 1
     order = ", ".join(names[v] for v in np.lexsort([statistics.counts, quantified]))
     return _estimate_lazy("lazy_chain", statistics, _least_chain_cost(statistics), PIVOT, statistics.chain_samples, order)
 
 
 def _estimate_tree(statistics: BatchStatistics) -> Estimate:
-    """Estimate the lazy tree automaton, which begins at each start and orders the other variables there."""
+    """Estimate the lazy tree, which begins at each start and orders the other variables there."""
     return _estimate_lazy("lazy_tree", statistics, _least_tree_cost(statistics), 0.0, statistics.tree_samples, "")
 
 
@@ -197,5 +200,8 @@ ALGORITHMS: dict[str, CostedAlgorithm] = {
 
 
 def select_start_filtering(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of the named algorithms that can leave out starts; without any, the one that runs every query."""
+    """Return those of the named algorithms that can leave out starts.
+
+    If none can, it is the automaton, which runs every query.
+    """
     return tuple(name for name in names if ALGORITHMS[name].filters_starts) or ("ses_automaton",)

@@ -1,4 +1,4 @@
-"""Choose the algorithm of each batch: the one that the plan names, or the one that is expected to cost least."""
+"""Choose the algorithm of each batch: the one asked for, or the one with the least expected cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.state_counts import sum_of
 from gpu_cep.plan.costs import MARGIN, TRIAL, Answer, Estimate
 
-# A choice is dropped if a batch takes this many times the expected steps, or fewer by this factor, and more steps than a few.
+# A choice is dropped if steps are more or fewer than expected by this factor, unless both are few.
 _DRIFT, _FEW_STEPS = 4, 1 << 13
 
 
@@ -51,7 +51,10 @@ class _Workload(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _CachedRanking:
-    """A ranking for a workload; it may still be in the making, and where that fails, it fails for all that wait."""
+    """A ranking for a workload; it may still be in the making.
+
+    If making it fails, it fails for all threads that wait for it.
+    """
 
     made_for: _Workload
     ranking: Future[Ranking]

@@ -14,7 +14,7 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.sampling import NOTHING, Sample, clustered, evenly_spread, scattered
 from gpu_cep.engine.matchers.automaton.ses_automaton import SesAutomaton
-from gpu_cep.engine.matchers.lazy.lazy_automata import LazyChain, LazyTree
+from gpu_cep.engine.matchers.lazy.lazy_automata import LazyAutomaton, LazyChain, LazyTree
 from gpu_cep.engine.matchers.nfab.nfab import Nfab
 from gpu_cep.engine.matchers.search import ConditionOverflow, Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
@@ -26,7 +26,7 @@ from gpu_cep_kernels.rules.cut import KEEP_ALL
 
 Result = TypeVar("Result")
 
-# A sample by the automaton or a lazy one: the most starts and pivots that are tried, and the steps after which it ends.
+# A sample by an automaton tries at most so many starts, or pivots, and ends after so many steps.
 _STARTS, _PIVOTS, _STEPS = 128, 48, 1 << 11
 # Neighbouring starts that are tried together where the match of one rules out matches of the next.
 _CLUSTER = 32
@@ -114,17 +114,13 @@ class BatchStatistics:
 
     @cached_property
     def chain_samples(self) -> tuple[Sample, Sample]:
-        """Samples of the lazy chain's work from events of the rarest variable: for single variables, then for quantified ones."""
-        return self._run_trial(
-            lambda search: LazyChain(search, self.batch_events).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING)
-        )  # fmt: skip
+        """Samples of the lazy chain's work: on single variables, then on quantified ones."""
+        return self._sample_lazy(LazyChain)
 
     @cached_property
     def tree_samples(self) -> tuple[Sample, Sample]:
-        """Samples of the lazy tree's work from events that can start a match: for single variables, then for quantified ones."""
-        return self._run_trial(
-            lambda search: LazyTree(search, self.batch_events).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING)
-        )  # fmt: skip
+        """Samples of the lazy tree's work: on single variables, then on quantified ones."""
+        return self._sample_lazy(LazyTree)
 
     @cached_property
     def traced_offers(self) -> Indices:
@@ -151,13 +147,20 @@ class BatchStatistics:
         return branch_windows(self.batch_events.windows, search.ordered, self.batch, search.tables, search.own, search.profile)
 
     def _sample_automaton(self, search: Search) -> Sample:
-        """Return a sample of the automaton's work; of clusters of neighbouring starts where one's match rules out others."""
+        """Return a sample of the automaton's work.
+
+        If a match rules out others, the starts are clusters of neighbours.
+        """
         windows = self._branch_windows
         number = len(windows.starts)
         starts = windows.starts[scattered(number, _STARTS) if search.kept_matches == KEEP_ALL else clustered(number, _STARTS, _CLUSTER)]
         candidates = self._prune_starts(windows, starts)
         sample = self._run_trial(lambda _: SesAutomaton(search).sample(self.batch, windows, candidates, _STEPS), NOTHING)
         return replace(sample, places=number * len(candidates.starts) // max(len(starts), 1))
+
+    def _sample_lazy(self, automaton: Callable[[Search, BatchEvents], LazyAutomaton]) -> tuple[Sample, Sample]:
+        """Return samples of a lazy automaton's work: on single variables, then on quantified ones."""
+        return self._run_trial(lambda search: automaton(search, self.batch_events).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING))
 
     def _prune_starts(self, windows: Windows, starts: Indices) -> Candidates:
         """Return those of the starts that the plan's pruning leaves."""

@@ -84,7 +84,7 @@ def _event_columns(
     carried: tuple[str, ...],
 ) -> list[ColumnOf]:  # fmt: skip
     rows, sizes = bound_rows(situations)
-    made = event_number_columns(sizes, _numbered(situations), [each.name for each in plan.query.situations])
+    made = event_number_columns(sizes, _numbered(situations), [each.name for each in plan.query.variables])
     return made + [partial(columns.take, plan.query.schema.index(name), pa.array(rows)) for name in carried]
 
 

@@ -1,4 +1,7 @@
-"""Say what identifies a state of a branch's automaton, so that states that led to no match are remembered as dead ends."""
+"""Say what identifies a state of a branch's automaton, so that dead ends can be remembered.
+
+A dead end is a state that led to no match (:mod:`gpu_cep_kernels.automaton.dead_ends`).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ from gpu_cep_kernels.automaton.dead_ends import (
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import Ints, Places
 
-# The most dead ends that one enumeration remembers, and the failed searches in a row after which they are looked up.
+# The most dead ends that one enumeration remembers. They are looked up after so many failed searches in a row.
 MOST_DEAD_ENDS, PATIENCE = 1 << 18, 4
 
 # The instructions that load aggregates.
@@ -39,7 +42,7 @@ Read = tuple[int, int]
 
 
 def allocate_dead_ends(states: StateTable | None, starts: Ints, ends: Places) -> DeadEnds:
-    """Return room for the dead ends of an enumeration of the windows [starts, ends); no room if `states` is None."""
+    """Return room for the dead ends in the windows [starts, ends); no room if `states` is None."""
     if states is None:
         nothing = np.empty(0, np.int64)
         return new_dead_ends(StateTable(nothing, nothing, nothing, nothing, np.empty(0, np.uint64), nothing), 0, 0)
@@ -79,12 +82,13 @@ def _closed_variables(v: int, tables: MatcherTables) -> int:
 
 
 def _last_event_scope(v: int, readers: Mapping[Read, int], tables: MatcherTables) -> int:
-    """Return where v's last event alone identifies a state, once v has bound: ALWAYS, IN_A_START (the runs of one start) or NEVER.
+    """Return where v's last event alone identifies a state, once v has bound an event.
 
-    All other variables must precede or follow v. Later conditions may read
-    only v's last event and variables behind v; if they also read the event
-    that begins the match, the answer is IN_A_START. It is NEVER, too, if v's
-    last event is not read: the key of the state then says as much.
+    It is ALWAYS, IN_A_START (among the runs of one start) or NEVER. All other
+    variables must precede or follow v. Later conditions may read only v's last
+    event and variables behind v. If they also read the event that begins the
+    match, the answer is IN_A_START. If v's last event is not read, it is
+    NEVER: the key of the state then says as much.
     """
     before, single, closed = tables.branch.before, tables.pattern.maximum == 1, _closed_variables(v, tables)
     size = len(before)
@@ -99,7 +103,7 @@ def _last_event_scope(v: int, readers: Mapping[Read, int], tables: MatcherTables
 
 
 def _condition_reads(tables: MatcherTables) -> Iterator[tuple[Read, int]]:
-    """Yield each read of a condition, with the bits of the variables whose events decide the condition then."""
+    """Yield each read of a condition, with the bits of the variables whose events decide it."""
     branch, single = tables.branch, tables.pattern.maximum == 1
     positives = len(branch.before)
     for condition, deciding in zip(branch.conditions, _deciding_variables(tables), strict=True):
@@ -115,8 +119,8 @@ def _condition_reads(tables: MatcherTables) -> Iterator[tuple[Read, int]]:
 def _deciding_variables(tables: MatcherTables) -> list[int]:
     """Return, for each condition, the bits of the variables whose events decide it.
 
-    The bit AT_THE_END stands for conditions that the end of a match decides
-    and for conditions on negated variables.
+    The bit AT_THE_END stands for the end of a match. It is set for conditions
+    that the end decides, and for those on negated variables.
     """
     table, positives = tables.conditions, len(tables.branch.before)
     bits = [0] * len(tables.branch.conditions)
@@ -129,12 +133,12 @@ def _deciding_variables(tables: MatcherTables) -> list[int]:
 
 
 def _reads_by_others(part: Part, condition: PlannedCondition, branch: PlannedBranch) -> set[int]:
-    """Return what a condition reads of a quantified variable's binding when another variable's event decides it."""
+    """Return what a condition reads of a quantified variable when another variable's event decides it."""
     return _program_reads(part, condition, branch) if part.spread is Spread.ONCE else {ALL_EVENTS}
 
 
 def _reads_by_itself(part: Part, condition: PlannedCondition, branch: PlannedBranch) -> set[int]:
-    """Return what a condition reads of a variable's earlier events when a further event of it decides the condition."""
+    """Return what a condition reads of a variable's earlier events when a further one decides it."""
     if part.spread is Spread.ONCE:
         return set()
     return {ALL_EVENTS} if part.spread is Spread.PAIRWISE else _program_reads(part, condition, branch)
@@ -154,7 +158,10 @@ def _program_reads(part: Part, condition: PlannedCondition, branch: PlannedBranc
 
 
 def _negation_reads(branch: PlannedBranch) -> Iterator[tuple[Read, int]]:
-    """Yield what bounds each negation's scope, with the bit AT_THE_END: negations are judged when a match is complete."""
+    """Yield what bounds each negation's scope, with the bit AT_THE_END.
+
+    Negations are judged when a match is complete.
+    """
     for negation in branch.negations:
         after, before = scope_bounds(branch, negation)
         bounds = [*((LAST_EVENT, v) for v in after), *((FIRST_EVENT, v) for v in before)]

@@ -15,7 +15,7 @@ def new_match_table(matches: int, events: int, variables: int) -> MatchTable:
 
 
 def new_count_table(totals: Indices, variables: int, starts: Indices | None = None) -> MatchTable:
-    """Return a table into which matches are counted: `totals` are raised, and `starts` lowered if they are given."""
+    """Return a table that matches are only counted in: kernels raise `totals` and lower `starts`."""
     nothing = np.empty(0, np.int64)
     return MatchTable(nothing if starts is None else starts, np.empty((0, variables), np.int32), nothing, totals)
 

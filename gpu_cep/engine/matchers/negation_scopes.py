@@ -1,7 +1,9 @@
-"""Give kernels each NOT's events and scope: the variables on either side, or the window where NOT begins or ends the pattern.
+"""Say what each NOT is about: its events, and its scope.
 
-The kernels judge a NOT by this table (:mod:`gpu_cep_kernels.rules.negation`).
-When an algorithm asks them, :mod:`gpu_cep.engine.matchers.negation_timing` says.
+The variables on either side bound the scope. Where NOT begins or ends the
+pattern, the window does. Kernels judge a NOT by this table
+(:mod:`gpu_cep_kernels.rules.negation`). When they do,
+:mod:`gpu_cep.engine.matchers.negation_timing` says.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from gpu_cep_kernels.rules.tables import NegationTable
 
 
 def negated_events(plan: EventPlan, ordered: OrderedEvents) -> dict[int, Indices]:
-    """Return, for each negated variable's number, the ordered events that satisfy its properties (ascending)."""
+    """Return, by negated variable's number, the ordered events that satisfy its properties (ascending)."""
     negated = (v for v, variable in enumerate(plan.query.variables) if variable.negated)
     return {v: np.flatnonzero(marked_events(ordered.labels, 1 << v)) for v in negated}
 

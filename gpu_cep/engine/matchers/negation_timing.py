@@ -1,7 +1,8 @@
-"""Decide when a NOT is judged if variables are not bound in the pattern's order (lazy automata paper, section 4.4).
+"""Decide when a NOT is judged if variables are not bound in the pattern's order.
 
-It is judged as soon as a partial match binds all that it needs, as joins do, or when the match is complete. A lazy
-automaton does what is expected to be less work.
+Joins judge it as soon as a partial match binds all that it needs. A lazy
+automaton does so, or waits until the match is complete, as is expected to be
+less work. Source: lazy automata paper, section 4.4.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from gpu_cep_kernels.rules.tables import Flags, Floats
 def negation_needs(search: Search, batch: Batch, order: Indices, expected: Floats) -> Flags:
     """Return bool [negation, variable]: whether the negation is judged only after the variable is bound.
 
-    `order` is the order in which variables are bound; ``expected[d]`` events
-    are expected for each partial match when variable ``order[d]`` is bound.
+    Variables are bound in the given `order`. For each partial match,
+    ``expected[d]`` events of variable ``order[d]`` are expected.
     """
     needs = earliest_needs(search, batch)
     return np.array([own if judges_early(own[order], expected) else np.ones_like(own) for own in needs], np.bool_).reshape(needs.shape)
@@ -38,11 +39,12 @@ def judges_early(needed: Flags, expected: Floats) -> bool:
 
 
 def earliest_needs(search: Search, batch: Batch) -> Flags:
-    """Return bool [negation, variable]: whether the negation cannot be judged before the variable is bound.
+    """Return bool [negation, variable]: whether the negation must wait until the variable is bound.
 
-    It cannot if the variable bounds its scope, is compared with its events, or
-    may bind one of them: events of the match do not count. An open side of the
-    scope needs the variables that can bind the first or the last event.
+    It must if the variable bounds its scope or is compared with its events. It
+    must, too, if the variable may bind one of them: events of the match do not
+    count. An open side of the scope waits for all variables that can bind the
+    match's first or last event.
     """
     branch = search.tables.branch
     variables = range(len(branch.before))

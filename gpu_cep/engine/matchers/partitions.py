@@ -24,10 +24,10 @@ def partition_columns(plan: EventPlan, branch: PlannedBranch) -> tuple[int, ...]
 
 
 def partition_successors(columns: EventColumns, ordered: OrderedEvents, split_by: tuple[int, ...]) -> Indices:
-    """Return int64 [ordered event]: the next event of its stream with equal values in the columns `split_by`.
+    """Return int64 [ordered event]: the next event of its stream with equal values in `split_by`.
 
     Where there is none, it is the number of events. The array is empty if no
-    columns split the streams: the successor is then always the next event.
+    column splits the streams: the successor is then always the next event.
     """
     if not split_by:
         return np.empty(0, np.int64)

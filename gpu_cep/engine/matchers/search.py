@@ -1,4 +1,4 @@
-"""Hold what all matchers share: the search for the matches of one branch, and the protocol of a matcher."""
+"""Hold what all matchers share: the search for one branch's matches, and the protocol of a matcher."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class ConditionOverflow(Exception):
 class Search:
     """The search for a branch's matches among the ordered events; all batches and threads share it.
 
-    ``successor[e]`` is the event that follows event e in its partition (empty
-    if that is always the next event). `state_keys` says what identifies a state
-    of the automaton; it is None if no states are remembered. Only matches that
-    start in `own` are asked for. `threads` may share one batch.
+    ``successor[e]`` is the event that follows event e in its partition. The
+    array is empty if that is always the next event. `state_keys` says what
+    identifies a state of the automaton; it is None if no states are remembered.
+    Only matches that start in `own` are asked for. `threads` may share a batch.
     """
 
     plan: EventPlan

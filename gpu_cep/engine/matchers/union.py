@@ -23,7 +23,7 @@ class Union:
     matchers: BranchMatchers
 
     def find(self, batch: Batch) -> Matches:
-        """Return the matches that start in the batch, each once, in order of first event, last event and bindings."""
+        """Return the matches that start in the batch, in order of first event, last event and bindings."""
         found = [matcher.find(batch) for matcher in self.matchers(self.searches, batch)]
         if len(found) == 1:
             return found[0]

@@ -40,5 +40,5 @@ class _OverWindows:
 
 
 def over_windows(matcher: Callable[[Search], WindowMatcher]) -> Callable[[Search, BatchEvents], Matcher]:
-    """Return what makes a matcher of a search and a batch's events, from what makes a window matcher of the search."""
+    """Return a function that makes a matcher, from one that makes a window matcher."""
     return lambda search, events: _OverWindows(matcher(search), events)

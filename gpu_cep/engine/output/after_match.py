@@ -32,7 +32,7 @@ def select_matches(
 def _disjoint_matches(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches, streams: Indices) -> Indices:
     """Return the numbers of the matches that do not overlap (SASE+'s non-overlapping format).
 
-    Matches are taken in the order in which they complete; each must begin
+    Matches are taken in the order in which they complete. Each must begin
     behind the end of the one that was taken before it.
     """
     ends = np.concatenate([matches.first, matches.last])

@@ -10,20 +10,23 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.result_tables import carried_columns
 from gpu_cep.plan.event_plan import Plan
 
-# Bytes of each bound event: four 8-byte numbers at a time, as found, concatenated, sorted, and as input rows.
+# Bytes of a bound event: 8 as it is found, concatenated, sorted, and as an input row.
 _EVENT = 4 * 8
-# Bytes of a match: its first and last event, its place and rank while matches are sorted, then its stream and rows.
+# Bytes of a match: first and last event, place and rank in sorting, then stream and rows.
 _MATCH = 10 * 8
-# Bytes of a variable of a match: four copies of its count (int32), and its place in the binding twice (int64 and int32).
+# Bytes of a variable of a match: four copies of its int32 count, its offset as int64 and as int32.
 _MATCH_VARIABLE = 4 * 4 + 8 + 4
-# Bytes of a row of output="events": match_id, variable and event_index, with the numbers they are made from.
+# Bytes of a row of output="events": match_id, variable, event_index, and what these are made from.
 _EVENT_ROW = 7 * 8
 # Bytes of a value of RETURN in its machine representation, with its NULL and its place.
 _VALUE = 3 * 8
 
 
 def result_footprint(plan: Plan, columns: EventColumns) -> Footprint:
-    """Return the bytes that the plan's result takes at its peak, for each match and for each bound event, all copies included."""
+    """Return the bytes that the plan's result takes at its peak, for each match and for each bound event.
+
+    All copies on the way to the finished table are included.
+    """
     base = Footprint(_MATCH + _MATCH_VARIABLE * len(plan.query.variables), _EVENT)
     carried = sum(_row_bytes(columns, plan.query.schema.index(name)) for name in carried_columns(plan, columns.table.schema))
     match plan.settings.output:
@@ -38,7 +41,10 @@ def result_footprint(plan: Plan, columns: EventColumns) -> Footprint:
 
 
 def _add_returns(plan: Plan, columns: EventColumns, base: Footprint, carried: int) -> Footprint:
-    """Return `base` with the values of RETURN's items on top; without RETURN, with whole events of `carried` bytes."""
+    """Return `base` with the values of RETURN's items on top.
+
+    Without RETURN, whole events of `carried` bytes come on top.
+    """
     if not plan.query.returns:
         return Footprint(base.match, base.event + carried)
     items = zip(plan.query.returns, plan.returns, strict=True)

@@ -1,4 +1,4 @@
-"""Convert results into other libraries' tables, with exact types, and without a copy where the library needs none."""
+"""Convert results into other libraries' tables, with exact types, and without a copy where that works."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from gpu_cep_kernels.phase_one.ordering import streams_of
 def sort_results(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches) -> tuple[Matches, Indices]:
     """Return the matches in result order, and the number of each one's `partition_by` stream (ascending).
 
-    The matches come grouped by first event, each group in order. So only
-    streams are left to sort: those whose codes do not ascend with their keys,
-    and `partition_by` streams that derived keys split.
+    The matches come grouped by first event, each group in order. Only streams
+    are left to sort. They need it if their codes do not ascend with their keys,
+    or if derived keys split them.
     """
     streams = _partition_streams(plan, columns, ordered, matches.first)
     if ordered.keys_ordered and not plan.derived:
@@ -31,9 +31,10 @@ def sort_results(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matc
 
 
 def positions_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents, events: Indices) -> Indices:
-    """Return a number for each of some ordered events that ascends with its position in its `partition_by` stream.
+    """Return, for each of some ordered events, a number that ascends with its position in its stream.
 
-    Different events have different numbers. Those of different streams do not compare.
+    The streams are those of `partition_by`. Different events of a stream have
+    different numbers; numbers of different streams do not compare.
     """
     if not plan.derived:
         return events
@@ -45,7 +46,10 @@ def positions_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEven
 
 
 def _order_keys(plan: Plan, columns: EventColumns, ordered: OrderedEvents, events: Indices) -> list[Array]:
-    """Return the sort keys of events in their stream, the most significant one last: input position, `order_by`, time."""
+    """Return the keys that sort events in their stream: input position, `order_by`, time.
+
+    The most significant one is the last.
+    """
     rows, times = ordered.rows[events], ordered.times[events]
     by_time = times.view(np.int64) if times.dtype.kind == "u" else times
     ties = [rank_rows(columns, plan.query.order_by, rows)] if plan.query.order_by else []
@@ -72,7 +76,7 @@ def _stream_ranks(plan: Plan, columns: EventColumns, ordered: OrderedEvents, fir
 
 
 def key_ranks(plan: Plan, columns: EventColumns, rows: Array) -> Indices:
-    """Return the rank of each of some input rows, one of each stream, by `partition_by` key: NULL first, NaN last."""
+    """Return the ranks of input rows, one of each stream, by `partition_by` key: NULL first, NaN last."""
     by_key = [columns.dense_rank(column, rows) for column in plan.query.partition_by]
     ranks = np.zeros(len(rows), np.int64)
     if by_key:
@@ -81,9 +85,9 @@ def key_ranks(plan: Plan, columns: EventColumns, rows: Array) -> Indices:
 
 
 def count_by_stream(plan: Plan, columns: EventColumns, ordered: OrderedEvents, starts: Indices, totals: Indices) -> tuple[Indices, Indices]:
-    """Return an input row of each `partition_by` stream that has matches, in the order of results, and the number of its matches.
+    """Return an input row of each `partition_by` stream with matches, and the number of its matches.
 
-    ``totals[i]`` matches are counted at ordered event ``starts[i]``; starts ascend.
+    The streams are in the order of results. ``totals[i]`` matches are counted at ordered event ``starts[i]``; starts ascend.
     """
     starts, totals = starts[totals > 0], totals[totals > 0]
     streams = _partition_streams(plan, columns, ordered, starts)

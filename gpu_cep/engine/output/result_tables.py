@@ -51,7 +51,7 @@ def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
 
 
 def check_schema(plan: Plan, schema: pa.Schema, fields: list[pa.Field]) -> pa.Schema:
-    """Return the schema of a result with these fields over events of `schema`; raises as :func:`result_schema`."""
+    """Return the schema of a result with these fields; raises as :func:`result_schema`."""
     names = [field.name for field in fields]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -97,7 +97,10 @@ def carried_columns(plan: Plan, schema: pa.Schema) -> tuple[str, ...]:
 def match_fields(
     plan: Plan, schema: pa.Schema, carried: tuple[str, ...], times: tuple[str, ...] = (MATCH_START, MATCH_END)
 ) -> list[pa.Field]:  # fmt: skip
-    """Return the fields of output="matches", a row for each match: keys, `times`, and RETURN's items or whole events."""
+    """Return the fields of output="matches", a row for each match.
+
+    They are keys, `times`, and RETURN's items or whole events.
+    """
     query = plan.query
     time = schema.field(query.timestamp).type
     fields = [*_key_fields(plan, schema), *(pa.field(name, time) for name in times)]
@@ -132,7 +135,7 @@ def _key_fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
 
 
 def _end_fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
-    """Return the fields of the plan's `ends`: the values of those columns at a match's first event, then at its last."""
+    """Return the fields of the plan's `ends`: columns at a match's first event, then at its last."""
     return [schema.field(column).with_name(f"{schema.names[column]}_{end}") for end in ("first", "last") for column in plan.ends]
 
 
@@ -154,8 +157,8 @@ def match_table(
 ) -> pa.Table:  # fmt: skip
     """Return the matches in the form of `output`, or their numbers.
 
-    ``rows[e]`` is the input row of ordered event e, ``streams[m]`` the stream
-    number of match m (ascending). `threads` columns are made at a time.
+    ``rows[e]`` is the input row of ordered event e. ``streams[m]`` is match m's
+    stream number (ascending). `threads` columns are made at a time.
     """
     if plan.settings.output == "count":
         return _match_counts(plan, columns, rows, streams, matches)
@@ -199,7 +202,8 @@ def _event_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried:
 def event_number_columns(counts: npt.NDArray[np.integer[Any]], streams: Indices, names: list[str]) -> list[ColumnOf]:
     """Return what makes the columns match_id, variable and event_index of output="events".
 
-    Match m binds ``counts[m, v]`` events to the variable ``names[v]``; ``streams[m]`` is its stream number (ascending).
+    Match m binds ``counts[m, v]`` events to the variable ``names[v]``. Its
+    stream number is ``streams[m]`` (ascending).
     """
     match_ids = np.arange(len(counts)) - np.searchsorted(streams, streams)
     bound = counts.ravel()
@@ -221,7 +225,10 @@ _TABLES: dict[str, Callable[[Plan, MatchedEvents, Indices, tuple[str, ...]], lis
 
 
 def _match_counts(plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: Matches) -> pa.Table:
-    """Return the number of matches in each `partition_by` stream that has any; without keys, of the one stream in any case."""
+    """Return the number of matches in each `partition_by` stream that has any.
+
+    Without keys, it is that of the one stream, even if that is 0.
+    """
     if not plan.query.partition_by:
         return count_table(plan, columns, np.empty(0, np.int64), np.array([len(matches)], np.int64))
     borders = np.flatnonzero(np.diff(streams, prepend=-1))
@@ -229,6 +236,6 @@ def _match_counts(plan: Plan, columns: EventColumns, rows: Indices, streams: Ind
 
 
 def count_table(plan: Plan, columns: EventColumns, stream_rows: Indices, counts: Indices) -> pa.Table:
-    """Return the numbers of matches by stream; `stream_rows` holds one input row of each stream that is reported."""
+    """Return the numbers of matches by stream; `stream_rows` holds one input row of each stream."""
     keys = [columns.take(column, pa.array(stream_rows)) for column in plan.query.partition_by]
     return pa.Table.from_arrays([*keys, pa.array(counts)], schema=result_schema(plan, columns.table.schema))

@@ -66,7 +66,7 @@ class BoundEvents(ABC):
         return None
 
     def event_row(self, v: int, index: int = 0) -> pa.Array:
-        """Return the input row of v's first (`index` 0) or last (−1) event in each match, NULL where v is absent."""
+        """Return the input row of v's first (`index` 0) or last (−1) event; NULL where v is absent."""
         rows, offsets = self.binding(v)
         missing = self.absent(v)
         if missing is None and len(rows) == len(self):
@@ -147,9 +147,10 @@ class BoundEvents(ABC):
 
 @dataclass
 class MatchedEvents(BoundEvents):
-    """The events of matches, split by variable when they are first asked for; ``rows[e]`` is the input row of ordered event e.
+    """The events of matches, split by variable when they are first asked for.
 
-    Two threads that ask at one time both split them, with the same result.
+    ``rows[e]`` is the input row of ordered event e. Two threads that ask at
+    one time both split them, with the same result.
     """
 
     columns: EventColumns
@@ -249,7 +250,7 @@ _AGGREGATES = {"min": _extreme_of(1), "max": _extreme_of(-1), "count": _count, "
 
 
 def _bound_values(events: BoundEvents, column: int, rows: Indices) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Return the machine values of a column at input rows, ranks in place of text, and where they are NULL."""
+    """Return a column's machine values at input rows, ranks for text, and where they are NULL."""
     picked = events.take(column, rows)
     nulls = picked.is_null().to_numpy(zero_copy_only=False)
     if events.columns.type(column).kind is not Kind.STRING:

@@ -45,15 +45,15 @@ from gpu_cep_kernels.rules.tables import (
     new_path,
 )
 
-# Steps between two returns to Python, so that a long enumeration can be interrupted and its budget checked.
+# Steps between two returns to Python, where an enumeration can be interrupted and its budget checked.
 _STEPS_PER_CALL = 1 << 21
 # Steps after which it is first asked whether searches should jump.
 _FIRST_STEPS = 1 << 14
 # Events of a path that there is room for at first.
 _PATH = 64
-# Matches that one output holds at most, and events, beside room for one more path, so that one match always fits.
+# Matches that one output holds at most, and events. Room for one path comes on top: one match always fits.
 _LARGEST_OUTPUT = 1 << 22
-# Events that the matches of a sample bind at most, and abandoned candidates after which a sample ends.
+# Events that a sample's matches bind at most, and abandoned candidates after which a sample ends.
 _LARGEST_SAMPLE, _ABANDONED = 1 << 16, 8
 
 
@@ -73,7 +73,7 @@ class SesAutomaton:
         return _Enumeration.of(self.search, batch, windows, candidates, share).find()
 
     def count(self, batch: Batch, windows: Windows, candidates: Candidates, share: float = 1.0) -> Indices:
-        """Return the number of matches that start at each candidate; the candidates are a `share` of the batch's."""
+        """Return the number of matches that start at each candidate, a `share` of the batch's."""
         if self._has_no_match(batch, candidates):
             return np.zeros(len(candidates.starts), np.int64)
         return _Enumeration.of(self.search, batch, windows, candidates, share).count()
@@ -99,10 +99,12 @@ class SesAutomaton:
 
 @dataclass(slots=True)
 class _Enumeration:
-    """The search through the windows [starts, ends): `run` says how far it has come, `steps` how many steps it took.
+    """The search through the windows [starts, ends).
 
-    If it goes `backwards`, the last start comes first. Windows then end ever earlier: a dead end of one is a dead end of
-    the next, and a match of one rules out matches of the next.
+    `run` says how far it has come, and `steps` how many steps it took. If it
+    goes `backwards`, the last start comes first, so that windows end ever
+    earlier. A dead end of one is then a dead end of the next, and a match of
+    one rules out matches of the next.
     """
 
     search: Search
@@ -208,7 +210,7 @@ class _Enumeration:
         return replace(self, starts=self.starts[begin:end], ends=self.ends[begin:end], run=run)
 
     def _sample_until_abandoned(self, steps: int) -> tuple[Sample, int]:
-        """Return a sample that ends with the first abandoned candidate, and about how many steps that one took.
+        """Return a sample that ends with the first abandoned candidate, and about how many steps it took.
 
         The steps are 0 if no candidate is abandoned. One is if it takes more
         than `steps`, and more than all before it together.
@@ -261,7 +263,7 @@ class _Enumeration:
         return min(max(self.steps, _FIRST_STEPS), _STEPS_PER_CALL)
 
     def _spend(self, matches: int, events: int, candidate_of: Callable[[int], int]) -> None:
-        """Account for matches and steps since the last call; ``candidate_of(i)`` is the candidate of match i of these."""
+        """Account for matches and steps since the last call; ``candidate_of(i)`` is match i's candidate."""
         state = self.run.state
         current = min(int(state[CANDIDATE]), len(self.starts) - 1)
 

@@ -1,4 +1,4 @@
-"""Find matches in two phases (thesis chapter 5): prune the windows of a batch, then search the candidates that are left."""
+"""Find matches in two phases (thesis chapter 5): prune a batch's windows, then search the candidates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from gpu_cep_kernels.compile.launch import spread
 
 
 class _WindowsOfThread(NamedTuple):
-    """The windows that one thread searches, a `share` of the batch's; `direct` reads their matches off the labels if it can."""
+    """The windows that one thread searches, a `share` of the batch's.
+
+    `direct` reads their matches off the chained condition (None: that does not
+    decide them).
+    """
 
     batch: Batch
     windows: Windows
@@ -31,7 +35,7 @@ class _WindowsOfThread(NamedTuple):
 class TwoPhase:
     """Finds a branch's matches window by window.
 
-    Where the chained condition decides a match, it is read off that; else the
+    Where the chained condition decides a match, it is read off that. Else the
     SES automaton searches the candidate windows.
     """
 
@@ -55,7 +59,7 @@ class TwoPhase:
         return [_WindowsOfThread(batch, part, direct, 1 / len(parts)) for part in parts]
 
     def _branch_windows(self, batch: Batch, windows: Windows) -> tuple[Windows, DirectMatcher | None]:
-        """Return the branch's windows, and what reads matches off the chained condition (None: that does not decide them)."""
+        """Return the branch's windows, and what reads matches off the chained condition if that decides them."""
         plan, tables, profile = self.search.plan, self.search.tables, self.search.profile
         branch = branch_windows(windows, self.search.ordered, batch, tables, self.search.own, profile)
         if reads_directly(plan, tables) and is_deterministic(plan, branch, tables):
@@ -108,7 +112,7 @@ class TwoPhase:
         return totals
 
     def _candidates(self, windows: Windows, direct: DirectMatcher | None) -> Candidates:
-        """Return the candidates among the windows: by the chained condition that decides matches, or by the plan's pruning."""
+        """Return the candidates among the windows: by the plan's pruning, or by `direct`."""
         plan, tables, profile = self.search.plan, self.search.tables, self.search.profile
         if direct is None:
             return prune_windows(plan, windows, tables, profile)

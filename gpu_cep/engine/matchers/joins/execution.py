@@ -1,4 +1,4 @@
-"""Join the events of a batch by a tree, chunk by chunk, so that no table of partial matches grows beyond a bound."""
+"""Join the events of a batch by a tree, chunk by chunk, so that tables of partial matches stay small."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from gpu_cep_kernels.matches.hashing import HashKeys, PartialMatches, hash_rows
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.rules.tables import Conditions, PatternTable, Registers
 
-# Candidates that one call tests, and rows that are gathered for the left and for the right side of a join.
+# Candidates that one call tests, and rows that are gathered for a join's left and right side.
 _CANDIDATES, _ROWS, _INDEXED = 1 << 18, 1 << 15, 1 << 20
 # Candidates that a call tests at most so that each thread has a row, if rows have many candidates.
 _SHARED_CANDIDATES = 1 << 24
-# Registers from one thread's slot to the next: threads then share no cache line, not even with registers of one byte.
+# Registers from one thread's slot to the next. Threads share no cache line, even if registers have one byte.
 REGISTER_STRIDE = 64
 # Tables of more variables than this have fewer rows.
 _FEW_VARIABLES = 8
-# Rows with equal keys are found by hashing, not by sorting. Measured: 65,536 rows are brought into buckets in a fifth of the time of
-# a sort by key, and a row's bucket is known in 3 ns where a search among sorted keys takes 200.
+# Rows with equal keys are found by hashing, not by sorting. Measured with 65,536 rows: bringing them into buckets takes a fifth of
+# the time of a sort by key. A row's bucket is found in 3 ns; a search among sorted keys takes 200.
 _MOST_BUCKETS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class JoinChunk:
-    """Some rows of the left table, from row `begin` on, with their partners among the rows of the right table."""
+    """Some rows of the left table, from row `begin` on, with their partners in the right table."""
 
     begin: int
     left: PartialMatches
@@ -137,9 +137,9 @@ class BatchJoins:
         return self.own if begins else len(self.streams.times)
 
     def _left_blocks(self, tree: Tree) -> Iterator[PartialMatches]:
-        """Yield the rows of a tree in tables for the left side of a join, which keeps numbers for each row of a table.
+        """Yield the rows of a tree in tables for the left side of a join.
 
-        Those of a leaf are cut, too.
+        A join keeps numbers for each row of such a table, so the rows of a leaf are cut, too.
         """
         match tree:
             case Leaf(variable=v):
@@ -235,7 +235,10 @@ def _split_evenly(partners: Partners, parts: int) -> list[tuple[int, int]]:
 
 
 def _new_partners(first: Indices, size: Indices, candidates: int) -> Partners:
-    """Return room for the partners of some rows, which have ``size[i]`` candidates each, from row ``first[i]`` on."""
+    """Return room for the partners of some rows.
+
+    Row i has ``size[i]`` candidates, from row ``first[i]`` of the right table on.
+    """
     rows = len(first)
     number, failed = np.empty(rows, np.int64), np.empty(rows, np.int64)
     return Partners(first, size, np.cumsum(size) - size, np.empty(candidates, np.int32), number, failed)

@@ -1,4 +1,4 @@
-"""Find matches by joins in the order of a tree (ZStream's tree plans), which is planned for each batch."""
+"""Find matches by joins in the order of a tree that is planned for each batch (ZStream's tree plans)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class JoinTree:
         return starts + batch.low, totals[starts]
 
     def estimate(self, batch: Batch) -> Estimate:
-        """Return what the joins of a batch are expected to cost in nanoseconds, and how many pairs and matches they have."""
+        """Return the expected cost of a batch's joins in nanoseconds, with their pairs as steps."""
         inputs = self._inputs(batch)
         if inputs is None:
             return Estimate("join_tree", 0.0)
@@ -86,7 +86,7 @@ class JoinTree:
         return _PlannedJoins(tree, joins, account)
 
     def _inputs(self, batch: Batch) -> tuple[InputBuffers, Streams] | None:
-        """Return the events of each variable and the streams that they are in; None if some variable has no event."""
+        """Return the events of each variable and their streams; None if some variable has no event."""
         positives = self.search.tables.branch.positives
         if not self.events.counts_of(positives).min():
             return None
@@ -106,7 +106,7 @@ class _Account:
         self.search.budget.spend(0, 0, candidates, lambda _: self.low + start)
 
     def spend_matches(self, events: int, starts: Indices | Places, counts: Indices) -> None:
-        """Account for ``counts[i]`` matches that start at event ``starts[i]``; all together bind so many `events`."""
+        """Account for ``counts[i]`` matches that start at event ``starts[i]``; they bind `events` in all."""
 
         def start_of(match: int) -> int:
             return self.low + int(starts[min(entry_of_match(counts, match), len(starts) - 1)])

@@ -1,4 +1,7 @@
-"""Judge negations among joins: each rules out rows of the first table that binds all that it needs (ZStream's negated operators)."""
+"""Judge negations among joins (ZStream's negated operators).
+
+A negation rules out rows of the first table that binds all that it needs.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ class JoinNegations:
     """The negations of a branch in one batch.
 
     ``needs[n, v]``: negation n cannot be judged before variable v is bound.
-    Each thread has one of the `runs` for scratch. Where a condition overflows,
-    `fail` is called with its number and an event at which a match may start.
+    Each thread has one of the `runs` for scratch. If a condition overflows,
+    `fail` gets its number and an event at which a match may start.
     """
 
     pattern: PatternTable

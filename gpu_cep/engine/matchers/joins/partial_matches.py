@@ -21,7 +21,7 @@ def table_of_events(events: Places) -> PartialMatches:
 
 def take_rows(table: PartialMatches, rows: Indices) -> PartialMatches:
     """Return some rows of a table, in the given order."""
-    # `column[..., rows]` would lay the members out by column, for which kernels would be compiled once more
+    # `column[..., rows]` would lay the arrays out by column, and kernels would be compiled once more
     return PartialMatches(*(np.take(column, rows, axis=-1) for column in table))
 
 

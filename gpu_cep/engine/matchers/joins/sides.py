@@ -45,7 +45,7 @@ def _order_tests(precedes: Precedence, left: list[int], right: list[int]) -> lis
     """Return the order relations that rows are tested for, as bool [left place, right place].
 
     Relations that others imply are left out. So are those that a row's range
-    of candidates implies: it lies behind the events that precede all of the
+    of candidates implies. It lies behind the events that precede all of the
     right side.
     """
     members = [*left, *right]
@@ -64,14 +64,20 @@ def _places(variables: list[int], size: int) -> Indices:
 
 
 def _join_conditions(table: ConditionTable, left: set[int], right: set[int]) -> Indices:
-    """Return the conditions that read variables of both sides and no others; comparisons come first, because they are cheap."""
+    """Return the conditions that read variables of both sides and no others.
+
+    Comparisons come first, because they are cheap.
+    """
     read = [set(table.variable[first:end].tolist()) for first, end in pairwise(table.part_first.tolist())]
     across = [c for c, variables in enumerate(read) if variables <= left | right and not variables <= left and not variables <= right]
     return np.array(sorted(across, key=lambda c: bool(table.left_variable[c] < 0)), np.int64)
 
 
 def hash_keys(table: ConditionTable, sides: Sides) -> tuple[HashKeys, HashKeys]:
-    """Return the values by which the rows of the left and of the right table are hashed: those that the join demands to be equal."""
+    """Return the keys by which the rows of the left and of the right table are hashed.
+
+    They are the values that the join demands to be equal.
+    """
     equal = [c for c in sides.conditions if table.left_variable[c] >= 0 and table.comparison[c] == EQ]
     named = [((table.left_variable[c], table.left_column[c]), (table.right_variable[c], table.right_column[c])) for c in equal]
     turned = [(one, other) if sides.left_place[one[0]] >= 0 else (other, one) for one, other in named]

@@ -1,4 +1,4 @@
-"""Estimate what decides the sizes of a batch's joins: the share of a window, and the selectivity of conditions."""
+"""Estimate what decides the sizes of a batch's joins: a window's share, and conditions' selectivities."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ def _compared_columns(table: ConditionTable, c: int) -> tuple[tuple[int, ...], t
 
 
 def _selectivity(search: Search, batch: Batch, buffers: InputBuffers, window_size: float, c: int) -> float:
-    """Estimate the share of pairs that satisfy condition c, among pairs of events in the pattern's order in one window."""
+    """Estimate the share of pairs of events that satisfy condition c.
+
+    The pairs are those in the pattern's order with at most `window_size` events between.
+    """
     table, bank = search.tables.conditions, search.ordered.bank
     left, right = int(table.left_variable[c]), int(table.right_variable[c])
     if left < 0:
@@ -87,9 +90,9 @@ def _selectivity(search: Search, batch: Batch, buffers: InputBuffers, window_siz
 def _sample_pairs(
     before: tuple[int, ...], buffers: InputBuffers, window_size: float, left: int, right: int
 ) -> tuple[Indices, Indices]:  # fmt: skip
-    """Return pairs of events of the variables `left` and `right`: some events of `left`, each with some of `right`.
+    """Return some events of the variable `left`, each paired with some events of the variable `right`.
 
-    Those of `right` are at most `window_size` events away, on the side that the pattern's order demands.
+    A pair is at most `window_size` events apart, in the order that the pattern demands.
     """
     lefts, rights = (buffers.events[buffers.first[v] : buffers.first[v + 1]].astype(np.int64) for v in (left, right))
     events = lefts[_sampled(len(lefts))]

@@ -1,4 +1,4 @@
-"""Say when the lazy automata judge conditions, although they bind variables in another order than the pattern's."""
+"""Say when the lazy automata judge conditions: they do not bind variables in the pattern's order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from gpu_cep_kernels.rules.tables import BY_PROGRAM, ConditionTable
 
 
 def iteration_table(tables: MatcherTables) -> IterationTable:
-    """Return, for each variable, the conditions that its events decide, and when; without conditions on negated variables."""
+    """Return, for each variable, the conditions that its events decide, and when they do.
+
+    Conditions on negated variables are left out.
+    """
     positives = range(len(tables.branch.before))
     conditions = [(c, condition) for c, condition in enumerate(tables.branch.conditions) if condition.variables <= set(positives)]
     decisions = [
@@ -23,9 +26,10 @@ def iteration_table(tables: MatcherTables) -> IterationTable:
 
 
 def drop_closing_conditions(tables: MatcherTables) -> ConditionTable:
-    """Return the condition table without the entries of conditions that wait until a quantified variable binds no more.
+    """Return the condition table without the closing conditions' entries.
 
-    Negated variables keep all their entries.
+    Closing conditions wait until a quantified variable binds no more. Negated
+    variables keep all their entries.
     """
     table, positives = tables.conditions, len(tables.branch.before)
     if not len(table.closing):

@@ -1,4 +1,7 @@
-"""Run the kernels of a lazy automaton over one batch until they finish; make room and spend the budget between calls."""
+"""Run a lazy automaton's kernels over one batch until they finish.
+
+Between their calls, the budget is spent and room is made for longer paths and more matches.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +48,11 @@ from gpu_cep_kernels.rules.tables import (
     new_path,
 )
 
-# Events filtered between two returns to Python, so that a long enumeration can be interrupted and its budget checked.
+# Steps between two returns to Python, where an enumeration can be interrupted and its budget checked.
 _STEPS_PER_CALL = 1 << 22
-# Matches that the first output holds: at least, for each pivot, and at most; and the most events of any output.
+# Matches of the first output: at least, for each pivot, and at most. Then the most events of any output.
 _SMALLEST_OUTPUT, _EACH_PIVOT, _FIRST_OUTPUT, _LARGEST_OUTPUT = 1 << 12, 1 << 6, 1 << 17, 1 << 24
-# Events that quantified variables may bind together at first, and events that there is room for in lists of choices.
+# Events that quantified variables may bind together at first, and events that lists have room for.
 _PATH, _ROOM = 64, 1 << 12
 # Events that quantified variables may bind together in a sample, which ends if they need more.
 _SAMPLED_PATH = 1 << 10
@@ -59,13 +62,19 @@ class Enumeration(Protocol):
     """An enumeration of the matches of one batch, or of some of its pivots."""
 
     def sample(self, pivots: int, steps: int) -> tuple[Sample, Sample]:
-        """Return samples of the work on single variables, from some pivots, and on quantified ones, from rows that these give."""
+        """Return a sample of the work on single variables, and one on quantified ones.
+
+        The first begins at some pivots, the second at some rows that these give.
+        """
 
     def matches(self) -> list[Matches]:
         """Return all matches, in the order in which they are found."""
 
     def count(self) -> tuple[Indices, Indices]:
-        """Return, for each stream of the batch, the first event of a match and the number of matches."""
+        """Return, for each stream of the batch, the first event of a match and the number of matches.
+
+        Events are numbered from the batch's first.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +149,10 @@ class ChainEnumeration:
         return ChainMatches(np.empty(_SMALLEST_OUTPUT, np.int64), rows, np.empty(0, np.int64))
 
     def rows(self) -> Iterator[Indices]:
-        """Yield the partial matches that bind the single variables, as [row, variable]; each array is overwritten by the next."""
+        """Yield the partial matches that bind the single variables, as [row, variable].
+
+        Each array is overwritten by the next.
+        """
         output = self._new_rows()
         status = OUTPUT_FULL
         while status != FINISHED:
@@ -165,7 +177,7 @@ class ChainEnumeration:
         return self.batch.low + int(self.run.event[:depth].min())
 
     def _spend(self, matches: int, events: int, match_start: Callable[[int], int]) -> None:
-        """Account for matches and steps since the last call; ``match_start(i)`` is the first event of match i of these."""
+        """Account for matches and steps since the last call; ``match_start(i)`` is match i's first event."""
 
         def start_of(match: int) -> int:
             return match_start(match) if match < matches else self._first_bound(max(int(self.run.state[DEPTH]), 1))
@@ -176,9 +188,10 @@ class ChainEnumeration:
 
 @dataclass(frozen=True, slots=True)
 class IterationEnumeration:
-    """The enumeration of quantified variables, for each row of the chain, which binds the variables `fixed`.
+    """The enumeration of quantified variables, for each row of the chain.
 
-    They are bound in the given `order`; `uses` says when their events decide conditions.
+    A row binds the variables `fixed`; the others are bound in the given
+    `order`. `uses` says when their events decide conditions.
     """
 
     chained: ChainEnumeration
@@ -208,7 +221,7 @@ class IterationEnumeration:
         return starts, totals
 
     def sample(self, pivots: int, steps: int) -> tuple[Sample, Sample]:
-        """Return samples of the work on single variables, from some pivots, and on quantified ones, from some of their rows."""
+        """Return a sample of the work on single variables, and one on quantified ones."""
         single, rows = self.chained.sample_rows(pivots, steps)
         found = len(rows)
         rows = rows[scattered(found, pivots)]
@@ -231,7 +244,10 @@ class IterationEnumeration:
         return new_match_table(matches, matches * (search.tables.fewest + 2) + path, search.variable_count)
 
     def _outputs(self, new_output: Callable[[int, int], MatchTable], *, counting: bool) -> Iterator[tuple[MatchTable, EventPath]]:
-        """Yield what each call of the kernel wrote, and its state; `new_output` gives room for matches and a path."""
+        """Yield what each call of the kernel wrote, and its state.
+
+        ``new_output(matches, path)`` gives room for matches, one of which binds `path` events.
+        """
         chained = self.chained
         run, stack = self._scratch(_PATH)
         size = _SMALLEST_OUTPUT
@@ -268,7 +284,7 @@ class IterationEnumeration:
         return self.chained.batch.low + int(run.event[: max(int(run.state[DEPTH]), 1)].min())
 
     def _spend(self, run: EventPath, matches: int, events: int, match_start: Callable[[int], int]) -> None:
-        """Account for matches and steps since the last call; ``match_start(i)`` is the first event of match i of these."""
+        """Account for matches and steps since the last call; ``match_start(i)`` is match i's first event."""
 
         def start_of(match: int) -> int:
             return match_start(match) if match < matches else self._first_bound(run)
@@ -278,11 +294,14 @@ class IterationEnumeration:
 
 
 def new_stream_counts(search: Search, batch: Batch) -> tuple[Indices, Indices]:
-    """Return, for each stream of a batch, the end of the batch in place of a first match's event, and no matches."""
+    """Return, for each stream of a batch, what counting begins with.
+
+    That is the end of the batch in place of a match's first event, and 0 matches.
+    """
     streams = search.stream_count(batch)
     return np.full(streams, batch.high, np.int64), np.zeros(streams, np.int64)
 
 
 def first_in_stream(low: int, starts: Indices, totals: Indices, spent: int, match: int) -> int:
-    """Return the first event of a match in the stream of match number `spent` + `match`, as an ordered event."""
+    """Return the first event of a match, as an ordered event, in the stream of match `spent` + `match`."""
     return low + int(starts[entry_of_match(totals, spent + match)])

@@ -1,4 +1,4 @@
-"""Run the lazy automata over a batch: from each event of a rare variable, without windows or candidates."""
+"""Run the lazy automata over a batch, from each event of a rare variable, without candidate windows."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from gpu_cep_kernels.rules.tables import Flags, new_path
 
 @dataclass(frozen=True, slots=True)
 class LazyAutomaton:
-    """Finds matches under skip_till_any_match from a rare variable on; it binds single variables first, then quantified ones.
+    """Finds matches under skip_till_any_match from a rare variable on.
 
-    The chain automaton has one order of variables for a batch. The tree
-    automaton has an `order_per_start`: each event that may start a match is a
-    pivot with its own order.
+    It binds single variables first, then quantified ones. The chain automaton
+    has one order of variables for a batch. The tree automaton has an
+    `order_per_start`: each event that may start a match has its own order.
     """
 
     search: Search
@@ -48,7 +48,7 @@ class LazyAutomaton:
         return matches
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """Return the first start of a match in each stream that has one, and the number of the stream's matches."""
+        """Return the first start in each stream with matches, and the number of the stream's matches."""
         enumerations = self._enumerations(batch, parts_of(batch))
         starts, totals = new_stream_counts(self.search, batch)
         with self.search.profile.stage("matching"):
@@ -60,7 +60,7 @@ class LazyAutomaton:
         return starts[matched] + batch.low, totals[matched]
 
     def sample(self, batch: Batch, pivots: int, steps: int) -> tuple[Sample, Sample]:
-        """Return samples of the work on single variables, from some pivots, and on quantified ones, from rows that these give.
+        """Return a sample of the work on single variables, and one on quantified ones.
 
         There are at most `pivots` pivots; each sample ends a little after `steps` steps.
         """
@@ -92,9 +92,9 @@ class LazyAutomaton:
         return not self.order_per_start and bool(self._single.all()) and ends and bool((np.diff(between) > 0).all())
 
     def _enumerations(self, batch: Batch, parts: int) -> list[Enumeration]:
-        """Return the enumeration from the rarest variable, or one from each variable that may begin a match, in `parts` parts each.
+        """Return the enumeration from the rarest variable, or one from each variable that may begin a match.
 
-        There is none if some variable has too few events.
+        Each is divided into `parts` parts. There is none if some variable has too few events.
         """
         search = self.search
         positives = search.tables.branch.positives
@@ -110,9 +110,9 @@ class LazyAutomaton:
         return [enumeration for order in orders for enumeration in self._in_order(batch, buffers, order, parts)]
 
     def _in_order(self, batch: Batch, buffers: InputBuffers, order: Indices, parts: int) -> list[Enumeration]:
-        """Return the enumeration of a batch in an order of variables, in `parts` parts, each with its own pivots.
+        """Return the enumeration of a batch in an order of variables, in `parts` parts with their own pivots.
 
-        In the order, quantified variables other than the pivot come last.
+        Quantified variables come last in the order, except for the pivot.
         """
         search, pattern, streams = self.search, self.search.tables.pattern, self.search.streams(batch)
         needs = self._negation_needs(batch, buffers, streams, order)

@@ -1,4 +1,4 @@
-"""Count matches on the buffer of NFA^b without reading them off, where paths and windows alone decide them."""
+"""Count matches on the buffer of NFA^b, where every path in its window is a match."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STEPS_PER_CALL = 1 << 21
 # The depth of the stack of unfinished sums at first.
 _HEIGHT = 1 << 10
 
-# Accounts for matches and steps; the third argument gives the event at which match i of these starts, as Budget.spend() wants it.
+# Accounts for matches and steps. The third argument gives the event at which match i of these starts.
 Spend = Callable[[int, int, Callable[[int], int]], None]
 
 
@@ -53,10 +53,10 @@ def every_path_matches(search: Search) -> bool:
 
 
 def count_on_buffer(filled: FilledBuffer, earliest: Indices, stream_end: Places, streams: int, spend: Spend) -> tuple[Indices, Indices]:
-    """Return the first start of a match in each stream that has one, and the number of the stream's matches.
+    """Return the first start in each stream with matches, and the number of the stream's matches.
 
-    ``earliest[e]`` is the first event whose window holds event e,
-    ``stream_end[e]`` the end of its stream; the batch has events of so many
+    ``earliest[e]`` is the first event whose window holds event e.
+    ``stream_end[e]`` is the end of its stream. The batch has events of so many
     `streams`. The greatest int64 stands for all larger numbers.
     """
     buffer, _, nodes, _ = filled
@@ -78,7 +78,10 @@ def count_on_buffer(filled: FilledBuffer, earliest: Indices, stream_end: Places,
 
 
 def _start_lookup(totals: StreamTotals, spent: int, counted: int, current: int) -> Callable[[int], int]:
-    """Return what gives the first start in the stream of match `spent` + i; `current` for matches that are not counted yet."""
+    """Return what gives the first start in the stream of match `spent` + i.
+
+    It gives `current` for matches that are not counted yet.
+    """
 
     def start_of(match: int) -> int:
         stream = entry_of_match(totals.matches, spent + match)

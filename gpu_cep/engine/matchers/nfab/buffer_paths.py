@@ -34,7 +34,7 @@ from gpu_cep_kernels.rules.tables import (
     new_path,
 )
 
-# Steps back from an end between two returns to Python, so that a long walk can be interrupted and its budget checked.
+# Steps between two returns to Python, where a long walk can be interrupted and its budget checked.
 _STEPS_PER_CALL = 1 << 20
 # Events of a path that there is room for at first, and matches that a call writes at most.
 _PATH, _LARGEST_OUTPUT = 64, 1 << 22
@@ -46,7 +46,10 @@ _Read = TypeVar("_Read")
 
 @dataclass(frozen=True, slots=True)
 class BatchPaths:
-    """The paths of a batch's buffer with their ends; ``earliest[e]`` is the first event whose window holds event e."""
+    """The paths of a batch's buffer with their ends.
+
+    ``earliest[e]`` is the first event whose window holds event e.
+    """
 
     search: Search
     batch: Batch
@@ -104,7 +107,10 @@ class BatchPaths:
 
 @dataclass(slots=True)
 class _PathReader:
-    """Reads the matches of a span of ends, the last of which is before `end`; `run` and `walk` say how far it has come."""
+    """Reads the matches of a span of ends, up to the one before `end`.
+
+    `run` and `walk` say how far it has come.
+    """
 
     paths: BatchPaths
     end: int
@@ -130,7 +136,7 @@ class _PathReader:
         return int(status), matches, events
 
     def _start_of(self, starts: Indices, match: int) -> int:
-        """Return the first event of match number `match`; beyond those that were written, the start that the reader has come to."""
+        """Return the first event of a match that was written, or else the start that the reader has come to."""
         if match < len(starts):
             return self.paths.batch.low + int(starts[match])
         buffer, current = self.paths.buffer, min(int(self.run.state[CANDIDATE]), self.end - 1)

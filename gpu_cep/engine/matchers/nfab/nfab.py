@@ -1,4 +1,4 @@
-"""Run NFA^b over a batch: all runs at once in one pass over its events, then the matches from the shared buffer."""
+"""Run NFA^b over a batch: one pass follows all runs, then matches are read off the shared buffer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from gpu_cep_kernels.rules.tables import (
     new_values,
 )
 
-# Offers of an event to a run between two returns to Python, so that a long pass can be interrupted and its budget checked.
+# Offers of events to runs between two returns to Python, where the pass can be interrupted.
 _STEPS_PER_CALL = 1 << 20
 # The fewest nodes, links and ends that there is room for at first, and the runs.
 _FEWEST_NODES, _FIRST_RUNS = 1 << 12, 1 << 7
@@ -75,9 +75,10 @@ class Nfab:
         return starts + batch.low, totals
 
     def sample(self, batch: Batch, branch: Windows, starts: Indices, end: int, offers: int) -> Indices:
-        """Return int64 [point, 2]: an event of the batch, and how often earlier events were offered to runs that begin at `starts`.
+        """Return int64 [point, 2]: an event of the batch, and how often earlier events were offered to runs.
 
-        The pass ends before event `end`, or once a few more than `offers` offers were made. `branch` are the branch's windows.
+        Runs begin at `starts`. The pass ends before event `end`, or once a few
+        more than `offers` offers were made. `branch` are the branch's windows.
         """
         return _new_pass(self.search, batch, branch, starts, None).trace(end, offers)
 
@@ -132,9 +133,10 @@ class _Room(NamedTuple):
 class _BatchPass:
     """A pass over one batch: `room` and `state` say how far it has come.
 
-    `windows` are the branch's. ``earliest[e]`` is the first event whose window holds event e, and
-    ``starting[e]`` whether runs begin at e. `reads` are the columns that conditions read. `most_nodes`
-    bounds the buffer (None: memory alone does).
+    `windows` are the branch's. ``earliest[e]`` is the first event whose window
+    holds event e. ``starting[e]`` says whether runs begin at e. `reads` are
+    the columns that conditions read. `most_nodes` bounds the buffer (None:
+    memory alone does).
     """
 
     search: Search
@@ -159,7 +161,10 @@ class _BatchPass:
             self.state[OFFERED] = 0
 
     def trace(self, end: int, offers: int) -> Indices:
-        """Take events before `end` until `offers` offers are made; returns int64 [point, 2]: an event, and the offers before it."""
+        """Take events before `end` until `offers` offers are made.
+
+        Returns int64 [point, 2]: an event, and the offers made before it.
+        """
         found, status = [(0, 0)], -1
         while status != FINISHED and found[-1][1] < offers:
             status = self._advance(end, offers // _TRACE_POINTS)
@@ -167,9 +172,10 @@ class _BatchPass:
         return np.array(found, np.int64)
 
     def _advance(self, end: int, offers: int) -> int:
-        """Take events before `end` until a few more than `offers` offers are made; returns why the kernel stopped.
+        """Take events before `end` until a few more than `offers` offers are made.
 
-        Unless it has finished, there is room for at least one more event from now on.
+        Returns why the kernel stopped. Unless it has finished, there is now
+        room for at least one more event.
         """
         tables, strategy = self.search.tables, STRATEGY[self.search.plan.strategy]
         buffer, aggregates, ends, runs = self.room
@@ -192,7 +198,7 @@ class _BatchPass:
         return path_ends(int(self.state[NODES]), int(self.state[ENDS]), self.room.buffer, self.room.ends)
 
     def count_paths(self) -> tuple[Indices, Indices]:
-        """Return the first start of a match in each stream that has one, and the number of the stream's matches."""
+        """Return the first start in each stream with matches, and the number of the stream's matches."""
         batch, search = self.batch, self.search
 
         def spend(matches: int, steps: int, start_of: Callable[[int], int]) -> None:
@@ -298,7 +304,10 @@ def _signature_length(pattern: PatternTable, conditions: Conditions, reads: Read
 
 
 def _new_room(size: int, pattern: PatternTable, conditions: Conditions, words: int) -> _Room:
-    """Return room for a node, a link and an end for each of `size` events, or for more; what is not written takes no memory."""
+    """Return room for a node, a link and an end for each of `size` events, or for more.
+
+    What is not written takes no memory.
+    """
     variables, values, nodes = len(pattern.order), len(conditions.aggregates.step), max(size, _FEWEST_NODES)
     return _Room(new_buffer(nodes), new_values(values, nodes), new_ends(nodes), new_runs(_FIRST_RUNS, variables, words))
 
