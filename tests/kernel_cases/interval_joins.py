@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.intervals import joins
-from gpu_cep_kernels.intervals.joins import RELATIONS, ZONE_COUNT, Candidates, Configurations, Level, Situations
+from gpu_cep_kernels.intervals.joins import RELATIONS, ZONE_COUNT, Candidates, Configurations, Fitting, Level, Limits, Situations
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
 from tests.kernel_cases.inputs import GREATEST, LEAST, Array, Random, flags, places_of
 
@@ -125,19 +125,21 @@ class _Join:
         self.latest = np.float64(np.inf) if endpoint == "float64" else least
         starts = self.situations.start
         self.limit = starts[len(starts) // 2] if sliced and len(starts) else self.latest
+        self.limits = Limits(self.latest, self.limit, self.length)
         self.begin = len(self.rows.stream) // 3
 
     def candidates(self) -> Candidates:
         """Room for the candidates of each row."""
         return Candidates(*(np.zeros((len(self.level.runs), len(self.rows.stream)), np.int64) for _ in range(2)))
 
-    def found(self) -> tuple[Candidates, Array, Array, Array]:
+    def found(self) -> tuple[Candidates, Fitting]:
         """The candidates; and of the rows behind `begin` where what fits is kept, room for it, and for its number."""
         candidates = self.candidates()
         size = len(self.rows.stream)
         joins.find_candidates(0, size, self.rows, self.level, self.situations, self.length, candidates)
         places = places_of(candidates.size[:, self.begin :].sum(axis=0))
-        return candidates, places[:-1].copy(), np.zeros(int(places[-1]), np.int32), np.zeros(size - self.begin, np.int64)
+        kept, number = np.zeros(int(places[-1]), np.int32), np.zeros(size - self.begin, np.int64)
+        return candidates, Fitting(places[:-1].copy(), kept, number)
 
 
 def _finding(size: int, random: Random, slots: int, **given: Any) -> Call:
@@ -147,27 +149,27 @@ def _finding(size: int, random: Random, slots: int, **given: Any) -> Call:
 
 def _keeping(size: int, random: Random, slots: int, **given: Any) -> Call:
     join = _Join(size, random, **given)
-    candidates, place, kept, number = join.found()
+    candidates, fitting = join.found()
     table = join.rows, join.level, join.situations
-    return Call(len(number), (join.begin, *table, join.latest, join.limit, join.length, candidates, place, kept, number))
+    return Call(len(fitting.number), (join.begin, *table, join.limits, candidates, fitting))
 
 
 def _counting(size: int, random: Random, slots: int, **given: Any) -> Call:
     join = _Join(size, random, **given)
-    candidates, *_ = join.found()
+    candidates, _ = join.found()
     number = np.zeros(len(join.rows.stream), np.int64)
-    return Call(len(number), (join.rows, join.situations, join.latest, join.limit, join.length, candidates, number))
+    return Call(len(number), (join.rows, join.situations, join.limits, candidates, number))
 
 
 def _joining(size: int, random: Random, slots: int, **given: Any) -> Call:
     join = _Join(size, random, **given)
-    candidates, place, kept, number = join.found()
-    table = join.rows, join.level, join.situations
-    joins.keep_fitting(0, len(number), join.begin, *table, join.latest, join.limit, join.length, candidates, place, kept, number)
+    candidates, fitting = join.found()
+    table, number = (join.rows, join.level, join.situations), fitting.number
+    joins.keep_fitting(0, len(number), join.begin, *table, join.limits, candidates, fitting)
     rows, places = int(number.sum()), len(join.rows.members)
     columns = (np.zeros(rows, column.dtype) for column in join.rows[1:])
     joined = Configurations(np.zeros((places + 1, rows), np.int32), *columns)
-    return Call(len(number), (join.begin, *table, place, kept, number, places_of(number)[:-1].copy(), joined))
+    return Call(len(number), (join.begin, *table, fitting, places_of(number)[:-1].copy(), joined))
 
 
 _ENDPOINTS: Variants = {
@@ -188,6 +190,6 @@ _SHAPES: Variants = {
 INTERVAL_JOIN_CASES: tuple[KernelCase, ...] = (
     *cases(joins.find_candidates, _finding, {**_ENDPOINTS, **_SHAPES}, ("candidates",)),
     *cases(joins.count_candidates, _counting, {**_ENDPOINTS, **_SHAPES}, ("number",)),
-    *cases(joins.keep_fitting, _keeping, {**_ENDPOINTS, **_SHAPES}, ("kept", "number")),
-    *cases(joins.join_situations, _joining, {**_ENDPOINTS, **_SHAPES}, ("joined",)),
+    *cases(joins.keep_fitting, _keeping, {**_ENDPOINTS, **_SHAPES}, ("fitting.kept", "fitting.number")),
+    *cases(joins.join_situations, _joining, {**_ENDPOINTS, **_SHAPES}, ("out",)),
 )

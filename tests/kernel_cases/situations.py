@@ -12,6 +12,7 @@ from gpu_cep_kernels.intervals.situations import (
     NEVER,
     Awaited,
     Borders,
+    Gaps,
     LastSeen,
     Wanted,
     find_borders,
@@ -79,13 +80,19 @@ def _finding_gaps(size: int, random: Random, slots: int, time: Any = np.int64, *
     """The same where gaps break runs."""
     call = _finding(size, random, slots, time, **given)
     *before, seen, crossings, found = call.arguments
-    return Call(1, (*before, *_gap(_events(size, random, time, **given).times), seen, crossings, found))
+    return Call(1, (*before, _gap(_events(size, random, time, **given).times), seen, crossings, found))
 
 
-def _gap(times: Array) -> tuple[Array, Any]:
+def _gap(times: Array) -> Gaps:
     """What gaps are measured on, and a length that some of them exceed."""
     clock = times if times.dtype.kind == "f" else times.view(np.uint64)
-    return clock, clock.dtype.type(1)
+    return Gaps(clock, clock.dtype.type(1))
+
+
+def _gaps(times: Array, broken: bool) -> Gaps:
+    """The same, or none."""
+    clock, length = _gap(times)
+    return Gaps(clock if broken else clock[:0], length)
 
 
 def _seen(events: _Events, random: Random) -> LastSeen:
@@ -111,20 +118,19 @@ class _Apart:
 
     labels: Array
     begins: Array
-    clock: Array
-    gap: Any
+    gaps: Gaps
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        return self.labels, self.begins, self.clock, self.gap
+        return self.labels, self.begins, self.gaps
 
 
 def _apart(size: int, random: Random, time: Any = np.int64, label: Any = np.uint8, gaps: bool = False) -> _Apart:
     offsets = stream_offsets(size, random)
     begins = np.zeros(size, np.bool_)
     begins[offsets[:-1][np.diff(offsets) > 0]] = True
-    clock, gap = _gap(event_times(offsets, random, time))
-    return _Apart(label_words(size, random, _NAMES, label), begins, clock if gaps else clock[:0], gap)
+    measured = _gaps(event_times(offsets, random, time), gaps)
+    return _Apart(label_words(size, random, _NAMES, label), begins, measured)
 
 
 def _marking(size: int, random: Random, slots: int, **given: Any) -> Call:
@@ -139,15 +145,14 @@ def _crossing(size: int, random: Random, slots: int, **given: Any) -> Call:
 
 def _settling(size: int, random: Random, slots: int, gaps: bool = False, **given: Any) -> Call:
     events, borders = _found(size, random, **given)
-    clock, gap = _gap(events.times)
-    return Call(1, (borders, clock if gaps else clock[:0], gap, _seen(events, random)))
+    return Call(1, (borders, _gaps(events.times, gaps), _seen(events, random)))
 
 
 def _opened(size: int, random: Random) -> tuple[Array, Borders, Array]:
     """Settled borders by stream, which close what is left open, and how many open each name."""
     events, borders = _found(size, random)
     nothing = LastSeen(np.zeros(events.count, np.uint16), np.full(events.count, -1, np.int32))
-    situations.settle_borders(borders, *_gap(events.times[:0]), nothing)
+    situations.settle_borders(borders, _gap(events.times[:0]), nothing)
     order = np.argsort(borders.stream, kind="stable")
     counts = np.array([np.count_nonzero(borders.opened >> v & 1) for v in range(_NAMES)], np.int64)
     return order, borders, counts
@@ -218,7 +223,7 @@ SITUATION_CASES: tuple[KernelCase, ...] = (
     *cases(ordering.order_faults_of_streams, _order_of_streams, {**_TIMES, **_DISORDERED}, ("last",)),
     *cases(situations.find_borders, _finding, _LABELLED, ("crossings", "seen")),
     *cases(situations.find_borders_and_gaps, _finding_gaps, _LABELLED, ("crossings", "seen")),
-    *cases(situations.mark_borders, _marking, _NEIGHBOURS, ("marks",), ("labels", "begins", "clock")),
+    *cases(situations.mark_borders, _marking, _NEIGHBOURS, ("marks",), ("labels", "begins", "gaps.clock")),
     *cases(situations.cross_borders, _crossing, _NEIGHBOURS, ("opened", "closed")),
     *cases(
         situations.settle_borders,

@@ -38,7 +38,7 @@ def _counting(size: int, random: Random, slots: int, rows: int = 7, together: bo
     ends = events.stream_end[starts] if together else ends_of(events, starts)
     scratch = counting.CountScratch(*(np.zeros(shape, np.int64) for shape in ((4, 4), (4, 4), (rows, 4), (4, 1))))
     states, totals = _states(tied), np.zeros(len(starts), np.int64)
-    return Call(1, (starts, ends, events.after, events.labels.reshape(1, -1), states, scratch, totals))
+    return Call(1, (starts, ends, counting.LabelledEvents(events.after, events.labels.reshape(1, -1)), states, scratch, totals))
 
 
 def _groups(labels: Array) -> graph.GroupTable:

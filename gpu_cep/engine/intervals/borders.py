@@ -16,6 +16,7 @@ from gpu_cep_kernels.compile.launch import blocks, slices, spread
 from gpu_cep_kernels.intervals.situations import (
     UNKNOWN,
     Borders,
+    Gaps,
     LastSeen,
     find_borders,
     find_borders_and_gaps,
@@ -34,7 +35,7 @@ def find_all_borders(plan: IntervalPlan, events: EventSequence, fill: Fill, thre
     settled: list[Borders] = []
     seen = new_last_seen(events.count)
     for borders, own in spread(lambda span: _borders_of(plan, events, fill, span), slices(len(events), threads), threads):
-        settle_borders(borders, *measured_gap(plan, events.times), seen)
+        settle_borders(borders, measured_gap(plan, events.times), seen)
         settled.append(_crossed(borders))
         seen = _overlaid(seen, own)
     settled.append(_closing(seen, events.times.dtype))
@@ -48,22 +49,22 @@ def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tup
     streams = np.empty(0, np.int32) if events.streams is None else events.streams
     labels = np.empty((1, min(BLOCK, high - low)), words_for(len(plan.query.variables))[0].kind)
     found = 0
-    points, gap = measured_gap(plan, events.times)
+    gaps = measured_gap(plan, events.times)
     for begin, end in blocks(low, high, BLOCK):
         block = labels[:, : end - begin]
         fill(begin, end, block)
-        if len(points):
-            found = find_borders_and_gaps(begin, end, block[0], streams, points, gap, seen, crossings, found)
+        if len(gaps.clock):
+            found = find_borders_and_gaps(begin, end, block[0], streams, gaps, seen, crossings, found)
         else:
             found = find_borders(begin, end, block[0], streams, seen, crossings, found)
     return make_borders(crossings, found, streams, events.times), seen
 
 
-def measured_gap(plan: IntervalPlan, times: Array) -> tuple[Array, np.uint64 | np.float64]:
+def measured_gap(plan: IntervalPlan, times: Array) -> Gaps:
     """What gaps are measured on, nothing where there is no limit, and the longest gap that breaks no run."""
     points = clock(times)
     gap = plan.query.gap
-    return (points[:0], points.dtype.type(0)) if gap is None else (points, points.dtype.type(gap))
+    return Gaps(points[:0], points.dtype.type(0)) if gap is None else Gaps(points, points.dtype.type(gap))
 
 
 def _crossed(borders: Borders) -> Borders:

@@ -25,7 +25,9 @@ from gpu_cep_kernels.device.interface import HOST, Place, to_device
 from gpu_cep_kernels.intervals.joins import (
     Candidates,
     Configurations,
+    Fitting,
     Level,
+    Limits,
     Situations,
     count_candidates,
     find_candidates,
@@ -116,10 +118,8 @@ class Chunk:
             xp.empty(self.size, points), xp.empty(self.size, points), xp.empty(self.size, clocks), xp.empty(self.size, clocks),
         )  # fmt: skip
         target = xp.cumsum(self.number) - self.number
-        self.where.launch(
-            join_situations, len(self.number), self.begin, self.rows, self.level, situations, self.place, self.kept, self.number,
-            target, table,
-        )  # fmt: skip
+        fitting = Fitting(self.place, self.kept, self.number)
+        self.where.launch(join_situations, len(self.number), self.begin, self.rows, self.level, situations, fitting, target, table)
         return table
 
 
@@ -253,12 +253,10 @@ class SituationJoin:
         """How many situations fit the rows of the last join, whose zones say it; none of them is kept."""
         if not len(rows.stream):
             return
-        place, level, length = self.workplace.place, joins.levels[-1], self._length
+        place, level, limits = self.workplace.place, joins.levels[-1], Limits(self.derived.latest, joins.limit, self._length)
         found, number = self._candidates(rows, joins, level), place.xp.empty(len(rows.stream), np.int64)
         self.account.spend(0, 0, len(number), partial(self._start_of, rows, 0))
-        place.launch(
-            count_candidates, len(number), rows, joins.situations, self.derived.latest, joins.limit, length, found, number
-        )  # fmt: skip
+        place.launch(count_candidates, len(number), rows, joins.situations, limits, found, number)
         nothing = place.xp.empty(0, np.int32)
         yield Chunk(place, 0, rows, level, place.xp.cumsum(number) - number, nothing, number, int(number.sum()))
 
@@ -267,7 +265,8 @@ class SituationJoin:
         place, xp, size = self.workplace.place, self.workplace.place.xp, len(rows.stream)
         if not size:
             return
-        level, situations, limit = joins.levels[step], joins.situations, joins.limit if is_last else self.derived.never
+        level, situations = joins.levels[step], joins.situations
+        limits = Limits(self.derived.latest, joins.limit if is_last else self.derived.never, self._length)
         found = self._candidates(rows, joins, level)
         number = found.size.sum(axis=0)
         ends = xp.cumsum(number)
@@ -277,13 +276,10 @@ class SituationJoin:
             candidates = int(ends[end - 1]) - done
             self.profile.add("pairs", candidates)
             self.account.spend(0, 0, candidates, partial(self._start_of, rows, begin))
-            places, fitting = ends[begin:end] - number[begin:end] - done, xp.empty(end - begin, np.int64)
-            kept = xp.empty(candidates, np.int32)
-            place.launch(
-                keep_fitting, end - begin, begin, rows, level, situations, self.derived.latest, limit, self._length, found, places,
-                kept, fitting,
-            )  # fmt: skip
-            yield Chunk(place, begin, rows, level, places, kept, fitting, int(fitting.sum()))
+            places = ends[begin:end] - number[begin:end] - done
+            fitting = Fitting(places, xp.empty(candidates, np.int32), xp.empty(end - begin, np.int64))
+            place.launch(keep_fitting, end - begin, begin, rows, level, situations, limits, found, fitting)
+            yield Chunk(place, begin, rows, level, *fitting, int(fitting.number.sum()))
             begin, done = end, done + candidates
 
     def _candidates(self, rows: Configurations, joins: _Joins, level: Level) -> Candidates:

@@ -78,7 +78,7 @@ def _borders_inside(
     begins[streams_begin] = True
     # what comes before is not given, nor asked for
     begins[:1] = True
-    neighbours = labels, begins, *measured_gap(plan, times)
+    neighbours = labels, begins, measured_gap(plan, times)
     marks = xp.empty(size, np.bool_)
     device.launch(mark_borders, size, *neighbours, marks)
     marks[: low - begin] = False

@@ -15,7 +15,7 @@ from gpu_cep.engine.intervals.parts import reach
 from gpu_cep.engine.intervals.situations import Derived
 from gpu_cep.plan.interval_order import OrderChoice, assumed
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep_kernels.intervals.joins import Candidates, find_candidates, keep_fitting
+from gpu_cep_kernels.intervals.joins import Candidates, Fitting, Limits, find_candidates, keep_fitting
 
 # Situations of a sample, and pairs that are tested of it at most.
 _SAMPLE, _TESTED = 256, 1 << 16
@@ -55,5 +55,6 @@ def _partners(constraint: BoundConstraint, sample: Indices, plan: IntervalPlan, 
         return float(candidates)
     fitting, kept = np.empty(size, np.int64), np.empty(candidates, np.int32)
     place = np.cumsum(number) - number
-    keep_fitting(0, size, 0, rows, level, situations, derived.latest, derived.never, length, found, place, kept, fitting)
+    limits = Limits(derived.latest, derived.never, length)
+    keep_fitting(0, size, 0, rows, level, situations, limits, found, Fitting(place, kept, fitting))
     return float(fitting.sum())

@@ -11,7 +11,7 @@ from gpu_cep.engine.lowering.pattern_tables import offsets
 from gpu_cep.engine.windows.candidates import Candidates, Windows, candidate_ends
 from gpu_cep.plan.event_plan import PlannedBranch
 from gpu_cep.plan.states import StateSpace, Transition
-from gpu_cep_kernels.labels_decide.counting import CountScratch, Moves, StateTable, count_matches
+from gpu_cep_kernels.labels_decide.counting import CountScratch, LabelledEvents, Moves, StateTable, count_matches
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 
 # Starts that are counted at a time where windows slide over them.
@@ -29,7 +29,7 @@ def counted_by_states(branch: PlannedBranch, space: StateSpace, windows: Windows
         completions=np.empty((states, 1), np.int64),
     )
     ends = candidate_ends(windows, candidates)
-    count_matches(candidates.starts, ends, windows.after, windows.labels, state_table(branch, space), scratch, totals)
+    count_matches(candidates.starts, ends, LabelledEvents(windows.after, windows.labels), state_table(branch, space), scratch, totals)
     return totals
 
 

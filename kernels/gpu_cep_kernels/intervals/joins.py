@@ -97,6 +97,22 @@ class Candidates(NamedTuple):
     size: Ints
 
 
+class Limits(NamedTuple):
+    """What bounds a match in time: all of it is decided by `latest`, it starts before `limit`, and its window is `length` long."""
+
+    latest: Any
+    limit: Any
+    length: Any
+
+
+class Fitting(NamedTuple):
+    """The situations that fit the rows of a chunk: those of its row i are ``kept[place[i]:]``, ``number[i]`` of them."""
+
+    place: Ints
+    kept: Places
+    number: Ints
+
+
 @rule
 def relation(a_start: Any, a_end: Any, b_start: Any, b_end: Any) -> int:
     """The one relation of A to B that holds (Table 1)."""
@@ -204,13 +220,13 @@ def find_candidates(
 
 @kernel
 def count_candidates(
-    low: int, high: int, rows: Configurations, situations: Situations, latest: Any, limit: Any, length: Any, candidates: Candidates,
-    number: Ints,
+    low: int, high: int, rows: Configurations, situations: Situations, limits: Limits, candidates: Candidates, number: Ints
 ) -> None:  # fmt: skip
-    """How many candidates fit each row, where zones and window say all but what is decided too late, or starts beyond `limit`.
+    """``number[i]``: how many candidates fit row i, where zones and window say all but what is decided too late, or starts too late.
 
     That is so where each zone allows the relations it has, and no candidate can be both the first and the last of a match.
     """
+    latest, limit, length = limits
     for i in range(low, high):
         size = 0
         if rows.high[i] <= latest and within(rows.low_clock[i], rows.high_clock[i], length):
@@ -244,56 +260,50 @@ def _judge_constraints(i: int, r: int, rows: Any, level: Any, situations: Any) -
 
 
 @rule
-def _fits(i: int, r: int, rows: Any, level: Any, situations: Any, latest: Any, limit: Any, length: Any) -> bool:
-    """Whether situation r goes with row i: all constraints hold and are decided by `latest`, in time for the window.
-
-    What they start with comes before `limit`.
-    """
+def _fits(i: int, r: int, rows: Any, level: Any, situations: Any, limits: Any) -> bool:
+    """Whether situation r goes with row i: all constraints hold, within the limits."""
     holds, high, high_clock = _judge_constraints(i, r, rows, level, situations)
     low, low_clock = rows.low[i], rows.low_clock[i]
     if situations.start[r] < low:
         low, low_clock = situations.start[r], situations.start_clock[r]
-    return bool(holds and high <= latest and low < limit and within(low_clock, high_clock, length))
+    return bool(holds and high <= limits.latest and low < limits.limit and within(low_clock, high_clock, limits.length))
 
 
 @kernel
 def keep_fitting(
-    low: int, high: int, begin: int, rows: Configurations, level: Level, situations: Situations, latest: Any, limit: Any,
-    length: Any, candidates: Candidates, place: Ints, kept: Places, number: Ints,
+    low: int, high: int, begin: int, rows: Configurations, level: Level, situations: Situations, limits: Limits, candidates: Candidates,
+    fitting: Fitting,
 ) -> None:  # fmt: skip
-    """The candidates that fit each row of the chunk that begins at row `begin`, by :func:`_fits`.
-
-    Those of row i of the chunk are ``kept[place[i]:]``, ``number[i]`` of them.
-    """
+    """Keep the candidates that fit each row of the chunk that begins at row `begin`."""
     for i in range(low, high):
         row = begin + i
         size = 0
         for g in range(candidates.first.shape[0]):
             first = candidates.first[g, row]
             for r in range(first, first + candidates.size[g, row]):
-                kept[place[i] + size] = r
-                size += _fits(row, r, rows, level, situations, latest, limit, length)
-        number[i] = size
+                fitting.kept[fitting.place[i] + size] = r
+                size += _fits(row, r, rows, level, situations, limits)
+        fitting.number[i] = size
 
 
 @kernel
 def join_situations(
-    low: int, high: int, begin: int, rows: Configurations, level: Level, situations: Situations,
-    place: Ints, kept: Places, number: Ints, target: Ints, joined: Configurations,
+    low: int, high: int, begin: int, rows: Configurations, level: Level, situations: Situations, fitting: Fitting, target: Ints,
+    out: Configurations,
 ) -> None:  # fmt: skip
-    """The rows with one situation more of a chunk that begins at row `begin`; those of its row i from ``target[i]`` on."""
+    """Write the rows with one situation more of a chunk that begins at row `begin`; those of its row i from ``target[i]`` on."""
     places = rows.members.shape[0]
     for i in range(low, high):
         row = begin + i
-        for k in range(number[i]):
-            r, m = kept[place[i] + k], target[i] + k
+        for k in range(fitting.number[i]):
+            r, m = fitting.kept[fitting.place[i] + k], target[i] + k
             for p in range(places):
-                joined.members[p, m] = rows.members[p, row]
-            joined.members[places, m] = r
-            joined.stream[m] = rows.stream[row]
+                out.members[p, m] = rows.members[p, row]
+            out.members[places, m] = r
+            out.stream[m] = rows.stream[row]
             _, high_end, high_clock = _judge_constraints(row, r, rows, level, situations)
-            joined.high[m] = high_end
-            joined.high_clock[m] = high_clock
+            out.high[m] = high_end
+            out.high_clock[m] = high_clock
             earlier = situations.start[r] < rows.low[row]
-            joined.low[m] = situations.start[r] if earlier else rows.low[row]
-            joined.low_clock[m] = situations.start_clock[r] if earlier else rows.low_clock[row]
+            out.low[m] = situations.start[r] if earlier else rows.low[row]
+            out.low_clock[m] = situations.start_clock[r] if earlier else rows.low_clock[row]

@@ -62,6 +62,13 @@ class Crossings(NamedTuple):
     closed: Labels
 
 
+class Gaps(NamedTuple):
+    """A run is broken where more than `length` passes on the `clock` between two events of a stream; an empty clock: nowhere."""
+
+    clock: Any
+    length: Any
+
+
 @rule
 def _crossing(label: np.uint16, before: np.uint16, is_broken: bool) -> tuple[np.uint16, np.uint16]:
     """What an event opens and closes, behind one with label `before`."""
@@ -71,10 +78,10 @@ def _crossing(label: np.uint16, before: np.uint16, is_broken: bool) -> tuple[np.
 
 
 @rule
-def _is_broken(event: int, last: int, before: np.uint16, clock: Any, gap: Any) -> bool:
-    """Whether more time than `gap` has passed since the stream's last event, which had the label `before`."""
+def _is_broken(event: int, last: int, before: np.uint16, gaps: Any) -> bool:
+    """Whether a gap breaks the run since the stream's last event, which had the label `before`."""
     known = before != 0 and (before & UNKNOWN) == 0
-    return known and not within(clock[last], clock[event], gap)
+    return known and not within(gaps.clock[last], gaps.clock[event], gaps.length)
 
 
 @rule
@@ -109,15 +116,15 @@ def find_borders(begin: int, end: int, labels: Any, streams: Any, seen: LastSeen
 
 @sequential
 def find_borders_and_gaps(
-    begin: int, end: int, labels: Any, streams: Any, clock: Any, gap: Any, seen: LastSeen, crossings: Crossings, found: int
+    begin: int, end: int, labels: Any, streams: Any, gaps: Gaps, seen: LastSeen, crossings: Crossings, found: int
 ) -> int:  # fmt: skip
-    """As :func:`find_borders`, where a longer time than `gap` breaks a run; apart, for it takes longer."""
+    """As :func:`find_borders`, where gaps break runs; apart, for it takes longer."""
     own = streams[begin:end]
     for e in range(end - begin):
         stream = np.uint32(own[e]) if own.size > 0 else np.uint32(0)
         label, before = np.uint16(labels[e]), seen.label[stream]
         if (label | before) != 0:
-            is_broken = _is_broken(begin + e, seen.position[stream], before, clock, gap)
+            is_broken = _is_broken(begin + e, seen.position[stream], before, gaps)
             if label != before or is_broken:
                 opened, closed = _crossing(label, before, is_broken)
                 found = _note(begin + e, seen.position[stream], opened, closed, crossings, found)
@@ -127,44 +134,41 @@ def find_borders_and_gaps(
 
 
 @rule
-def _crossing_of_neighbours(event: int, labels: Any, begins: Any, clock: Any, gap: Any) -> tuple[np.uint16, np.uint16]:
+def _crossing_of_neighbours(event: int, labels: Any, begins: Any, gaps: Gaps) -> tuple[np.uint16, np.uint16]:
     """What an event opens and closes, behind the one before it unless it begins a stream."""
     label = np.uint16(labels[event])
     before = np.uint16(0) if begins[event] else np.uint16(labels[event - 1])
-    is_broken = clock.size > 0 and _is_broken(event, event - 1, before, clock, gap)
+    is_broken = gaps.clock.size > 0 and _is_broken(event, event - 1, before, gaps)
     return _crossing(label, before, is_broken)
 
 
 @kernel
-def mark_borders(low: int, high: int, labels: Any, begins: Any, clock: Any, gap: Any, marks: Any) -> None:
-    """``marks[e]``: whether event e is a border, where streams lie one after the other, as ``begins[e]`` says.
-
-    `clock` is empty where no gap breaks a run.
-    """
+def mark_borders(low: int, high: int, labels: Any, begins: Any, gaps: Gaps, marks: Any) -> None:
+    """``marks[e]``: whether event e is a border, where streams lie one after the other, as ``begins[e]`` says."""
     for e in range(low, high):
-        opened, closed = _crossing_of_neighbours(e, labels, begins, clock, gap)
+        opened, closed = _crossing_of_neighbours(e, labels, begins, gaps)
         marks[e] = (opened | closed) != 0
 
 
 @kernel
 def cross_borders(
-    low: int, high: int, events: Any, labels: Any, begins: Any, clock: Any, gap: Any, opened: Labels, closed: Labels
+    low: int, high: int, events: Any, labels: Any, begins: Any, gaps: Gaps, opened: Labels, closed: Labels
 ) -> None:  # fmt: skip
     """What the borders at some events open and close, where streams lie one after the other."""
     for b in range(low, high):
-        own_opened, own_closed = _crossing_of_neighbours(events[b], labels, begins, clock, gap)
+        own_opened, own_closed = _crossing_of_neighbours(events[b], labels, begins, gaps)
         opened[b] = own_opened
         closed[b] = own_closed
 
 
 @sequential
-def settle_borders(borders: Borders, clock: Any, gap: Any, seen: LastSeen) -> None:
+def settle_borders(borders: Borders, gaps: Gaps, seen: LastSeen) -> None:
     """Settle what the first event of each stream in a slice opens and closes, by what was `seen` in the slices before."""
     for b in range(borders.position.size):
         if (borders.closed[b] & UNKNOWN) != 0:
             stream, label = borders.stream[b], borders.opened[b]
             before = seen.label[stream] & ~UNKNOWN
-            is_broken = clock.size > 0 and _is_broken(borders.position[b], seen.position[stream], before, clock, gap)
+            is_broken = gaps.clock.size > 0 and _is_broken(borders.position[b], seen.position[stream], before, gaps)
             opened, closed = _crossing(label, before, is_broken)
             borders.before[b] = seen.position[stream]
             borders.opened[b] = opened

@@ -52,6 +52,13 @@ class StateTable(NamedTuple):
     highest: Ints
 
 
+class LabelledEvents(NamedTuple):
+    """Each event's labels, [word, event], and the first event that it is before; `after` is empty where ties do not matter."""
+
+    after: Any
+    labels: Any
+
+
 class CountScratch(NamedTuple):
     """``front[s, t]`` and ``back[t, s]``: the ways from state s to t before the boundary, and behind it; ``rows[k, t]``: those of start k.
 
@@ -115,25 +122,25 @@ def _bind(event: int, labels: Any, states: Any, moves: Any, ascending: bool, val
 
 
 @rule
-def _prepend(event: int, after: Any, labels: Any, states: Any, values: Any) -> None:
+def _prepend(event: int, events: Any, states: Any, values: Any) -> None:
     """Multiply the event's matrix to the left."""
-    _bind(event, labels, states, states.forth, True, values)
-    if _moves_on(event, after):
+    _bind(event, events.labels, states, states.forth, True, values)
+    if _moves_on(event, events.after):
         for s in range(states.settled.size):
             for k in range(values.shape[1]):
                 values[s, k] = values[states.settled[s], k]
 
 
 @rule
-def _append(event: int, after: Any, labels: Any, states: Any, values: Any) -> None:
+def _append(event: int, events: Any, states: Any, values: Any) -> None:
     """Multiply the event's matrix to the right of `values`, which are transposed."""
-    if _moves_on(event, after):
+    if _moves_on(event, events.after):
         for s in range(states.settled.size):
             if states.settled[s] != s:
                 for k in range(values.shape[1]):
                     values[states.settled[s], k] = capped_sum(values[states.settled[s], k], values[s, k])
                     values[s, k] = 0
-    _bind(event, labels, states, states.back, False, values)
+    _bind(event, events.labels, states, states.back, False, values)
 
 
 @rule
@@ -148,8 +155,8 @@ def _sum_of_begins(event: int, k: int, labels: Any, states: Any, values: Any) ->
 
 @rule
 def _count_together(
-    low: int, high: int, candidates: Any, end: int, after: Any, labels: Any, states: Any, scratch: Any, totals: Any
-) -> None:
+    low: int, high: int, candidates: Any, end: int, events: Any, states: Any, scratch: Any, totals: Any
+) -> None:  # fmt: skip
     """Count for the candidates [low, high), whose windows all end at `end`."""
     completions = scratch.completions
     for s in range(states.final.size):
@@ -158,15 +165,15 @@ def _count_together(
     for back in range(end - candidates[low]):
         event = end - 1 - back
         if w >= low and candidates[w] == event:
-            totals[w] = _sum_of_begins(event, 0, labels, states, completions)
+            totals[w] = _sum_of_begins(event, 0, events.labels, states, completions)
             w -= 1
-        _prepend(event, after, labels, states, completions)
+        _prepend(event, events, states, completions)
 
 
 @rule
 def _count_sliding(
-    low: int, high: int, candidates: Any, ends: Any, after: Any, labels: Any, states: Any, scratch: Any, totals: Any
-) -> None:
+    low: int, high: int, candidates: Any, ends: Any, events: Any, states: Any, scratch: Any, totals: Any
+) -> None:  # fmt: skip
     """Count for the candidates [low, high), which are before the end of the first one's window."""
     boundary = ends[low]
     number = states.final.size
@@ -176,14 +183,14 @@ def _count_sliding(
         event = boundary - 1 - back
         if w >= low and candidates[w] == event:
             for s in range(number):
-                scratch.rows[w - low, s] = _sum_of_begins(event, s, labels, states, scratch.front)
+                scratch.rows[w - low, s] = _sum_of_begins(event, s, events.labels, states, scratch.front)
             w -= 1
-        _prepend(event, after, labels, states, scratch.front)
+        _prepend(event, events, states, scratch.front)
     _clear(scratch.back)
     event = boundary
     for w in range(low, high):
         while event < ends[w]:
-            _append(event, after, labels, states, scratch.back)
+            _append(event, events, states, scratch.back)
             event += 1
         total = 0
         for t in range(number):
@@ -194,10 +201,10 @@ def _count_sliding(
 
 
 @sequential
-def count_matches(candidates: Any, ends: Any, after: Any, labels: Any, states: StateTable, scratch: CountScratch, totals: Any) -> None:
+def count_matches(candidates: Any, ends: Any, events: LabelledEvents, states: StateTable, scratch: CountScratch, totals: Any) -> None:
     """``totals[w]``: how many matches start at event ``candidates[w]`` and end before ``ends[w]``, at most ``UNBOUNDED``.
 
-    `candidates` and `ends` ascend; `after` is empty where ties do not matter.
+    `candidates` and `ends` ascend.
     ``scratch.rows`` has room for as many candidates as are counted at a time.
     """
     low = 0
@@ -207,8 +214,8 @@ def count_matches(candidates: Any, ends: Any, after: Any, labels: Any, states: S
         while high < candidates.size and candidates[high] < end:
             high += 1
         if ends[high - 1] == end:
-            _count_together(low, high, candidates, end, after, labels, states, scratch, totals)
+            _count_together(low, high, candidates, end, events, states, scratch, totals)
         else:
             high = min(high, low + scratch.rows.shape[0])
-            _count_sliding(low, high, candidates, ends, after, labels, states, scratch, totals)
+            _count_sliding(low, high, candidates, ends, events, states, scratch, totals)
         low = high
