@@ -15,7 +15,7 @@ from benchmarks.gpu.findings import Check, Deadline, Finding, fault, in_time, ro
 from benchmarks.gpu.large_situations import compared, large_situations
 from benchmarks.gpu.phase_one import on_device, plan_of
 from benchmarks.workloads.questions import WORKLOADS, Workload
-from gpu_cep.engine.run import execute
+from gpu_cep.engine.answers import answer
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.device.interface import Device
 
@@ -105,7 +105,7 @@ def _compared(device: Device, large: LargeCase) -> Iterator[Finding]:
 def _on_gpu(device: Device, large: LargeCase, case: Case, events: pa.Table, output: str) -> pa.Table:
     if large.variation.resident:
         resident = on_device(events, device)
-        return execute(plan_of(case, resident.schema, output), resident)
+        return answer(plan_of(case, resident.schema, output), resident)
     limit = None if large.variation.memory is None else max(LEAST_MEMORY, large.variation.memory * large.size)
     return run_match(case, events, output, available_threads(), engine="gpu", gpu_memory=limit)
 

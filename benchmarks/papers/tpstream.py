@@ -25,7 +25,7 @@ from benchmarks.workloads.situation_events import (
     streams_of_occurrences,
 )
 from benchmarks.workloads.situation_queries import DISCONNECTED, OVERLAPPING, PLANS, SEQUENTIAL, SHAPES, query_of, shaped
-from gpu_cep.engine.intervals.run import execute_intervals
+from gpu_cep.engine.answers import answer
 from gpu_cep.engine.intervals.situations import Derived
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.interval_order import OrderChoice, assumed
@@ -134,7 +134,7 @@ def in_order(order: tuple[int, ...]) -> Callable[[pa.Table, str, Mapping[str, An
         settings = Settings(output="count")
         plan = make_plan(query, events.schema, make_options(), settings)
         assert isinstance(plan, IntervalPlan)
-        return partial(execute_intervals, plan, events, threads=1, choose=partial(_fixed, order))
+        return partial(answer, plan, events, threads=1, choose=partial(_fixed, order))
 
     return prepare
 

@@ -1,19 +1,26 @@
-"""Plans of either kind → tables: what is asked of events, and what is asked of situations."""
+"""Plans of either kind → tables: how a run begins and ends, whatever is asked of the events."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from gpu_cep.engine.accounting.budget import Spent
+from gpu_cep.engine.accounting.budget import Spent, open_budget
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.events.own_events import WHOLE, Own
+from gpu_cep.engine.events.own_events import WHOLE, Own, refuse_slices
 from gpu_cep.engine.input.device.resident import ResidentTable
+from gpu_cep.engine.input.read_tables import on_host
 from gpu_cep.engine.intervals.results import interval_schema
-from gpu_cep.engine.intervals.run import execute_intervals
+from gpu_cep.engine.intervals.run import OrderChooser, match_situations
+from gpu_cep.engine.intervals.statistics import order_choice
+from gpu_cep.engine.lowering.pattern_tables import matcher_tables
+from gpu_cep.engine.output.footprint import result_footprint
 from gpu_cep.engine.output.result_tables import result_schema
-from gpu_cep.engine.run import execute
+from gpu_cep.engine.phase_one.computed_columns import event_columns
+from gpu_cep.engine.phase_one.on_cpu import EventRun, IntervalRun
+from gpu_cep.engine.run import match_events
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep_kernels.compile.launch import available_threads
 
 AnyPlan = EventPlan | IntervalPlan
 
@@ -27,13 +34,54 @@ def answer(
     profile: Profile | None = None,
     concurrent: int = 1,
     spent: Spent | None = None,
+    choose: OrderChooser = order_choice,
 ) -> pa.Table:
-    """Run a plan over the events of `table`; the keywords, and what is raised, are those of :func:`gpu_cep.engine.run.execute`."""
-    if isinstance(plan, IntervalPlan):
-        return execute_intervals(plan, table, own=own, threads=threads, profile=profile, concurrent=concurrent, spent=spent)
-    return execute(plan, table, own=own, threads=threads, profile=profile, concurrent=concurrent, spent=spent)
+    """Run a plan over the events of `table`.
+
+    Parameters
+    ----------
+    own
+        Report only the matches that start in this slice of time, or at these
+        rows; what a slice's successor needs,
+        :func:`gpu_cep.engine.events.own_events.events_to_keep` tells.
+    threads
+        Threads to use; None: all cores that the process may use.
+    profile
+        Receives the counts and seconds of each stage.
+    concurrent
+        How many such runs share this machine's memory (the tasks of a Spark executor's host).
+    spent
+        What runs over other parts of the events have taken of the settings' bounds; this run adds to it.
+    choose
+        Says in which order situations are joined.
+
+    Raises
+    ------
+    EventError
+        The events are at fault.
+    EngineUnavailable
+        The plan asks for the GPU, which cannot be used, or whose memory does not suffice.
+    UnsupportedError
+        What is reported of a slice would depend on earlier slices.
+    MatchLimitExceeded
+        More matches or steps than the settings, or matches than memory, allow.
+    """
+    if own != WHOLE:
+        refuse_slices(plan)
+    profile, threads = profile or Profile(), threads or available_threads()
+    # situations are found on the device only where it is asked for by name
+    stays = isinstance(plan, EventPlan) or plan.settings.engine == "gpu"
+    columns = event_columns(plan, table if stays else on_host(table))
+    profile.add("events", len(columns))
+    with open_budget(plan.settings, result_footprint(plan, columns), concurrent, spent or Spent()) as budget:
+        if isinstance(plan, IntervalPlan):
+            return match_situations(IntervalRun(plan, columns, (), own, budget, threads, profile), choose)
+        return match_events(EventRun(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile))
 
 
 def answer_schema(plan: AnyPlan, schema: pa.Schema) -> pa.Schema:
-    """The schema of a plan's result over events of `schema`; raises as :func:`gpu_cep.engine.output.result_tables.result_schema`."""
+    """Return the schema of a plan's result over events of `schema`.
+
+    Raises as :func:`gpu_cep.engine.output.result_tables.result_schema`.
+    """
     return interval_schema(plan, schema) if isinstance(plan, IntervalPlan) else result_schema(plan, schema)

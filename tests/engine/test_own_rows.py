@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine import run
+from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events import own_events
 from gpu_cep.engine.events.batches import cut_batches
 from gpu_cep.engine.events.own_events import OwnRows
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.times import load_times
-from gpu_cep.engine.intervals.run import execute_intervals
-from gpu_cep.engine.run import execute
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.event_plan import EventPlan
@@ -63,7 +62,7 @@ def test_slices_in_one_table_have_the_matches_of_the_whole(case, longer, data):
     number = len(case.events.schema)
     keys = (*plan.query.partition_by, number)
     plan = replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=(*keys, *plan.derived))
-    wanted = sorted(map(repr, matches_of(execute(whole, case.events))))
+    wanted = sorted(map(repr, matches_of(answer(whole, case.events))))
     together, size = data.draw(st.sampled_from([(0, 3), (0, 1 << 17), (1 << 12, 5)]))
     with patch.object(own_events, "TOGETHER", together), patch.object(run, "cut_batches", partial(cut_batches, size=size)):
         assert_same(plan, table, rows, OwnRows(own), wanted)
@@ -73,10 +72,10 @@ def assert_same(plan, table, rows, own, wanted):
     """The plan finds the matches that are wanted, and counts as many, by every algorithm that it may take."""
     for algorithm in plan.contenders:
         by_one = replace(plan, contenders=(algorithm,))
-        found = matches_of(execute(by_one, table, own=own))
+        found = matches_of(answer(by_one, table, own=own))
         placed = [{name: tuple(int(rows[row]) for row in bound) for name, bound in match.items()} for match in found]
         assert sorted(map(repr, placed)) == wanted
-        counted = execute(replace(by_one, settings=replace(plan.settings, output="count")), table, own=own)
+        counted = answer(replace(by_one, settings=replace(plan.settings, output="count")), table, own=own)
         assert sum(counted["count"].to_pylist()) == len(wanted)
 
 
@@ -87,7 +86,7 @@ def test_every_algorithm_leaves_out_what_starts_in_copies(algorithm, output):
     options = make_options(strategy="skip_till_any_match")
     query = "PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.n AS a, b.n AS b"
     plan = make_plan(query, table.schema, options, Settings(output=output, algorithm=algorithm))
-    found = execute(plan, table, own=OwnRows(np.array([False, False, True, True, False, True])))
+    found = answer(plan, table, own=OwnRows(np.array([False, False, True, True, False, True])))
     assert found.to_pylist()[-1] == ({"count": 2} if output == "count" else {"match_start": 3, "match_end": 6, "a": 2, "b": 5})
 
 
@@ -123,9 +122,9 @@ def test_slices_have_the_matches_over_situations_of_the_whole(case, longer, earl
     table, rows, own = situations_sliced(whole, case.events, int(window) + 1 + longer, earlier)
     keys = (*plan.query.partition_by, number)
     plan = replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=keys)
-    wanted = sorted(map(repr, matches_of(execute_intervals(whole, case.events))))
-    found = matches_of(execute_intervals(plan, table, own=OwnRows(own)))
+    wanted = sorted(map(repr, matches_of(answer(whole, case.events))))
+    found = matches_of(answer(plan, table, own=OwnRows(own)))
     placed = [{name: tuple(int(rows[row]) for row in bound) for name, bound in match.items()} for match in found]
     assert sorted(map(repr, placed)) == wanted
-    counted = execute_intervals(replace(plan, settings=Settings(output="count")), table, own=OwnRows(own))
+    counted = answer(replace(plan, settings=Settings(output="count")), table, own=OwnRows(own))
     assert sum(counted["count"].to_pylist()) == len(wanted)

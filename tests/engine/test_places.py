@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_cep.analysis.options import Options
+from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.positions import disjoint, positions_of_events
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.run import execute
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 
@@ -51,8 +51,8 @@ def test_matches_are_taken_behind_one_another(matches, times):
 def test_results_end_with_what_the_ends_of_matches_hold(output):
     table = pa.table({"ts": [1, 2, 3, 4], "type": list("ABAB"), "n": [5, 6, 7, 8]})
     plan = make_plan("PATTERN SEQ(A a, B b)", table.schema, Options(), Settings(output=output))
-    found = execute(replace(plan, ends=(2, 1)), table)
-    plain = execute(plan, table)
+    found = answer(replace(plan, ends=(2, 1)), table)
+    plain = answer(plan, table)
     assert found.column_names == [*plain.column_names, "n_first", "type_first", "n_last", "type_last"]
     assert found.select(plain.column_names).equals(plain)
     rows = 2 if output == "events" else 1

@@ -9,10 +9,10 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from gpu_cep.analysis.options import Options
+from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import TimeSlice, events_to_keep
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.times import load_times
-from gpu_cep.engine.run import execute
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
@@ -65,16 +65,16 @@ def test_slices_have_the_matches_of_the_whole(query, dtype, events, width, after
         seen = begin - 1 + WINDOW if begin else -1
         arrived = table.filter(pa.array([seen < time <= begin + width - 1 + WINDOW for time in times], pa.bool_()))
         batch = pa.concat_tables([kept, arrived])
-        found.append(execute(plan, batch, own=own))
+        found.append(answer(plan, batch, own=own))
         kept = events_to_keep(plan, batch, own)
-    assert rows(found) == rows([execute(plan, table)])
+    assert rows(found) == rows([answer(plan, table)])
 
 
 def test_a_slice_without_end_leaves_nothing():
     table = pa.table({"ts": [1, 2], "type": ["A", "B"]})
     plan = make_plan("PATTERN SEQ(A a, B b)", table.schema, Options(), Settings(output="count"))
-    assert execute(plan, table, own=TimeSlice(begin=2)).to_pylist() == [{"count": 0}]
-    assert execute(plan, table, own=TimeSlice(begin=1)).to_pylist() == [{"count": 1}]
+    assert answer(plan, table, own=TimeSlice(begin=2)).to_pylist() == [{"count": 0}]
+    assert answer(plan, table, own=TimeSlice(begin=1)).to_pylist() == [{"count": 1}]
     assert events_to_keep(plan, table, TimeSlice(begin=1)).num_rows == 0
 
 
@@ -94,11 +94,11 @@ def test_two_slices_of_any_query_have_the_matches_of_the_whole(case, data):
         kept = events_to_keep(plan, numbered, TimeSlice(end=cut))
     except UnsupportedError:
         reject()
-    before = matches_of(execute(plan, case.events, own=TimeSlice(end=cut)))
+    before = matches_of(answer(plan, case.events, own=TimeSlice(end=cut)))
     places = kept["row"].to_pylist()
-    behind = matches_of(execute(plan, kept.drop_columns("row"), own=TimeSlice(begin=cut)))
+    behind = matches_of(answer(plan, kept.drop_columns("row"), own=TimeSlice(begin=cut)))
     behind = [{name: tuple(places[row] for row in rows) for name, rows in match.items()} for match in behind]
-    assert sorted(map(repr, before + behind)) == sorted(map(repr, matches_of(execute(plan, case.events))))
+    assert sorted(map(repr, before + behind)) == sorted(map(repr, matches_of(answer(plan, case.events))))
 
 
 def planned(query, **settings):
@@ -140,6 +140,6 @@ def test_a_negation_over_a_number_of_events_cannot_be_sliced():
 
 def test_matches_that_earlier_ones_rule_out_cannot_be_sliced():
     plan = planned("PATTERN SEQ(A a, B b) WITHIN 3", after_match="skip_past_last")
-    assert execute(plan, TIMES).num_rows == 0
+    assert answer(plan, TIMES).num_rows == 0
     with pytest.raises(UnsupportedError, match="skip_past_last"):
-        execute(plan, TIMES, own=TimeSlice(begin=1.0))
+        answer(plan, TIMES, own=TimeSlice(begin=1.0))

@@ -12,11 +12,11 @@ import pytest
 
 import gpu_cep
 from gpu_cep.analysis.options import Options
+from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import OwnRows
 from gpu_cep.engine.phase_one import engine_choice
 from gpu_cep.engine.phase_one.device import on_device
 from gpu_cep.engine.phase_one.device.memory import DeviceMemory
-from gpu_cep.engine.run import execute
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
@@ -89,7 +89,7 @@ def test_matches_that_start_in_own_rows_are_those_of_the_cpu(text, found, output
     for engine in ("cpu", "gpu"):
         plan = make_plan(text, EVENTS.schema, Options(), Settings(engine=engine, output=output))
         with memory(found):
-            results.append(execute(plan, EVENTS, own=own))
+            results.append(answer(plan, EVENTS, own=own))
     assert results[0].num_rows > 1 or results[0]["count"][0].as_py() > 1
     assert results[0].equals(results[1])
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import gpu_cep
 from gpu_cep.engine.accounting import budget
 from gpu_cep.engine.accounting.budget import Budget
+from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import OwnRows, TimeSlice
 from gpu_cep.engine.intervals import on_device as situations
 from gpu_cep.engine.intervals import run as intervals
@@ -248,7 +249,7 @@ def test_matches_that_start_elsewhere_are_left_out(strict, detect, own):
     found = []
     for engine in ("cpu", "gpu"):
         plan = make_plan(LASTING, LANES.schema, options, Settings(engine=engine, output="indices"))
-        found.append(intervals.execute_intervals(plan, LANES, own=own))
+        found.append(answer(plan, LANES, own=own))
     assert found[1].equals(found[0])
     assert 0 < len(found[0]) < len(on_cpu())
 
@@ -282,7 +283,7 @@ def test_what_is_counted_is_that_of_the_cpu():
 
 
 def test_the_size_of_the_result_is_accounted_for():
-    with patch.object(intervals, "memory_for_results", lambda _: 10_000):
+    with patch.object(budget, "memory_for_results", lambda _: 10_000):
         for run in (on_cpu, on_gpu):
             with pytest.raises(MatchLimitExceeded, match="takes more than"):
                 run()

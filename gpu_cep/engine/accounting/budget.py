@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from gpu_cep.engine.accounting.host_memory import free_memory
+from gpu_cep.errors import CepError, MatchLimitExceeded
 from gpu_cep.plan.settings import Settings
 
 # Share of the memory free when the matching begins that the result may take, all copies on its way to a table included.
 # The rest is for what a footprint cannot know: kernels' scratch, allocators' slack, text far longer than its column's mean.
 MEMORY_SHARE = 0.8
 
+LESS_MEMORY = "use output='count' or a narrower pattern"
 
-class BudgetExceeded(Exception):
-    """Raised with the event at which a match window starts; the caller knows how to name it."""
+
+class WindowError(Exception):
+    """An error in a match window, raised with the position of the event at which that starts.
+
+    :func:`gpu_cep.engine.events.window_names.name_windows` makes of it an
+    `error` that names the window.
+    """
+
+    error: ClassVar[type[CepError]]
 
     def __init__(self, start: int, reason: str) -> None:
         super().__init__(reason)
         self.start = start
         self.reason = reason
+
+
+class BudgetExceeded(WindowError):
+    """A run found more matches, or made more steps, than it may."""
+
+    error = MatchLimitExceeded
 
 
 def memory_for_results(concurrent: int) -> int:
@@ -85,7 +101,7 @@ class Budget:
                 raise BudgetExceeded(start_of(beyond), f"more than max_matches={self.max_matches:,} matches")
             if self.bytes > self.memory:
                 memory = f"{self.memory / 2**30:.1f} GiB"
-                reason = f"the result of {self.matches:,} matches takes more than {memory}; use output='count' or a narrower pattern"
+                reason = f"the result of {self.matches:,} matches takes more than {memory}; {LESS_MEMORY}"
                 raise BudgetExceeded(start_of(matches), reason)
             if self.max_steps is not None and self.steps > self.max_steps:
                 raise BudgetExceeded(start_of(matches), f"more than max_steps={self.max_steps:,} steps")
@@ -105,6 +121,25 @@ class Spent:
     def add(self, budget: Budget) -> None:
         """A run with a budget from here is over."""
         self.matches, self.steps = budget.matches, budget.steps
+
+
+@contextmanager
+def open_budget(settings: Settings, footprint: Footprint, concurrent: int, spent: Spent) -> Iterator[Budget]:
+    """Give a run its budget, and end the run: then `spent` says what it took, too.
+
+    Raises
+    ------
+    MatchLimitExceeded
+        The run took more memory than there is.
+    """
+    budget = spent.budget(settings, footprint, memory_for_results(concurrent))
+    try:
+        yield budget
+    except MemoryError:
+        raise MatchLimitExceeded(f"out of memory while matching; {LESS_MEMORY}") from None
+    finally:
+        budget.close()
+        spent.add(budget)
 
 
 @dataclass

@@ -20,7 +20,7 @@ from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.errors import Diagnostic, UnsupportedError
-from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.device.interface import Device
 
 
@@ -132,7 +132,7 @@ def _earliest(plan: EventPlan, start: int | float) -> int | float:
     raise UnsupportedError([Diagnostic(message, hint="give the window a length of time")])
 
 
-def refuse_slices(plan: EventPlan) -> None:
+def refuse_slices(plan: Plan) -> None:
     """Raise UnsupportedError if what a slice of time reports depends on what was reported of earlier ones."""
     if plan.settings.after_match == "skip_past_last":
         message = "after_match='skip_past_last' over a slice of time is not supported"

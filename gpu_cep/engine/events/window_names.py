@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from gpu_cep.engine.accounting.budget import WindowError
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.event_plan import Plan
 
 
+@contextmanager
+def name_windows(plan: Plan, columns: EventColumns, row_of: Callable[[int], int]) -> Iterator[None]:
+    """Raise errors in match windows as errors that name the window and its stream.
+
+    Parameters
+    ----------
+    row_of
+        Gives the input row of the event at a position.
+
+    Raises
+    ------
+    MatchLimitExceeded
+        The run's budget does not suffice.
+    EventError
+        The events are at fault.
+    """
+    try:
+        yield
+    except WindowError as fault:
+        raise fault.error(f"{fault.reason}, in {window_name(plan, columns, row_of(fault.start))}") from None
+
+
 def window_name(plan: Plan, columns: EventColumns, row: int) -> str:
-    """The window that starts at an input row, and its stream."""
+    """Return the name of the window that starts at an input row, and of its stream."""
     keys = ", ".join(f"{columns.name(column)}={columns.value(column, row)!r}" for column in plan.stream_keys)
     time = columns.value(plan.query.timestamp, row)
     stream = f"stream {keys}" if keys else "the only stream"

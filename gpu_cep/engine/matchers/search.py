@@ -7,18 +7,20 @@ from typing import Protocol
 
 import numpy as np
 
-from gpu_cep.engine.accounting.budget import Account
+from gpu_cep.engine.accounting.budget import Account, WindowError
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch, window_clock
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
+from gpu_cep.engine.lowering.programs import failure
 from gpu_cep.engine.matchers.dead_ends import state_key_table
 from gpu_cep.engine.matchers.negation_scopes import negated_events, negation_table
 from gpu_cep.engine.matchers.partitions import partition_columns, partition_successors
 from gpu_cep.engine.phase_one.on_cpu import EventRun
 from gpu_cep.engine.windows.candidates import Windows
+from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import EventPlan, PlannedCondition
 from gpu_cep_kernels.automaton.dead_ends import StateTable
 from gpu_cep_kernels.phase_one.input_buffers import Streams
@@ -28,13 +30,13 @@ from gpu_cep_kernels.rules.tables import Conditions, EventTable, NegationTable
 _KEPT_MATCHES = {"all": KEEP_ALL, "skip_past_last": KEEP_DISJOINT, "skip_to_next": KEEP_EARLIEST}
 
 
-class ConditionOverflow(Exception):
+class ConditionOverflow(WindowError):
     """A condition overflows int64; `start` is the ordered event at which the window starts."""
 
+    error = EventError
+
     def __init__(self, condition: PlannedCondition, start: int) -> None:
-        super().__init__(condition, start)
-        self.condition = condition
-        self.start = start
+        super().__init__(start, f"{failure(condition.program)} in {condition.text}")
 
 
 @dataclass(frozen=True, slots=True)

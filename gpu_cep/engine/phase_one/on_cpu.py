@@ -17,6 +17,7 @@ from gpu_cep.engine.phase_one.label_events import label_events
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.phase_one.rare_events import label_reached
 from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep.plan.interval_plan import IntervalPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,13 @@ class EventRun(Run):
     """A run of an event pattern."""
 
     plan: EventPlan
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalRun(Run):
+    """A run of a query over situations."""
+
+    plan: IntervalPlan
 
 
 @dataclass(frozen=True, slots=True)

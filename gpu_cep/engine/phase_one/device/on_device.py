@@ -14,7 +14,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from gpu_cep.engine.accounting.budget import BudgetExceeded
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import LONGEST_REACH, Batch, cut
 from gpu_cep.engine.events.label_words import Words
@@ -22,7 +21,7 @@ from gpu_cep.engine.events.matches import Matches, concatenated
 from gpu_cep.engine.events.ordered_events import Indices, OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.stream_keys import encode_keys
-from gpu_cep.engine.events.window_names import window_name
+from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.times import load_times, refuse_missing
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.engine.phase_one.device.direct import bind_on_device, count_on_device, cut_matches, direct_candidates
@@ -44,7 +43,6 @@ from gpu_cep.engine.phase_one.on_cpu import PhaseOne, Run
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.windows.candidates import Places
 from gpu_cep.engine.windows.direct import labels_decide, reads_directly
-from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array, Device
@@ -336,8 +334,5 @@ def _account(run: DeviceRun, source: EventSource, batch: Batch, starts: Array, e
     run.profile.add("steps", 0)
     if not starts.size:
         return
-    try:
+    with name_windows(run.plan, run.columns, lambda start: int(source.picked(np.array([start]), None).rows[0])):
         run.budget.spend(int(starts.size), events, 0, lambda match: int(starts[min(match, starts.size - 1)]) + batch.low)
-    except BudgetExceeded as exceeded:
-        row = int(source.picked(np.array([exceeded.start]), None).rows[0])
-        raise MatchLimitExceeded(f"{exceeded.reason}, in {window_name(run.plan, run.columns, row)}") from None
