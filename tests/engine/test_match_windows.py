@@ -20,7 +20,7 @@ from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables, matcher_tables
 from gpu_cep.engine.phase_one.label_events import label_events
 from gpu_cep.engine.phase_one.order_events import order_events
-from gpu_cep.engine.windows.candidates import Windows, branch_windows, match_windows, prune_windows
+from gpu_cep.engine.windows.candidates import BranchWindows, branch_windows, match_windows, prune_windows
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import PRUNING_STEPS, Settings
@@ -36,7 +36,7 @@ class PhaseOne:
     columns: EventColumns
     ordered: OrderedEvents
     tables: MatcherTables
-    windows: Windows
+    windows: BranchWindows
 
     def numbers(self, events):
         """The thesis' numbers of ordered events."""

@@ -36,7 +36,7 @@ CONDITIONS = {
 
 
 def plan_of(condition):
-    options = make_options("ts", None, None, "type", None, "strict", None)
+    options = make_options()
     return make_plan(f"PATTERN SEQ(a, b, c) WHERE {condition} WITHIN 9", EVENTS.schema, options, Settings())
 
 

@@ -18,7 +18,7 @@ from gpu_cep.engine.matchers.lazy.lazy_automata import LazyAutomaton, LazyChain,
 from gpu_cep.engine.matchers.nfab.nfab import Nfab
 from gpu_cep.engine.matchers.search import ConditionOverflow, Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
-from gpu_cep.engine.windows.candidates import Candidates, Windows, branch_windows, chained, parts_of
+from gpu_cep.engine.windows.candidates import BranchWindows, Candidates, branch_windows, count_parts, keep_chained
 from gpu_cep.engine.windows.direct import is_deterministic, reads_directly
 from gpu_cep.plan.states import branch_states
 from gpu_cep_kernels.device.primitives import marked_events
@@ -66,7 +66,7 @@ class BatchStatistics:
     @property
     def workers(self) -> int:
         """The number of threads that may share the batch."""
-        return min(self.search.threads, parts_of(self.batch))
+        return min(self.search.threads, count_parts(self.batch))
 
     @cached_property
     def start_count(self) -> int:
@@ -142,7 +142,7 @@ class BatchStatistics:
         return replace(self.search, profile=Profile())
 
     @cached_property
-    def _branch_windows(self) -> Windows:
+    def _branch_windows(self) -> BranchWindows:
         search = self._trial_search
         return branch_windows(self.batch_events.windows, search.ordered, self.batch, search.tables, search.own, search.profile)
 
@@ -162,11 +162,11 @@ class BatchStatistics:
         """Return samples of a lazy automaton's work: on single variables, then on quantified ones."""
         return self._run_trial(lambda search: automaton(search, self.batch_events).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING))
 
-    def _prune_starts(self, windows: Windows, starts: Indices) -> Candidates:
+    def _prune_starts(self, windows: BranchWindows, starts: Indices) -> Candidates:
         """Return those of the starts that the plan's pruning leaves."""
         if windows.judged or "chain" not in self.search.plan.steps:
             return Candidates(starts, None)
-        return chained(windows, starts, self.search.tables, exact=False)
+        return keep_chained(windows, starts, self.search.tables, exact=False)
 
     def _run_trial(self, trial: Callable[[Search], Result], default: Result) -> Result:
         """Return the trial's result, or the default if a condition overflows.

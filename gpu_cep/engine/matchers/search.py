@@ -19,7 +19,7 @@ from gpu_cep.engine.matchers.dead_ends import state_key_table
 from gpu_cep.engine.matchers.negation_scopes import negated_events, negation_table
 from gpu_cep.engine.matchers.partitions import partition_columns, partition_successors
 from gpu_cep.engine.phase_one.on_cpu import EventRun
-from gpu_cep.engine.windows.candidates import Windows
+from gpu_cep.engine.windows.candidates import BatchWindows
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import EventPlan, PlannedCondition
 from gpu_cep_kernels.automaton.dead_ends import StateTable
@@ -88,7 +88,7 @@ class Search:
         tables = self.tables
         return Conditions(tables.conditions, tables.aggregates, tables.programs, self.ordered.bank, batch.low)
 
-    def event_table(self, batch: Batch, windows: Windows) -> EventTable:
+    def event_table(self, batch: Batch, windows: BatchWindows) -> EventTable:
         """Return what follows each event of a batch; events are numbered from the batch's first."""
         return EventTable(windows.after, windows.occurrence, self.successor[batch.low : batch.high] - batch.low)
 

@@ -10,16 +10,16 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.matchers.search import Matcher, Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
-from gpu_cep.engine.windows.candidates import Windows
+from gpu_cep.engine.windows.candidates import BatchWindows
 
 
 class WindowMatcher(Protocol):
     """An algorithm for one branch that is given the windows of a batch, which all branches share."""
 
-    def find_in(self, batch: Batch, windows: Windows) -> Matches:
+    def find_in(self, batch: Batch, windows: BatchWindows) -> Matches:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
 
-    def count_in(self, batch: Batch, windows: Windows) -> tuple[Indices, Indices]:
+    def count_in(self, batch: Batch, windows: BatchWindows) -> tuple[Indices, Indices]:
         """Return ascending events and the number of matches that are counted at each."""
 
 

@@ -13,7 +13,7 @@ from gpu_cep.engine.events.label_words import Words, frequencies
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.lowering.pattern_tables import offsets
-from gpu_cep.engine.windows.candidates import Windows, match_windows
+from gpu_cep.engine.windows.candidates import BatchWindows, match_windows
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, fill_buffers
 from gpu_cep_kernels.rules.scalars import LABEL_BITS
@@ -34,7 +34,7 @@ class BatchEvents:
         return self.ordered.labels[:, self.batch.low : self.batch.high]
 
     @cached_property
-    def windows(self) -> Windows:
+    def windows(self) -> BatchWindows:
         """The windows, which have no starts yet: they are the same for all branches."""
         return match_windows(self.plan, self.ordered, self.batch, self.profile)
 

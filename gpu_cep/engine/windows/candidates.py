@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,18 +30,15 @@ _PARTS, _EVENTS_PER_PART = 64, BATCH // 4
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
-    """The events of a batch, numbered from its first, and the windows that start at them.
+class BatchWindows:
+    """The events of a batch, numbered from its first, and the windows that may start at each of them.
 
     Event f is in the window of e if ``f < stream_end[e]`` and
-    ``clock[f] - clock[e] <= length``. ``after[e]`` is the first event that e
-    is before (empty where that is always the next); ``occurrence[v, e]`` the
-    first event from e on whose label has variable v's bit. `starts` are the
-    events that a match can start with; `judged`: whose windows satisfied the
-    necessary match conditions already. Labels are those of the query's
-    variables; occurrences and starts, once a branch is looked at, its own, and
-    `indexes` those by which its automaton jumps; `counts` how often each of its
-    variables occurred before each event, once windows are to be summarised.
+    ``clock[f] - clock[e] <= length``. ``after[e]`` is the first event that may
+    follow e (empty where that is always the next one); ``occurrence[v, e]`` the
+    first event from e on whose label, ``labels[word, e]``, has variable v's bit.
+    Variables are the query's. `judged` says whether the windows that start here
+    satisfied the necessary match conditions before, on a device.
     """
 
     labels: Words
@@ -49,16 +47,31 @@ class Windows:
     stream_end: Places
     after: Places
     occurrence: Places
-    starts: Indices
     judged: bool
-    indexes: JumpIndexes | None = None
-    counts: Places | None = None
 
     def ends(self, starts: Indices, inside: Indices | Places | None = None) -> Places:
         """Where the windows of `starts` end; `inside` holds an event of each, if one is known."""
         found = np.empty(len(starts), np.int32)
         window_ends(0, len(starts), starts, starts if inside is None else inside, self.clock, self.stream_end, self.length, found)
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class BranchWindows(BatchWindows):
+    """The same as a branch of the plan sees them: `occurrence` has the rows of its variables only, in their order.
+
+    `starts` are the events that can begin a match, `indexes` those by which the branch's automaton jumps.
+    """
+
+    starts: Indices
+    indexes: JumpIndexes
+
+
+@dataclass(frozen=True, slots=True)
+class CountedWindows(BranchWindows):
+    """The same for the step ``summary``: ``counts[v, e]`` events before e have the bit of the branch's variable v."""
+
+    counts: Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +85,14 @@ class Candidates:
     earliest: Places | None
 
 
-def candidate_ends(windows: Windows, candidates: Candidates) -> Places:
+def candidate_ends(windows: BatchWindows, candidates: Candidates) -> Places:
     """Where the candidates' windows end."""
     inside = None if candidates.earliest is None else candidates.earliest.max(axis=0, initial=0)
     return windows.ends(candidates.starts, inside)
 
 
-def match_windows(plan: EventPlan, ordered: OrderedEvents, batch: Batch, profile: Profile) -> Windows:
-    """The windows of a batch (thesis Def. 4.3), with the occurrences of all variables and no starts."""
+def match_windows(plan: EventPlan, ordered: OrderedEvents, batch: Batch, profile: Profile) -> BatchWindows:
+    """Return the windows of a batch (thesis Def. 4.3)."""
     labels, times = ordered.labels[:, batch.low : batch.high], ordered.times[batch.low : batch.high]
     size = len(times)
     with profile.stage("windows"):
@@ -93,14 +106,13 @@ def match_windows(plan: EventPlan, ordered: OrderedEvents, batch: Batch, profile
         for word, found in by_word(labels, occurrence):
             next_occurrences(word, len(found), found)
     untied = plan.query.ties == "position" or ties == 0
-    judged = ordered.starts is not None
-    return Windows(labels, clock, length, stream_end, after[:0] if untied else after, occurrence, np.empty(0, np.int64), judged)
+    return BatchWindows(labels, clock, length, stream_end, after[:0] if untied else after, occurrence, ordered.starts is not None)
 
 
 def branch_windows(
-    windows: Windows, ordered: OrderedEvents, batch: Batch, tables: MatcherTables, own: Own, profile: Profile
-) -> Windows:
-    """The windows of a batch as a branch sees them, and the starts in `own` that can begin a match of it at all (Condition 5.2)."""
+    windows: BatchWindows, ordered: OrderedEvents, batch: Batch, tables: MatcherTables, own: Own, profile: Profile
+) -> BranchWindows:
+    """Return the windows of a batch as a branch sees them, and the starts in `own` that can begin a match of it (Condition 5.2)."""
     with profile.stage("starts"):
         starts = _starts(ordered, batch, windows.labels[:, : batch.own - batch.low], tables)
         if own != WHOLE:
@@ -108,14 +120,20 @@ def branch_windows(
             starts = starts[own.holds(ordered.times[events], ordered.rows[events])]
     if not windows.judged:
         profile.add("windows", len(starts))
-    occurrence = _rows(windows.occurrence, tables.branch.positives)
-    return replace(windows, occurrence=occurrence, starts=starts, indexes=JumpIndexes(tables.jumps, ordered.bank, batch.low, occurrence))
+    occurrence = _rows_of(windows.occurrence, tables.branch.positives)
+    indexes = JumpIndexes(tables.jumps, ordered.bank, batch.low, occurrence)
+    return BranchWindows(**{**_fields(windows), "occurrence": occurrence}, starts=starts, indexes=indexes)
 
 
-def _rows(occurrence: Places, variables: tuple[int, ...]) -> Places:
-    """The occurrences of some variables; a copy only where they do not stand side by side."""
+def _fields(windows: BatchWindows) -> dict[str, Any]:
+    """Return the windows' fields by name."""
+    return {field.name: getattr(windows, field.name) for field in fields(windows)}
+
+
+def _rows_of(table: Places, variables: tuple[int, ...]) -> Places:
+    """Return the rows of some variables; a copy only where they do not stand side by side."""
     first, last = variables[0], variables[-1] + 1
-    return occurrence[first:last] if last - first == len(variables) else occurrence[list(variables)]
+    return table[first:last] if last - first == len(variables) else table[list(variables)]
 
 
 def _starts(ordered: OrderedEvents, batch: Batch, labels: Words, tables: MatcherTables) -> Indices:
@@ -127,51 +145,51 @@ def _starts(ordered: OrderedEvents, batch: Batch, labels: Words, tables: Matcher
     return starts[: select_starts(marked_events(labels, tables.minimal), starts)]
 
 
-def divided(windows: Windows, batch: Batch) -> list[Windows]:
-    """The windows with all of their starts, or, where one stream makes a batch of many events, part by part."""
-    parts = parts_of(batch)
+def divide_starts(windows: BranchWindows, batch: Batch) -> list[BranchWindows]:
+    """Return the windows with all of their starts; where one stream makes a batch of many events, part by part."""
+    parts = count_parts(batch)
     if parts == 1:
         return [windows]
     return [replace(windows, starts=windows.starts[low:high]) for low, high in slices(len(windows.starts), parts)]
 
 
-def parts_of(batch: Batch) -> int:
-    """Into how many parts the work on a batch is divided among threads: one, unless one stream makes a batch of many events."""
+def count_parts(batch: Batch) -> int:
+    """Return into how many parts threads divide a batch: one, unless one stream makes a batch of many events."""
     events = batch.own - batch.low
     return 1 if events <= BATCH else min(events // _EVENTS_PER_PART, _PARTS)
 
 
-def counted(plan: EventPlan, windows: Windows, tables: MatcherTables, profile: Profile) -> Windows:
-    """The windows with what the step ``summary`` needs to know of the whole batch."""
-    if windows.judged or windows.counts is not None or "summary" not in plan.steps:
+def count_for_summary(plan: EventPlan, windows: BranchWindows, tables: MatcherTables, profile: Profile) -> BranchWindows:
+    """Return the windows with the counts that the step ``summary`` needs, if the plan has that step to take."""
+    if windows.judged or isinstance(windows, CountedWindows) or "summary" not in plan.steps:
         return windows
     with profile.stage("summary"):
         bits = tables.branch.positives
         counts = np.empty((bits[-1] + 1, windows.occurrence.shape[1]), np.int32)
         for word, own in by_word(windows.labels, counts):
             prefix_counts(word, len(own), own)
-        return replace(windows, counts=_rows(counts, bits))
+        return CountedWindows(**_fields(windows), counts=_rows_of(counts, bits))
 
 
-def prune_windows(plan: EventPlan, windows: Windows, tables: MatcherTables, profile: Profile) -> Candidates:
-    """The candidates left by the steps ``summary`` and ``chain`` of the plan, if they have not been taken yet."""
+def prune_windows(plan: EventPlan, windows: BranchWindows, tables: MatcherTables, profile: Profile) -> Candidates:
+    """Return the candidates left by the steps ``summary`` and ``chain`` of the plan; all starts if they have been pruned before."""
     candidates = Candidates(windows.starts, None)
     if windows.judged:
         return candidates
-    counts = counted(plan, windows, tables, profile).counts
-    if counts is not None:
+    windows = count_for_summary(plan, windows, tables, profile)
+    if isinstance(windows, CountedWindows):
         with profile.stage("summary"):
-            candidates = Candidates(_summarised(windows, counts, tables), None)
+            candidates = Candidates(_keep_summarised(windows, tables), None)
         profile.add("summarised", len(candidates.starts))
     if "chain" in plan.steps:
         with profile.stage("chain"):
-            candidates = chained(windows, candidates.starts, tables, exact=False)
+            candidates = keep_chained(windows, candidates.starts, tables, exact=False)
     profile.add("candidates", len(candidates.starts))
     return candidates
 
 
-def chained(windows: Windows, starts: Indices, tables: MatcherTables, *, exact: bool) -> Candidates:
-    """Those of `starts` that satisfy the chained condition."""
+def keep_chained(windows: BatchWindows, starts: Indices, tables: MatcherTables, *, exact: bool) -> Candidates:
+    """Return those of `starts` whose windows satisfy the chained condition."""
     variables = len(tables.pattern.order)
     earliest, holds = np.empty((variables + 1, len(starts)), np.int32), np.empty(len(starts), np.bool_)
     chain_windows(
@@ -183,10 +201,12 @@ def chained(windows: Windows, starts: Indices, tables: MatcherTables, *, exact: 
     return Candidates(kept[:count], earliest[:variables, :count])
 
 
-def _summarised(windows: Windows, counts: Places, tables: MatcherTables) -> Indices:
+def _keep_summarised(windows: CountedWindows, tables: MatcherTables) -> Indices:
+    """Return the starts of the windows that hold enough events of each variable."""
     starts = windows.starts
     holds = np.empty(len(starts), np.bool_)
     judge_windows(
-        0, len(starts), starts, windows.ends(starts), windows.after, tables.pattern, tables.fewest, windows.occurrence, counts, holds
+        0, len(starts), starts, windows.ends(starts), windows.after, tables.pattern, tables.fewest, windows.occurrence,
+        windows.counts, holds,
     )  # fmt: skip
     return starts[holds]

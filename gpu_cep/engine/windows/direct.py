@@ -11,7 +11,7 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.label_words import overlapping, restricted
 from gpu_cep.engine.events.matches import Counts, Indices, Matches
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
-from gpu_cep.engine.windows.candidates import Candidates, Windows, chained
+from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows, Candidates, keep_chained
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.labels_decide.direct import bind_events, count_bindings
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
@@ -30,7 +30,7 @@ def reads_directly(plan: EventPlan, tables: MatcherTables) -> bool:
     )
 
 
-def is_deterministic(plan: EventPlan, windows: Windows, tables: MatcherTables) -> bool:
+def is_deterministic(plan: EventPlan, windows: BatchWindows, tables: MatcherTables) -> bool:
     """Whether no event of the batch fits two available variables."""
 
     def overlap() -> bool:
@@ -59,11 +59,11 @@ class DirectMatcher:
 
     tables: MatcherTables
 
-    def candidates(self, windows: Windows) -> Candidates:
+    def candidates(self, windows: BranchWindows) -> Candidates:
         """The starts of the matches."""
-        return chained(windows, windows.starts, self.tables, exact=True)
+        return keep_chained(windows, windows.starts, self.tables, exact=True)
 
-    def counts(self, windows: Windows, candidates: Candidates) -> Counts:
+    def counts(self, windows: BatchWindows, candidates: Candidates) -> Counts:
         """How many events each match binds to each variable."""
         starts, earliest = candidates.starts, candidates.earliest
         assert earliest is not None
@@ -74,7 +74,7 @@ class DirectMatcher:
         )  # fmt: skip
         return counts
 
-    def find(self, batch: Batch, windows: Windows, candidates: Candidates, counts: Counts) -> Matches:
+    def find(self, batch: Batch, windows: BatchWindows, candidates: Candidates, counts: Counts) -> Matches:
         """The matches themselves."""
         starts, earliest = candidates.starts, candidates.earliest
         assert earliest is not None

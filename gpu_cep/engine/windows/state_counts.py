@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.lowering.pattern_tables import offsets
-from gpu_cep.engine.windows.candidates import Candidates, Windows, candidate_ends
+from gpu_cep.engine.windows.candidates import BatchWindows, Candidates, candidate_ends
 from gpu_cep.plan.event_plan import PlannedBranch
 from gpu_cep.plan.states import StateSpace, Transition
 from gpu_cep_kernels.labels_decide.counting import CountScratch, LabelledEvents, Moves, StateTable, count_matches
@@ -18,7 +18,7 @@ from gpu_cep_kernels.rules.scalars import UNBOUNDED
 _ROWS = 1 << 14
 
 
-def counted_by_states(branch: PlannedBranch, space: StateSpace, windows: Windows, candidates: Candidates) -> Indices:
+def counted_by_states(branch: PlannedBranch, space: StateSpace, windows: BatchWindows, candidates: Candidates) -> Indices:
     """The number of matches that start at each candidate; the greatest int64 stands for more than that."""
     totals = np.zeros(len(candidates.starts), np.int64)
     states = len(space.final)

@@ -17,7 +17,7 @@ from gpu_cep.engine.lowering.pattern_tables import STRATEGY
 from gpu_cep.engine.matchers.dead_ends import allocate_dead_ends
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search, entry_of_match
-from gpu_cep.engine.windows.candidates import Candidates, Windows, candidate_ends
+from gpu_cep.engine.windows.candidates import BranchWindows, Candidates, candidate_ends
 from gpu_cep_kernels.automaton.dead_ends import DeadEnds
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts, enumerate_matches
 from gpu_cep_kernels.automaton.jumps import Jumps
@@ -63,7 +63,7 @@ class SesAutomaton:
 
     search: Search
 
-    def find(self, batch: Batch, windows: Windows, candidates: Candidates, share: float = 1.0) -> Matches:
+    def find(self, batch: Batch, windows: BranchWindows, candidates: Candidates, share: float = 1.0) -> Matches:
         """Return the matches that start at the candidates, in order of first event, last event and bindings.
 
         The candidates are a `share` of the batch's.
@@ -72,13 +72,13 @@ class SesAutomaton:
             return concatenated([], self.search.variable_count)
         return _Enumeration.of(self.search, batch, windows, candidates, share).find()
 
-    def count(self, batch: Batch, windows: Windows, candidates: Candidates, share: float = 1.0) -> Indices:
+    def count(self, batch: Batch, windows: BranchWindows, candidates: Candidates, share: float = 1.0) -> Indices:
         """Return the number of matches that start at each candidate, a `share` of the batch's."""
         if self._has_no_match(batch, candidates):
             return np.zeros(len(candidates.starts), np.int64)
         return _Enumeration.of(self.search, batch, windows, candidates, share).count()
 
-    def sample(self, batch: Batch, windows: Windows, candidates: Candidates, steps: int) -> Sample:
+    def sample(self, batch: Batch, windows: BranchWindows, candidates: Candidates, steps: int) -> Sample:
         """Return a sample of the work on the candidates.
 
         A candidate is abandoned after a fraction of `steps`; sampling stops
@@ -122,10 +122,9 @@ class _Enumeration:
     steps: int = 0
 
     @classmethod
-    def of(cls, search: Search, batch: Batch, windows: Windows, candidates: Candidates, share: float) -> _Enumeration:
+    def of(cls, search: Search, batch: Batch, windows: BranchWindows, candidates: Candidates, share: float) -> _Enumeration:
         """Return the search through the candidates' windows before its first step."""
         conditions, indexes = search.conditions(batch), windows.indexes
-        assert indexes is not None, "windows are a branch's"
         backwards = search.state_keys is not None or search.kept_matches != KEEP_ALL
         starts, ends = candidates.starts, candidate_ends(windows, candidates)
         return cls(

@@ -11,7 +11,15 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenated
 from gpu_cep.engine.matchers.automaton.ses_automaton import SesAutomaton
 from gpu_cep.engine.matchers.search import Search, entry_of_match
-from gpu_cep.engine.windows.candidates import Candidates, Windows, branch_windows, counted, divided, prune_windows
+from gpu_cep.engine.windows.candidates import (
+    BatchWindows,
+    BranchWindows,
+    Candidates,
+    branch_windows,
+    count_for_summary,
+    divide_starts,
+    prune_windows,
+)
 from gpu_cep.engine.windows.direct import DirectMatcher, is_deterministic, reads_directly
 from gpu_cep.engine.windows.state_counts import counted_by_states, sum_of
 from gpu_cep.plan.states import branch_states
@@ -26,7 +34,7 @@ class _WindowsOfThread(NamedTuple):
     """
 
     batch: Batch
-    windows: Windows
+    windows: BranchWindows
     direct: DirectMatcher | None
     share: float
 
@@ -41,30 +49,30 @@ class TwoPhase:
 
     search: Search
 
-    def find_in(self, batch: Batch, windows: Windows) -> Matches:
+    def find_in(self, batch: Batch, windows: BatchWindows) -> Matches:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
         found = spread(self._find, self._divide(batch, windows), self.search.threads)
         return concatenated(found, self.search.variable_count)
 
-    def count_in(self, batch: Batch, windows: Windows) -> tuple[Indices, Indices]:
+    def count_in(self, batch: Batch, windows: BatchWindows) -> tuple[Indices, Indices]:
         """Return the candidates of the batch (ascending), and how many matches start at each."""
         counts = spread(self._count, self._divide(batch, windows), self.search.threads)
         nothing = np.empty(0, np.int64)
         return np.concatenate([nothing, *(starts for starts, _ in counts)]), np.concatenate([nothing, *(totals for _, totals in counts)])
 
-    def _divide(self, batch: Batch, windows: Windows) -> list[_WindowsOfThread]:
+    def _divide(self, batch: Batch, windows: BatchWindows) -> list[_WindowsOfThread]:
         """Return the branch's windows as threads share them."""
         branch, direct = self._branch_windows(batch, windows)
-        parts = divided(branch, batch)
+        parts = divide_starts(branch, batch)
         return [_WindowsOfThread(batch, part, direct, 1 / len(parts)) for part in parts]
 
-    def _branch_windows(self, batch: Batch, windows: Windows) -> tuple[Windows, DirectMatcher | None]:
+    def _branch_windows(self, batch: Batch, windows: BatchWindows) -> tuple[BranchWindows, DirectMatcher | None]:
         """Return the branch's windows, and what reads matches off the chained condition if that decides them."""
         plan, tables, profile = self.search.plan, self.search.tables, self.search.profile
         branch = branch_windows(windows, self.search.ordered, batch, tables, self.search.own, profile)
         if reads_directly(plan, tables) and is_deterministic(plan, branch, tables):
             return branch, DirectMatcher(tables)
-        return counted(plan, branch, tables, profile), None
+        return count_for_summary(plan, branch, tables, profile), None
 
     def _find(self, own: _WindowsOfThread) -> Matches:
         """Return the matches that start in a thread's windows."""
@@ -111,7 +119,7 @@ class TwoPhase:
             self.search.budget.spend(sum_of(totals), 0, 0, start_of)
         return totals
 
-    def _candidates(self, windows: Windows, direct: DirectMatcher | None) -> Candidates:
+    def _candidates(self, windows: BranchWindows, direct: DirectMatcher | None) -> Candidates:
         """Return the candidates among the windows: by the plan's pruning, or by `direct`."""
         plan, tables, profile = self.search.plan, self.search.tables, self.search.profile
         if direct is None:

@@ -17,7 +17,7 @@ from gpu_cep.engine.matchers.joins.statistics import join_statistics
 from gpu_cep.engine.matchers.negation_timing import earliest_needs
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.batch_events import BatchEvents
-from gpu_cep.engine.windows.candidates import parts_of
+from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep.plan.costs import Estimate
 from gpu_cep.plan.join_trees import Join, Tree, cheapest_tree, leaves, tree_cost, tree_text
 from gpu_cep_kernels.matches.hashing import PartialMatches
@@ -76,7 +76,7 @@ class JoinTree:
             needs = earliest_needs(search, batch)
             tree = cheapest_tree(join_statistics(search, batch, buffers, streams, needs).rounded())
         conditions, account = search.conditions(batch), _Account(search, batch.low)
-        threads = min(search.threads, parts_of(batch))
+        threads = min(search.threads, count_parts(batch))
         registers = program_registers(np, conditions.programs, REGISTER_STRIDE * threads, conditions.table.roles)
         pattern = search.tables.pattern
         runs = tuple(new_path(search.variable_count, pattern, conditions) for _ in range(threads if len(needs) else 0))

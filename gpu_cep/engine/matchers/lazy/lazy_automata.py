@@ -16,7 +16,7 @@ from gpu_cep.engine.matchers.lazy.enumeration import ChainEnumeration, Enumerati
 from gpu_cep.engine.matchers.negation_timing import negation_needs
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
-from gpu_cep.engine.windows.candidates import parts_of
+from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep.engine.windows.window_share import window_share
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.lazy.chain import find_pivots, new_chain
@@ -39,7 +39,7 @@ class LazyAutomaton:
 
     def find(self, batch: Batch) -> Matches:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
-        enumerations = self._enumerations(batch, parts_of(batch))
+        enumerations = self._enumerations(batch, count_parts(batch))
         with self.search.profile.stage("matching"):
             found = spread(lambda enumeration: enumeration.matches(), enumerations, self.search.threads)
             grouped = concatenated([*chain.from_iterable(found)], len(self._single)).grouped_by_starts(batch.low, batch.own)
@@ -49,7 +49,7 @@ class LazyAutomaton:
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """Return the first start in each stream with matches, and the number of the stream's matches."""
-        enumerations = self._enumerations(batch, parts_of(batch))
+        enumerations = self._enumerations(batch, count_parts(batch))
         starts, totals = new_stream_counts(self.search, batch)
         with self.search.profile.stage("matching"):
             for first, counted in spread(lambda enumeration: enumeration.count(), enumerations, self.search.threads):

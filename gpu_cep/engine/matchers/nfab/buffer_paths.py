@@ -13,7 +13,7 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenated
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search
-from gpu_cep.engine.windows.candidates import parts_of
+from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.nfab.buffer_paths import BufferPaths, PathEnds, Walk, deepen_walk, enumerate_paths, new_walk
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer
@@ -74,7 +74,7 @@ class BatchPaths:
     def _read_spans(self, read: Callable[[tuple[int, int]], _Read], spans_per_thread: int) -> list[_Read]:
         """Return what `read` gives for each span of ends, from the first to the last."""
         threads = self.search.threads
-        return spread(read, slices(len(self.ends.node), spans_per_thread * threads if parts_of(self.batch) > 1 else 1), threads)
+        return spread(read, slices(len(self.ends.node), spans_per_thread * threads if count_parts(self.batch) > 1 else 1), threads)
 
     def _read_matches(self, span: tuple[int, int]) -> Matches:
         """Return the matches that end in a span of ends."""

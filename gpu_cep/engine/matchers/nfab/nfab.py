@@ -16,7 +16,7 @@ from gpu_cep.engine.matchers.match_tables import failed_condition
 from gpu_cep.engine.matchers.nfab.buffer_counts import FilledBuffer, count_on_buffer, every_path_matches
 from gpu_cep.engine.matchers.nfab.buffer_paths import BatchPaths
 from gpu_cep.engine.matchers.search import Search
-from gpu_cep.engine.windows.candidates import Windows, branch_windows, prune_windows
+from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows, branch_windows, prune_windows
 from gpu_cep.engine.windows.state_counts import sum_of
 from gpu_cep.plan.event_plan import PlannedCondition
 from gpu_cep_kernels.nfab.buffer_paths import PathEnds, path_ends
@@ -55,7 +55,7 @@ class Nfab:
 
     search: Search
 
-    def find_in(self, batch: Batch, windows: Windows) -> Matches:
+    def find_in(self, batch: Batch, windows: BatchWindows) -> Matches:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
         finished = _run_pass(self.search, batch, windows)
         with self.search.profile.stage("matching"):
@@ -63,7 +63,7 @@ class Nfab:
         self.search.profile.add("matches", len(matches))
         return matches
 
-    def count_in(self, batch: Batch, windows: Windows) -> tuple[Indices, Indices]:
+    def count_in(self, batch: Batch, windows: BatchWindows) -> tuple[Indices, Indices]:
         """Return ascending events and the number of matches that are counted at each.
 
         Where every path is a match, all matches of a stream are counted at the first of their starts.
@@ -74,7 +74,7 @@ class Nfab:
         self.search.profile.add("matches", sum_of(totals))
         return starts + batch.low, totals
 
-    def sample(self, batch: Batch, branch: Windows, starts: Indices, end: int, offers: int) -> Indices:
+    def sample(self, batch: Batch, branch: BranchWindows, starts: Indices, end: int, offers: int) -> Indices:
         """Return int64 [point, 2]: an event of the batch, and how often earlier events were offered to runs.
 
         Runs begin at `starts`. The pass ends before event `end`, or once a few
@@ -94,7 +94,7 @@ class BatchBuffer(NamedTuple):
     ends: PathEnds
 
 
-def build_buffer(search: Search, batch: Batch, windows: Windows, most_nodes: int) -> BatchBuffer:
+def build_buffer(search: Search, batch: Batch, windows: BatchWindows, most_nodes: int) -> BatchBuffer:
     """Return the buffer after a pass over all events of the batch.
 
     Raises
@@ -109,7 +109,7 @@ def build_buffer(search: Search, batch: Batch, windows: Windows, most_nodes: int
     return BatchBuffer(buffer, finished.ends())
 
 
-def _run_pass(search: Search, batch: Batch, windows: Windows, most_nodes: int | None = None) -> _BatchPass:
+def _run_pass(search: Search, batch: Batch, windows: BatchWindows, most_nodes: int | None = None) -> _BatchPass:
     """Return the pass after it has taken all events of the batch; `most_nodes` bounds its buffer."""
     branch = branch_windows(windows, search.ordered, batch, search.tables, search.own, search.profile)
     candidates = prune_windows(search.plan, branch, search.tables, search.profile)
@@ -141,7 +141,7 @@ class _BatchPass:
 
     search: Search
     batch: Batch
-    windows: Windows
+    windows: BranchWindows
     earliest: Indices
     starting: np.ndarray[Any, np.dtype[np.bool_]]
     events: EventTable
@@ -241,7 +241,7 @@ class _BatchPass:
             raise BudgetExceeded(self._current, f"the runs and the match buffer of nfab take more than {memory}; use a narrower pattern")
 
 
-def _new_pass(search: Search, batch: Batch, windows: Windows, starts: Indices, most_nodes: int | None) -> _BatchPass:
+def _new_pass(search: Search, batch: Batch, windows: BranchWindows, starts: Indices, most_nodes: int | None) -> _BatchPass:
     """Return a pass over a batch before its first event; runs begin at `starts`."""
     tables = search.tables
     size = windows.occurrence.shape[1] - 2

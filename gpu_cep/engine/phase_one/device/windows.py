@@ -42,7 +42,7 @@ def pattern_on_device(plan: EventPlan, tables: MatcherTables, own: Own, device: 
 
 @dataclass(frozen=True, slots=True)
 class DeviceWindows:
-    """The events of a batch and the windows that start at them, as :class:`gpu_cep.engine.windows.candidates.Windows`, on the device."""
+    """The windows of a batch and their starts on the device, as :class:`gpu_cep.engine.windows.candidates.BranchWindows`."""
 
     device: Device
     labels: Array
