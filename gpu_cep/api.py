@@ -301,7 +301,7 @@ def explanation_of(
 
     With the `profile` of a run, it also holds the counts of that run.
     """
-    from gpu_cep.engine.input.read_tables import is_resident, on_host
+    from gpu_cep.engine.input.read_tables import is_resident, to_host
     from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine
 
     counts = None if profile is None else dict(profile.counts)
@@ -316,7 +316,7 @@ def explanation_of(
     from gpu_cep.engine.phase_one.computed_columns import event_columns
     from gpu_cep.engine.phase_one.variable_counts import events_of_variables
 
-    fitting = events_of_variables(plan, event_columns(plan, on_host(table)), threads)
+    fitting = events_of_variables(plan, event_columns(plan, to_host(table)), threads)
     return Explanation(query, plan, device, choice.reason, counts, tuple(profile.answers), fitting)
 
 

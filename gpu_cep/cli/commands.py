@@ -205,11 +205,11 @@ def gen(
 
 def _without_rows(events: str) -> pa.Table:
     """Return a table with the columns of the events and no rows."""
-    from gpu_cep.engine.input.read_tables import on_host, read_events
+    from gpu_cep.engine.input.read_tables import read_events, to_host
     from gpu_cep.engine.input.sources import source_of
 
     source = None if events == PIPE else source_of(events)
-    schema = source.schema if source else on_host(read_events(events_from(events))).schema
+    schema = source.schema if source else to_host(read_events(events_from(events))).schema
     return schema.empty_table()
 
 

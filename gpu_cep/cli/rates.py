@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep import api
-from gpu_cep.engine.input.read_tables import on_host, read_events
+from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.plan.columns_read import columns_read
 
 Result = TypeVar("Result")
@@ -50,7 +50,7 @@ def measure(text: str, events: Any, runs: int, asked: Mapping[str, Any]) -> Rate
 
     Each is done `runs` times.
     """
-    table = on_host(read_events(events))
+    table = to_host(read_events(events))
     names = _columns_read(text, table, asked)
     held = table.select(names).combine_chunks()
     matched = partial(api.match, held, text, **asked)

@@ -8,7 +8,7 @@ from gpu_cep.engine.accounting.budget import Spent, open_budget
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.own_events import WHOLE, Own, refuse_slices
 from gpu_cep.engine.input.device.resident import ResidentTable
-from gpu_cep.engine.input.read_tables import on_host
+from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.intervals.results import interval_schema
 from gpu_cep.engine.intervals.run import OrderChooser, match_situations
 from gpu_cep.engine.intervals.statistics import order_choice
@@ -71,7 +71,7 @@ def answer(
     profile, threads = profile or Profile(), threads or available_threads()
     # situations are found on the device only where it is asked for by name
     stays = isinstance(plan, EventPlan) or plan.settings.engine == "gpu"
-    columns = event_columns(plan, table if stays else on_host(table))
+    columns = event_columns(plan, table if stays else to_host(table))
     profile.add("events", len(columns))
     with open_budget(plan.settings, result_footprint(plan, columns), concurrent, spent or Spent()) as budget:
         if isinstance(plan, IntervalPlan):

@@ -15,9 +15,9 @@ from gpu_cep.engine.compressed.buffer_graph import buffer_graph, may_share_buffe
 from gpu_cep.engine.compressed.compressed import node_table
 from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
 from gpu_cep.engine.events.batches import Batch, cut_batches
-from gpu_cep.engine.events.matches import Indices, Matches, concatenated
+from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
-from gpu_cep.engine.events.own_events import WHOLE, at_borders
+from gpu_cep.engine.events.own_events import WHOLE, cut_at_own
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.matchers.search import Matcher, searches
@@ -54,7 +54,8 @@ def _matches(run: EventRun, first: PhaseOne) -> Matches:
     """All matches, grouped by first event."""
     if first.found is not None:
         return first.found
-    return concatenated(_each_batch(run, first.ordered, _matcher(run, first.ordered).find), len(run.plan.query.positives), run.threads)
+    found = _each_batch(run, first.ordered, _matcher(run, first.ordered).find)
+    return concatenate_matches(found, len(run.plan.query.positives), run.threads)
 
 
 def _graph(run: EventRun, first: PhaseOne) -> Graph | None:
@@ -81,7 +82,7 @@ def _each_batch(run: EventRun, ordered: OrderedEvents, found_in: Callable[[Batch
     """Return what is found in each batch, in their order."""
     plan, before = run.plan, run.budget.steps
     with name_windows(plan, run.columns, lambda start: int(ordered.rows[start])):
-        batches = [part for batch in cut_batches(plan, ordered, threads=run.threads) for part in at_borders(ordered, batch, run.own)]
+        batches = [part for batch in cut_batches(plan, ordered, threads=run.threads) for part in cut_at_own(ordered, batch, run.own)]
         parts = spread(found_in, batches, run.threads)
     # where no event was left to match, too
     run.profile.add("matches", 0)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.types import Schema
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.events.positions import disjoint
+from gpu_cep.engine.events.positions import choose_disjoint
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.event_plan import Plan
@@ -81,7 +81,7 @@ def take_matches(query: BoundQuery, keys: tuple[int, ...], batches: Iterable[pa.
     table = pa.Table.from_batches(gathered)
     streams = _stream_numbers(query, table.select(keys))
     first_time, first_place, last_time, last_place = (values.to_numpy() for values in table.columns[-ENDS:])
-    taken = disjoint(streams, (first_time, first_place), (last_time, last_place))
+    taken = choose_disjoint(streams, (first_time, first_place), (last_time, last_place))
     yield from table.filter(pa.array(taken)).to_batches()
 
 

@@ -12,7 +12,7 @@ from pyspark.sql.types import StringType, StructType
 
 from gpu_cep.analysis.bound import Bound, BoundQuery, Condition, ConditionKind, Constant, Field, Operation
 from gpu_cep.analysis.conditions import reads
-from gpu_cep.engine.lowering.text_predicates import tested_constants
+from gpu_cep.engine.lowering.text_predicates import equality_constants
 from gpu_cep.plan.columns_read import columns_read
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.properties import split_conjunction
@@ -98,7 +98,7 @@ def _is_equality(expression: Bound, number: int) -> bool:
 
 def _constants(query: BoundQuery, number: int) -> tuple[str, ...] | None:
     """Return the constants that properties compare the column with, None if one uses it otherwise."""
-    found = [tested_constants(part) for c in _properties(query) for part in split_conjunction(c.expression) if _reads(part, number)]
+    found = [equality_constants(part) for c in _properties(query) for part in split_conjunction(c.expression) if _reads(part, number)]
     if any(constants is None for constants in found):
         return None
     return tuple(dict.fromkeys(constant for constants in found if constants is not None for constant in constants))

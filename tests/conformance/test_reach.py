@@ -28,8 +28,8 @@ THREADS = st.integers(1, 3)
 @pytest.fixture(autouse=True)
 def _always_tried(monkeypatch):
     """Any number of events is enough, and nothing is promised too little."""
-    monkeypatch.setattr(rare_events, "_PARTS", 2)
-    monkeypatch.setattr(rare_events, "_PART", 1)
+    monkeypatch.setattr(rare_events, "_SAMPLES", 2)
+    monkeypatch.setattr(rare_events, "_SAMPLE_ROWS", 1)
     monkeypatch.setattr(rare_events, "_LOOK", -math.inf)
     monkeypatch.setattr(rare_events, "BLOCK", 8)
 
@@ -83,7 +83,7 @@ def test_cases_are_pruned():
     dropped = []
 
     def counted(plan, columns, tables, times, threads):
-        labelled = rare_events.label_reached(plan, columns, tables, times, threads)
+        labelled = rare_events.label_near_rare(plan, columns, tables, times, threads)
         if labelled is not None:
             alone = on_cpu.label_events(plan, columns, threads)
             dropped.append(sum(map(len, alone.rows)) - sum(map(len, labelled.rows)))
@@ -94,7 +94,7 @@ def test_cases_are_pruned():
     def run(case):
         answered(case, output="count")
 
-    with patch.object(on_cpu, "label_reached", counted):
+    with patch.object(on_cpu, "label_near_rare", counted):
         run()
     assert sum(number > 0 for number in dropped) > 10
     assert min(dropped) >= 0

@@ -71,10 +71,10 @@ def plan_of(pattern: str = PATTERN, **settings: object) -> EventPlan:
 @pytest.fixture(autouse=True)
 def forgotten():
     """What is kept for a process is forgotten before and after each test."""
-    for kept in (engine_choice._calibrated, engine_choice._log_once):
+    for kept in (engine_choice._calibrate_once, engine_choice._log_once):
         kept.cache_clear()
     yield
-    for kept in (engine_choice._calibrated, engine_choice._log_once):
+    for kept in (engine_choice._calibrate_once, engine_choice._log_once):
         kept.cache_clear()
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine.input.encodings import decoded
+from gpu_cep.engine.input.encodings import decode_table
 from gpu_cep.errors import UnsupportedError
 
 ROWS = 6
@@ -64,8 +64,8 @@ def test_an_encoded_timestamp():
 def test_text_stays_in_its_dictionary():
     ordered = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), VALUES["text view"], ordered=True)
     table = pa.table({"view": ordered, "text": VALUES["text"].dictionary_encode()})
-    assert decoded(table).schema.types == [pa.dictionary(pa.int8(), pa.large_string(), ordered=True), table.schema.field("text").type]
-    assert decoded(table).to_pylist() == table.to_pylist()
+    assert decode_table(table).schema.types == [pa.dictionary(pa.int8(), pa.large_string(), ordered=True), table.schema.field("text").type]
+    assert decode_table(table).to_pylist() == table.to_pylist()
 
 
 VIEW = pa.string_view()

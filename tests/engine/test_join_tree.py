@@ -163,7 +163,7 @@ def test_negations_rule_out_what_they_do_of_the_automaton(query, tree, ties, thr
     table = events()
     wanted = matched(table, query, ties=ties, algorithm="ses_automaton")
     assert wanted.num_rows > 5
-    with with_tree(tree), patch.object(join_tree, "parts_of", lambda batch: threads):
+    with with_tree(tree), patch.object(join_tree, "count_parts", lambda batch: threads):
         assert matched(table, query, ties=ties, threads=threads).equals(wanted)
         assert matched(table, query, ties=ties, threads=threads, output="count")["count"].to_pylist() == [wanted.num_rows]
 
@@ -185,7 +185,7 @@ def test_a_negation_beside_the_only_variable(threads, output):
     table, query = events(), "PATTERN SEQ(A a, NOT(D n)) WHERE n.x > a.x WITHIN 20"
     wanted = matched(table, query, algorithm="ses_automaton", output=output)
     assert not wanted.equals(matched(table, "PATTERN A a WITHIN 20", output=output))
-    with patch.object(join_tree, "parts_of", lambda batch: threads):
+    with patch.object(join_tree, "count_parts", lambda batch: threads):
         assert matched(table, query, threads=threads, output=output).equals(wanted)
 
 
@@ -196,6 +196,6 @@ def test_an_overflow_beside_a_match_names_condition_and_window(tree, threads):
     table = pa.table({"ts": range(6), "type": ["C", "B", *types], "x": [1, 1, *x]})
     query = "PATTERN SEQ(A a, NOT(N n), B b, C c) WHERE a.x + n.x > b.x WITHIN 9"
     overflow = r"integer overflow in a\.x \+ n\.x > b\.x, in the window that starts at ts=2"
-    split = patch.object(join_tree, "parts_of", lambda batch: threads)
+    split = patch.object(join_tree, "count_parts", lambda batch: threads)
     with split, with_tree(tree), pytest.raises(errors.EventError, match=overflow):
         matched(table, query, threads=threads)

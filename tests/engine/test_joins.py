@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.engine.events.label_words import frequencies
+from gpu_cep.engine.events.label_words import count_by_variable
 from gpu_cep.engine.lowering.programs import program_registers
 from gpu_cep.engine.matchers.joins import execution
 from gpu_cep.engine.matchers.joins.execution import BatchJoins
@@ -62,7 +62,7 @@ def joining(pattern, stream, own, account, exclusive=False, threads=1):
     labels, clock = label_words(stream.labels, variables), np.array(stream.times, np.uint64)
     conditions = Conditions(condition_table(variables, ()), aggregate_table(variables, ()), program_table(()), NO_COLUMNS, 0)
     streams = Streams(np.array([0, len(clock)]), clock, clock, np.uint64(stream.length), stream.strict)
-    buffers = input_buffers(labels, frequencies(labels, variables))
+    buffers = input_buffers(labels, count_by_variable(labels, variables))
     registers = program_registers(np, conditions.programs, execution.REGISTER_STRIDE * threads)
     runs, no_negation = (new_path(variables, pattern.table(), conditions),), negation_table([], np.zeros(1, np.int64), clock, clock, 0)
     none = JoinNegations(pattern.table(), conditions, no_negation, np.zeros((0, variables), np.bool_), runs, account)

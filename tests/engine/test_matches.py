@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.engine.events.matches import Matches, concatenated, ones
+from gpu_cep.engine.events.matches import Matches, concatenate_matches, ones
 
 # two variables, of which one may be absent
 MATCH = st.tuples(st.lists(st.integers(0, 3), max_size=2), st.lists(st.integers(0, 3), min_size=1, max_size=2))
@@ -37,7 +37,7 @@ def listed(matches):
 @given(MATCHES, st.data())
 def test_some_of_the_matches_in_any_order(matches, data):
     order = data.draw(st.lists(st.integers(0, len(matches) - 1), max_size=6)) if matches else []
-    found = flat(matches).reordered(np.array(order, np.int64))
+    found = flat(matches).reorder(np.array(order, np.int64))
     assert listed(found) == [matches[m] for m in order]
     assert found.first.tolist() == [min(bound(matches[m])) for m in order]
     assert found.last.tolist() == [max(bound(matches[m])) for m in order]
@@ -46,13 +46,13 @@ def test_some_of_the_matches_in_any_order(matches, data):
 @given(MATCHES)
 def test_distinct_leaves_out_what_repeats_the_match_before(matches):
     wanted = [match for m, match in enumerate(matches) if m == 0 or matches[m - 1] != match]
-    assert listed(flat(matches).distinct()) == wanted
+    assert listed(flat(matches).drop_repeated()) == wanted
 
 
 @given(st.lists(MATCH, min_size=1, max_size=4), st.integers(2, 3))
 def test_distinct_of_matches_several_times_over(matches, times):
     repeated = [match for match in matches for _ in range(times)]
-    assert listed(flat(repeated).distinct()) == listed(flat(matches).distinct())
+    assert listed(flat(repeated).drop_repeated()) == listed(flat(matches).drop_repeated())
 
 
 @given(MATCHES)
@@ -64,7 +64,7 @@ def test_bindings_of_each_variable(matches):
 
 @given(MATCHES)
 def test_matches_by_first_event_last_event_and_bindings(matches):
-    found = flat(matches).sorted_by_starts(0, 4)
+    found = flat(matches).sort_by_starts(0, 4)
     assert listed(found) == sorted(matches, key=lambda match: (min(bound(match)), max(bound(match)), match))
 
 
@@ -76,9 +76,9 @@ def test_matches_of_single_variables_need_no_counts(pairs, parts):
     known = Matches(events.min(axis=1), ones(*events.shape), events.ravel())
     cut = np.linspace(0, len(events), parts + 1).astype(int)
     apart = [Matches(known.first[low:high], known.counts[low:high], events[low:high].ravel()) for low, high in itertools.pairwise(cut)]
-    for made in (known, concatenated(apart, 2) if parts else known):
+    for made in (known, concatenate_matches(apart, 2) if parts else known):
         assert made.single == written.single
-        for wanted, found in ((written, made), (written.sorted_by_starts(0, 8), made.sorted_by_starts(0, 8))):
+        for wanted, found in ((written, made), (written.sort_by_starts(0, 8), made.sort_by_starts(0, 8))):
             for array in ("first", "counts", "events", "last", "offsets"):
                 assert np.array_equal(getattr(found, array), getattr(wanted, array))
             assert [bound.tolist() for bound in found.binding(1)] == [bound.tolist() for bound in wanted.binding(1)]
@@ -86,6 +86,6 @@ def test_matches_of_single_variables_need_no_counts(pairs, parts):
 
 @given(st.lists(MATCHES, max_size=5), st.integers(1, 3))
 def test_parts_one_after_the_other(parts, threads):
-    found = concatenated([flat(part) for part in parts], 2, threads)
+    found = concatenate_matches([flat(part) for part in parts], 2, threads)
     assert listed(found) == [match for part in parts for match in part]
     assert found.first.tolist() == [min(bound(match)) for part in parts for match in part]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer
-from gpu_cep.engine.events.positions import disjoint, positions_of_events
+from gpu_cep.engine.events.positions import choose_disjoint, positions_of_events
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
@@ -44,7 +44,7 @@ def test_matches_are_taken_behind_one_another(matches, times):
             reached[key] = last
     streams = np.array([key for key, _, _ in rows], np.int64)
     first, last = (tuple(np.array([row[end][part] for row in rows], np.int64) for part in range(2)) for end in (1, 2))
-    assert disjoint(streams, first, last).tolist() == [(key, begin) in taken for key, begin, _ in rows]
+    assert choose_disjoint(streams, first, last).tolist() == [(key, begin) in taken for key, begin, _ in rows]
 
 
 @pytest.mark.parametrize("output", ["matches", "events"])

@@ -140,7 +140,7 @@ def test_a_larger_batch_makes_a_choice_of_its_own():
 
 def test_what_threads_share_is_chosen_apart(monkeypatch):
     """Estimates are of time, and so of as many threads as share a batch."""
-    monkeypatch.setattr("gpu_cep.engine.adaptive.statistics.parts_of", lambda batch: 2 if batch.low else 1)
+    monkeypatch.setattr("gpu_cep.engine.adaptive.statistics.count_parts", lambda batch: 2 if batch.low else 1)
     with small_batches(4_096), patch.object(choice, "cheapest", wraps=choice.cheapest) as choosing:
         found = answers(events(4_096 + 400, (0.3, 0.3, 0.4)), ANY.format("a.x < b.x", 40), threads=2)
     assert len(found) == 2

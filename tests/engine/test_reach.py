@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.api import Profile
 from gpu_cep.engine.phase_one.label_events import BLOCK
-from gpu_cep.engine.phase_one.rare_events import _merged
+from gpu_cep.engine.phase_one.rare_events import _merge_spans
 
 SIZE = 400_000
 SEQUENCE = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x"
@@ -51,7 +51,7 @@ def test_spans_are_merged_where_they_meet(parts):
     steps = np.cumsum([[0, 0], *([step, step] for part in parts for step, _ in part)], axis=0)[1:]
     widths = np.array([width for part in parts for _, width in part], np.int64)
     spans = np.stack([steps[:, 0], np.maximum.accumulate(steps[:, 1] + widths + 1)]) if len(steps) else np.empty((2, 0), np.int64)
-    begins, ends = _merged(np.split(spans, np.cumsum([len(part) for part in parts])[:-1], axis=1))
+    begins, ends = _merge_spans(np.split(spans, np.cumsum([len(part) for part in parts])[:-1], axis=1))
     held = sorted({row for begin, end in spans.T.tolist() for row in range(begin, end)})
     assert [row for begin, end in zip(begins, ends, strict=True) for row in range(begin, end)] == held
     assert (begins[1:] > ends[:-1]).all()

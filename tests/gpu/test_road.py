@@ -75,7 +75,7 @@ def test_the_waterfall_is_that_of_the_cpu(text):
 
 @BOTH
 def test_events_that_do_not_fit_are_ordered_on_the_host(text):
-    with memory(Cramped(1 << 20)), patch.object(on_device, "_ordered_on_host", wraps=on_device._ordered_on_host) as on_host:
+    with memory(Cramped(1 << 20)), patch.object(on_device, "_order_on_host", wraps=on_device._order_on_host) as on_host:
         found = on_gpu(text, partition_by="k")
     assert on_host.call_count == 1
     assert found.equals(on_cpu(text, partition_by="k"))

@@ -10,7 +10,7 @@ from gpu_cep.api import match
 from gpu_cep.display.pictures.files import check_suffix, require_matplotlib
 from gpu_cep.display.plotting.composition import compose
 from gpu_cep.display.plotting.found import Findings, find_matches
-from gpu_cep.engine.input.read_tables import on_host, read_events
+from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.errors import PatternError
 from gpu_cep.keywords import PlotOptions, read_keywords, takes_keywords
 from gpu_cep.query_plans import as_query, make_plan
@@ -105,7 +105,7 @@ def plot(
     _check_match(match)
     check_margin(margin)
     options, settings = read_keywords(keywords)
-    table = on_host(read_events(events))
+    table = to_host(read_events(events))
     plan = make_plan(pattern, table.schema, options, settings)
     query = as_query(pattern)
     found = find_matches(plan, query, table, options, threads=keywords.get("threads"), returned=False)

@@ -15,7 +15,7 @@ from gpu_cep.display.plotting.found import Findings, find_matches
 from gpu_cep.display.plotting.timeline import check_margin, draw_match
 from gpu_cep.display.plotting.waterfall import stages, waterfall
 from gpu_cep.display.reporting.page import Content, page
-from gpu_cep.engine.input.read_tables import on_host, read_events
+from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.errors import CepError, PatternError
 from gpu_cep.keywords import ReportOptions, read_keywords, takes_keywords
 from gpu_cep.lang.format import format_query
@@ -98,7 +98,7 @@ def report(
     options, settings = read_keywords(keywords)
     if timelines:
         require_matplotlib("timelines")
-    table = on_host(read_events(events))
+    table = to_host(read_events(events))
     plan = make_plan(pattern, table.schema, options, settings)
     threads, given = keywords.get("threads"), keywords.get("profile")
     question = _Question(pattern, as_query(pattern), plan, options, table, threads)

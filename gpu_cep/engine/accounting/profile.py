@@ -40,7 +40,7 @@ class Profile:
         with self._lock:
             self.counts[name] = self.counts.get(name, 0) + count
 
-    def ran_on(self, engine: str) -> None:
+    def count_run(self, engine: str) -> None:
         """Count a run on an engine."""
         with self._lock:
             self.engines[engine] = self.engines.get(engine, 0) + 1
@@ -56,12 +56,12 @@ class Profile:
             with self._lock:
                 self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
-    def answered(self, answer: Answer) -> None:
+    def add_answer(self, answer: Answer) -> None:
         """Add how a batch was answered."""
         with self._lock:
             self.answers.append(answer)
 
-    def joined(self, order: tuple[int, ...], rows: Sequence[int]) -> None:
+    def add_join(self, order: tuple[int, ...], rows: Sequence[int]) -> None:
         """Add a chunk of situations that was joined in an order of their names, with the configurations after each step."""
         with self._lock:
             before = self.joins.get(order, Joined(order, 0, (0,) * len(order)))

@@ -16,10 +16,10 @@ from gpu_cep.engine.adaptive.algorithms import ALGORITHMS, select_start_filterin
 from gpu_cep.engine.adaptive.statistics import BatchStatistics
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
-from gpu_cep.engine.events.own_events import are_own
+from gpu_cep.engine.events.own_events import are_all_own
 from gpu_cep.engine.matchers.search import Matcher, Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
-from gpu_cep.engine.windows.state_counts import sum_of
+from gpu_cep.engine.windows.state_counts import sum_counts
 from gpu_cep.plan.costs import MARGIN, TRIAL, Answer, Estimate
 
 # A choice is dropped if steps are more or fewer than expected by this factor, unless both are few.
@@ -89,7 +89,7 @@ class Choices:
         """Return a matcher for each branch."""
         first = searches[0]
         events = BatchEvents(first.plan, first.ordered, batch, first.profile)
-        names = self.names if are_own(first.ordered, batch, first.own) else select_start_filtering(self.names)
+        names = self.names if are_all_own(first.ordered, batch, first.own) else select_start_filtering(self.names)
         return [self._matcher(names, branch, search, events) for branch, search in enumerate(searches)]
 
     def _matcher(self, names: tuple[str, ...], branch: int, search: Search, events: BatchEvents) -> Matcher:
@@ -196,11 +196,11 @@ class _RecordingMatcher:
         """Return the matcher's counts."""
         begin = time.perf_counter()
         starts, totals = self.matcher.count(batch)
-        self._record(batch, sum_of(totals), 0, time.perf_counter() - begin)
+        self._record(batch, sum_counts(totals), 0, time.perf_counter() - begin)
         return starts, totals
 
     def _record(self, batch: Batch, matches: int, bound: int, seconds: float) -> None:
         steps = self.meter.steps
         self.check(steps)
         answer = Answer(self.branch, batch.own - batch.low, *self.ranking, steps, matches, bound, seconds)
-        self.search.profile.answered(answer)
+        self.search.profile.add_answer(answer)

@@ -12,7 +12,7 @@ import numpy as np
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.events.sampling import NOTHING, Sample, clustered, evenly_spread, scattered
+from gpu_cep.engine.events.sampling import NOTHING, Sample, cluster_places, scatter_places, spread_places
 from gpu_cep.engine.matchers.automaton.ses_automaton import SesAutomaton
 from gpu_cep.engine.matchers.lazy.lazy_automata import LazyAutomaton, LazyChain, LazyTree
 from gpu_cep.engine.matchers.nfab.nfab import Nfab
@@ -92,7 +92,7 @@ class BatchStatistics:
     def window_size(self) -> float:
         """The mean number of events in a window, by a sample of windows."""
         windows = self.batch_events.windows
-        starts = evenly_spread(self.event_count, _STARTS)
+        starts = spread_places(self.event_count, _STARTS)
         return float((windows.ends(starts) - starts).mean())
 
     @cached_property
@@ -153,7 +153,8 @@ class BatchStatistics:
         """
         windows = self._branch_windows
         number = len(windows.starts)
-        starts = windows.starts[scattered(number, _STARTS) if search.kept_matches == KEEP_ALL else clustered(number, _STARTS, _CLUSTER)]
+        keeps_all = search.kept_matches == KEEP_ALL
+        starts = windows.starts[scatter_places(number, _STARTS) if keeps_all else cluster_places(number, _STARTS, _CLUSTER)]
         candidates = self._prune_starts(windows, starts)
         sample = self._run_trial(lambda _: SesAutomaton(search).sample(self.batch, windows, candidates, _STEPS), NOTHING)
         return replace(sample, places=number * len(candidates.starts) // max(len(starts), 1))

@@ -14,7 +14,7 @@ from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.ties import rank_rows
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.input.read_tables import on_host
+from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.output.result_tables import match_table
 from gpu_cep.engine.phase_one.computed_columns import event_columns
@@ -35,7 +35,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
     MatchLimitExceeded
         There are more than `max_matches`.
     """
-    table = on_host(table)
+    table = to_host(table)
     columns = event_columns(plan, table)
     times = load_times(columns, plan.query.timestamp)
     found = oracle_matches(

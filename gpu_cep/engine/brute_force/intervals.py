@@ -18,7 +18,7 @@ from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.ties import rank_rows
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_columns import Array, EventColumns
-from gpu_cep.engine.input.read_tables import on_host
+from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.intervals.matches import AsSeen, IntervalMatches, in_result_order, matched_situations
 from gpu_cep.engine.intervals.results import interval_table
@@ -41,7 +41,7 @@ def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Opti
     MatchLimitExceeded
         There are more than `max_matches`.
     """
-    table = on_host(table)
+    table = to_host(table)
     columns = event_columns(plan, table)
     found = matches(
         query, _in_days(table, options.timestamp),

@@ -25,7 +25,7 @@ BATCH = 1 << 17
 # Of patterns of more variables than this, batches have fewer events.
 _FEW_VARIABLES = 64
 # A slice may carry this many times its own events for its last windows.
-LONGEST_REACH = 4
+MOST_CARRIED = 4
 # Events of a batch are numbered in 32 bits, and there are numbers for two more.
 MOST_EVENTS = 2**31 - 3
 
@@ -40,7 +40,7 @@ class Batch:
 
 
 # Where the window of an event ends: (event, end of its stream) → the first event outside.
-Reach = Callable[[int, int], int]
+WindowEnd = Callable[[int, int], int]
 
 
 def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH, threads: int = 1) -> list[Batch]:
@@ -52,10 +52,10 @@ def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH, threads: 
     total = int(ordered.offsets[-1])
     if total > size:
         size = -(-total // (threads * -(-total // (threads * size))))
-    return cut(ordered.offsets, lambda last, stream_end: reach(plan, ordered, last, stream_end), size)
+    return cut_streams(ordered.offsets, lambda last, stream_end: window_end(plan, ordered, last, stream_end), size)
 
 
-def cut(offsets: Indices, reach_of: Reach, size: int) -> list[Batch]:
+def cut_streams(offsets: Indices, window_end_of: WindowEnd, size: int) -> list[Batch]:
     """Cut streams that begin at `offsets` into batches of about `size` own events.
 
     Raises
@@ -73,7 +73,7 @@ def cut(offsets: Indices, reach_of: Reach, size: int) -> list[Batch]:
         if whole > low:
             batches.append(Batch(low, whole, whole))
         else:
-            batches.append(_cut_stream(reach_of, low, stream_end, size))
+            batches.append(_cut_stream(window_end_of, low, stream_end, size))
         if batches[-1].high - low > MOST_EVENTS:
             reached = f"windows that reach over {batches[-1].high - low:,} events of one stream are not supported"
             raise UnsupportedError(f"{reached}, only over {MOST_EVENTS:,}; use a shorter window, or partition_by")
@@ -81,17 +81,17 @@ def cut(offsets: Indices, reach_of: Reach, size: int) -> list[Batch]:
     return batches
 
 
-def _cut_stream(reach_of: Reach, low: int, stream_end: int, size: int) -> Batch:
+def _cut_stream(window_end_of: WindowEnd, low: int, stream_end: int, size: int) -> Batch:
     """The next slice of a long stream; where its windows reach so far that slices would repeat too much the rest of it, or half a batch."""
     own = min(low + size, stream_end)
-    high = reach_of(own - 1, stream_end)
-    if high - own > LONGEST_REACH * size:
+    high = window_end_of(own - 1, stream_end)
+    if high - own > MOST_CARRIED * size:
         own = stream_end if stream_end - low <= MOST_EVENTS else min(low + MOST_EVENTS // 2, stream_end)
-        high = reach_of(own - 1, stream_end)
+        high = window_end_of(own - 1, stream_end)
     return Batch(low, own, high)
 
 
-def reach(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> int:
+def window_end(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> int:
     """Where the window of event `last` ends."""
     if isinstance(plan.query.window, CountWindow):
         return min(last + plan.query.window.events, stream_end)

@@ -45,13 +45,13 @@ class EventSequence:
 
     def input_rows(self, positions: Array) -> Array:
         """The input rows of the events at some positions, on the host, as these are."""
-        return positions if self.rows is None else self.held(self.rows, positions)
+        return positions if self.rows is None else self.gather(self.rows, positions)
 
-    def held(self, column: Array, positions: Array) -> Array:
+    def gather(self, column: Array, positions: Array) -> Array:
         """What a column at the events' place holds at some positions, on the host, as these are."""
-        return self.brought(lambda places: column[places], positions)
+        return self.compute_at(lambda places: column[places], positions)
 
-    def brought(self, function: Callable[[Array], Array], positions: Array) -> Array:
+    def compute_at(self, function: Callable[[Array], Array], positions: Array) -> Array:
         """What `function` makes of some positions at the events' place, on the host, as these are."""
         place = self.place
         spans = list(blocks(0, len(positions), self.at_once)) or [(0, 0)]
@@ -74,20 +74,20 @@ def host_sequence(ordered: OrderedEvents) -> EventSequence:
     """The events stream after stream, each in order of time and of `order_by`."""
     count = len(ordered.offsets) - 1
     streams = np.repeat(np.arange(count, dtype=np.int32), np.diff(ordered.offsets)) if count > 1 else None
-    return EventSequence(signed(ordered.times), streams, count, ordered.rows.astype(np.int32, copy=False), ordered.offsets)
+    return EventSequence(as_signed(ordered.times), streams, count, ordered.rows.astype(np.int32, copy=False), ordered.offsets)
 
 
-def signed(times: Array) -> Array:
+def as_signed(times: Array) -> Array:
     """Times that lie as uint64 so that differences cannot overflow as what they are."""
     return times if times.dtype.kind == "f" else times.view(np.int64)
 
 
-def clock(points: Array) -> Array:
+def as_clock(points: Array) -> Array:
     """Times as numbers whose differences are lengths of time: float64, or integers as uint64."""
     return points if points.dtype.kind == "f" else points.view(np.uint64)
 
 
-def elapsed(start: Array, end: Array) -> Array:
+def elapsed_time(start: Array, end: Array) -> Array:
     """The time from `start` to `end`, arrays of any module, as uint64 or float64; none from infinity to infinity."""
     if start.dtype.kind != "f":
         return end.view(np.uint64) - start.view(np.uint64)

@@ -58,19 +58,19 @@ def by_word(labels: Words, table: npt.NDArray[Any]) -> list[tuple[Words, npt.NDA
     return [(word, table[LABEL_BITS * k : LABEL_BITS * (k + 1)]) for k, word in enumerate(labels)]
 
 
-def restricted(labels: Words, variables: Sequence[int]) -> Words:
+def restrict_labels(labels: Words, variables: Sequence[int]) -> Words:
     """The labels with the bits of `variables` alone."""
     word = labels.dtype.type
     bits = sum(1 << v for v in variables)
     return np.stack([own & word(bits >> LABEL_BITS * k & np.iinfo(word).max) for k, own in enumerate(labels)])
 
 
-def overlapping(labels: Words) -> bool:
+def any_overlap(labels: Words) -> bool:
     """Whether any event satisfies the properties of two variables."""
     return any(labels_overlap(word) for word in labels) or words_overlap(labels)
 
 
-def frequencies(labels: Words, variables: int) -> Indices:
+def count_by_variable(labels: Words, variables: int) -> Indices:
     """How many events satisfy the properties of each variable."""
     counts = np.empty(variables, np.int64)
     for word, own in by_word(labels, counts):

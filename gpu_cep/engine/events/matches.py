@@ -75,7 +75,7 @@ class Matches:
         split_binding(0, len(self), v, self.offsets, self.counts, self.events, places, bound)
         return bound, places
 
-    def reordered(self, order: Indices) -> Matches:
+    def reorder(self, order: Indices) -> Matches:
         """The matches in another order, or some of them, each at most once."""
         if self.single:
             counts = ones(len(order), self.counts.shape[1])
@@ -85,20 +85,20 @@ class Matches:
         gather_matches(0, len(order), order, self.offsets, self.counts, self.events, offsets, counts, events)
         return Matches(self.first[order], counts, events)
 
-    def sorted_within_starts(self) -> Matches:
+    def sort_within_starts(self) -> Matches:
         """Matches that are grouped by first event, each group by last event, then bindings (SPEC section 3)."""
         if (self.first[1:] != self.first[:-1]).all():
             return self
         order = np.arange(len(self))
         counts = np.ascontiguousarray(self.counts)
         moved = order_matches(self.first, self.offsets, counts, self.events, self.last, order, np.empty_like(order))
-        return self.reordered(order) if moved else self
+        return self.reorder(order) if moved else self
 
     def _offsets_of(self, order: Indices) -> Indices:
         """The `offsets` of some matches."""
         return np.concatenate([[0], np.cumsum(np.diff(self.offsets)[order])]).astype(np.int64)
 
-    def distinct(self) -> Matches:
+    def drop_repeated(self) -> Matches:
         """Matches in order, without those that repeat the one before."""
         sizes = np.diff(self.offsets)
         alike = np.flatnonzero((self.counts[1:] == self.counts[:-1]).all(axis=1) & (self.first[1:] == self.first[:-1])) + 1
@@ -107,30 +107,30 @@ class Matches:
         places = np.repeat(self.offsets[alike] - begins, lengths) + np.arange(int(lengths.sum()))
         same = self.events[places] == self.events[places - np.repeat(lengths, lengths)]
         repeated = alike[np.logical_and.reduceat(same, begins)] if len(alike) else alike
-        return self if not len(repeated) else self.reordered(np.delete(np.arange(len(self)), repeated))
+        return self if not len(repeated) else self.reorder(np.delete(np.arange(len(self)), repeated))
 
-    def grouped_by_starts(self, low: int, own: int) -> Matches:
+    def group_by_starts(self, low: int, own: int) -> Matches:
         """Matches, all of which start in the events [low, own), by first event, else as they are."""
         order, _ = order_by_group(self.first - low, own - low)
-        return self.reordered(order)
+        return self.reorder(order)
 
-    def sorted_by_starts(self, low: int, own: int) -> Matches:
+    def sort_by_starts(self, low: int, own: int) -> Matches:
         """Matches in any order, all of which start in the events [low, own), by first event, last event, then bindings."""
         # neighbours in memory before any two are compared
-        return self.grouped_by_starts(low, own).sorted_within_starts()
+        return self.group_by_starts(low, own).sort_within_starts()
 
 
-def concatenated(parts: Sequence[Matches], variables: int, threads: int = 1) -> Matches:
+def concatenate_matches(parts: Sequence[Matches], variables: int, threads: int = 1) -> Matches:
     """All matches of the parts, one part after the other."""
     if len(parts) == 1:
         return parts[0]
-    first, events = (_joined([np.empty(0, np.int64), *own], threads) for own in ([p.first for p in parts], [p.events for p in parts]))
+    first, events = (_concatenate([np.empty(0, np.int64), *own], threads) for own in ([p.first for p in parts], [p.events for p in parts]))
     if all(part._of_singles for part in parts):
         return Matches(first, ones(len(first), variables), events)
-    return Matches(first, _joined([np.empty((0, variables), np.int32), *(part.counts for part in parts)], threads), events)
+    return Matches(first, _concatenate([np.empty((0, variables), np.int32), *(part.counts for part in parts)], threads), events)
 
 
-def _joined(arrays: Sequence[npt.NDArray[_Number]], threads: int) -> npt.NDArray[_Number]:
+def _concatenate(arrays: Sequence[npt.NDArray[_Number]], threads: int) -> npt.NDArray[_Number]:
     """The arrays, one after the other."""
     ends = np.cumsum([len(array) for array in arrays])
     whole = np.empty((int(ends[-1]), *arrays[0].shape[1:]), arrays[0].dtype)

@@ -77,12 +77,12 @@ Own = TimeSlice | OwnRows
 TOGETHER = 1 << 12
 
 
-def are_own(ordered: OrderedEvents, batch: Batch, own: Own) -> bool:
+def are_all_own(ordered: OrderedEvents, batch: Batch, own: Own) -> bool:
     """Whether a match may start at each of the batch's own events."""
     return own == WHOLE or bool(_own_events(ordered, batch, own).all())
 
 
-def at_borders(ordered: OrderedEvents, batch: Batch, own: Own) -> list[Batch]:
+def cut_at_own(ordered: OrderedEvents, batch: Batch, own: Own) -> list[Batch]:
     """The batch, cut where matches may start at one event and not at the next if that leaves batches that are worth their while."""
     if own == WHOLE:
         return [batch]

@@ -37,14 +37,14 @@ def positions_of_events(plan: Plan, columns: EventColumns) -> Positions:
     return times, places
 
 
-def disjoint(streams: Indices, first: Positions, last: Positions) -> npt.NDArray[np.bool_]:
+def choose_disjoint(streams: Indices, first: Positions, last: Positions) -> npt.NDArray[np.bool_]:
     """Which of some matches are taken in order of completion, each behind the last one taken in its stream (SASE+'s format).
 
     `first` and `last` are the positions of their first and last events. No two
     matches of a stream have the same first event; what is given several times
     is taken each time.
     """
-    begins, ends = _numbered(streams, first, last)
+    begins, ends = _number_positions(streams, first, last)
     _, matches, match_of_row = np.unique(begins, return_index=True, return_inverse=True)
     streams, begins, ends = streams[matches], begins[matches], ends[matches]
     taken = np.empty(len(matches), np.bool_)
@@ -52,7 +52,7 @@ def disjoint(streams: Indices, first: Positions, last: Positions) -> npt.NDArray
     return taken[match_of_row]
 
 
-def _numbered(streams: Indices, first: Positions, last: Positions) -> tuple[Indices, Indices]:
+def _number_positions(streams: Indices, first: Positions, last: Positions) -> tuple[Indices, Indices]:
     """Numbers for the positions in all streams, ascending with them in each stream."""
     keys = [np.concatenate([streams, streams]), *(np.concatenate(both) for both in zip(first, last, strict=True))]
     order = np.lexsort(keys[::-1])

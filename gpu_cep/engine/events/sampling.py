@@ -45,7 +45,7 @@ class Sample:
         """The events that all matches bind, each counted for every match, by this sample."""
         return self.places * self.bound / max(self.tried, 1)
 
-    def raised(self, other: Sample, share: float) -> Sample:
+    def add_share(self, other: Sample, share: float) -> Sample:
         """The same with a share of what another sample took and gave on top."""
         spent = ("steps", "matches", "bound", "passed", "wasted")
         return replace(self, **{name: getattr(self, name) + round(share * getattr(other, name)) for name in spent})
@@ -54,13 +54,13 @@ class Sample:
 NOTHING = Sample(0, 0, 0, 0, 0)
 
 
-def joined(samples: Sequence[Sample]) -> Sample:
+def sum_samples(samples: Sequence[Sample]) -> Sample:
     """What was tried in any of the samples."""
     return Sample(*(sum(values) for values in zip(*map(astuple, samples), strict=True)))
 
 
-def together(samples: Sequence[Sample]) -> Sample:
-    """What some searches take and give together, by a sample of each."""
+def combine_searches(samples: Sequence[Sample]) -> Sample:
+    """Return what some searches take and give together, by a sample of each."""
     if len(samples) == 1:
         return samples[0]
     places, steps = sum(each.places for each in samples), sum(each.all_steps for each in samples)
@@ -68,22 +68,22 @@ def together(samples: Sequence[Sample]) -> Sample:
     return Sample(places, places, round(steps), round(matches), round(bound))
 
 
-def evenly_spread(size: int, most: int) -> Indices:
+def spread_places(size: int, most: int) -> Indices:
     """At most so many places among `size`, evenly spread, in ascending order."""
     return np.arange(size) if size <= most else np.arange(most, dtype=np.int64) * size // most
 
 
-def scattered(size: int, most: int) -> Indices:
+def scatter_places(size: int, most: int) -> Indices:
     """The same so ordered that the first few of them are spread over all."""
-    places = evenly_spread(size, most)
+    places = spread_places(size, most)
     # multiples of the golden ratio fill the unit interval evenly
     found: Indices = places[np.argsort(np.arange(len(places)) * 0.6180339887498949 % 1.0)]
     return found
 
 
-def clustered(size: int, most: int, together: int) -> Indices:
+def cluster_places(size: int, most: int, together: int) -> Indices:
     """At most so many places among `size`, so many of them side by side each time; the first few clusters are spread over all."""
     if size <= most:
         return np.arange(size)
-    begins = scattered(size // together, most // together) * together
+    begins = scatter_places(size // together, most // together) * together
     return (begins[:, None] + np.arange(together)).ravel()

@@ -8,24 +8,24 @@ import pyarrow as pa
 _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 
-def decoded(table: pa.Table) -> pa.Table:
+def decode_table(table: pa.Table) -> pa.Table:
     """`table` without views (polars hands these out), run-end encoding and dictionaries of anything but text."""
     for number, field in enumerate(table.schema):
-        plain = decoded_type(field.type)
+        plain = plain_type(field.type)
         if plain != field.type:
-            chunks = [_decoded(chunk).cast(plain) for chunk in table.column(number).chunks]
+            chunks = [_decode(chunk).cast(plain) for chunk in table.column(number).chunks]
             table = table.set_column(number, field.with_type(plain), pa.chunked_array(chunks, plain))
     return table
 
 
-def decoded_type(arrow: pa.DataType) -> pa.DataType:
+def plain_type(arrow: pa.DataType) -> pa.DataType:
     """The type in which a column of type `arrow` is read."""
     if pa.types.is_dictionary(arrow):
-        values = decoded_type(arrow.value_type)
+        values = plain_type(arrow.value_type)
         return pa.dictionary(arrow.index_type, values, arrow.ordered) if _is_text(values) else values
     if pa.types.is_run_end_encoded(arrow):
-        return decoded_type(arrow.value_type)
-    return _without_views(arrow)
+        return plain_type(arrow.value_type)
+    return _viewless_type(arrow)
 
 
 def is_copied(arrow: pa.DataType) -> bool:
@@ -43,36 +43,36 @@ def _is_text(arrow: pa.DataType) -> bool:
     return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow))
 
 
-def _without_views(arrow: pa.DataType) -> pa.DataType:
+def _viewless_type(arrow: pa.DataType) -> pa.DataType:
     """`arrow` with views, also those in lists and structs, as large strings and binaries."""
     if pa.types.is_list(arrow):
-        return pa.list_(_field_without_views(arrow.value_field))
+        return pa.list_(_viewless_field(arrow.value_field))
     if pa.types.is_large_list(arrow):
-        return pa.large_list(_field_without_views(arrow.value_field))
+        return pa.large_list(_viewless_field(arrow.value_field))
     if pa.types.is_fixed_size_list(arrow):
-        return pa.list_(_field_without_views(arrow.value_field), arrow.list_size)
+        return pa.list_(_viewless_field(arrow.value_field), arrow.list_size)
     if pa.types.is_struct(arrow):
-        return pa.struct([_field_without_views(field) for field in arrow])
+        return pa.struct([_viewless_field(field) for field in arrow])
     # extension types need not be hashable
     return arrow if isinstance(arrow, pa.BaseExtensionType) else _VIEWS.get(arrow, arrow)
 
 
-def _field_without_views(field: pa.Field) -> pa.Field:
-    return field.with_type(_without_views(field.type))
+def _viewless_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_viewless_type(field.type))
 
 
-def _decoded(array: pa.Array) -> pa.Array:
+def _decode(array: pa.Array) -> pa.Array:
     """`array` in the type it is read in, but for views."""
     if pa.types.is_dictionary(array.type):
-        values = _viewless(_decoded(array.dictionary))
+        values = _drop_views(_decode(array.dictionary))
         text = _is_text(values.type)
         return pa.DictionaryArray.from_arrays(array.indices, values, ordered=array.type.ordered) if text else values.take(array.indices)
     if pa.types.is_run_end_encoded(array.type):
         # run ends and values know nothing of the array's offset
         places = np.searchsorted(array.run_ends.to_numpy(), np.arange(array.offset, array.offset + len(array)), side="right")
-        return _viewless(_decoded(array.values)).take(pa.array(places))
+        return _drop_views(_decode(array.values)).take(pa.array(places))
     return array
 
 
-def _viewless(array: pa.Array) -> pa.Array:
-    return array.cast(_without_views(array.type))
+def _drop_views(array: pa.Array) -> pa.Array:
+    return array.cast(_viewless_type(array.type))

@@ -16,7 +16,7 @@ from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.input.buffers import buffer_values
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.input.host_functions import compute_column
-from gpu_cep.engine.input.vectors import centred, stacked_lists
+from gpu_cep.engine.input.vectors import centre_lists, stack_lists
 from gpu_cep.errors import EventError, MatchLimitExceeded
 
 Array = npt.NDArray[Any]
@@ -82,14 +82,14 @@ class EventColumns:
                 source = self.table.column(column)
                 self._arrow[column] = _one_array(source) if isinstance(source, pa.ChunkedArray) else source.to_arrow()
             else:
-                self._arrow[column] = self._computed(column)
+                self._arrow[column] = self._compute(column)
         return self._arrow[column]
 
     def put(self, column: int, values: pa.Array) -> None:
         """Give a computed column that is an expression its values."""
         self._arrow[column] = values
 
-    def _computed(self, column: int) -> pa.Array:
+    def _compute(self, column: int) -> pa.Array:
         computed = self.query.computed[column - len(self.query.schema.attributes)]
         assert isinstance(computed, ComputedColumn), f"{self.name(column)} has been put"
         return compute_column(computed, self.arrow(computed.column))
@@ -97,7 +97,7 @@ class EventColumns:
     def vectors(self, wanted: tuple[int, ...], rows: Array) -> Array:
         """Columns of fixed-size lists, each list less its mean, at some rows, as [column, row, position]."""
         places = pa.array(rows) if wanted else None
-        return stacked_lists([centred(self.take(column, places)) for column in wanted], len(rows))
+        return stack_lists([centre_lists(self.take(column, places)) for column in wanted], len(rows))
 
     def take(self, column: int, rows: pa.Array) -> pa.Array:
         """The column's values at `rows`, in its own type.
@@ -117,7 +117,7 @@ class EventColumns:
         try:
             if array.type == own:
                 return array.take(rows)
-            return array.take(rows).cast(own) if own in _LARGE else _joined(self.table.column(column).take(rows))
+            return array.take(rows).cast(own) if own in _LARGE else _combine_chunks(self.table.column(column).take(rows))
         except pa.ArrowInvalid as fault:
             remedy = "use output='count', a narrower pattern or columns="
             raise MatchLimitExceeded(f"column {self.name(column)!r} of {len(rows):,} matched events: {fault}; {remedy}") from fault
@@ -177,7 +177,7 @@ class EventColumns:
     def text(self, column: int) -> Codes:
         """A text column's codes."""
         if column not in self._codes:
-            own, places = self._encoded(column), self.shared_places(column)
+            own, places = self._encode_own(column), self.shared_places(column)
             self._codes[column] = own if places is None else Codes(places[own.codes], self.text_values(column))
         return self._codes[column]
 
@@ -212,9 +212,9 @@ class EventColumns:
         if isinstance(resident, ResidentText):
             return resident.encoded.values
         array = self.arrow(column)
-        return array.dictionary if pa.types.is_dictionary(array.type) else self._encoded(column).values
+        return array.dictionary if pa.types.is_dictionary(array.type) else self._encode_own(column).values
 
-    def _encoded(self, column: int) -> Codes:
+    def _encode_own(self, column: int) -> Codes:
         """Codes for the column's own dictionary."""
         if column not in self._own_codes:
             self._own_codes[column] = _encode(self.arrow(column))
@@ -267,7 +267,7 @@ _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 _MOST_TEXT = (1 << 31) - 1
 
 
-def _joined(column: pa.ChunkedArray) -> pa.Array:
+def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:
     """All chunks as one array; text of more than 2 GiB has larger offsets then."""
     if column.num_chunks == 1:
         return column.chunk(0)
@@ -279,7 +279,7 @@ def _joined(column: pa.ChunkedArray) -> pa.Array:
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
     """A column as one array, dictionaries without NULLs or repeated values."""
-    array = _joined(column)
+    array = _combine_chunks(column)
     return _plain_dictionary(array) if pa.types.is_dictionary(array.type) else array
 
 
@@ -294,7 +294,7 @@ def machine_values(array: pa.Array, name: str) -> Array:
     """An Arrow array that is not text as int32, int64, float32 or float64 values."""
     arrow = array.type
     if pa.types.is_decimal(arrow):
-        return _unscaled(array, name)
+        return _unscaled_values(array, name)
     if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):
         array = array.view(pa.int64())
     elif pa.types.is_date(arrow):
@@ -312,7 +312,7 @@ def machine_values(array: pa.Array, name: str) -> Array:
     return buffer_values(array.buffers()[1], _NATIVE[array.type], len(array), array.offset)
 
 
-def _unscaled(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
+def _unscaled_values(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
     """The unscaled values of decimals of at most 18 digits."""
     if array.type.precision > EXACT_DIGITS:
         raise EventError(f"column {name!r}: {array.type} is wider than {EXACT_DIGITS} digits")

@@ -25,8 +25,8 @@ from gpu_cep.analysis.types import (
 from gpu_cep.engine.input.device.cudf import is_frame
 from gpu_cep.engine.input.device.read_frames import are_arrays, read_arrays, read_frame
 from gpu_cep.engine.input.device.resident import ResidentTable
-from gpu_cep.engine.input.encodings import decoded
-from gpu_cep.engine.input.sources import PARQUET, checked, source_of
+from gpu_cep.engine.input.encodings import decode_table
+from gpu_cep.engine.input.sources import PARQUET, read_checked, source_of
 from gpu_cep.errors import EventError
 
 
@@ -86,23 +86,23 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
         The events are arrays on a device, but there is none.
     """
     if isinstance(events, pa.Table):
-        return decoded(events)
+        return decode_table(events)
     source = source_of(events)
     if source is not None:
         return source.read(source.schema.names)
     if isinstance(events, (str, Path)):
-        return decoded(_read_file(Path(events)))
+        return decode_table(_read_file(Path(events)))
     if isinstance(events, pa.RecordBatch):
-        return decoded(pa.Table.from_batches([events]))
+        return decode_table(pa.Table.from_batches([events]))
     if is_frame(events):
         return read_frame(events)
     if are_arrays(events):
         return read_arrays(events)
     if hasattr(events, "toArrow"):
         # Spark's DataFrame, whose own stream fails over timestamps (PySpark 4.3)
-        return decoded(events.toArrow())
+        return decode_table(events.toArrow())
     if hasattr(events, "__arrow_c_stream__"):
-        return decoded(pa.table(events))
+        return decode_table(pa.table(events))
     raise EventError(
         f"events: cannot read {type(events).__name__}; expected a table with the Arrow C stream interface "
         "(pyarrow, pandas, polars, duckdb …), a data set or lazy frame, a path to a .parquet, .csv or .arrow file, "
@@ -115,7 +115,7 @@ def is_resident(table: pa.Table | ResidentTable) -> bool:
     return isinstance(table, ResidentTable)
 
 
-def on_host(table: pa.Table | ResidentTable) -> pa.Table:
+def to_host(table: pa.Table | ResidentTable) -> pa.Table:
     """A table of events, downloaded if it lies on a device."""
     return table.to_arrow() if isinstance(table, ResidentTable) else table
 
@@ -148,4 +148,4 @@ def _read_file(path: Path) -> pa.Table:
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise EventError(f"events: {path} has no known suffix; expected one of {', '.join((*PARQUET, *_READERS))}")
-    return checked(reader, path)
+    return read_checked(reader, path)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_cep.engine.input.encodings import decoded, decoded_type
+from gpu_cep.engine.input.encodings import decode_table, plain_type
 from gpu_cep.errors import EventError
 
 PARQUET = (".parquet", ".pq")
@@ -34,7 +34,7 @@ class Source:
         EventError
             The path of a Parquet file cannot be read.
         """
-        return decoded(self._read(list(columns))).select(list(columns))
+        return decode_table(self._read(list(columns))).select(list(columns))
 
 
 def source_of(events: Any) -> Source | None:
@@ -59,7 +59,7 @@ def source_of(events: Any) -> Source | None:
     return None
 
 
-def checked(reader: Callable[[Path], Any], path: Path) -> Any:
+def read_checked(reader: Callable[[Path], Any], path: Path) -> Any:
     """What a reader makes of a file, or an error that names it."""
     try:
         return reader(path)
@@ -72,8 +72,8 @@ def checked(reader: Callable[[Path], Any], path: Path) -> Any:
 def _parquet(path: Path) -> Source:
     from pyarrow import parquet
 
-    schema = checked(lambda where: parquet.ParquetDataset(where).schema, path)
-    return _source(schema, lambda columns: checked(partial(parquet.read_table, columns=columns), path))
+    schema = read_checked(lambda where: parquet.ParquetDataset(where).schema, path)
+    return _source(schema, lambda columns: read_checked(partial(parquet.read_table, columns=columns), path))
 
 
 def _data_set(data_set: Any) -> Source:
@@ -105,4 +105,4 @@ _LAZY: dict[tuple[str, str], Callable[[Any], Source]] = {
 
 
 def _source(schema: pa.Schema, read: Callable[[list[str]], pa.Table]) -> Source:
-    return Source(pa.schema([field.with_type(decoded_type(field.type)) for field in schema], schema.metadata), read)
+    return Source(pa.schema([field.with_type(plain_type(field.type)) for field in schema], schema.metadata), read)

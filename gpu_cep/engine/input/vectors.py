@@ -16,7 +16,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 @np.errstate(invalid="ignore", over="ignore")
-def centred(array: pa.FixedSizeListArray) -> Floats:
+def centre_lists(array: pa.FixedSizeListArray) -> Floats:
     """Every list less its mean, as [row, position]; zeros where it, or a number in it, is NULL."""
     values, missing = _numbers(array)
     values -= (_sums(values) / values.shape[1])[:, None]
@@ -30,11 +30,11 @@ def variation(array: pa.FixedSizeListArray) -> pa.Array:
     values, missing = _numbers(array)
     # the mean of equal numbers need not be that number
     constant = (values == values[:, :1]).all(axis=1)
-    differences = centred(array)
+    differences = centre_lists(array)
     return pa.array(_sums(differences * differences), mask=missing | constant)
 
 
-def stacked_lists(columns: Sequence[Floats], length: int) -> Floats:
+def stack_lists(columns: Sequence[Floats], length: int) -> Floats:
     """Columns of lists as one array [column, row, position], shorter lists filled up with zeros."""
     width = max((column.shape[1] for column in columns), default=0)
     stacked = np.zeros((len(columns), length, width))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, clock
+from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, as_clock
 from gpu_cep.engine.events.label_words import words_for
 from gpu_cep.engine.input.event_columns import Array
 from gpu_cep.engine.phase_one.label_events import BLOCK
@@ -62,7 +62,7 @@ def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tup
 
 def measured_gap(plan: IntervalPlan, times: Array) -> Gaps:
     """What gaps are measured on, nothing where there is no limit, and the longest gap that breaks no run."""
-    points = clock(times)
+    points = as_clock(times)
     gap = plan.query.gap
     return Gaps(points[:0], points.dtype.type(0)) if gap is None else Gaps(points, points.dtype.type(gap))
 

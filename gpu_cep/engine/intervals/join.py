@@ -104,7 +104,7 @@ class Chunk:
         kept = kept[np.arange(len(row)) + (place - np.cumsum(number) + number)[row]]
         events, runs = derived.events, derived.runs
         first = np.minimum(runs.first[members[:, row]].min(axis=0), runs.first[kept])
-        held = np.flatnonzero(own.holds(events.held(events.times, first), events.input_rows(first)))
+        held = np.flatnonzero(own.holds(events.gather(events.times, first), events.input_rows(first)))
         number = np.bincount(row[held], minlength=len(number)).astype(np.int64)
         upload = self.where.upload
         return replace(self, size=len(held), place=upload(np.cumsum(number) - number), kept=upload(kept[held]), number=upload(number))
@@ -235,7 +235,7 @@ class SituationJoin:
                 self.account.spend(len(chunk), 0, 0, partial(chunk.start_of, self.derived.runs))
                 yield order, chunk
         self.profile.add("matches", rows[-1])
-        self.profile.joined(order, rows)
+        self.profile.add_join(order, rows)
         self.choice.observe(order, part.buffers, rows)
 
     def _joined(self, rows: Configurations, joins: _Joins, step: int) -> Iterator[Chunk]:

@@ -50,7 +50,7 @@ class IntervalMatches:
         """Which matches have a situation that is open at detection; None if none can have."""
         return None if self.seen is None else np.logical_or.reduce(self.seen.is_open, axis=0)
 
-    def reordered(self, order: Indices) -> IntervalMatches:
+    def reorder(self, order: Indices) -> IntervalMatches:
         """The same in another order."""
         seen = None if self.seen is None else self.seen.of(order)
         return IntervalMatches(self.members[:, order], self.first[order], self.end[order], self.detected[order], seen)
@@ -67,9 +67,9 @@ def seen_at_detection(derived: Derived, members: Array, decided: Array) -> Inter
     moment = (decided + 1) // 2
     is_open = derived.situations.end[members] > 2 * moment
     # an open situation holds all events of the time of detection
-    now = events.brought(lambda places: events.place.xp.searchsorted(moments, places, side="right") - 1, moment)
+    now = events.compute_at(lambda places: events.place.xp.searchsorted(moments, places, side="right") - 1, moment)
     seen = AsSeen(np.where(is_open, now, runs.last[members]).astype(np.int32), is_open)
-    return IntervalMatches(members, first, _extreme(np.maximum, runs.end, members), events.held(events.times, moment), seen)
+    return IntervalMatches(members, first, _extreme(np.maximum, runs.end, members), events.gather(events.times, moment), seen)
 
 
 def _extreme(better: np.ufunc, values: Array, members: Array) -> Array:
@@ -93,7 +93,7 @@ def in_result_order(
     keys = [*bindings[::-1], last, matches.first]
     if events.count > 1:
         keys.append(_stream_ranks(plan, columns, events, runs, matches))
-    return matches.reordered(np.lexsort(keys))
+    return matches.reorder(np.lexsort(keys))
 
 
 def _stream_ranks(plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches) -> Array:

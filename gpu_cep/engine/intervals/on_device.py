@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu_cep.engine.events.event_sequence import EventSequence, signed
+from gpu_cep.engine.events.event_sequence import EventSequence, as_signed
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.intervals.borders import arranged, closing_borders, measured_gap
 from gpu_cep.engine.intervals.join import Workplace, cpu_workplace
 from gpu_cep.engine.intervals.situations import Derived, Runs, derived_from, lasting_runs
 from gpu_cep.engine.phase_one.device.events import EventSource
 from gpu_cep.engine.phase_one.device.memory import DeviceMemory
-from gpu_cep.engine.phase_one.device.on_device import DeviceRun, ordered_events
+from gpu_cep.engine.phase_one.device.on_device import DeviceRun, label_and_order
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import HOST, Array, Device
@@ -29,7 +29,7 @@ def derive_on_device(plan: IntervalPlan, run: DeviceRun, memory: DeviceMemory) -
     EventError
         The events are at fault.
     """
-    source = ordered_events(run, memory)
+    source = label_and_order(run, memory)
     with run.profile.stage("situations"):
         derived = derived_from(plan, *_all_runs(plan, run.device, source, memory))
     run.profile.add("situations", len(derived.runs.stream))
@@ -54,7 +54,7 @@ def _all_runs(plan: IntervalPlan, device: Device, source: EventSource, memory: D
         if on_host:
             spilled += [Borders(*(device.download(column) for column in borders)) for borders in kept]
             kept.clear()
-    events, borders = (source.fetched(), arranged(np, spilled)) if on_host else (source.sequence(), arranged(device.xp, kept))
+    events, borders = (source.fetch(), arranged(np, spilled)) if on_host else (source.sequence(), arranged(device.xp, kept))
     return events, lasting_runs(plan, events, borders)
 
 
@@ -63,7 +63,7 @@ def _borders_of(plan: IntervalPlan, device: Device, source: EventSource, low: in
     # the event before the first says what goes on there
     begin = max(0, low - 1)
     times, (labels,) = source.part(begin, high)
-    times = signed(times)
+    times = as_signed(times)
     inside = _borders_inside(plan, device, source.offsets, times, labels, begin, low)
     return arranged(device.xp, [inside, _open_ends(device, source.offsets, times, labels, begin, low)])
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep.analysis.bound import TimeWindow
-from gpu_cep.engine.events.event_sequence import elapsed
+from gpu_cep.engine.events.event_sequence import elapsed_time
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import Array
 from gpu_cep.engine.intervals.situations import Derived
@@ -59,7 +59,7 @@ def reach(starts: Array, window: TimeWindow | None) -> float:
     """The share of a stream that is in a window on either side of a situation, if situations start evenly from the first to the last."""
     if window is None or not len(starts):
         return 1.0
-    span = float(elapsed(starts.min(keepdims=True), starts.max(keepdims=True))[0])
+    span = float(elapsed_time(starts.min(keepdims=True), starts.max(keepdims=True))[0])
     return min(1.0, 2.0 * float(window.length) / span) if span else 1.0
 
 

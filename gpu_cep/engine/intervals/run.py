@@ -41,7 +41,7 @@ def match_situations(run: IntervalRun, choose: OrderChooser) -> pa.Table:
     plan = run.plan
     if plan.settings.engine == "gpu":
         return _result(run, on_device(run, partial(_found_on_device, plan, choose)))
-    run.profile.ran_on("cpu")
+    run.profile.count_run("cpu")
     return _result(run, _joined(plan, run, choose, derive(plan, run), cpu_workplace(run.threads)))
 
 

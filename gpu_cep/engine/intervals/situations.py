@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep.analysis.bound_intervals import Duration
-from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, Positions, clock, elapsed, host_sequence
+from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, Positions, as_clock, elapsed_time, host_sequence
 from gpu_cep.engine.events.label_words import Words
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import encode_keys
@@ -147,8 +147,8 @@ def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders) ->
 
 def _broken_off(xp: Any, gap: float, last: Array, end: Array) -> Array:
     """Where a run ends: at the event behind it, but no later than a `gap` behind its last event."""
-    length = elapsed(last, end)
-    broken: Array = xp.where(length > length.dtype.type(gap), (clock(last) + length.dtype.type(gap)).view(last.dtype), end)
+    length = elapsed_time(last, end)
+    broken: Array = xp.where(length > length.dtype.type(gap), (as_clock(last) + length.dtype.type(gap)).view(last.dtype), end)
     return broken
 
 
@@ -167,7 +167,7 @@ def _paired(names: int, events: EventSequence, borders: Borders) -> tuple[Array,
 
 def _suits(duration: Duration, start: Array, end: Array, is_open: Array, *, early: bool) -> Array:
     """Which situations have ended and last as long as they should; `early`: or are open and have no longest duration."""
-    length = elapsed(start, end)
+    length = elapsed_time(start, end)
     suits = (end > start) & ~is_open
     if duration.shortest is not None:
         suits &= length >= length.dtype.type(duration.shortest)
@@ -184,7 +184,7 @@ def derived_from(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Deriv
 def _final(events: EventSequence, runs: Runs) -> Derived:
     """Situations by their times; they are known when they have ended."""
     start, end = runs.start, runs.end
-    clocks = [clock(points) for points in (start, end)]
+    clocks = [as_clock(points) for points in (start, end)]
     numbers, streams = _numbered(events, runs)
     situations = Situations(_offsets(numbers, streams, runs), start, end, end, clocks[0], clocks[1], clocks[1])
     latest = np.float64(np.inf) if start.dtype.kind == "f" else np.int64(np.iinfo(np.int64).max)
@@ -200,11 +200,11 @@ def _early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
     moments, is_open = events.moments(), runs.ended == NO_POSITION
     # windows are judged at events: what a gap ends is known to have ended at the next one
     seen = [runs.first, np.where(is_open, 0, runs.ended), known[kept]]
-    times = [events.held(events.times, positions) for positions in seen]
-    start, end, reached = (2 * events.held(moments, positions) for positions in seen)
+    times = [events.gather(events.times, positions) for positions in seen]
+    start, end, reached = (2 * events.gather(moments, positions) for positions in seen)
     end = np.where(is_open, 2 * len(events), end - (runs.end != times[1]))
     numbers, streams = _numbered(events, runs)
-    situations = Situations(_offsets(numbers, streams, runs), start, end, np.minimum(reached, end), *map(clock, times))
+    situations = Situations(_offsets(numbers, streams, runs), start, end, np.minimum(reached, end), *map(as_clock, times))
     never = np.int64(2 * len(events))
     return Derived(events, runs, numbers, streams, situations, never - 2, never, moments)
 
@@ -225,7 +225,7 @@ def _lasting(shortest: float, events: EventSequence, runs: Runs, own: slice) -> 
     """The first event at which each situation has lasted so long."""
     assert events.offsets is not None, "early detection takes streams one after the other"
     place, first, ends = events.place, runs.first[own], events.offsets[runs.stream[own] + 1]
-    times, reached = clock(events.times), place.xp.empty(len(first), np.int64)
+    times, reached = as_clock(events.times), place.xp.empty(len(first), np.int64)
     place.launch(first_reaching, len(first), place.upload(first), place.upload(ends), times, times.dtype.type(shortest), reached)
     found = place.download(reached)
     return np.where(found == ends, len(events), found)

@@ -78,11 +78,11 @@ def _jumps_of(v: int, branch: PlannedBranch, final: set[int]) -> list[_Jump]:
     for c, condition in enumerate(branch.conditions):
         part = next((part for part in condition.parts if part.variable == v), None)
         if part is not None and part.each >= 0 and part.last < 0 and v not in condition.closing and c not in final:
-            found.append(_oriented(c, condition, part))
+            found.append(_orient_jump(c, condition, part))
     return sorted((each for each in found if each is not None), key=lambda each: each.comparison != "eq")
 
 
-def _oriented(c: int, condition: PlannedCondition, part: Part) -> _Jump | None:
+def _orient_jump(c: int, condition: PlannedCondition, part: Part) -> _Jump | None:
     """Condition c as a jump of the variable of `part`, if it compares a column of the new event with what is bound."""
     program = condition.program
     loads = {target: (name, column, role) for name, target, column, role in program.code if name in _LOADS}

@@ -101,7 +101,7 @@ def _relation(before: Sequence[int]) -> npt.NDArray[np.bool_]:
 
 def _condition_table(branch: PlannedBranch, spans: Sequence[tuple[int, int]], single: Sequence[bool]) -> ConditionTable:
     conditions = branch.conditions
-    listed = _listed(branch)
+    listed = _deciding_conditions(branch)
     parts = [part for condition in conditions for part in condition.parts]
     compared = [_single_comparison(condition) for condition in conditions]
     columns = np.array([comparison or (BY_PROGRAM, 0, 0, 0, 0, 0) for comparison in compared], np.int64).reshape(-1, 6)
@@ -136,7 +136,7 @@ def _condition_table(branch: PlannedBranch, spans: Sequence[tuple[int, int]], si
     )
 
 
-def _listed(branch: PlannedBranch) -> list[list[int]]:
+def _deciding_conditions(branch: PlannedBranch) -> list[list[int]]:
     """For each variable the conditions that its events decide; those on a negated variable wait for its events alone."""
     positives = len(branch.before)
     listed: list[list[int]] = [[] for _ in branch.variables]
@@ -145,12 +145,12 @@ def _listed(branch: PlannedBranch) -> list[list[int]]:
         if negated:
             listed[negated[0]].append(c)
         elif not _is_final(condition, branch):
-            for v in sorted(_deciding(condition, branch)):
+            for v in sorted(_deciding_variables(condition, branch)):
                 listed[v].append(c)
     return listed
 
 
-def _deciding(condition: PlannedCondition, branch: PlannedBranch) -> frozenset[int]:
+def _deciding_variables(condition: PlannedCondition, branch: PlannedBranch) -> frozenset[int]:
     """The variables whose events may decide a condition: those that it reads, but instead of those that must be closed what closes them."""
     closers = frozenset(v for v, mask in enumerate(branch.before) for u in condition.closing if mask >> u & 1)
     return (condition.variables - frozenset(condition.closing)) | closers

@@ -87,7 +87,7 @@ def constant_codes(array: pa.Array, predicates: Sequence[Bound]) -> tuple[Callab
     for all others; none has to be made of the column. Returns a function from
     a block of rows to its codes, and the values that the codes stand for.
     """
-    tested = [tested_constants(predicate) for predicate in predicates]
+    tested = [equality_constants(predicate) for predicate in predicates]
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)) or None in tested:
         return None
     constants = list(dict.fromkeys(constant for own in tested for constant in own or ()))
@@ -117,13 +117,13 @@ def _text_buffers(array: pa.Array) -> _TextBuffers:
     return _TextBuffers(buffer_values(validity if array.null_count else None, np.uint8), bounds, buffer_values(text, np.uint8))
 
 
-def tested_constants(predicate: Bound) -> tuple[str, ...] | None:
+def equality_constants(predicate: Bound) -> tuple[str, ...] | None:
     """The constants that a predicate compares its column with for equality, or None if it does anything else with it."""
-    found = list(_tested(predicate))
+    found = list(_find_constants(predicate))
     return None if None in found else tuple(constant for constant in found if constant is not None)
 
 
-def _tested(expression: Bound) -> Iterator[str | None]:
+def _find_constants(expression: Bound) -> Iterator[str | None]:
     match expression:
         case Operation(name="eq" | "ne" | "in", arguments=(Field(), *items)) if all(isinstance(item, Constant) for item in items):
             yield from (item.value for item in items if isinstance(item, Constant) and isinstance(item.value, str))
@@ -131,7 +131,7 @@ def _tested(expression: Bound) -> Iterator[str | None]:
             yield value
         case Operation(name="and" | "or" | "not", arguments=arguments):
             for argument in arguments:
-                yield from _tested(argument)
+                yield from _find_constants(argument)
         case Operation(name="is_null", arguments=(Field(),)):
             return
         case _:

@@ -43,12 +43,12 @@ def scalar_functions(functions: Mapping[str, Callable[..., Any]] | None) -> tupl
         return ()
     if not isinstance(functions, Mapping):
         raise PatternError(f"functions must map names to functions, not be {functions!r}")
-    faults = [fault for name, function in functions.items() if (fault := _fault(name, function)) is not None]
+    faults = [fault for name, function in functions.items() if (fault := _find_fault(name, function)) is not None]
     names = [name.lower() for name in functions if isinstance(name, str)]
-    faults += [f"functions: {name!r} is there twice, for names of functions do not tell cases apart" for name in _twice(names)]
+    faults += [f"functions: {name!r} is there twice, for names of functions do not tell cases apart" for name in _repeated_names(names)]
     if faults:
         raise PatternError([Diagnostic(fault) for fault in faults])
-    return tuple(_scalar(name.lower(), _plain(function)) for name, function in functions.items())
+    return tuple(_scalar_function(name.lower(), _python_function(function)) for name, function in functions.items())
 
 
 def result_type(function: ScalarFunction, parameters: tuple[DataType, ...]) -> DataType:
@@ -71,50 +71,50 @@ def _compile(function: ScalarFunction, parameters: tuple[DataType, ...]) -> Comp
         return _compiled[key]
 
 
-def _fault(name: object, function: object) -> str | None:
+def _find_fault(name: object, function: object) -> str | None:
     if not isinstance(name, str) or not name.isidentifier():
         return f"functions: {name!r} is no name of a function"
     if name.lower() in _TAKEN:
         return f"functions: {name!r} is the name of a built-in function"
     if not callable(function):
         return f"functions: {name!r} is {function!r}, which cannot be called"
-    if not isinstance(_plain(function), FunctionType):
+    if not isinstance(_python_function(function), FunctionType):
         return f"functions: {name!r} must be a Python function (def or lambda), not {type(function).__name__}"
-    kinds = {parameter.kind for parameter in inspect.signature(_plain(function)).parameters.values()}
+    kinds = {parameter.kind for parameter in inspect.signature(_python_function(function)).parameters.values()}
     if not kinds or not kinds <= {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}:
         return f"functions: {name!r} must take a fixed number of arguments by position, at least one"
     return None
 
 
-def _twice(names: list[str]) -> list[str]:
+def _repeated_names(names: list[str]) -> list[str]:
     return sorted({name for name in names if names.count(name) > 1})
 
 
-def _plain(function: Any) -> Any:
+def _python_function(function: Any) -> Any:
     """The Python function that numba compiled, or `function` itself."""
     return getattr(function, "py_func", function)
 
 
-def _scalar(name: str, body: Callable[..., Any]) -> ScalarFunction:
+def _scalar_function(name: str, body: Callable[..., Any]) -> ScalarFunction:
     parameters = inspect.signature(body).parameters.values()
     required = sum(parameter.default is inspect.Parameter.empty for parameter in parameters)
-    digest = hashlib.sha256("\n".join(_described(body, ())).encode()).hexdigest()
+    digest = hashlib.sha256("\n".join(_describe(body, ())).encode()).hexdigest()
     return ScalarFunction(name, digest, max(1, required), len(parameters), body)
 
 
-def _described(value: object, seen: tuple[object, ...]) -> Iterator[str]:
+def _describe(value: object, seen: tuple[object, ...]) -> Iterator[str]:
     """What tells a function, or a value that it reads, from others, the same in every process."""
-    value = _plain(value)
+    value = _python_function(value)
     if isinstance(value, FunctionType):
         if not any(value is other for other in seen):
-            yield from _described_function(value, (*seen, value))
+            yield from _describe_function(value, (*seen, value))
     elif isinstance(value, CodeType):
         yield from (value.co_code.hex(), repr(value.co_names), repr(value.co_varnames))
         for constant in value.co_consts:
-            yield from _described(constant, seen)
+            yield from _describe(constant, seen)
     elif isinstance(value, tuple):
         for member in value:
-            yield from _described(member, seen)
+            yield from _describe(member, seen)
     elif isinstance(value, np.ndarray):
         yield from (str(value.dtype), repr(value.shape), hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest())
     elif isinstance(value, ModuleType):
@@ -126,10 +126,10 @@ def _described(value: object, seen: tuple[object, ...]) -> Iterator[str]:
         yield f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
 
 
-def _described_function(function: FunctionType, seen: tuple[object, ...]) -> Iterator[str]:
+def _describe_function(function: FunctionType, seen: tuple[object, ...]) -> Iterator[str]:
     read = inspect.getclosurevars(function)
-    yield from _described(function.__code__, seen)
-    yield from _described(function.__defaults__, seen)
+    yield from _describe(function.__code__, seen)
+    yield from _describe(function.__defaults__, seen)
     for name, value in sorted({**read.globals, **read.nonlocals}.items()):
         yield name
-        yield from _described(value, seen)
+        yield from _describe(value, seen)

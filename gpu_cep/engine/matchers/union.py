@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.matches import Counts, Indices, Matches, concatenated
+from gpu_cep.engine.events.matches import Counts, Indices, Matches, concatenate_matches
 from gpu_cep.engine.matchers.search import Matcher, Search
 
 # Gives a matcher for each branch in a batch.
@@ -29,8 +29,8 @@ class Union:
             return found[0]
         variables = len(self.searches[0].plan.query.positives)
         parts = [_widen(matches, search, variables) for matches, search in zip(found, self.searches, strict=True)]
-        matches = concatenated(parts, variables).sorted_by_starts(batch.low, batch.own)
-        return matches if self._disjoint else matches.distinct()
+        matches = concatenate_matches(parts, variables).sort_by_starts(batch.low, batch.own)
+        return matches if self._disjoint else matches.drop_repeated()
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """Return ascending events and the number of matches that are counted at each."""

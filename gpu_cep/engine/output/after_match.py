@@ -26,7 +26,7 @@ def select_matches(
         kept = np.flatnonzero(np.diff(matches.first, prepend=-1))
     else:
         kept = _disjoint_matches(plan, columns, ordered, matches, streams)
-    return matches.reordered(kept), streams[kept]
+    return matches.reorder(kept), streams[kept]
 
 
 def _disjoint_matches(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches, streams: Indices) -> Indices:

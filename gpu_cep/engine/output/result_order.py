@@ -27,7 +27,7 @@ def sort_results(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matc
     keys = [*_order_keys(plan, columns, ordered, matches.first), ranks]
     # matches with equal keys have one first event; they keep their order
     order = np.lexsort(keys)
-    return matches.reordered(order), ranks[order]
+    return matches.reorder(order), ranks[order]
 
 
 def positions_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents, events: Indices) -> Indices:

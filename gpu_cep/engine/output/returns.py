@@ -16,7 +16,7 @@ from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type
 from gpu_cep.engine.input.event_columns import Array, EventColumns, machine_values
-from gpu_cep.engine.input.vectors import centred, stacked_lists
+from gpu_cep.engine.input.vectors import centre_lists, stack_lists
 from gpu_cep.engine.lowering.programs import assemble, evaluate, failure, make_bank, tabulator
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import ReturnProgram
@@ -290,7 +290,7 @@ def _compute_item(planned: ReturnProgram, result: DataType, events: ReturnSource
     ints = [_leaf_machine_values(leaf, events) for leaf in planned.ints]
     floats = [_leaf_machine_values(leaf, events) for leaf in planned.floats]
     length = len(events)
-    vectors = stacked_lists([centred(events.leaf(leaf)) for leaf in planned.vectors], length)
+    vectors = stack_lists([centre_lists(events.leaf(leaf)) for leaf in planned.vectors], length)
     bank = make_bank(np, ints, floats, length, vectors)
     table, _ = assemble([planned.program], tabulator(events.columns))
     values, nulls, failed = evaluate(planned.program, table, bank)

@@ -117,7 +117,7 @@ def choose_engine(plan: EventPlan, events: int, row_bytes: int, threads: int | N
     if engine == "cpu":
         return Choice(None, "engine='cpu'")
     work = Work(events, row_bytes, copies_worth(plan), threads or available_threads())
-    return _automatic(plan, work, resident)
+    return _choose_automatically(plan, work, resident)
 
 
 def require_device() -> Device:
@@ -145,7 +145,7 @@ def bytes_per_event(plan: EventPlan) -> int:
     return sum(4 if types[column].kind is Kind.STRING else 8 for column in plan.bulk_columns)
 
 
-def _automatic(plan: EventPlan, work: Work, resident: bool) -> Choice:
+def _choose_automatically(plan: EventPlan, work: Work, resident: bool) -> Choice:
     if not any("gpu" in algorithm_named(name).engines for name in plan.contenders):
         return _on_cpu(logging.INFO, f"algorithm={plan.algorithm!r} cannot run on GPU because it has no phase 1")
     if work.events < BATCH and not resident:
@@ -207,14 +207,14 @@ def break_even(calibration: Calibration, work: Work) -> int | None:
 
 
 def _calibration() -> Calibration:
-    found = _calibrated()
+    found = _calibrate_once()
     if isinstance(found, DeviceUnavailable):
         raise found.anew()
     return found
 
 
 @cache
-def _calibrated() -> Calibration | DeviceUnavailable:
+def _calibrate_once() -> Calibration | DeviceUnavailable:
     try:
         return calibrate(open_device())
     except DeviceUnavailable as fault:
@@ -234,7 +234,7 @@ def calibrate(device: Device, clock: Clock = time.perf_counter) -> Calibration:
         return Calibration(
             copy_rate=_SAMPLE / _quickest(sample.copy, clock),
             transfer_rate=_SAMPLE / _quickest(partial(_transfer, device, sample), clock),
-            latency=_quickest(_launching(device), clock),
+            latency=_quickest(_launch_action(device), clock),
         )
     except Exception as fault:
         # whatever a driver or an allocator throws: the CPU is there
@@ -246,7 +246,7 @@ def _transfer(device: Device, sample: HostArray) -> None:
     device.synchronize()
 
 
-def _launching(device: Device) -> Callable[[], None]:
+def _launch_action(device: Device) -> Callable[[], None]:
     rows = device.upload(np.zeros(1, np.int64))
     values, found = device.upload(np.ones(1, np.int64)), device.upload(np.zeros(1, np.int64))
 

@@ -15,7 +15,7 @@ from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.phase_one.label_events import label_events
 from gpu_cep.engine.phase_one.order_events import order_events
-from gpu_cep.engine.phase_one.rare_events import label_reached
+from gpu_cep.engine.phase_one.rare_events import label_near_rare
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
 
@@ -70,11 +70,11 @@ def order_on_cpu(run: Run) -> PhaseOne:
         The events are at fault.
     """
     plan, columns, threads, profile = run.plan, run.columns, run.threads, run.profile
-    profile.ran_on("cpu")
+    profile.count_run("cpu")
     with profile.stage("timestamps"):
         times = load_times(columns, plan.query.timestamp)
     with profile.stage("labels"):
-        labelled = label_reached(plan, columns, run.tables, times, threads) or label_events(plan, columns, threads)
+        labelled = label_near_rare(plan, columns, run.tables, times, threads) or label_events(plan, columns, threads)
     with profile.stage("keys"):
         keys = encode_keys(columns, plan.stream_keys)
     with profile.stage("order"):

@@ -36,10 +36,10 @@ def order_events(
     """The labelled events by stream and time; ties by `order_by`, then by input position."""
     layout = plan.layout
     inputs = [times, *(columns.values(column) for column in layout.columns)]
-    offsets, arrays, ascending = _by_stream(labelled, keys, inputs, threads)
+    offsets, arrays, ascending = _group_by_stream(labelled, keys, inputs, threads)
     if not ascending:
-        arrays = _sorted_streams(offsets, arrays, _UNRANKED, threads)
-    arrays = _with_ties_in_order(columns, plan.query.order_by, offsets, arrays, threads)
+        arrays = _sort_streams(offsets, arrays, _UNRANKED, threads)
+    arrays = _order_ties(columns, plan.query.order_by, offsets, arrays, threads)
     ordered_times, rows, *others = arrays
     words, bank = others[: len(labelled.labels[0])], others[len(labelled.labels[0]) :]
     ints, floats = bank[: len(layout.ints)], bank[len(layout.ints) :]
@@ -68,17 +68,17 @@ def _null_at(columns: EventColumns, column: int, rows: Indices) -> npt.NDArray[n
     return None if nulls is None else nulls[rows]
 
 
-def _by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array], bool]:
+def _group_by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array], bool]:
     """Where each stream begins, and its events: times, row numbers, label words and the other input columns, in input order.
 
     And whether no event is known to be earlier than the one before it in its stream.
     """
     if keys.codes is None:
-        return _gathered(labelled, inputs, threads)
-    return _scattered(labelled, keys.codes, keys, inputs, threads)
+        return _gather_columns(labelled, inputs, threads)
+    return _scatter_by_stream(labelled, keys.codes, keys, inputs, threads)
 
 
-def _gathered(labelled: LabelledEvents, inputs: list[Array], threads: int) -> tuple[Indices, list[Array], bool]:
+def _gather_columns(labelled: LabelledEvents, inputs: list[Array], threads: int) -> tuple[Indices, list[Array], bool]:
     """All kept events as one stream, in input order."""
     rows, labels = np.concatenate(labelled.rows), np.concatenate(labelled.labels, axis=1)
     targets = [column if len(rows) == len(column) else np.empty(len(rows), column.dtype) for column in inputs]
@@ -96,7 +96,7 @@ def _gathered(labelled: LabelledEvents, inputs: list[Array], threads: int) -> tu
     return np.array([0, len(rows)], np.int64), [times, rows, *labels, *others], ascending
 
 
-def _scattered(
+def _scatter_by_stream(
     labelled: LabelledEvents, codes: Array, keys: StreamKeys, inputs: list[Array], threads: int
 ) -> tuple[Indices, list[Array], bool]:  # fmt: skip
     """A stable counting sort by stream that scatters the columns."""
@@ -133,7 +133,7 @@ def _parts_ascend(labelled: LabelledEvents, times: Array) -> bool:
     return all(times[before[-1]] <= times[after[0]] for before, after in pairwise(parts))
 
 
-def _with_ties_in_order(
+def _order_ties(
     columns: EventColumns, order_by: tuple[int, ...], offsets: Indices, arrays: list[Array], threads: int
 ) -> list[Array]:  # fmt: skip
     """The arrays of streams that are in order of time, in that of `order_by` among ties."""
@@ -143,10 +143,10 @@ def _with_ties_in_order(
     # ranking costs far more than ordering by time: only those that need it are ranked
     ranks = np.zeros(len(arrays[0]), np.int64)
     ranks[tied] = rank_rows(columns, order_by, arrays[1][tied])
-    return _sorted_streams(offsets, arrays, ranks, threads)
+    return _sort_streams(offsets, arrays, ranks, threads)
 
 
-def _sorted_streams(offsets: Indices, arrays: list[Array], ranks: Indices, threads: int) -> list[Array]:
+def _sort_streams(offsets: Indices, arrays: list[Array], ranks: Indices, threads: int) -> list[Array]:
     times = arrays[0]
     parts = stream_slices(offsets, threads)
     disordered = np.empty(len(offsets) - 1, np.bool_)

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.events.batches import window_length
-from gpu_cep.engine.events.label_words import Words, frequencies
+from gpu_cep.engine.events.label_words import Words, count_by_variable
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.events.sampling import evenly_spread
+from gpu_cep.engine.events.sampling import spread_places
 from gpu_cep.engine.input.event_columns import Array, EventColumns
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.phase_one.label_events import BLOCK, LabelledEvents, Labeller, make_labeller
@@ -30,7 +30,7 @@ from gpu_cep_kernels.phase_one.ordering import DISORDERED, gather, order_faults
 from gpu_cep_kernels.phase_one.rare_events import find_spans, keep_spans
 
 # So many parts of so many events each are labelled to see which variables are rare.
-_PARTS, _PART = 32, 1 << 11
+_SAMPLES, _SAMPLE_ROWS = 32, 1 << 11
 # What it takes, in nanoseconds measured on one core, to look at the time of an event, and to find what a rare one reaches; and what an
 # event that is dropped spares later.
 _LOOK, _RARE, _SPARED = 1.0, 40.0, 25.0
@@ -41,7 +41,7 @@ Spans = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class RareEvents:
     """What every match has an event of, `variables` as a mask of bits, and how far windows reach back and on from each such event."""
 
     variables: int
@@ -49,7 +49,7 @@ class Reach:
     after: np.uint64 | np.float64
 
 
-def label_reached(
+def label_near_rare(
     plan: Plan, columns: EventColumns, tables: tuple[MatcherTables, ...], times: Array, threads: int
 ) -> LabelledEvents | None:  # fmt: skip
     """Label the events and drop those that no window around a rare event reaches; None where a sample promises little.
@@ -57,22 +57,22 @@ def label_reached(
     Row numbers of all parts ascend. An event is dropped only if times do not
     fall from row to row.
     """
-    if "reach" not in plan.steps or len(columns) < _PARTS * _PART:
+    if "reach" not in plan.steps or len(columns) < _SAMPLES * _SAMPLE_ROWS:
         return None
     labels_of = make_labeller(plan, columns)
-    reach = _promising(plan, labels_of, tables, times)
+    reach = _choose_rare(plan, labels_of, tables, times)
     if reach is None:
         return None
-    parts = spread(lambda span: _labelled(labels_of, reach, times, *span), slices(len(columns), threads), threads)
+    parts = spread(lambda span: _label_slice(labels_of, reach, times, *span), slices(len(columns), threads), threads)
     ascending = all(part.ascending for part in parts)
-    begins, ends = _merged([part.reached for part in parts]) if ascending else (np.zeros(1, np.int64), np.full(1, len(columns)))
+    begins, ends = _merge_spans([part.reached for part in parts]) if ascending else (np.zeros(1, np.int64), np.full(1, len(columns)))
     keeps_all = "filter" not in plan.steps
-    kept = spread(lambda part: _kept(part, begins, ends, keeps_all), parts, threads)
+    kept = spread(lambda part: _keep_rows(part, begins, ends, keeps_all), parts, threads)
     return LabelledEvents([rows for rows, _ in kept], [labels for _, labels in kept])
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _LabelledSlice:
     """The rows from `low` on: their labels, the spans that rare ones reach, and whether no row is earlier than the one before."""
 
     low: int
@@ -81,17 +81,17 @@ class _Part:
     ascending: bool
 
 
-def _promising(plan: Plan, labels_of: Labeller, tables: tuple[MatcherTables, ...], times: Array) -> Reach | None:
+def _choose_rare(plan: Plan, labels_of: Labeller, tables: tuple[MatcherTables, ...], times: Array) -> RareEvents | None:
     """What few events reach, as far as a sample tells; None where the others are not worth the search."""
     size = len(times)
-    begins = evenly_spread(size - _PART + 1, _PARTS)
+    begins = spread_places(size - _SAMPLE_ROWS + 1, _SAMPLES)
     sampled = times[begins]
     lasted = times[-1].item() - times[0].item()
     if (sampled[1:] < sampled[:-1]).any() or not 0 < lasted < math.inf:
         return None
-    labels = np.concatenate([labels_of.labels(low, low + _PART) for low in begins.tolist()], axis=1)
-    counts = frequencies(labels, len(plan.query.variables))
-    reach = _reach(plan, tables, counts, times.dtype)
+    labels = np.concatenate([labels_of.labels(low, low + _SAMPLE_ROWS) for low in begins.tolist()], axis=1)
+    counts = count_by_variable(labels, len(plan.query.variables))
+    reach = _rare_of_branches(plan, tables, counts, times.dtype)
     kept = 1.0 if "filter" not in plan.steps else np.count_nonzero(merged_words(labels)) / labels.shape[1]
     rare = np.count_nonzero(marked_events(labels, reach.variables)) / labels.shape[1]
     # of rare events at random times, as many reach another event on average
@@ -100,7 +100,9 @@ def _promising(plan: Plan, labels_of: Labeller, tables: tuple[MatcherTables, ...
     return reach if _SPARED * dropped > _LOOK + _RARE * rare else None
 
 
-def _reach(plan: Plan, tables: tuple[MatcherTables, ...], counts: npt.NDArray[np.int64], times: np.dtype[np.generic]) -> Reach:
+def _rare_of_branches(
+    plan: Plan, tables: tuple[MatcherTables, ...], counts: Indices, times: np.dtype[np.generic]
+) -> RareEvents:  # fmt: skip
     """The rarest variable of each branch, for a match has an event of all, and what windows around their events reach."""
     length = window_length(plan, times)
     variables, before, after = 0, False, False
@@ -113,10 +115,10 @@ def _reach(plan: Plan, tables: tuple[MatcherTables, ...], counts: npt.NDArray[np
         before |= not (closed and branch.pattern.precedes[v].sum() == others)
         after |= not (closed and branch.pattern.precedes[:, v].sum() == others)
     nothing = type(length)(0)
-    return Reach(variables, length if before else nothing, length if after else nothing)
+    return RareEvents(variables, length if before else nothing, length if after else nothing)
 
 
-def _labelled(labels_of: Labeller, reach: Reach, times: Array, low: int, high: int) -> _Part:
+def _label_slice(labels_of: Labeller, reach: RareEvents, times: Array, low: int, high: int) -> _LabelledSlice:
     labels = labels_of.room(high - low)
     reached, faults = [], 0
     for start, end in blocks(low, high, BLOCK):
@@ -124,11 +126,11 @@ def _labelled(labels_of: Labeller, reach: Reach, times: Array, low: int, high: i
         labels_of.fill(start, end, block)
         faults |= order_faults(max(start - 1, 0), end, times)
         # while the times are near
-        reached.append(_reached(reach, np.flatnonzero(marked_events(block, reach.variables) != 0) + start, times))
-    return _Part(low, labels, np.concatenate(reached, axis=1), not faults & DISORDERED)
+        reached.append(_find_spans(reach, np.flatnonzero(marked_events(block, reach.variables) != 0) + start, times))
+    return _LabelledSlice(low, labels, np.concatenate(reached, axis=1), not faults & DISORDERED)
 
 
-def _reached(reach: Reach, rare: Indices, times: Array) -> Spans:
+def _find_spans(reach: RareEvents, rare: Indices, times: Array) -> Spans:
     """The span of rows that each rare one reaches."""
     clock = times if times.dtype.kind == "f" else times.view(np.uint64)
     spans = np.empty((2, len(rare)), np.int64)
@@ -137,7 +139,7 @@ def _reached(reach: Reach, rare: Indices, times: Array) -> Spans:
     return spans
 
 
-def _merged(reached: Sequence[Spans]) -> Spans:
+def _merge_spans(reached: Sequence[Spans]) -> Spans:
     """The spans, whose begins ascend as their ends do, each that meets the one before made one with it."""
     begins, ends = np.concatenate(reached, axis=1)
     opens, closes = np.ones(len(begins), np.bool_), np.ones(len(ends), np.bool_)
@@ -145,7 +147,7 @@ def _merged(reached: Sequence[Spans]) -> Spans:
     return np.stack([begins[opens], ends[closes]])
 
 
-def _kept(part: _Part, begins: Indices, ends: Indices, keeps_all: bool) -> tuple[Rows, Words]:
+def _keep_rows(part: _LabelledSlice, begins: Indices, ends: Indices, keeps_all: bool) -> tuple[Rows, Words]:
     """The part's rows that are in the spans, and have a label unless all are kept; and their labels."""
     words, size = part.labels.shape
     here = slice(np.searchsorted(ends, part.low, side="right"), np.searchsorted(begins, part.low + size))

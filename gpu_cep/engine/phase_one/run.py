@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from gpu_cep.engine.input.read_tables import is_resident
 from gpu_cep.engine.phase_one.device.memory import DeviceMemory, TooLittleMemory
-from gpu_cep.engine.phase_one.device.on_device import DeviceRun, attempted, phase_one_on_device
+from gpu_cep.engine.phase_one.device.on_device import DeviceRun, phase_one_on_device, run_in_pieces
 from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine, require_device
 from gpu_cep.engine.phase_one.on_cpu import EventRun, PhaseOne, Run, order_on_cpu
 from gpu_cep.errors import EngineUnavailable
@@ -43,7 +43,7 @@ def on_device(run: Run, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Re
         The device cannot be used, or its memory does not suffice.
     """
     try:
-        return attempted(run, require_device(), work)
+        return run_in_pieces(run, require_device(), work)
     except TooLittleMemory as fault:
         raise _unavailable(fault) from fault
 

@@ -18,8 +18,8 @@ def events_of_variables(plan: Plan, columns: EventColumns, threads: int | None =
     """The number of events that each variable of `plan` may bind by its properties alone, by the variable's name."""
     labelled = label_events(plan, columns, threads or available_threads())
     names = [variable.name for variable in plan.query.variables]
-    return {name: sum(_having(part[v // LABEL_BITS], v % LABEL_BITS) for part in labelled.labels) for v, name in enumerate(names)}
+    return {name: sum(_count_bit(part[v // LABEL_BITS], v % LABEL_BITS) for part in labelled.labels) for v, name in enumerate(names)}
 
 
-def _having(words: npt.NDArray[np.unsignedinteger[Any]], bit: int) -> int:
+def _count_bit(words: npt.NDArray[np.unsignedinteger[Any]], bit: int) -> int:
     return int(np.count_nonzero(words & words.dtype.type(1 << bit)))

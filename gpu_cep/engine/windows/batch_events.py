@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.label_words import Words, frequencies
+from gpu_cep.engine.events.label_words import Words, count_by_variable
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.lowering.pattern_tables import offsets
@@ -42,7 +42,7 @@ class BatchEvents:
     def counts(self) -> Indices:
         """How many events satisfy the properties of each variable, the negated ones behind the others."""
         with self.profile.stage("buffers"):
-            return frequencies(self.labels, len(self.plan.query.variables))
+            return count_by_variable(self.labels, len(self.plan.query.variables))
 
     def counts_of(self, variables: tuple[int, ...]) -> Indices:
         """The counts of some variables."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.label_words import overlapping, restricted
+from gpu_cep.engine.events.label_words import any_overlap, restrict_labels
 from gpu_cep.engine.events.matches import Counts, Indices, Matches
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows, Candidates, keep_chained
@@ -35,7 +35,7 @@ def is_deterministic(plan: EventPlan, windows: BatchWindows, tables: MatcherTabl
 
     def overlap() -> bool:
         alone = len(plan.branches) == 1
-        return overlapping(windows.labels if alone else restricted(windows.labels, tables.branch.positives))
+        return any_overlap(windows.labels if alone else restrict_labels(windows.labels, tables.branch.positives))
 
     return labels_decide(tables.pattern, bool(windows.after.size), overlap)
 

@@ -18,7 +18,7 @@ from gpu_cep_kernels.rules.scalars import UNBOUNDED
 _ROWS = 1 << 14
 
 
-def counted_by_states(branch: PlannedBranch, space: StateSpace, windows: BatchWindows, candidates: Candidates) -> Indices:
+def count_by_states(branch: PlannedBranch, space: StateSpace, windows: BatchWindows, candidates: Candidates) -> Indices:
     """The number of matches that start at each candidate; the greatest int64 stands for more than that."""
     totals = np.zeros(len(candidates.starts), np.int64)
     states = len(space.final)
@@ -33,7 +33,7 @@ def counted_by_states(branch: PlannedBranch, space: StateSpace, windows: BatchWi
     return totals
 
 
-def sum_of(totals: Indices) -> int:
+def sum_counts(totals: Indices) -> int:
     """The sum of numbers of matches, however large."""
     return int(totals.sum()) if float(totals.sum(dtype=np.float64)) < UNBOUNDED / 2 else sum(totals.tolist())
 

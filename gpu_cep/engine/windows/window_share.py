@@ -13,12 +13,12 @@ from gpu_cep_kernels.phase_one.rare_events import find_spans
 _SAMPLE = 64
 
 
-def _sampled(size: int) -> Indices:
+def sample_places(size: int) -> Indices:
     """Places among `size`, evenly spread."""
     return np.unique(np.linspace(0, size - 1, min(size, _SAMPLE)).astype(np.int64))
 
 
-def window_share(batch: Batch, buffers: InputBuffers, streams: Streams, before: tuple[int, ...]) -> float:
+def measure_window_share(batch: Batch, buffers: InputBuffers, streams: Streams, before: tuple[int, ...]) -> float:
     """The share of a batch's events that a window at one of the rarest variable's holds on average.
 
     Only on the sides where the pattern, by the masks `before` of its
@@ -27,7 +27,7 @@ def window_share(batch: Batch, buffers: InputBuffers, streams: Streams, before: 
     size = len(streams.times)
     v = int(np.argmin(np.diff(buffers.first)))
     events = buffers.events[buffers.first[v] : buffers.first[v + 1]].astype(np.int64)
-    events = events[_sampled(len(events))]
+    events = events[sample_places(len(events))]
     stream = np.searchsorted(streams.offsets, batch.low + events, side="right")
     first, last = np.maximum(streams.offsets[stream - 1] - batch.low, 0), np.minimum(streams.offsets[stream] - batch.low, size)
     others = len(before) - 1

@@ -61,7 +61,7 @@ def open_series(device: Device, series: Any, name: str) -> ResidentColumn:
             type=pa.string(),
             rows=len(series),
             nbytes=int(series.memory_usage(index=False)),
-            encode=lambda: _factorized(device, series),
+            encode=lambda: _factorize(device, series),
             gather=lambda rows: _text(series.take(rows)),
         )
     raise EventError(
@@ -102,23 +102,23 @@ def _text(strings: Any) -> pa.Array:
     return strings.to_arrow().cast(pa.string())
 
 
-def _factorized(device: Device, series: Any) -> DeviceCodes:
+def _factorize(device: Device, series: Any) -> DeviceCodes:
     """Codes in the order of cuDF's choice; NULL is −1 among them."""
     codes, distinct = series.factorize()
     values = _text(distinct)
-    return DeviceCodes(_filled(device, device.xp.asarray(codes), len(values)), values)
+    return DeviceCodes(_fill_nulls(device, device.xp.asarray(codes), len(values)), values)
 
 
 def _categories(device: Device, series: Any, values: pa.Array, name: str) -> DeviceCodes:
     """The codes of a categorical column; NULL is masked, −1, or both."""
     opened = open_array(device, series.cat.codes, name)
-    codes = _filled(device, opened.values, len(values))
+    codes = _fill_nulls(device, opened.values, len(values))
     if opened.mask is not None:
         codes = device.xp.where(opened.mask.load(0, len(codes)) != 0, codes, np.int32(len(values)))
     return DeviceCodes(codes, values)
 
 
-def _filled(device: Device, codes: Array, null: int) -> Array:
+def _fill_nulls(device: Device, codes: Array, null: int) -> Array:
     """Codes as int32, those below 0 as the code of NULL."""
     narrow = codes.astype(np.int32)
     return device.xp.where(narrow < 0, np.int32(null), narrow)

@@ -63,7 +63,7 @@ def open_array(device: Device, value: Any, name: str) -> ForeignArray:
     interface = getattr(value, _protocol(device))
     if len(interface["shape"]) != 1:
         raise EventError(f"column {name!r}: an array of {len(interface['shape'])} dimensions is no column")
-    dtype = _checked(interface["typestr"], name)
+    dtype = _checked_type(interface["typestr"], name)
     rows = int(interface["shape"][0])
     values = _seen_as(device, value, interface, _TIME if dtype.kind in "mM" else dtype, rows)
     mask = interface.get("mask")
@@ -74,7 +74,7 @@ def _protocol(device: Device) -> str:
     return "__array_interface__" if device.simulated else "__cuda_array_interface__"
 
 
-def _checked(typestr: str, name: str) -> DType:
+def _checked_type(typestr: str, name: str) -> DType:
     """The type of a column's values, if that can be read."""
     dtype = np.dtype(typestr)
     timed = dtype.kind in "mM" and np.datetime_data(dtype) in [(unit, 1) for unit in ("s", "ms", "us", "ns")]

@@ -10,7 +10,7 @@ import pyarrow as pa
 from gpu_cep.engine.input.device.cudf import is_series, open_series
 from gpu_cep.engine.input.device.foreign_arrays import is_array, open_array
 from gpu_cep.engine.input.device.resident import AnyColumn, ResidentNumbers, ResidentTable
-from gpu_cep.engine.input.encodings import decoded
+from gpu_cep.engine.input.encodings import decode_table
 from gpu_cep.errors import EngineUnavailable, EventError
 from gpu_cep_kernels.compile.jit import simulated
 from gpu_cep_kernels.device.interface import Device, DeviceUnavailable
@@ -22,7 +22,7 @@ def read_frame(frame: Any) -> ResidentTable | pa.Table:
     try:
         device = open_device()
     except DeviceUnavailable:
-        return decoded(frame.to_arrow(preserve_index=False))
+        return decode_table(frame.to_arrow(preserve_index=False))
     return _table(device, {name: open_series(device, frame[name], name) for name in _names(frame.columns)})
 
 
@@ -60,7 +60,7 @@ def _column(device: Device, column: Any, name: str) -> AnyColumn:
     if is_series(column):
         return open_series(device, column, name)
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
-        return decoded(pa.table({name: column})).column(0)
+        return decode_table(pa.table({name: column})).column(0)
     if is_array(device, column):
         return ResidentNumbers(device, name, open_array(device, column, name))
     raise EventError(

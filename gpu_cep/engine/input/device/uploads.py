@@ -68,7 +68,7 @@ class HostBits:
     def load(self, low: int, high: int) -> Array:
         first, last = self.offset + low, self.offset + high
         (packed,) = self.device.upload_slices([self.bitmap], first // 8, -(-last // 8))
-        return _unpacked(self.device, packed, first % 8, high - low).astype(self.kind, copy=False)
+        return _unpack_bits(self.device, packed, first % 8, high - low).astype(self.kind, copy=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +155,7 @@ class DeviceBits:
         return 1
 
     def load(self, low: int, high: int) -> Array:
-        return _unpacked(self.device, self.bitmap[low // 8 : -(-high // 8)], low % 8, high - low)
+        return _unpack_bits(self.device, self.bitmap[low // 8 : -(-high // 8)], low % 8, high - low)
 
     def at(self, rows: Array) -> Array:
         """The bits of some rows."""
@@ -215,6 +215,6 @@ class Mapped:
         return self.table[self.codes.load(low, high)]
 
 
-def _unpacked(device: Device, packed: Array, skipped: int, count: int) -> Array:
+def _unpack_bits(device: Device, packed: Array, skipped: int, count: int) -> Array:
     """`count` bits of a bitmap as uint8, after the first few."""
     return device.xp.unpackbits(packed, bitorder="little")[skipped : skipped + count]

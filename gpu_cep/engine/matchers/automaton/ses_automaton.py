@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.matches import Indices, Matches, concatenated
-from gpu_cep.engine.events.sampling import Sample, joined
+from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.sampling import Sample, sum_samples
 from gpu_cep.engine.lowering.jump_tables import JumpIndexes
 from gpu_cep.engine.lowering.pattern_tables import STRATEGY
 from gpu_cep.engine.matchers.dead_ends import allocate_dead_ends
@@ -69,7 +69,7 @@ class SesAutomaton:
         The candidates are a `share` of the batch's.
         """
         if self._has_no_match(batch, candidates):
-            return concatenated([], self.search.variable_count)
+            return concatenate_matches([], self.search.variable_count)
         return _Enumeration.of(self.search, batch, windows, candidates, share).find()
 
     def count(self, batch: Batch, windows: BranchWindows, candidates: Candidates, share: float = 1.0) -> Indices:
@@ -160,9 +160,9 @@ class _Enumeration:
             if status == OUTPUT_FULL:
                 capacity = min(2 * capacity, _LARGEST_OUTPUT)
                 output = self._new_output(capacity, len(self.run.event))
-        matches = concatenated(found, self.search.variable_count)
-        ascending = matches.reordered(np.arange(len(matches))[::-1]) if self.backwards else matches
-        return ascending.sorted_within_starts()
+        matches = concatenate_matches(found, self.search.variable_count)
+        ascending = matches.reorder(np.arange(len(matches))[::-1]) if self.backwards else matches
+        return ascending.sort_within_starts()
 
     def _new_output(self, matches: int, path: int) -> MatchTable:
         """Return room for so many matches, one of which may bind as many events as a `path`."""
@@ -197,10 +197,10 @@ class _Enumeration:
             samples.append(sample)
             begin += sample.tried
             abandoned += [(begin - 1, spent)] if spent else []
-        total = replace(joined(samples), places=len(self.starts))
+        total = replace(sum_samples(samples), places=len(self.starts))
         for candidate, _ in abandoned[:1]:
             longer, _ = self._restart(candidate, candidate + 1)._sample_until_abandoned(_ABANDONED * steps)
-            total = total.raised(longer, sum(max(1 - spent / max(longer.steps, 1), 0.0) for _, spent in abandoned))
+            total = total.add_share(longer, sum(max(1 - spent / max(longer.steps, 1), 0.0) for _, spent in abandoned))
         return total
 
     def _restart(self, begin: int, end: int) -> _Enumeration:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.matches import Indices, Matches, concatenated
+from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
 from gpu_cep.engine.matchers.automaton.ses_automaton import SesAutomaton
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.candidates import (
@@ -21,7 +21,7 @@ from gpu_cep.engine.windows.candidates import (
     prune_windows,
 )
 from gpu_cep.engine.windows.direct import DirectMatcher, is_deterministic, reads_directly
-from gpu_cep.engine.windows.state_counts import counted_by_states, sum_of
+from gpu_cep.engine.windows.state_counts import count_by_states, sum_counts
 from gpu_cep.plan.states import branch_states
 from gpu_cep_kernels.compile.launch import spread
 
@@ -52,7 +52,7 @@ class TwoPhase:
     def find_in(self, batch: Batch, windows: BatchWindows) -> Matches:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
         found = spread(self._find, self._divide(batch, windows), self.search.threads)
-        return concatenated(found, self.search.variable_count)
+        return concatenate_matches(found, self.search.variable_count)
 
     def count_in(self, batch: Batch, windows: BatchWindows) -> tuple[Indices, Indices]:
         """Return the candidates of the batch (ascending), and how many matches start at each."""
@@ -98,7 +98,7 @@ class TwoPhase:
                 self._spend(batch, candidates, 0)
             else:
                 totals = self._totals(own, candidates)
-        self.search.profile.add("matches", sum_of(totals))
+        self.search.profile.add("matches", sum_counts(totals))
         return candidates.starts + batch.low, totals
 
     def _totals(self, own: _WindowsOfThread, candidates: Candidates) -> Indices:
@@ -110,13 +110,13 @@ class TwoPhase:
         space = branch_states(self.search.plan, branch, bool(windows.after.size))
         if space is None:
             return SesAutomaton(self.search).count(batch, windows, candidates, own.share)
-        totals = counted_by_states(branch, space, windows, candidates)
+        totals = count_by_states(branch, space, windows, candidates)
 
         def start_of(match: int) -> int:
             return batch.low + int(candidates.starts[min(entry_of_match(totals, match), len(totals) - 1)])
 
         if len(totals):
-            self.search.budget.spend(sum_of(totals), 0, 0, start_of)
+            self.search.budget.spend(sum_counts(totals), 0, 0, start_of)
         return totals
 
     def _candidates(self, windows: BranchWindows, direct: DirectMatcher | None) -> Candidates:

@@ -8,8 +8,8 @@ from typing import NoReturn
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.label_words import overlapping
-from gpu_cep.engine.events.matches import Indices, Matches, concatenated, ones
+from gpu_cep.engine.events.label_words import any_overlap
+from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches, ones
 from gpu_cep.engine.lowering.programs import program_registers
 from gpu_cep.engine.matchers.joins.execution import REGISTER_STRIDE, BatchJoins
 from gpu_cep.engine.matchers.joins.negations import JoinNegations
@@ -37,7 +37,7 @@ class JoinTree:
         planned = self._plan(batch)
         with self.search.profile.stage("matching"):
             parts = [] if planned is None else planned.matches()
-            matches = concatenated(parts, self.search.variable_count).sorted_by_starts(batch.low, batch.own)
+            matches = concatenate_matches(parts, self.search.variable_count).sort_by_starts(batch.low, batch.own)
         self.search.profile.add("matches", len(matches))
         return matches
 
@@ -81,7 +81,7 @@ class JoinTree:
         pattern = search.tables.pattern
         runs = tuple(new_path(search.variable_count, pattern, conditions) for _ in range(threads if len(needs) else 0))
         negations = JoinNegations(pattern, conditions, search.negations, needs, runs, account.fail)
-        own, exclusive = batch.own - batch.low, not overlapping(search.ordered.labels[:, batch.low : batch.high])
+        own, exclusive = batch.own - batch.low, not any_overlap(search.ordered.labels[:, batch.low : batch.high])
         joins = BatchJoins(pattern, conditions, buffers, streams, registers, own, exclusive, account, negations, threads)
         return _PlannedJoins(tree, joins, account)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.matchers.search import Search
-from gpu_cep.engine.windows.window_share import _SAMPLE, _sampled, window_share
+from gpu_cep.engine.windows.window_share import _SAMPLE, measure_window_share, sample_places
 from gpu_cep.plan.join_trees import Relation, Statistics
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.rules.scalars import EQ
@@ -32,7 +32,7 @@ def join_statistics(search: Search, batch: Batch, buffers: InputBuffers, streams
     """
     branch = search.tables.branch
     groups = equality_groups(search.tables.conditions, len(branch.before))
-    share = window_share(batch, buffers, streams, branch.before)
+    share = measure_window_share(batch, buffers, streams, branch.before)
     window_size = share * len(streams.times)
     relations = (
         Relation(sum(1 << v for v in condition.variables), _selectivity(search, batch, buffers, window_size, c), group)
@@ -95,7 +95,7 @@ def _sample_pairs(
     A pair is at most `window_size` events apart, in the order that the pattern demands.
     """
     lefts, rights = (buffers.events[buffers.first[v] : buffers.first[v + 1]].astype(np.int64) for v in (left, right))
-    events = lefts[_sampled(len(lefts))]
+    events = lefts[sample_places(len(lefts))]
     begin = events + (1 if before[right] >> left & 1 else -int(window_size))
     end = events + (0 if before[left] >> right & 1 else int(window_size) + 1)
     low, high = np.searchsorted(rights, begin), np.searchsorted(rights, end)

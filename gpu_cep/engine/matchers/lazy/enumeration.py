@@ -14,7 +14,7 @@ import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, ones
-from gpu_cep.engine.events.sampling import NOTHING, Sample, evenly_spread, scattered
+from gpu_cep.engine.events.sampling import NOTHING, Sample, scatter_places, spread_places
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep_kernels.lazy.chain import Chain, ChainMatches, enumerate_chain, enumerate_negated_chain
@@ -133,7 +133,7 @@ class ChainEnumeration:
         There are at most `pivots` pivots; the sample ends a little after `steps` steps.
         """
         begin, stop = int(self.chain.cursor[0]), int(self.chain.stop[0])
-        places = begin + evenly_spread(stop - begin, pivots)
+        places = begin + spread_places(stop - begin, pivots)
         events = self.buffers.events.copy()
         events[begin : begin + len(places)] = events[places]
         self.chain.stop[0] = begin + len(places)
@@ -224,7 +224,7 @@ class IterationEnumeration:
         """Return a sample of the work on single variables, and one on quantified ones."""
         single, rows = self.chained.sample_rows(pivots, steps)
         found = len(rows)
-        rows = rows[scattered(found, pivots)]
+        rows = rows[scatter_places(found, pivots)]
         run, stack = self._scratch(_SAMPLED_PATH)
         if found:
             self._advance(rows, stack, run, self._new_output(_SMALLEST_OUTPUT, len(run.event)), counting=False, steps=steps)

@@ -9,15 +9,15 @@ from itertools import chain
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.matches import Indices, Matches, concatenated
-from gpu_cep.engine.events.sampling import Sample, together
+from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.sampling import Sample, combine_searches
 from gpu_cep.engine.matchers.lazy.conditions import drop_closing_conditions, iteration_table
 from gpu_cep.engine.matchers.lazy.enumeration import ChainEnumeration, Enumeration, IterationEnumeration, new_stream_counts
 from gpu_cep.engine.matchers.negation_timing import negation_needs
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.candidates import count_parts
-from gpu_cep.engine.windows.window_share import window_share
+from gpu_cep.engine.windows.window_share import measure_window_share
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.lazy.chain import find_pivots, new_chain
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
@@ -42,8 +42,8 @@ class LazyAutomaton:
         enumerations = self._enumerations(batch, count_parts(batch))
         with self.search.profile.stage("matching"):
             found = spread(lambda enumeration: enumeration.matches(), enumerations, self.search.threads)
-            grouped = concatenated([*chain.from_iterable(found)], len(self._single)).grouped_by_starts(batch.low, batch.own)
-            matches = grouped if self._finds_in_result_order else grouped.sorted_within_starts()
+            grouped = concatenate_matches([*chain.from_iterable(found)], len(self._single)).group_by_starts(batch.low, batch.own)
+            matches = grouped if self._finds_in_result_order else grouped.sort_within_starts()
         self.search.profile.add("matches", len(matches))
         return matches
 
@@ -65,7 +65,7 @@ class LazyAutomaton:
         There are at most `pivots` pivots; each sample ends a little after `steps` steps.
         """
         samples = [enumeration.sample(pivots, steps) for enumeration in self._enumerations(batch, 1)]
-        return together([single for single, _ in samples]), together([quantified for _, quantified in samples])
+        return combine_searches([single for single, _ in samples]), combine_searches([quantified for _, quantified in samples])
 
     @property
     def _single(self) -> Flags:
@@ -136,7 +136,7 @@ class LazyAutomaton:
         search = self.search
         if not search.tables.branch.negations:
             return np.zeros((0, len(order)), np.bool_)
-        share = window_share(batch, buffers, streams, search.tables.branch.before)
+        share = measure_window_share(batch, buffers, streams, search.tables.branch.before)
         expected = np.diff(buffers.first)[order] * np.where(order == order[0], 1.0, share)
         return negation_needs(search, batch, order, expected)
 

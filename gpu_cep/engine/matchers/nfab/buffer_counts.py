@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.candidates import Places
-from gpu_cep.engine.windows.state_counts import sum_of
+from gpu_cep.engine.windows.state_counts import sum_counts
 from gpu_cep_kernels.nfab.buffer_counts import (
     NODE,
     STEPS_MADE,
@@ -66,7 +66,7 @@ def count_on_buffer(filled: FilledBuffer, earliest: Indices, stream_end: Places,
     status, spent, steps = PATH_FULL, 0, 0
     while status != FINISHED:
         status = count_buffer(earliest, stream_end, last_start, _STEPS_PER_CALL, buffer, sums, stack, totals)
-        counted = sum_of(totals.matches)
+        counted = sum_counts(totals.matches)
         # where the count stands, unless it has finished
         current = int(earliest[buffer.event[min(int(stack.state[NODE]), nodes - 1)]]) if nodes else 0
         spend(counted - spent, int(stack.state[STEPS_MADE]) - steps, _start_lookup(totals, spent, counted, current))

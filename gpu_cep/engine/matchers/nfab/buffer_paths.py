@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.matches import Indices, Matches, concatenated
+from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import count_parts
@@ -60,7 +60,7 @@ class BatchPaths:
 
     def matches(self) -> Matches:
         """Return all matches, in the order of their ends."""
-        return concatenated(self._read_spans(self._read_matches, _SPANS_PER_THREAD), self.search.variable_count)
+        return concatenate_matches(self._read_spans(self._read_matches, _SPANS_PER_THREAD), self.search.variable_count)
 
     def count(self) -> tuple[Indices, Indices]:
         """Return the events at which matches start (ascending), and how many start at each."""
@@ -87,7 +87,7 @@ class BatchPaths:
             found.append(Matches(output.starts[:taken] + low, output.counts[:taken], output.events[:filled] + low))
             if status == OUTPUT_FULL:
                 capacity = min(2 * capacity, _LARGEST_OUTPUT)
-        return concatenated(found, variables)
+        return concatenate_matches(found, variables)
 
     def _count_matches(self, span: tuple[int, int]) -> tuple[Indices, Indices]:
         """Return the starts of matches that end in a span of ends, and how many start at each."""

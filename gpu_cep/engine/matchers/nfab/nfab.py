@@ -17,7 +17,7 @@ from gpu_cep.engine.matchers.nfab.buffer_counts import FilledBuffer, count_on_bu
 from gpu_cep.engine.matchers.nfab.buffer_paths import BatchPaths
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows, branch_windows, prune_windows
-from gpu_cep.engine.windows.state_counts import sum_of
+from gpu_cep.engine.windows.state_counts import sum_counts
 from gpu_cep.plan.event_plan import PlannedCondition
 from gpu_cep_kernels.nfab.buffer_paths import PathEnds, path_ends
 from gpu_cep_kernels.nfab.growth import EventWindows, grow_runs
@@ -59,7 +59,7 @@ class Nfab:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
         finished = _run_pass(self.search, batch, windows)
         with self.search.profile.stage("matching"):
-            matches = finished.paths().matches().sorted_by_starts(batch.low, batch.own)
+            matches = finished.paths().matches().sort_by_starts(batch.low, batch.own)
         self.search.profile.add("matches", len(matches))
         return matches
 
@@ -71,7 +71,7 @@ class Nfab:
         finished = _run_pass(self.search, batch, windows)
         with self.search.profile.stage("matching"):
             starts, totals = finished.count_paths() if every_path_matches(self.search) else finished.paths().count()
-        self.search.profile.add("matches", sum_of(totals))
+        self.search.profile.add("matches", sum_counts(totals))
         return starts + batch.low, totals
 
     def sample(self, batch: Batch, branch: BranchWindows, starts: Indices, end: int, offers: int) -> Indices:

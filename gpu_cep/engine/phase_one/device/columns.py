@@ -152,10 +152,10 @@ def presence(device: Device, array: pa.Array) -> Input | None:
     validity = array.buffers()[0]
     if validity is not None:
         return HostBits(device, buffer_values(validity, np.uint8), array.offset, _UINT8)
-    return HostBlocks(device, lambda low, high: _valid(array.slice(low, high - low)), _UINT8.itemsize)
+    return HostBlocks(device, lambda low, high: _validity(array.slice(low, high - low)), _UINT8.itemsize)
 
 
-def _valid(array: pa.Array) -> npt.NDArray[np.uint8]:
+def _validity(array: pa.Array) -> npt.NDArray[np.uint8]:
     valid: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
     return valid.view(np.uint8)
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpu_cep.engine.phase_one.device.windows import DeviceCandidates, DevicePattern, DeviceWindows, chained_on_device
+from gpu_cep.engine.phase_one.device.windows import DeviceCandidates, DevicePattern, DeviceWindows, keep_chained_on_device
 from gpu_cep_kernels.device.interface import Array
 from gpu_cep_kernels.labels_decide.direct import bind_events, count_bindings
 
@@ -23,7 +23,7 @@ class DeviceMatches:
 
 def direct_candidates(query: DevicePattern, windows: DeviceWindows) -> DeviceCandidates:
     """The starts of the matches."""
-    return chained_on_device(query, windows, windows.starts, exact=True)
+    return keep_chained_on_device(query, windows, windows.starts, exact=True)
 
 
 def count_on_device(query: DevicePattern, windows: DeviceWindows, candidates: DeviceCandidates) -> Array:

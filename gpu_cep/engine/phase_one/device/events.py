@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 
 from gpu_cep.analysis.bound import CountWindow
-from gpu_cep.engine.events.batches import reach, window_length
-from gpu_cep.engine.events.event_sequence import EventSequence, host_sequence, signed
-from gpu_cep.engine.events.label_words import overlapping
+from gpu_cep.engine.events.batches import window_end, window_length
+from gpu_cep.engine.events.event_sequence import EventSequence, as_signed, host_sequence
+from gpu_cep.engine.events.label_words import any_overlap
 from gpu_cep.engine.events.ordered_events import Indices, OrderedEvents
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import load_bank
@@ -39,22 +39,22 @@ class EventSource(Protocol):
     def rows(self, low: int, high: int) -> Array:
         """The input rows of these events, on the device."""
 
-    def reach(self, last: int, stream_end: int) -> int:
+    def window_end(self, last: int, stream_end: int) -> int:
         """Where the window of event `last` ends, or an event behind that."""
 
-    def overlapping(self) -> bool:
+    def has_overlap(self) -> bool:
         """Whether an event has two labels."""
 
-    def tied(self) -> bool:
+    def has_ties(self) -> bool:
         """Whether two neighbours have the same time."""
 
     def sequence(self) -> EventSequence:
         """All events, but for their labels, where they lie."""
 
-    def fetched(self) -> EventSequence:
+    def fetch(self) -> EventSequence:
         """The same on the host."""
 
-    def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
+    def pick(self, events: Indices, starts: Indices | None) -> OrderedEvents:
         """Some of the events, in the order given, on the host; `starts` are those of them that begin a candidate window."""
 
 
@@ -66,7 +66,7 @@ class ResidentEvents:
     columns: EventColumns
     events: DeviceEvents
     device: Device
-    picked_at_once: int
+    most_picked: int
 
     @property
     def offsets(self) -> Indices:
@@ -85,7 +85,7 @@ class ResidentEvents:
         """A view."""
         return self.events.rows[low:high]
 
-    def reach(self, last: int, stream_end: int) -> int:
+    def window_end(self, last: int, stream_end: int) -> int:
         """Found by the kernel, for one window."""
         if isinstance(self.plan.query.window, CountWindow):
             return min(last + self.plan.query.window.events, stream_end)
@@ -95,11 +95,11 @@ class ResidentEvents:
         self.device.launch(window_ends, 1, start, start, clock, ends, window_length(self.plan, clock.dtype), found)
         return last + int(found[0])
 
-    def overlapping(self) -> bool:
+    def has_overlap(self) -> bool:
         """One pass on the device."""
         return primitives.labels_overlap(self.events.labels)
 
-    def tied(self) -> bool:
+    def has_ties(self) -> bool:
         """One pass on the device."""
         return primitives.any_set(self.events.times[1:] == self.events.times[:-1])
 
@@ -107,20 +107,20 @@ class ResidentEvents:
         """On the device."""
         events = self.events
         return EventSequence(
-            signed(events.times), None, len(events.offsets) - 1, events.rows, events.offsets, self.device, self.picked_at_once
+            as_signed(events.times), None, len(events.offsets) - 1, events.rows, events.offsets, self.device, self.most_picked
         )  # fmt: skip
 
-    def fetched(self) -> EventSequence:
+    def fetch(self) -> EventSequence:
         """Copies."""
-        return host_sequence(self.picked(np.arange(self.resident), None))
+        return host_sequence(self.pick(np.arange(self.resident), None))
 
-    def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
+    def pick(self, events: Indices, starts: Indices | None) -> OrderedEvents:
         """Only what is picked is copied to the host."""
-        spans = list(blocks(0, len(events), self.picked_at_once)) or [(0, 0)]
-        times, labels, rows = zip(*(self._copied(events[low:high]) for low, high in spans), strict=True)
-        return _ordered(self, events, starts, np.concatenate(times), np.concatenate(labels, axis=1), np.concatenate(rows))
+        spans = list(blocks(0, len(events), self.most_picked)) or [(0, 0)]
+        times, labels, rows = zip(*(self._copy_events(events[low:high]) for low, high in spans), strict=True)
+        return _as_ordered_events(self, events, starts, np.concatenate(times), np.concatenate(labels, axis=1), np.concatenate(rows))
 
-    def _copied(self, events: Indices) -> tuple[HostArray, HostArray, HostArray]:
+    def _copy_events(self, events: Indices) -> tuple[HostArray, HostArray, HostArray]:
         """Times, labels and rows of some events, on the host."""
         device, held, places = self.device, self.events, self.device.upload(events)
         labels = device.download(device.xp.take(held.labels, places, axis=1))
@@ -154,15 +154,15 @@ class SpilledEvents:
         """A copy."""
         return self.device.upload_slices([self.events.rows], low, high)[0]
 
-    def reach(self, last: int, stream_end: int) -> int:
+    def window_end(self, last: int, stream_end: int) -> int:
         """Found on the host."""
-        return reach(self.plan, self.events, last, stream_end)
+        return window_end(self.plan, self.events, last, stream_end)
 
-    def overlapping(self) -> bool:
+    def has_overlap(self) -> bool:
         """One pass on the host."""
-        return overlapping(self.events.labels)
+        return any_overlap(self.events.labels)
 
-    def tied(self) -> bool:
+    def has_ties(self) -> bool:
         """One pass on the host."""
         return bool((self.events.times[1:] == self.events.times[:-1]).any())
 
@@ -170,16 +170,16 @@ class SpilledEvents:
         """On the host."""
         return host_sequence(self.events)
 
-    def fetched(self) -> EventSequence:
+    def fetch(self) -> EventSequence:
         """They are there."""
         return self.sequence()
 
-    def picked(self, events: Indices, starts: Indices | None) -> OrderedEvents:
+    def pick(self, events: Indices, starts: Indices | None) -> OrderedEvents:
         """Copies of what is picked."""
-        return _ordered(self, events, starts, self.events.times[events], self.events.labels[:, events], self.events.rows[events])
+        return _as_ordered_events(self, events, starts, self.events.times[events], self.events.labels[:, events], self.events.rows[events])
 
 
-def _ordered(
+def _as_ordered_events(
     source: ResidentEvents | SpilledEvents,
     events: Indices,
     starts: Indices | None,

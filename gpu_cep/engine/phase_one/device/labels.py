@@ -69,16 +69,16 @@ class Chunk:
         if key not in self.sources:
             self.sources[key] = source(column)
         if key not in self._loaded:
-            self._loaded[key] = _loaded(self.sources[key], self.low, self.high)
+            self._loaded[key] = _load_rows(self.sources[key], self.low, self.high)
         return self._loaded[key]
 
-    def prefetched(self) -> Chunk:
+    def prefetch(self) -> Chunk:
         """Itself, after all known sources were loaded."""
-        self._loaded = {key: _loaded(source, self.low, self.high) for key, source in self.sources.items()}
+        self._loaded = {key: _load_rows(source, self.low, self.high) for key, source in self.sources.items()}
         return self
 
 
-def _loaded(source: Loadable | None, low: int, high: int) -> Array | None:
+def _load_rows(source: Loadable | None, low: int, high: int) -> Array | None:
     return None if source is None else source.load(low, high)
 
 
@@ -202,15 +202,15 @@ def label_chunks(
         if following is not None:
             # before the host waits for this chunk
             with device.lane(number + 1):
-                ahead = Chunk(columns, sources, *following).prefetched()
+                ahead = Chunk(columns, sources, *following).prefetch()
         with device.lane(number):
-            kept = keep(_compacted(plan, chunk, labels))
+            kept = keep(_compact(plan, chunk, labels))
         yield kept
         if ahead is not None:
             chunk = ahead
 
 
-def _compacted(plan: Plan, chunk: Chunk, labels: Array) -> LabelledChunk:
+def _compact(plan: Plan, chunk: Chunk, labels: Array) -> LabelledChunk:
     """The events of a chunk that have a label, or all without the ``filter`` step."""
     xp = chunk.device.xp
     if "filter" not in plan.steps:

@@ -157,7 +157,7 @@ class DeviceMemory:
         """Events that the matches which are read off at a time bind, one match at least, or that are picked at a time."""
         return max(1, self.bytes // 8 // (_BOUND + self.label))
 
-    def halved(self) -> DeviceMemory:
+    def halve(self) -> DeviceMemory:
         """Half of it, for another try."""
         return replace(self, bytes=self.bytes // 2)
 

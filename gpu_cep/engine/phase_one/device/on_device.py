@@ -15,9 +15,9 @@ from typing import TypeVar
 import numpy as np
 
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.events.batches import LONGEST_REACH, Batch, cut
+from gpu_cep.engine.events.batches import MOST_CARRIED, Batch, cut_streams
 from gpu_cep.engine.events.label_words import Words
-from gpu_cep.engine.events.matches import Matches, concatenated
+from gpu_cep.engine.events.matches import Matches, concatenate_matches
 from gpu_cep.engine.events.ordered_events import Indices, OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.stream_keys import encode_keys
@@ -28,12 +28,12 @@ from gpu_cep.engine.phase_one.device.direct import bind_on_device, count_on_devi
 from gpu_cep.engine.phase_one.device.events import EventSource, ResidentEvents, SpilledEvents
 from gpu_cep.engine.phase_one.device.labels import label_chunks, plan_labelling
 from gpu_cep.engine.phase_one.device.memory import DeviceMemory, TooLittleMemory, memory_of
-from gpu_cep.engine.phase_one.device.streams import DeviceEvents, KeptEvents, encode_streams, joined, keep_events, order_on_device
+from gpu_cep.engine.phase_one.device.streams import DeviceEvents, KeptEvents, concatenate_kept, encode_streams, keep_events, order_on_device
 from gpu_cep.engine.phase_one.device.windows import (
     DeviceCandidates,
     DevicePattern,
     DeviceWindows,
-    covered,
+    mark_covered,
     pattern_on_device,
     prune_on_device,
     windows_on_device,
@@ -72,10 +72,10 @@ def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
     TooLittleMemory
         The device's memory holds no chunks or batches of the smallest size, or not the events that the windows of one stream reach over.
     """
-    return attempted(run, device, _phase_one)
+    return run_in_pieces(run, device, _phase_one)
 
 
-def attempted(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Result:
+def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Result:
     """What `work` gives, in pieces that the device's memory holds; with smaller pieces if an allocation fails nevertheless.
 
     Raises
@@ -92,34 +92,34 @@ def attempted(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMemory]
         try:
             with device.lane(None):
                 result = work(attempt, memory)
-            attempt.profile.ran_on("gpu")
+            attempt.profile.count_run("gpu")
             run.profile.merge(attempt.profile)
             run.budget.take_over(attempt.budget)
             return result
         except MemoryError as fault:
-            memory = memory.halved()
+            memory = memory.halve()
             if memory.bytes < _LEAST_MEMORY:
                 raise TooLittleMemory(str(fault)) from fault
 
 
 def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
-    source = ordered_events(run, memory)
+    source = label_and_order(run, memory)
     run.profile.add("filtered", int(source.offsets[-1]))
     plan = run.plan
     assert isinstance(plan, EventPlan), "situations have no candidate windows"
     if not {"summary", "chain"} & set(plan.steps) or not plan.windows_suffice:
-        return PhaseOne(source.picked(np.arange(source.offsets[-1]), None))
+        return PhaseOne(source.pick(np.arange(source.offsets[-1]), None))
     (tables,) = run.tables
     query = pattern_on_device(plan, tables, run.own, run.device)
     batches = _batches(run, source, memory)
     if not _is_direct(plan, run, source):
-        return _candidate_events(run, query, source, batches)
+        return _find_candidates(run, query, source, batches)
     if run.plan.settings.output == "count":
-        return _counted(run, query, source, batches)
-    return _found(run, query, source, batches, memory)
+        return _count_matches(run, query, source, batches)
+    return _find_matches(run, query, source, batches, memory)
 
 
-def ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
+def label_and_order(run: DeviceRun, memory: DeviceMemory) -> EventSource:
     """The labelled events in order: on the device if all that are kept fit, else (or if there are none) on the host."""
     plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
     device_columns = DeviceColumns(columns, device)
@@ -133,22 +133,22 @@ def ordered_events(run: DeviceRun, memory: DeviceMemory) -> EventSource:
     with profile.stage("labels"):
         for part in label_chunks(plan, device_columns, labelling.steps, chunk_rows, partial(keep_events, plan)):
             kept.append(part)
-            if spilled or _size(kept) > memory.kept_events:
-                spilled += _downloaded(device, kept)
+            if spilled or _count_kept(kept) > memory.kept_events:
+                spilled += _download_kept(device, kept)
                 kept.clear()
-        if not _size(kept):
-            spilled += _downloaded(device, kept)
+        if not _count_kept(kept):
+            spilled += _download_kept(device, kept)
         device.synchronize()
     if spilled:
-        return SpilledEvents(plan, columns, _ordered_on_host(run, spilled), device)
-    return ResidentEvents(plan, columns, _ordered_on_device(run, kept, memory), device, memory.bound_events)
+        return SpilledEvents(plan, columns, _order_on_host(run, spilled), device)
+    return ResidentEvents(plan, columns, _order_on_device(run, kept, memory), device, memory.bound_events)
 
 
-def _ordered_on_device(run: DeviceRun, kept: list[KeptEvents], memory: DeviceMemory) -> DeviceEvents:
+def _order_on_device(run: DeviceRun, kept: list[KeptEvents], memory: DeviceMemory) -> DeviceEvents:
     """The parts, which are let go, as one in order."""
     plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
     with profile.stage("keys"):
-        all_kept = joined(device.xp, kept)
+        all_kept = concatenate_kept(device.xp, kept)
         kept.clear()
         streams = encode_streams(plan, columns, all_kept, device, memory.ranked_values)
         device.synchronize()
@@ -158,11 +158,11 @@ def _ordered_on_device(run: DeviceRun, kept: list[KeptEvents], memory: DeviceMem
     return events
 
 
-def _size(parts: Sequence[KeptEvents]) -> int:
+def _count_kept(parts: Sequence[KeptEvents]) -> int:
     return sum(part.rows.size for part in parts)
 
 
-def _downloaded(device: Device, parts: Sequence[KeptEvents]) -> list[tuple[Places, Words]]:
+def _download_kept(device: Device, parts: Sequence[KeptEvents]) -> list[tuple[Places, Words]]:
     return [(device.download(part.rows), device.download(part.labels)) for part in parts]
 
 
@@ -174,7 +174,7 @@ def _refuse_null_times(plan: Plan, columns: DeviceColumns, chunk_rows: int) -> N
         refuse_missing(columns.columns, column, "NULL", sum(int((present.load(*chunk) == 0).sum()) for chunk in chunks))
 
 
-def _ordered_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> OrderedEvents:
+def _order_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> OrderedEvents:
     """The labelled events in order, as the CPU's road makes it."""
     plan, columns, profile = run.plan, run.columns, run.profile
     with profile.stage("keys"):
@@ -190,7 +190,7 @@ def _batches(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> list[
     most, total = memory.batch_events(source.resident), int(source.offsets[-1])
     if total <= most:
         return [Batch(0, total, total)] if total else []
-    batches = cut(source.offsets, source.reach, max(1, most // (LONGEST_REACH + 1)))
+    batches = cut_streams(source.offsets, source.window_end, max(1, most // (MOST_CARRIED + 1)))
     longest = max(batch.high - batch.low for batch in batches)
     if longest > most:
         needed = memory.for_batch(longest, total)
@@ -206,8 +206,8 @@ def _is_direct(plan: EventPlan, run: DeviceRun, source: EventSource) -> bool:
     # the events of matches that are read off are numbered batch by batch, not by their positions in streams
     if not reads_directly(plan, tables) or plan.settings.after_match != "all":
         return False
-    tied = plan.query.ties == "strict" and source.tied()
-    return labels_decide(tables.pattern, tied, source.overlapping)
+    tied = plan.query.ties == "strict" and source.has_ties()
+    return labels_decide(tables.pattern, tied, source.has_overlap)
 
 
 def _windows(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> DeviceWindows:
@@ -219,20 +219,20 @@ def _windows(run: DeviceRun, query: DevicePattern, source: EventSource, batch: B
 # Each of the following works off a batch in a function of its own: what it holds on the device is let go before the next.
 
 
-def _candidate_events(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
+def _find_candidates(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
     """The events of all candidate windows."""
     held, starts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
-        own_events, own_starts = _candidates_of(run, query, source, batch)
+        own_events, own_starts = _find_candidates_in_batch(run, query, source, batch)
         held.append(own_events)
         starts.append(own_starts)
     with run.profile.stage("candidates back"):
         # the last windows of a batch reach into the next
         events = np.concatenate(held) if len(batches) <= 1 else np.unique(np.concatenate(held))
-        return PhaseOne(source.picked(events, np.searchsorted(events, np.concatenate(starts))))
+        return PhaseOne(source.pick(events, np.searchsorted(events, np.concatenate(starts))))
 
 
-def _candidates_of(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
+def _find_candidates_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
     """The events of a batch's candidate windows, and those that start one."""
     device, windows = run.device, _windows(run, query, source, batch)
     candidates = prune_on_device(query, windows, run.profile)
@@ -240,23 +240,23 @@ def _candidates_of(run: DeviceRun, query: DevicePattern, source: EventSource, ba
     if not candidates.starts.size:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     with run.profile.stage("candidates back"):
-        events = device.download(device.xp.flatnonzero(covered(windows, candidates)))
+        events = device.download(device.xp.flatnonzero(mark_covered(windows, candidates)))
         return events + batch.low, device.download(candidates.starts) + batch.low
 
 
-def _counted(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
+def _count_matches(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
     """How many matches start in each stream of each batch, at the first event that starts one."""
     firsts, totals = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
-        own_firsts, own_totals = _counts_of(run, query, source, batch)
+        own_firsts, own_totals = _count_in_batch(run, query, source, batch)
         firsts.append(own_firsts)
         totals.append(own_totals)
     with run.profile.stage("candidates back"):
         events = np.concatenate(firsts)
-        return PhaseOne(source.picked(events, None), counted=(np.arange(len(events)), np.concatenate(totals)))
+        return PhaseOne(source.pick(events, None), counted=(np.arange(len(events)), np.concatenate(totals)))
 
 
-def _counts_of(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
+def _count_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
     """The first event that starts a match in each stream of a batch that has one, and how many do."""
     device, xp = run.device, run.device.xp
     windows = _windows(run, query, source, batch)
@@ -281,24 +281,24 @@ class _Slice:
     matches: Matches
 
 
-def _found(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch], memory: DeviceMemory) -> PhaseOne:
+def _find_matches(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch], memory: DeviceMemory) -> PhaseOne:
     """All matches, over the events that they bind; an event that matches of two batches, or of two slices of one, bind is there twice."""
     events, parts = [np.empty(0, np.int64)], []
     bound = 0
-    for found in chain.from_iterable(_matches_of(run, query, source, batch, memory) for batch in batches):
-        parts.append(_shifted(found.matches, bound))
+    for found in chain.from_iterable(_find_in_batch(run, query, source, batch, memory) for batch in batches):
+        parts.append(_shift_events(found.matches, bound))
         events.append(found.events)
         bound += len(found.events)
     with run.profile.stage("candidates back"):
-        return PhaseOne(source.picked(np.concatenate(events), None), found=concatenated(parts, query.variables))
+        return PhaseOne(source.pick(np.concatenate(events), None), found=concatenate_matches(parts, query.variables))
 
 
-def _shifted(matches: Matches, bound: int) -> Matches:
+def _shift_events(matches: Matches, bound: int) -> Matches:
     """The matches, with `bound` events before theirs."""
     return Matches(matches.first + bound, matches.counts, matches.events + bound)
 
 
-def _matches_of(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, memory: DeviceMemory) -> Iterator[_Slice]:
+def _find_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, memory: DeviceMemory) -> Iterator[_Slice]:
     """The matches that start in a batch, slice by slice."""
     windows = _windows(run, query, source, batch)
     with run.profile.stage("chain"):
@@ -334,5 +334,5 @@ def _account(run: DeviceRun, source: EventSource, batch: Batch, starts: Array, e
     run.profile.add("steps", 0)
     if not starts.size:
         return
-    with name_windows(run.plan, run.columns, lambda start: int(source.picked(np.array([start]), None).rows[0])):
+    with name_windows(run.plan, run.columns, lambda start: int(source.pick(np.array([start]), None).rows[0])):
         run.budget.spend(int(starts.size), events, 0, lambda match: int(starts[min(match, starts.size - 1)]) + batch.low)

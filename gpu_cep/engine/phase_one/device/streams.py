@@ -103,7 +103,7 @@ def _ordered_bits(xp: Any, values: Array) -> Array:
     return xp.where(xp.isnan(values), xp.int64(_NAN), ordered)
 
 
-def joined(xp: Any, parts: Sequence[KeptEvents]) -> KeptEvents:
+def concatenate_kept(xp: Any, parts: Sequence[KeptEvents]) -> KeptEvents:
     """Several parts as one, in their order."""
     if len(parts) == 1:
         return parts[0]
@@ -112,11 +112,11 @@ def joined(xp: Any, parts: Sequence[KeptEvents]) -> KeptEvents:
         rows=xp.concatenate([part.rows for part in parts]),
         labels=xp.concatenate([part.labels for part in parts], axis=1),
         times=xp.concatenate([part.times for part in parts]),
-        keys=tuple(KeptKey(xp.concatenate([key.values for key in keys]), _joined_masks(xp, keys)) for keys in columns),
+        keys=tuple(KeptKey(xp.concatenate([key.values for key in keys]), _concatenate_masks(xp, keys)) for keys in columns),
     )
 
 
-def _joined_masks(xp: Any, keys: Iterable[KeptKey]) -> Array | None:
+def _concatenate_masks(xp: Any, keys: Iterable[KeptKey]) -> Array | None:
     masks = [key.present for key in keys]
     return None if masks[0] is None else xp.concatenate(masks)
 
@@ -137,11 +137,11 @@ def encode_streams(plan: Plan, columns: EventColumns, kept: KeptEvents, device: 
     """
     encoded = StreamCodes(None, 1, ordered=True)
     for column, key in zip(plan.stream_keys, kept.keys, strict=True):
-        encoded = _combined(device.xp, encoded, _encoded(columns, column, key, device, min(RANKED, most_ranked)))
+        encoded = _combine_codes(device.xp, encoded, _encode_key(columns, column, key, device, min(RANKED, most_ranked)))
     return encoded
 
 
-def _encoded(columns: EventColumns, column: int, key: KeptKey, device: Device, most_ranked: int) -> StreamCodes:
+def _encode_key(columns: EventColumns, column: int, key: KeptKey, device: Device, most_ranked: int) -> StreamCodes:
     if columns.type(column).kind is not Kind.STRING:
         return _integer_codes(device.xp, key)
     values = columns.text_values(column)
@@ -170,14 +170,14 @@ def _some_present(xp: Any, key: KeptKey) -> Array:
     return key.values[xp.argmax(key.present)]
 
 
-def _combined(xp: Any, left: StreamCodes, right: StreamCodes) -> StreamCodes:
+def _combine_codes(xp: Any, left: StreamCodes, right: StreamCodes) -> StreamCodes:
     if left.codes is None or right.codes is None:
         return right if left.codes is None else left
     codes, count, _ = combine_codes(xp, left.codes, right.codes, left.count, right.count, _LARGEST_CODE)
     return StreamCodes(codes, count, left.ordered and right.ordered)
 
 
-class _Placed(NamedTuple):
+class _Placement(NamedTuple):
     """Events in the order found so far; `streams` are their codes, empty where all are one stream, labels are [word, event]."""
 
     streams: Array
@@ -185,26 +185,26 @@ class _Placed(NamedTuple):
     rows: Array
     labels: Array
 
-    def sorted(self, xp: Any, *keys: Array) -> _Placed:
+    def sort_by(self, xp: Any, *keys: Array) -> _Placement:
         """By stream, then by `keys`, then as they are."""
         order = stable_order(xp, [key for key in (self.streams, *keys) if key.size])
-        return _Placed(*(xp.take(values, order, axis=-1) if values.size else values for values in self))
+        return _Placement(*(xp.take(values, order, axis=-1) if values.size else values for values in self))
 
 
 def order_on_device(plan: Plan, columns: EventColumns, kept: KeptEvents, streams: StreamCodes, device: Device) -> DeviceEvents:
     """Order the kept events by stream and time; ties by `order_by`, then by input position. Nothing is sorted that is in order."""
     xp = device.xp
     nothing = xp.empty(0, xp.int64)
-    placed = _Placed(nothing if streams.codes is None else streams.codes.astype(xp.int32), kept.times, kept.rows, kept.labels)
+    placed = _Placement(nothing if streams.codes is None else streams.codes.astype(xp.int32), kept.times, kept.rows, kept.labels)
     if streams.codes is not None and _is_disordered(device, nothing, placed.streams, nothing):
-        placed = placed.sorted(xp)
+        placed = placed.sort_by(xp)
     borders = nothing if streams.codes is None else xp.flatnonzero(placed.streams[1:] != placed.streams[:-1]) + 1
     if _is_disordered(device, placed.streams, placed.times, nothing):
-        placed = placed.sorted(xp, placed.times)
+        placed = placed.sort_by(xp, placed.times)
     if plan.query.order_by:
         ranks = _tie_ranks(plan, columns, placed, borders, device)
         if _is_disordered(device, placed.streams, placed.times, ranks):
-            placed = placed.sorted(xp, placed.times, ranks)
+            placed = placed.sort_by(xp, placed.times, ranks)
     return DeviceEvents(
         offsets=np.concatenate([[0], device.download(borders), [placed.rows.size]]).astype(np.int64),
         times=placed.times if placed.times.dtype.kind == "f" else placed.times.view(xp.uint64),
@@ -221,7 +221,7 @@ def _is_disordered(device: Device, streams: Array, values: Array, ranks: Array) 
     return any_set(disordered)
 
 
-def _tie_ranks(plan: Plan, columns: EventColumns, placed: _Placed, borders: Array, device: Device) -> Array:
+def _tie_ranks(plan: Plan, columns: EventColumns, placed: _Placement, borders: Array, device: Device) -> Array:
     """Return the rank by `order_by` of the events that tie with a neighbour in their stream, found on the host; 0 for all others."""
     tied = find_ties(device.xp, borders, placed.times)
     ranks = device.xp.zeros(placed.times.size, device.xp.int64)

@@ -98,15 +98,15 @@ def prune_on_device(query: DevicePattern, windows: DeviceWindows, profile: Profi
     candidates = DeviceCandidates(windows.starts, None)
     if "summary" in query.plan.steps:
         with profile.stage("summary"):
-            candidates = _summarised(query, windows)
+            candidates = _keep_summarised(query, windows)
         profile.add("summarised", int(candidates.starts.size))
     if "chain" in query.plan.steps:
         with profile.stage("chain"):
-            candidates = chained_on_device(query, windows, candidates.starts, exact=False)
+            candidates = keep_chained_on_device(query, windows, candidates.starts, exact=False)
     return candidates
 
 
-def chained_on_device(query: DevicePattern, windows: DeviceWindows, starts: Array, *, exact: bool) -> DeviceCandidates:
+def keep_chained_on_device(query: DevicePattern, windows: DeviceWindows, starts: Array, *, exact: bool) -> DeviceCandidates:
     """Those of `starts` that satisfy the chained condition."""
     device, xp = windows.device, windows.device.xp
     earliest, holds = xp.empty((query.variables + 1, starts.size), xp.int32), xp.empty(starts.size, xp.bool_)
@@ -118,7 +118,7 @@ def chained_on_device(query: DevicePattern, windows: DeviceWindows, starts: Arra
     return DeviceCandidates(starts[kept], xp.take(earliest[: query.variables], kept, axis=1))
 
 
-def _summarised(query: DevicePattern, windows: DeviceWindows) -> DeviceCandidates:
+def _keep_summarised(query: DevicePattern, windows: DeviceWindows) -> DeviceCandidates:
     device, xp, starts = windows.device, windows.device.xp, windows.starts
     counts = prefix_counts(xp, windows.labels, query.variables)
     holds = xp.empty(starts.size, xp.bool_)
@@ -129,7 +129,7 @@ def _summarised(query: DevicePattern, windows: DeviceWindows) -> DeviceCandidate
     return DeviceCandidates(starts[holds], None)
 
 
-def covered(windows: DeviceWindows, candidates: DeviceCandidates) -> Array:
+def mark_covered(windows: DeviceWindows, candidates: DeviceCandidates) -> Array:
     """Whether each event of the batch falls into a candidate window."""
     starts = candidates.starts
     inside = starts if candidates.earliest is None else candidates.earliest.max(axis=0)
