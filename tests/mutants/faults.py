@@ -259,14 +259,14 @@ MATCHERS = (
     ),
     Fault(
         "negation-judged-before-its-end",
-        "gpu_cep/engine/matchers/negation_order.py",
+        "gpu_cep/engine/matchers/negation_timing.py",
         "set(after or maximal) | set(before or minimal)",
         "set(after or minimal) | set(before or minimal)",
         ("tests/engine/test_lazy_chain.py", CONFORMANCE),
     ),
     Fault(
         "negation-judged-before-its-binding",
-        "gpu_cep/engine/matchers/negation_order.py",
+        "gpu_cep/engine/matchers/negation_timing.py",
         "(compared | bindable | bounds)",
         "(compared | bounds)",
         ("tests/engine/test_lazy_chain.py", CONFORMANCE),
