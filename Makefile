@@ -5,14 +5,20 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 STAMP := $(VENV)/stamp
 IN_VENV := . $(VENV)/env && $(VENV)/bin/python
-PYTEST_ARGS ?= --numprocesses 2 --dist worksteal
+PYTEST_ARGS ?=
+# How many of these suites run side by side, each in one process: the longest first.
+JOBS ?= 2
+SUITES := test-conformance test-spark test-engine test-kernels test-simulator test-rest test-connect
+APART := tests/conformance tests/spark tests/engine tests/kernels
+PYTEST = $(IN_VENV) -m pytest $(FULL) $(PYTEST_ARGS)
 BENCH_ARGS ?=
 RIVALS_ARGS ?=
 COMPARE_ARGS ?=
 GPU_CHECK_ARGS ?=
 FUZZ_EXAMPLES ?= 50000
+MUTANTS_ARGS ?=
 
-.PHONY: venv test test-connect test-simulator lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel wheel-check clean
+.PHONY: venv test test-full $(SUITES) compiled-kernels mutants lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel wheel-check clean
 
 venv: $(STAMP)
 
@@ -22,17 +28,32 @@ $(STAMP): pyproject.toml .ci/java
 	.ci/java $(VENV)
 	touch $@
 
-test: $(STAMP)
-	$(IN_VENV) -m tests.compile_kernels
-	$(IN_VENV) -m pytest $(PYTEST_ARGS)
-	$(MAKE) --jobs=2 --output-sync test-connect test-simulator
+# The fast suite: it catches the faults that `make mutants` plants.
+test: compiled-kernels
+	$(MAKE) --jobs=$(JOBS) --output-sync $(SUITES)
 
-# One process behind the Connect server, which has one port.
+# Everything: all examples and sizes, all of Spark behind a Connect server, every kernel for every architecture.
+test-full: compiled-kernels
+	$(MAKE) --jobs=$(JOBS) --output-sync FULL=--full $(SUITES)
+
+compiled-kernels: $(STAMP)
+	$(IN_VENV) -m tests.compile_kernels
+
+test-conformance test-spark test-engine test-kernels: test-%: $(STAMP)
+	$(PYTEST) tests/$*
+
+test-rest: $(STAMP)
+	$(PYTEST) tests $(APART:%=--ignore=%)
+
 test-connect: $(STAMP)
-	export CEP_SPARK_CONNECT=1 && $(IN_VENV) -m pytest tests/spark
+	export CEP_SPARK_CONNECT=1 && $(PYTEST) tests/spark
 
 test-simulator: $(STAMP)
-	export NUMBA_ENABLE_CUDASIM=1 && $(IN_VENV) -m pytest $(PYTEST_ARGS) tests/gpu
+	export NUMBA_ENABLE_CUDASIM=1 && $(PYTEST) tests/gpu
+
+# Whether the tests notice faults that are planted one by one: make mutants MUTANTS_ARGS="--only NAME … --suite full"
+mutants: compiled-kernels
+	$(IN_VENV) -m tests.mutants $(MUTANTS_ARGS)
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check .
@@ -74,7 +95,7 @@ gpu-check:
 
 # Random queries against the oracle: so many examples for each property.
 fuzz: $(STAMP)
-	CEP_EXAMPLES=$(FUZZ_EXAMPLES) $(IN_VENV) -m pytest tests/conformance $(PYTEST_ARGS)
+	export CEP_EXAMPLES=$(FUZZ_EXAMPLES) && $(IN_VENV) -m pytest --numprocesses $(JOBS) --dist worksteal tests/conformance $(PYTEST_ARGS)
 
 wheel: $(STAMP)
 	rm -rf build dist

@@ -9,13 +9,16 @@ from tests import effort
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", help="run everything, with all examples, and not the fast suite alone")
+    parser.addoption("--as-found", action="store_true", help="show examples that fail as they are found, which takes less time")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "full: run by the full suite alone")
+    config.addinivalue_line("markers", "surface: run behind a Connect server by the fast suite, too")
     asked = os.environ.get("CEP_EXAMPLES")
     # before any module is imported that asks how many examples there are
-    effort.load("full" if config.getoption("--full") else "fast", int(asked) if asked else None)
+    suite = "full" if config.getoption("--full") else "fast"
+    effort.load(suite, int(asked) if asked else None, shrinks=not config.getoption("--as-found"))
 
 
 def pytest_collection_modifyitems(config, items):

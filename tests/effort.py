@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 # Of a property that says nothing else.
 FAST, FULL = 20, 50
@@ -14,9 +14,13 @@ def examples(fast: int, full: int) -> settings:
     return settings(max_examples=by_suite.get(settings.get_current_profile_name(), max(full, settings().max_examples)))
 
 
-def load(suite: str, asked: int | None) -> None:
-    """Load the settings of a suite. Every run tries the same examples, so that its verdict is the code's, unless a number was asked for."""
-    settings.register_profile("fast", max_examples=FAST, derandomize=True, deadline=None)
-    settings.register_profile("full", max_examples=FULL, derandomize=True, deadline=None)
-    settings.register_profile("asked", max_examples=asked or FULL, deadline=None)
+def load(suite: str, asked: int | None, *, shrinks: bool) -> None:
+    """Load the settings of a suite. Every run tries the same examples, so that its verdict is the code's, unless a number was asked for.
+
+    A failing example is made small if the suite `shrinks`; the fault is found either way.
+    """
+    phases = tuple(Phase) if shrinks else (Phase.explicit, Phase.generate)
+    settings.register_profile("fast", max_examples=FAST, derandomize=True, deadline=None, phases=phases)
+    settings.register_profile("full", max_examples=FULL, derandomize=True, deadline=None, phases=phases)
+    settings.register_profile("asked", max_examples=asked or FULL, deadline=None, phases=phases)
     settings.load_profile(suite if asked is None else "asked")

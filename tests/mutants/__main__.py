@@ -64,7 +64,7 @@ def _is_chosen(fault: Fault, options: argparse.Namespace) -> bool:
 
 def _try(fault: Fault, whole: Path, tree: Path, options: argparse.Namespace) -> str:
     """Plant a fault in a copy of the tree; returns the first test that fails, empty if none does."""
-    shutil.copytree(whole, tree)
+    _copy_whole(whole, tree, fault)
     try:
         plant(fault, tree)
         suite = ["--full"] if options.suite == "full" else []
@@ -74,6 +74,13 @@ def _try(fault: Fault, whole: Path, tree: Path, options: argparse.Namespace) -> 
     finally:
         shutil.rmtree(tree)
     return noticed
+
+
+def _copy_whole(whole: Path, tree: Path, fault: Fault) -> None:
+    """Copy the tree; kernels without a fault are shared by all copies, so that what one compiles serves the next."""
+    shutil.copytree(whole, tree, ignore=lambda folder, _: () if fault.in_kernels or Path(folder) != whole else ("kernels",))
+    if not fault.in_kernels:
+        (tree / "kernels").symlink_to(whole / "kernels", target_is_directory=True)
 
 
 def copy_tree(target: Path, compiled: Path) -> None:
@@ -122,7 +129,7 @@ def plant(fault: Fault, tree: Path) -> None:
 def _first_failure(tree: Path, arguments: list[str]) -> str:
     """Run pytest in a copy of the tree; returns the first test that fails, empty if none does."""
     roots = os.pathsep.join(str(tree / root) for root in (".", "kernels", "spark_glue"))
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", *arguments]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", "--as-found", *arguments]
     run = subprocess.run(command, cwd=tree, env={**os.environ, "PYTHONPATH": roots}, capture_output=True, text=True, check=False)
     if run.returncode in (0, NONE_FOUND):
         return ""

@@ -25,9 +25,20 @@ def worker_environment() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([*roots, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Behind a server the fast suite runs again what touches the DataFrame's surface, the session and errors."""
+    if CONNECT and not config.getoption("--full"):
+        repeated = [item for item in items if item.get_closest_marker("surface")]
+        config.hook.pytest_deselected(items=[item for item in items if item not in repeated])
+        items[:] = repeated
+
+
 @pytest.fixture(scope="session")
-def spark(worker_environment: None) -> Iterator[SparkSession]:
+def spark(worker_environment: None, pytestconfig: pytest.Config) -> Iterator[SparkSession]:
     builder = SparkSession.builder.remote("local[2]") if CONNECT else SparkSession.builder.master("local[2]")
+    if not pytestconfig.getoption("--full"):
+        # a plan that runs once, over few rows, is interpreted sooner than compiled
+        builder = builder.config("spark.sql.codegen.wholeStage", False).config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     session = (
         builder.appName("gpu_cep tests")
         .config("spark.ui.enabled", False)

@@ -53,6 +53,7 @@ def test_a_collation_is_not_coded() -> None:
     assert not coded_columns(make_plan("PATTERN SEQ(A a, B b)", EVENTS.schema, Options(), Settings(output="count")), schema)
 
 
+@pytest.mark.surface
 def test_codes_reach_the_shuffle_and_change_nothing(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pq.write_table(EVENTS, tmp_path / "events.parquet")
     text = "PATTERN SEQ(A a, B b+, C c) WHERE [key] AND a.key <> 'k4' WITHIN 40 RETURN a.n AS n, count(b) AS many, c.x AS x"

@@ -14,6 +14,8 @@ from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.ties import tie_breakers
 from tests.spark.samples import streams
 
+pytestmark = pytest.mark.surface
+
 EVENTS = streams(1, seed=0).schema
 
 

@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 import gpu_cep as cep
 from tests.spark.samples import as_set, streams
 
+pytestmark = pytest.mark.surface
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 # (a, b) and (c, b): nothing orders a and c

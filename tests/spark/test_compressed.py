@@ -11,6 +11,8 @@ from gpu_cep.errors import EventError
 from tests.spark.samples import QUERIES, streams
 from tests.spark.test_matching import spread
 
+pytestmark = pytest.mark.surface
+
 LABELS_ONLY = "PARTITION BY user PATTERN SEQ(A a+, B b+) WHERE skip_till_any_match { [key] } WITHIN 12"
 
 

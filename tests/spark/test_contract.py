@@ -19,6 +19,8 @@ from gpu_cep.errors import EventError, PatternError, PatternSyntaxError, Unsuppo
 from gpu_cep_spark.assembly import total_counts
 from tests.spark.samples import QUERIES, streams
 
+pytestmark = pytest.mark.surface
+
 
 def explode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for _ in batches:

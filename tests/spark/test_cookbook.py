@@ -16,7 +16,14 @@ from tests.spark.samples import as_set
 RECIPES = sorted((Path(__file__).resolve().parents[2] / "examples" / "cookbook").glob("*.py"))
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=[recipe.stem for recipe in RECIPES])
+# the fast suite runs all of them without Spark
+FAST = 2
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [pytest.param(recipe, id=recipe.stem, marks=() if number < FAST else pytest.mark.full) for number, recipe in enumerate(RECIPES)],
+)
 def test_a_recipe(recipe: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     match = cep.match

@@ -11,6 +11,8 @@ from gpu_cep_kernels.device.interface import DeviceUnavailable
 from gpu_cep_kernels.device.selection import open_device
 from tests.spark.samples import QUERIES, as_set, streams
 
+pytestmark = pytest.mark.surface
+
 EVENTS = streams(200, seed=4)
 
 

@@ -36,6 +36,7 @@ def lists(rows: int) -> pa.Table:
     return streams(rows, seed=31).append_column("h", pa.array(values, pa.list_(pa.float64(), 4)))
 
 
+@pytest.mark.surface
 def test_functions_travel(spark: SparkSession) -> None:
     table = streams(150, seed=30)
     frame = spark.createDataFrame(table).repartition(4)
@@ -53,6 +54,7 @@ def test_functions_of_one_event_read_all_their_columns(spark: SparkSession) -> N
     assert as_set(found.toArrow()) == as_set(expected)
 
 
+@pytest.mark.surface
 def test_faults_are_told_on_the_driver(spark: SparkSession) -> None:
     frame = spark.createDataFrame(streams(10, seed=33))
     with pytest.raises(cep.PatternError, match="cannot be compiled"):

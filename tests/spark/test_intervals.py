@@ -81,6 +81,7 @@ def test_finishes_of_1983(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("output", ["matches", "events", "count"])
+@pytest.mark.surface
 def test_gaps(spark: SparkSession, output: str) -> None:
     frame = spread(spark, streams(200, seed=9), 4)
     options = {"partition_by": "key", "output": output}
@@ -95,6 +96,7 @@ def test_no_events(spark: SparkSession, output: str) -> None:
     assert_same(frame, QUERIES["returned"], partition_by="key", output=output)
 
 
+@pytest.mark.surface
 def test_zoned_times(spark: SparkSession) -> None:
     table = streams(100, seed=7)
     moments = pa.array(table["ts"].to_numpy() * 60_000_000, pa.timestamp("us", "Europe/Zurich"))
@@ -104,6 +106,7 @@ def test_zoned_times(spark: SparkSession) -> None:
     assert assert_same(spread(spark, zoned, 3), returned, partition_by="user").num_rows
 
 
+@pytest.mark.surface
 def test_faults_are_raised_on_the_driver(spark: SparkSession) -> None:
     frame = spark.createDataFrame(streams(4, seed=8))
     with pytest.raises(PatternError, match="no situations satisfy A before B AND B before C AND C before A"):

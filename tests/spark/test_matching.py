@@ -31,7 +31,7 @@ def assert_same(frame: DataFrame, query: Any, **options: Any) -> pa.Table:
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("partitions", [1, 5])
+@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.full), 5])
 @pytest.mark.parametrize("strategy", ["skip_till_next_match", "skip_till_any_match"])
 def test_chemo(spark: SparkSession, output: str, partitions: int, strategy: str) -> None:
     for query in (P1, P2):
@@ -39,6 +39,7 @@ def test_chemo(spark: SparkSession, output: str, partitions: int, strategy: str)
         assert assert_same(spread(spark, chemo(), partitions), query, **options).num_rows
 
 
+@pytest.mark.surface
 def test_a_query_built_in_python(spark: SparkSession) -> None:
     a, b = cep.var("a", "A"), cep.var("b", "B").plus()
     query = cep.seq(a, b).where(b.x > a.x).within(10).partition_by("key").returning(a.n, many=cep.count(b))
@@ -47,7 +48,7 @@ def test_a_query_built_in_python(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-@pytest.mark.parametrize("partitions", [1, 7])
+@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.full), 7])
 def test_random_streams(spark: SparkSession, name: str, partitions: int) -> None:
     table = streams(300, seed=partitions)
     expected = assert_same(spread(spark, table, partitions), QUERIES[name])
@@ -71,6 +72,7 @@ def test_other_outputs(spark: SparkSession, name: str, output: str) -> None:
         ("branches", "skip_to_next"),
     ],
 )
+@pytest.mark.surface
 def test_after_match(spark: SparkSession, name: str, after_match: str) -> None:
     """Streams are those of partition_by, wherever derived keys would send their events."""
     frame = spread(spark, streams(200, seed=5), 4)
@@ -107,6 +109,7 @@ def test_no_events(spark: SparkSession, name: str, output: str) -> None:
     assert_same(frame, QUERIES[name], output=output)
 
 
+@pytest.mark.surface
 def test_awkward_column_names(spark: SparkSession) -> None:
     table = streams(100, seed=8).rename_columns(["u", "the time", "type", "a.key", "Type", "a`x", "n"])
     query = 'PATTERN SEQ(A a, B b) WHERE a."a.key" = b."a.key" WITHIN 20 RETURN a."a.key" AS "out.key", b.n AS "an `n`"'
@@ -114,6 +117,7 @@ def test_awkward_column_names(spark: SparkSession) -> None:
     assert assert_same(frame, query, timestamp="the time").num_rows
 
 
+@pytest.mark.surface
 def test_zoned_times(spark: SparkSession) -> None:
     table = streams(100, seed=9)
     moments = pa.array(table["ts"].to_numpy() * 60_000_000, pa.timestamp("us", "Europe/Zurich"))
@@ -121,6 +125,7 @@ def test_zoned_times(spark: SparkSession) -> None:
     assert assert_same(spread(spark, zoned, 3), QUERIES["both"].replace("WITHIN 15", "WITHIN 15 minutes")).num_rows
 
 
+@pytest.mark.surface
 def test_every_type_is_carried(spark: SparkSession) -> None:
     rows = spark.range(12).selectExpr(
         "id AS ts",
@@ -154,6 +159,7 @@ def test_keys_that_are_equal_meet(spark: SparkSession) -> None:
         assert assert_same(spread(spark, table, 6), query).num_rows == expected
 
 
+@pytest.mark.surface
 def test_results_compose(spark: SparkSession) -> None:
     table = streams(300, seed=10)
     pairs = "PARTITION BY key PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.n AS n"
@@ -165,7 +171,7 @@ def test_results_compose(spark: SparkSession) -> None:
 
 
 def test_many_small_streams_are_few_calls(spark: SparkSession) -> None:
-    count, each = 100_000, 10
+    count, each = 30_000, 10
     table = pa.table(
         {
             "ts": np.tile(np.arange(each), count),

@@ -18,6 +18,8 @@ from gpu_cep_spark import progress, run_report
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import QUERIES, as_set, streams
 
+pytestmark = pytest.mark.surface
+
 EVENTS = streams(300, seed=1)
 
 

@@ -225,6 +225,7 @@ def test_nothing_is_pushed_where_a_variable_takes_any_event(spark: SparkSession)
     assert event_filter(query(is_type(0, "A"), window=TimeWindow(1.0)), schema) is None
 
 
+@pytest.mark.surface
 def test_filters_lose_nothing_in_parquet(spark: SparkSession, tmp_path: Path) -> None:
     """Row groups and dictionaries of one value each, where statistics and dictionary filters decide alone."""
     table = events(40, seed=4)

@@ -19,6 +19,8 @@ from tests.spark import test_intervals
 from tests.spark.samples import QUERIES, as_set, streams
 from tests.spark.test_matching import spread
 
+pytestmark = pytest.mark.surface
+
 EVENTS = streams(300, seed=1)
 
 

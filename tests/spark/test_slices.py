@@ -99,6 +99,7 @@ def test_matches_past_the_last_event_of_the_one_before(spark: SparkSession, name
     assert kept[0] > kept[1]
 
 
+@pytest.mark.surface
 def test_the_first_match_of_each_event(spark: SparkSession) -> None:
     assert assert_same(spark, streams(200, seed=3), QUERIES["any"], after_match="skip_to_next", output="events").num_rows
 
@@ -202,6 +203,7 @@ def test_situations(spark: SparkSession, name: str, detect: str, output: str, ke
         ("PATTERN SEQ(A a, B b) WITHIN 9223372036854775807", 5, UnsupportedError, "so long a window"),
     ],
 )
+@pytest.mark.surface
 def test_faults(spark: SparkSession, query: str, slices: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         cep.gpu_match(spark.createDataFrame(streams(2, seed=8)), query, slices=slices)
@@ -265,6 +267,7 @@ def test_events_that_differ_when_they_are_read_again_are_an_error(spark: SparkSe
 
 
 @pytest.mark.parametrize("query", [QUERIES["both"], SITUATIONS["overlapping"]])
+@pytest.mark.surface
 def test_slices_of_files(spark: SparkSession, tmp_path: Path, query: str) -> None:
     pq.write_table(streams(200, seed=13), tmp_path / "events.parquet")
     frame = spark.read.parquet(str(tmp_path / "events.parquet"))
