@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 
 import pytest
 
@@ -42,7 +42,40 @@ def test_entries_are_found_again():
         assert entry(fresh(kernel)) == entry(fresh(kernel))
 
 
-def test_other_sources_have_other_entries(monkeypatch):
+def test_another_compiler_has_other_entries(monkeypatch):
     before = {entry(fresh(kernel)) for kernel in kernels().values()}
-    monkeypatch.setattr(jit, "_digest", lambda: "the digest of other sources")
+    monkeypatch.setattr(jit, "_compilers_key", lambda: "the digest of other sources")
     assert before.isdisjoint({entry(fresh(kernel)) for kernel in kernels().values()})
+
+
+@jit.rule
+def raised(value):
+    """Add one."""
+    return value + 1
+
+
+def fill(low: int, high: int, values) -> None:
+    for index in range(low, high):
+        values[index] = raised(values[index])
+
+
+def with_rule(function):
+    """The kernel above, with another rule for `raised`."""
+    body = FunctionType(fill.__code__, fill.__globals__ | {"raised": jit.rule(function)}, "fill")
+    body.__annotations__ = fill.__annotations__
+    return jit.Kernel(body, parallel=True)
+
+
+def test_an_edited_rule_has_another_entry_and_an_edited_docstring_has_not():
+    def raised(value):
+        """Add two."""
+        return value + 2
+
+    def documented(value):
+        """Return the next value."""
+        return value + 1
+
+    documented.__code__ = documented.__code__.replace(co_name="raised")
+    as_it_is = entry(jit.Kernel(fill, parallel=True))
+    assert entry(with_rule(documented)) == as_it_is
+    assert entry(with_rule(raised)) != as_it_is

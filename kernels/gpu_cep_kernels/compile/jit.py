@@ -12,18 +12,19 @@ import ctypes
 import hashlib
 import inspect
 import re
+import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
 from llvmlite import ir
 
-from gpu_cep_kernels.compile import entries
+from gpu_cep_kernels.compile import entries, kernel_cache
+from gpu_cep_kernels.compile.source_keys import PACKAGE, describe_code, source_key
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Arguments = ParamSpec("Arguments")
@@ -35,32 +36,40 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "no_cfunc_wra
 _OPTIONS_OF_RULES = _OPTIONS | {"nopython": True, "no_cpython_wrapper": True}
 
 
+def _source_of(value: Any) -> tuple[types.FunctionType, str] | None:
+    """Return the function that stands behind a global of a kernel, and how it is compiled; None if it is no function of the package."""
+    if isinstance(value, Kernel):
+        return value.body, "kernel"
+    if isinstance(value, numba.core.dispatcher.Dispatcher):
+        return value.py_func, repr(sorted(value.targetoptions.items()))
+    if isinstance(value, types.FunctionType) and value.__module__.partition(".")[0] == PACKAGE:
+        return value, "function"
+    return None
+
+
 @cache
-def _digest() -> str:
-    """A digest of all sources of the package of kernels, in all its folders."""
-    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+def _compilers_key() -> str:
+    """Return the digest of the code of this folder that bears on what comes of a kernel."""
+    modules = [sys.modules[__name__], entries]
+    codes = [module.__loader__.get_code(module.__name__) for module in modules]  # type: ignore[union-attr]
+    return hashlib.sha256(repr([_OPTIONS, *map(describe_code, codes)]).encode()).hexdigest()
 
 
-def _keyed(function: Any, key: str, names: dict[str, Any] | None = None) -> Any:
-    """`function` with `key` as a closure cell, and `names` for globals if given.
+def _kernel_key(kernel: Kernel[Any, Any]) -> str:
+    """Return the key of all that the kernel's compiled forms are made of, whichever types and device they are for."""
+    return f"{source_key(kernel.body, _source_of)} {_compilers_key()}"
 
-    Numba's disk cache looks at the caller's file only, but at its closure too:
-    with the digest of all sources there, a rule changed in another file is
-    never served stale.
-    """
-    code = function.__code__
-    if code.co_freevars:
-        raise TypeError(f"{function.__name__}: a kernel must not be a closure")
+
+def _bind(function: Any, key: str, names: dict[str, Any]) -> Any:
+    """Return `function` with `names` for globals, and with `key` as a closure cell, which numba's cache for CUDA looks at."""
     keyed = types.FunctionType(
-        code.replace(co_freevars=("_key",)),
-        function.__globals__ if names is None else names,
+        function.__code__.replace(co_freevars=("_key",)),
+        names,
         function.__name__,
         function.__defaults__,
         (types.CellType(key),),
     )
-    keyed.__module__, keyed.__qualname__, keyed.__doc__ = function.__module__, function.__qualname__, function.__doc__
-    keyed.__annotations__ = function.__annotations__
+    keyed.__module__, keyed.__doc__, keyed.__annotations__ = function.__module__, function.__doc__, function.__annotations__
     return keyed
 
 
@@ -173,7 +182,11 @@ class Kernel(Generic[Arguments, Result]):
     @cached_property
     def compiled(self) -> Any:
         """The CPU's form: compiled on first use for each set of array types, then kept on disk."""
-        return numba.njit(nogil=True, cache=True, **_OPTIONS)(_keyed(self.body, _digest()))
+        if self.body.__closure__:
+            raise TypeError(f"{self.__name__}: a kernel must not be a closure")
+        dispatcher = numba.njit(nogil=True, **_OPTIONS)(self.body)
+        dispatcher._cache = kernel_cache.KernelCache(f"{self.body.__module__.rpartition('.')[2]}.{self.__name__}", _kernel_key(self))
+        return dispatcher
 
     @cached_property
     def cuda(self) -> Any:
@@ -186,10 +199,13 @@ class Kernel(Generic[Arguments, Result]):
         cuda = _cuda()
         entry = _ENTRIES[self.parallel, self.slotted or self.returns]
         body = plain(self) if simulated() else self.compiled
-        keyed = _keyed(entry, f"{_digest()} {self.body.__module__}.{self.__name__}", {"cuda": cuda, "body": body})
+        keyed = _bind(entry, _kernel_key(self), {"cuda": cuda, "body": body})
         # a file of its own in the cache, since processes that write to one at the same time may mix up what is in it
-        keyed.__name__ = keyed.__qualname__ = self.__name__
-        return cuda.jit(keyed) if simulated() else cuda.jit(cache=True)(keyed)
+        keyed.__name__ = keyed.__qualname__ = f"{self.body.__module__.rpartition('.')[2]}.{self.__name__}"
+        dispatcher = cuda.jit(keyed)
+        if not simulated():
+            dispatcher._cache = kernel_cache.cuda_cache(keyed)
+        return dispatcher
 
 
 def kernel(function: Callable[Arguments, Result]) -> Kernel[Arguments, Result]:

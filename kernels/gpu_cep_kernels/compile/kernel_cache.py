@@ -1,0 +1,182 @@
+"""Keep compiled kernels on disk, where every checkout and process of equal sources finds them.
+
+Numba's own cache asks for the file in which a function stands: its place and its time. Here a
+kernel is found by what it is made of, whichever copy of the package declares it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import stat
+import sys
+import tempfile
+import uuid
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import NullCache, dumps
+from numba.core.compiler import CompileResult
+from numba.misc.appdirs import AppDirs
+
+from gpu_cep_kernels.compile import notices
+from gpu_cep_kernels.compile.source_keys import describe_types
+
+NAME = "gpu_cep"
+SUFFIX = ".kernel"
+_MOST_SECONDS_IN_SILENCE = 1.0
+
+
+def cache_folder() -> Path:
+    """Return the folder for compiled kernels: in NUMBA_CACHE_DIR if that is set, otherwise among the user's caches."""
+    given = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    return Path(given) / NAME if given else Path(AppDirs(appname=NAME, appauthor=False).user_cache_dir)
+
+
+@cache
+def writable_folder(wanted: Path) -> Path | None:
+    """Return where kernels can be written: `wanted`, a folder for temporary files, or None; say so if it is not the first."""
+    fault = _write_fault(wanted)
+    if fault is None:
+        return wanted
+    other = Path(tempfile.gettempdir()) / f"{NAME}-{os.getuid() if hasattr(os, 'getuid') else 0}"
+    if _write_fault(other) is None and _is_private(other):
+        notices.say(f"{wanted}: {fault}; compiled kernels are kept in {other}")
+        return other
+    notices.say(f"{wanted}: {fault}; each process compiles its kernels again")
+    return None
+
+
+def _write_fault(folder: Path) -> str | None:
+    """Return why no file can be made in a folder, or None."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as fault:
+        return fault.strerror or type(fault).__name__
+    return None
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether nobody else can have put files there: what is read from it is run."""
+    found = folder.lstat()
+    owned = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+    return owned and stat.S_ISDIR(found.st_mode) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+class KernelCache(NullCache):  # type: ignore[misc]
+    """Numba's protocol for a kernel's compiled forms: each is a file, named by the digest of all that it depends on.
+
+    So processes that compile the same kernel at the same time cannot mix up each other's forms.
+    """
+
+    def __init__(self, name: str, key: str) -> None:
+        self._name, self._key = name, key
+
+    @property
+    def cache_path(self) -> str:
+        """The folder for compiled kernels."""
+        return str(cache_folder())
+
+    def file_name(self, signature: Any, codegen: Any) -> str:
+        """Return the name of the file for these argument types on this processor."""
+        parts = (numba.__version__, sys.implementation.cache_tag, self._key, codegen.magic_tuple(), describe_types(signature))
+        return f"{self._name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}{SUFFIX}"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled form for these argument types, or None."""
+        target_context.refresh()
+        name, folder = self.file_name(sig, target_context.codegen()), cache_folder()
+        payload = _read(folder / name)
+        if payload is None:
+            other = writable_folder(folder)
+            payload = None if other in (None, folder) else _read(other / name)
+        return None if payload is None else CompileResult._rebuild(target_context, *payload)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Write a compiled form to disk, where that can be written."""
+        folder = writable_folder(cache_folder())
+        if folder is not None and not data.library.has_dynamic_globals:
+            _write(folder / self.file_name(sig, data.codegen), dumps(data._reduce()))
+
+
+@cache
+def _cuda_cache_class() -> Any:
+    """Return numba-cuda's cache with the place and the discipline of this one."""
+    from numba.cuda.dispatcher import CUDACache, CUDACacheImpl
+
+    class Place:
+        """Where the compiled forms of a kernel for CUDA are kept."""
+
+        def __init__(self, key: str, folder: Path) -> None:
+            self._key, self._folder = key, folder
+
+        @classmethod
+        def from_function(cls, function: Any, file: str) -> Place | None:
+            folder = writable_folder(cache_folder())
+            return None if folder is None else cls(function.__closure__[0].cell_contents, folder)
+
+        def ensure_cache_path(self) -> None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+
+        def get_cache_path(self) -> str:
+            return str(self._folder)
+
+        def get_source_stamp(self) -> str:
+            return self._key
+
+        def get_disambiguator(self) -> str:
+            return hashlib.sha256(self._key.encode()).hexdigest()[:16]
+
+    class Impl(CUDACacheImpl):  # type: ignore[misc]
+        _locator_classes = (Place,)
+
+    class Kept(CUDACache):  # type: ignore[misc]
+        _impl_class = Impl
+
+        def _index_key(self, sig: Any, codegen: Any) -> Any:
+            return (*super()._index_key(sig, codegen), describe_types(sig))
+
+    return Kept
+
+
+def cuda_cache(function: Any) -> Any:
+    """Return numba-cuda's cache for a function whose closure holds its key: in the same folder, or none where nothing can be written."""
+    return NullCache() if writable_folder(cache_folder()) is None else _cuda_cache_class()(function)
+
+
+def _read(path: Path) -> Any:
+    """Return what a file holds, or None where there is none, or a damaged one."""
+    try:
+        return pickle.loads(path.read_bytes())
+    except (OSError, EOFError, pickle.UnpicklingError):
+        return None
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file that other processes see whole or not at all; a full disk is no fault of the caller's."""
+    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    try:
+        unfinished.write_bytes(content)
+        os.replace(unfinished, path)
+    except OSError as fault:
+        unfinished.unlink(missing_ok=True)
+        notices.say(f"{path.parent}: {fault.strerror}; each process compiles its kernels again")
+
+
+def _tell_of_compiling() -> None:
+    """Say that kernels are compiled, once per machine and version: a file beside them remembers it."""
+    about = repr((notices.package_version(), numba.__version__, sys.implementation.cache_tag))
+    folder = writable_folder(cache_folder())
+    if folder is not None:
+        try:
+            (folder / f"said-{hashlib.sha256(about.encode()).hexdigest()[:16]}").touch(exist_ok=False)
+        except OSError:
+            return
+    notices.say(notices.COMPILING)
+
+
+compiling = notices.Patience(_MOST_SECONDS_IN_SILENCE, _tell_of_compiling)

@@ -1,0 +1,147 @@
+"""Say of a function, in one digest, all that its compiled form is made of."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+PACKAGE = __name__.partition(".")[0]
+
+SourceOf = Callable[[Any], tuple[types.FunctionType, str] | None]
+
+# Set in code objects whose first constant is a docstring; up to Python 3.12 no flag says so, and the first one is a docstring or None.
+_HAS_DOCSTRING = 0x4000000
+
+
+def source_key(function: Callable[..., Any], source_of: SourceOf) -> str:
+    """Return the digest of a function and of all that it reaches, wherever in the package that stands.
+
+    These are the functions that it names and those that they name, with the values of
+    global constants, the fields of NamedTuples and the members of enumerations. Docstrings,
+    comments, annotations and places in files are no part of it. `source_of` gives the
+    function that stands behind a global, such as a rule's, and how it is compiled, or None.
+
+    Raises
+    ------
+    TypeError
+        A function names a global of a kind that cannot be told apart by its value.
+    """
+    return hashlib.sha256("\n".join(_descriptions(function, source_of)).encode()).hexdigest()
+
+
+def _descriptions(function: Callable[..., Any], source_of: SourceOf) -> Iterator[str]:
+    """Each function that is reached, in the order in which it is; functions are named by their number in it."""
+    numbers: dict[Any, int] = {function: 0}
+    reached: list[Any] = [function]
+
+    def describe_global(value: Any) -> str:
+        source = source_of(value)
+        if source is None:
+            return describe(value)
+        function, options = source
+        if function not in numbers:
+            numbers[function] = len(reached)
+            reached.append(function)
+        return f"function {numbers[function]} {options}"
+
+    for each in reached:
+        names = {name: describe_global(value) for name, value in _named_globals(each.__code__, each.__globals__)}
+        cells = [describe_global(cell.cell_contents) for cell in each.__closure__ or ()]
+        defaults = [describe_global(value) for value in each.__defaults__ or ()]
+        yield repr((describe_code(each.__code__), sorted(names.items()), cells, defaults))
+
+
+def _named_globals(code: types.CodeType, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The globals that code may read; where it names a module of the package, what it may read there, too."""
+    read = set(_names(code))
+    for name in sorted(read & names.keys()):
+        value = names[name]
+        if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] == PACKAGE:
+            yield from ((f"{name}.{inner}", getattr(value, inner)) for inner in sorted(read & vars(value).keys()))
+        else:
+            yield name, value
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+@cache
+def describe_code(code: types.CodeType) -> str:
+    """Return what the code does, without where it stands and what it says about itself."""
+    constants = code.co_consts
+    documented = code.co_flags & _HAS_DOCSTRING if sys.version_info >= (3, 13) else not code.co_name.startswith("<")
+    if documented and constants and isinstance(constants[0], str):
+        constants = (None, *constants[1:])
+    return repr(
+        (
+            (code.co_name, code.co_flags & ~inspect.CO_NESTED, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount),
+            (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_code, code.co_exceptiontable),
+            [describe_code(constant) if isinstance(constant, types.CodeType) else describe(constant) for constant in constants],
+        )
+    )
+
+
+def describe(value: Any) -> str:
+    """Return a text that is the same in every process, and another one for another value.
+
+    Raises
+    ------
+    TypeError
+        The value is of a kind of which no such text is known.
+    """
+    if isinstance(value, enum.Enum):
+        return f"{describe(type(value))}.{value.name}"
+    if value is None or value is Ellipsis or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, (tuple, list)):
+        return f"{type(value).__name__} [{', '.join(map(describe, value))}]"
+    if isinstance(value, (set, frozenset)):
+        return f"set {sorted(map(describe, value))}"
+    if isinstance(value, dict):
+        return f"dict {sorted((describe(key), describe(each)) for key, each in value.items())}"
+    if isinstance(value, np.ndarray):
+        return f"array {value.dtype} {value.shape} {value.tobytes().hex()}"
+    if isinstance(value, np.dtype):
+        return f"dtype {value!r}"
+    if isinstance(value, type):
+        return _describe_class(value)
+    if isinstance(value, (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, np.ufunc)) or _is_generic(value):
+        return f"{type(value).__name__} {getattr(value, '__module__', '')} {getattr(value, '__qualname__', repr(value))}"
+    raise TypeError(f"{value!r}: kernels cannot be kept on disk by this, of which no digest is known")
+
+
+def _is_generic(value: Any) -> bool:
+    """Whether it is one of typing's objects, which only annotations name."""
+    return type(value).__module__ in ("typing", "types")
+
+
+def _describe_class(value: type) -> str:
+    named = f"class {value.__module__}.{value.__qualname__}"
+    if issubclass(value, enum.Enum):
+        return f"{named} {[(member.name, repr(member.value)) for member in value]}"
+    return f"{named} {getattr(value, '_fields', '')}"
+
+
+def describe_types(arguments: Iterable[Any]) -> str:
+    """Return numba's types in a text; of tuples with names also the fields, and which class they are of."""
+    return f"[{', '.join(map(_describe_type, arguments))}]"
+
+
+def _describe_type(each: Any) -> str:
+    members = getattr(each, "types", None)
+    if members is None:
+        return str(each)
+    named = getattr(each, "instance_class", None)
+    return f"{type(each).__name__} {'' if named is None else _describe_class(named)} {describe_types(members)}"

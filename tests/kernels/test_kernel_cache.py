@@ -1,0 +1,164 @@
+"""The disk cache of kernels compiled for the CPU: what is edited is compiled again, and nothing else is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = '''"""Rules."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpu_cep_kernels.compile.jit import rule
+
+OFFSET = np.int64(10)
+
+
+class Pair(NamedTuple):
+    left: int
+    right: int
+
+
+@rule
+def inner(value):
+    """Add the offset."""
+    return value + OFFSET
+
+
+@rule
+def outer(value):
+    return inner(value)
+'''
+KERNELS = '''"""Kernels."""
+
+from gpu_cep_kernels.compile.jit import sequential
+from gpu_cep_kernels.tried_rules import rules
+
+
+@sequential
+def first(pair) -> int:
+    """Call a rule that calls another one."""
+    return rules.outer(pair.left)
+
+
+@sequential
+def second(pair) -> int:
+    return pair.right
+'''
+CALL = """
+import sys
+from gpu_cep_kernels.tried_kernels import kernels
+from gpu_cep_kernels.tried_rules.rules import Pair
+pair = Pair(**{"left": 1, "right": 2})
+print(kernels.first(pair), kernels.second(pair))
+print(*(name for name in ("first", "second") if getattr(kernels, name).compiled._cache_misses))
+"""
+
+
+class Checkout:
+    """A copy of the package with two kernels of its own, whose rules stand in another folder."""
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self.folder, self.cache = folder, cache
+        package = folder / "gpu_cep_kernels"
+        shutil.copytree(ROOT / "kernels" / "gpu_cep_kernels", package, ignore=shutil.ignore_patterns("__pycache__"))
+        self.rules, self.kernels = package / "tried_rules" / "rules.py", package / "tried_kernels" / "kernels.py"
+        for path, text in ((self.rules, RULES), (self.kernels, KERNELS)):
+            path.parent.mkdir()
+            (path.parent / "__init__.py").touch()
+            path.write_text(text)
+
+    def edit(self, path: Path, old: str, new: str) -> None:
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def call(self, **environment: str) -> tuple[str, str, str]:
+        """In a new process: what the kernels return, which of them were compiled, and what was said on stderr."""
+        variables = os.environ | {"PYTHONPATH": str(self.folder), "NUMBA_CACHE_DIR": str(self.cache), "PYTHONDONTWRITEBYTECODE": "1"}
+        run = subprocess.run([sys.executable, "-c", CALL], env=variables | environment, capture_output=True, text=True, check=True)
+        results, compiled = run.stdout.splitlines()
+        return results, compiled, run.stderr
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """A checkout whose kernels are compiled."""
+    folder = tmp_path_factory.mktemp("warm")
+    checkout = Checkout(folder / "checkout", folder / "cache")
+    assert checkout.call() == ("11 2", "first second", "")
+    return checkout
+
+
+@pytest.fixture
+def clone(warm, tmp_path):
+    """Another checkout of equal sources, with the same cache."""
+    return Checkout(tmp_path / "elsewhere", warm.cache)
+
+
+def test_a_checkout_of_equal_sources_finds_all(clone):
+    assert clone.call() == ("11 2", "", "")
+
+
+def test_an_edited_rule_in_another_folder_is_compiled_and_an_unrelated_kernel_is_not(clone):
+    clone.edit(clone.rules, "value + OFFSET", "value - OFFSET")
+    assert clone.call() == ("-9 2", "first", "")
+
+
+def test_an_edited_constant_of_a_rule_is_compiled(clone):
+    clone.edit(clone.rules, "np.int64(10)", "np.int64(20)")
+    assert clone.call() == ("21 2", "first", "")
+
+
+def test_fields_in_another_order_are_compiled(clone):
+    clone.edit(clone.rules, "left: int\n    right: int", "right: int\n    left: int")
+    assert clone.call() == ("11 2", "first second", "")
+
+
+def test_a_rule_compiled_in_another_way_is_compiled(clone):
+    clone.edit(clone.rules, "import rule\n", "import subroutine as rule\n")
+    assert clone.call() == ("11 2", "first", "")
+
+
+def test_docstrings_comments_and_places_are_no_part_of_the_key(clone):
+    clone.edit(clone.rules, "Add the offset.", "Add what\n\n    is to be added.")
+    clone.edit(clone.rules, "OFFSET = np", "# so much\n\n\nOFFSET = np")
+    clone.edit(clone.kernels, "Call a rule", "Return what comes of a rule")
+    assert clone.call() == ("11 2", "", "")
+
+
+def test_an_edit_undone_is_found_again(clone):
+    clone.edit(clone.rules, "value + OFFSET", "value * OFFSET")
+    assert clone.call()[0] == "10 2"
+    clone.edit(clone.rules, "value * OFFSET", "value + OFFSET")
+    assert clone.call() == ("11 2", "", "")
+
+
+def test_a_folder_that_cannot_be_written_is_told_once_and_another_one_taken(warm, tmp_path):
+    other = Checkout(tmp_path / "checkout", tmp_path / "file" / "cache")
+    (tmp_path / "file").write_text("in the place of a folder")
+    (tmp_path / "temporary").mkdir()
+    results, compiled, said = other.call(TMPDIR=str(tmp_path / "temporary"))
+    assert (results, compiled) == ("11 2", "first second")
+    assert said.count("\n") == 1
+    assert "compiled kernels are kept in" in said
+    assert other.call(TMPDIR=str(tmp_path / "temporary"))[1] == ""
+
+
+def test_without_a_home_kernels_run(clone):
+    assert clone.call(NUMBA_CACHE_DIR="", HOME="/nonexistent", XDG_CACHE_HOME="/proc/nonexistent")[0] == "11 2"
+
+
+def test_a_damaged_file_is_compiled_again(warm, tmp_path):
+    shutil.copytree(warm.cache, tmp_path / "cache")
+    for path in (tmp_path / "cache" / "gpu_cep").glob("*.kernel"):
+        path.write_bytes(path.read_bytes()[:100])
+    assert Checkout(tmp_path / "checkout", tmp_path / "cache").call()[:2] == ("11 2", "first second")
