@@ -28,7 +28,7 @@ from benchmarks.workloads.situation_queries import DISCONNECTED, OVERLAPPING, PL
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.intervals.situations import Derived
 from gpu_cep.keywords import make_options
-from gpu_cep.plan.interval_order import OrderChoice, assumed
+from gpu_cep.plan.interval_order import OrderChoice, assume_statistics
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
@@ -122,7 +122,7 @@ class FixedOrder(OrderChoice):
 
 
 def _fixed(order: tuple[int, ...], plan: IntervalPlan, derived: Derived) -> OrderChoice:
-    choice = FixedOrder(plan.query.constraints, assumed(plan.query.constraints, [1.0] * len(order)))
+    choice = FixedOrder(plan.query.constraints, assume_statistics(plan.query.constraints, [1.0] * len(order)))
     choice.fixed = order
     return choice
 

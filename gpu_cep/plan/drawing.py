@@ -12,7 +12,7 @@ from enum import Enum
 
 from gpu_cep.analysis.bound import EventVariable
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
-from gpu_cep.plan.interval_order import assumed, evaluation_order
+from gpu_cep.plan.interval_order import assume_statistics, evaluation_order
 from gpu_cep.plan.interval_plan import IntervalPlan
 
 # Automata of more states than this are not drawn, but the order of their variables.
@@ -74,7 +74,7 @@ def drawings(plan: EventPlan | IntervalPlan) -> tuple[Drawing, ...]:
 
 def _situations(plan: IntervalPlan) -> Drawing:
     query = plan.query
-    order = evaluation_order(assumed(query.constraints, [ALIKE] * len(query.variables)), query.constraints)
+    order = evaluation_order(assume_statistics(query.constraints, [ALIKE] * len(query.variables)), query.constraints)
     place = {situation: layer for layer, situation in enumerate(order)}
     nodes = tuple(Node(query.variables[situation].name, layer) for situation, layer in place.items())
     pairs = [(place[each.left], place[each.right], each.text) for each in query.constraints]

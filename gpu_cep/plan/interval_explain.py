@@ -14,7 +14,7 @@ from gpu_cep.lang.ast import IntervalQuery
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.drawing import ALIKE
 from gpu_cep.plan.interval_algorithms import interval_algorithm
-from gpu_cep.plan.interval_order import assumed, evaluation_order, selectivity
+from gpu_cep.plan.interval_order import assume_statistics, evaluation_order, selectivity
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.lengths import length_text
 from gpu_cep.plan.mermaid import SUFFIX
@@ -114,7 +114,7 @@ def _plan_lines(plan: IntervalPlan) -> Iterator[str]:
         yield f"  {constraint.text} (expected of {selectivity(constraint):.2%} of all pairs, table 3)"
     yield f"detected   {_DETECTED[query.early]}"
     yield f"algorithm  {plan.algorithm} ({interval_algorithm(plan.algorithm).does}), phase 2, {engine}"
-    order = evaluation_order(assumed(query.constraints, [ALIKE] * len(names)), query.constraints)
+    order = evaluation_order(assume_statistics(query.constraints, [ALIKE] * len(names)), query.constraints)
     chosen = "if there are equally many of each; chosen by their numbers, and anew between chunks"
     yield f"order      {' → '.join(names[v] for v in order)}, {chosen}"
 

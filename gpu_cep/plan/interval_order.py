@@ -40,7 +40,7 @@ def selectivity(constraint: BoundConstraint) -> float:
     return min(1.0, sum(SELECTIVITIES[relation] for relation in constraint.relations))
 
 
-def assumed(constraints: Sequence[BoundConstraint], buffers: Sequence[float]) -> Statistics:
+def assume_statistics(constraints: Sequence[BoundConstraint], buffers: Sequence[float]) -> Statistics:
     """Statistics before anything is measured."""
     return Statistics(tuple(buffers), tuple(map(selectivity, constraints)))
 
@@ -54,7 +54,7 @@ def evaluation_order(statistics: Statistics, constraints: Sequence[BoundConstrai
     names = len(statistics.buffers)
     rows = [_rows(statistics, constraints, members) for members in range(1 << names)]
     searches = [_SEARCH * math.log2(2 + buffer) for buffer in statistics.buffers]
-    related = [_related(constraints, v) for v in range(names)]
+    related = [_related_names(constraints, v) for v in range(names)]
     best: dict[int, tuple[float, tuple[int, ...]]] = {1 << v: (rows[1 << v], (v,)) for v in range(names)}
     for members in range(1, 1 << names):
         if members not in best:
@@ -83,7 +83,7 @@ def _rows(statistics: Statistics, constraints: Sequence[BoundConstraint], member
     return rows * math.prod(inside)
 
 
-def _related(constraints: Sequence[BoundConstraint], name: int) -> int:
+def _related_names(constraints: Sequence[BoundConstraint], name: int) -> int:
     """The names that constraints relate to one, as a mask."""
     pairs = ((each.left, each.right) for each in constraints if name in (each.left, each.right))
     return sum({1 << (left if right == name else right) for left, right in pairs})
@@ -106,7 +106,7 @@ class OrderChoice:
     def order(self, buffers: Sequence[float]) -> tuple[int, ...]:
         """The order for a part with such buffers."""
         with self._lock:
-            averages = tuple(_moved(old, new) for old, new in zip(self.average.buffers, buffers, strict=True))
+            averages = tuple(_moving_average(old, new) for old, new in zip(self.average.buffers, buffers, strict=True))
             self.average = replace(self.average, buffers=averages)
             self._follow_drift()
             return self._order
@@ -121,13 +121,13 @@ class OrderChoice:
     def _measure(self, bound: Sequence[int], name: int, pairs: float, found: int) -> None:
         """What a step says of the selectivity of its constraints, which share it alike."""
         members = sum(1 << v for v in bound)
-        own = {k for k, each in enumerate(self.constraints) if name in (each.left, each.right) and _related([each], name) & members}
+        own = {k for k, each in enumerate(self.constraints) if name in (each.left, each.right) and _related_names([each], name) & members}
         if not own or not pairs:
             return
         expected = math.prod(self.average.selectivities[k] for k in own)
         off = (max(found / pairs, _LEAST) / max(expected, _LEAST)) ** (1 / len(own))
         shares = enumerate(self.average.selectivities)
-        moved = tuple(min(1.0, _moved(share, share * off)) if k in own else share for k, share in shares)
+        moved = tuple(min(1.0, _moving_average(share, share * off)) if k in own else share for k, share in shares)
         self.average = replace(self.average, selectivities=moved)
 
     def _follow_drift(self) -> None:
@@ -141,6 +141,6 @@ class OrderChoice:
         self._order, self._chosen_by = chosen, self.average
 
 
-def _moved(average: float, measured: float) -> float:
+def _moving_average(average: float, measured: float) -> float:
     """The exponential moving average after one more measurement."""
     return (1 - WEIGHT) * average + WEIGHT * measured

@@ -146,8 +146,8 @@ def with_seams(seams: tuple[int, int, int, int, int], case: Case, **options: Any
         for module in ("situations", "borders", "events"):
             patches.enter_context(patch(f"gpu_cep.engine.intervals.{module}.slices", lambda length, _: launch.slices(length, parts)))
         patches.enter_context(patch("gpu_cep.engine.intervals.borders.BLOCK", block))
-        patches.enter_context(patch("gpu_cep.engine.intervals.join._PART", part))
-        patches.enter_context(patch("gpu_cep.engine.intervals.parts.WINDOWS", windows))
+        patches.enter_context(patch("gpu_cep.engine.intervals.join._CHUNK", part))
+        patches.enter_context(patch("gpu_cep.engine.intervals.chunks.WINDOWS", windows))
         patches.enter_context(patch("gpu_cep.engine.intervals.statistics._TESTED", candidates))
         patches.enter_context(patch("gpu_cep.engine.intervals.join._CANDIDATES", candidates))
         return outcome(case, **options)

@@ -43,7 +43,7 @@ def query_of(pattern, window):
 @given(FLAGS, st.sampled_from([None, 3, 8, 20]), st.sampled_from(["final", "early"]), st.sampled_from([2, 1 << 13]))
 def test_counts_are_the_numbers_of_matches(pattern, rows, window, detect, part):
     events, query = table_of(rows), query_of(pattern, window)
-    with patch("gpu_cep.engine.intervals.join._PART", part):
+    with patch("gpu_cep.engine.intervals.join._CHUNK", part):
         counts = cep.match(events, query, output="count", detect=detect)
         found = cep.match(events, query, detect=detect)
         assert sum(counts["count"].to_pylist()) == found.num_rows

@@ -96,8 +96,8 @@ def in_pieces(pieces, seams, case: Case, **options):
     part, windows = seams
     with ExitStack() as patches:
         patches.enter_context(patch.object(on_device, "memory_of", lambda device, plan: pieces))
-        patches.enter_context(patch.object(situations, "_PART", part))
-        patches.enter_context(patch("gpu_cep.engine.intervals.parts.WINDOWS", windows))
+        patches.enter_context(patch.object(situations, "_CHUNK", part))
+        patches.enter_context(patch("gpu_cep.engine.intervals.chunks.WINDOWS", windows))
         return outcome(case, engine="gpu", **options)
 
 

@@ -16,7 +16,7 @@ from gpu_cep.plan.interval_order import (
     WEIGHT,
     OrderChoice,
     Statistics,
-    assumed,
+    assume_statistics,
     evaluation_order,
     expected_rows,
     selectivity,
@@ -88,13 +88,13 @@ def test_the_order_chosen_has_the_fewest_rows_but_for_searches(constraints, buff
 
 
 def test_rare_situations_come_first():
-    assert evaluation_order(assumed(CHAIN, (1_000, 1_000, 1_000, 2)), CHAIN) == (3, 2, 1, 0)
-    assert evaluation_order(assumed(STAR, (1_000, 5, 1_000, 50)), STAR)[:3] == (1, 0, 3)
+    assert evaluation_order(assume_statistics(CHAIN, (1_000, 1_000, 1_000, 2)), CHAIN) == (3, 2, 1, 0)
+    assert evaluation_order(assume_statistics(STAR, (1_000, 5, 1_000, 50)), STAR)[:3] == (1, 0, 3)
 
 
 def test_rare_relations_come_first():
     star = (constraint(0, 1, "before"), constraint(0, 2, "equals"), constraint(0, 3, "during"))
-    order = evaluation_order(assumed(star, (100, 100, 100, 100)), star)
+    order = evaluation_order(assume_statistics(star, (100, 100, 100, 100)), star)
     assert set(order[:2]) == {0, 2}
     assert order[2:] == (3, 1)
 
@@ -103,7 +103,7 @@ EVEN = (100.0, 100.0, 100.0, 100.0)
 
 
 def test_what_is_as_expected_changes_nothing():
-    choice = OrderChoice(STAR, assumed(STAR, EVEN))
+    choice = OrderChoice(STAR, assume_statistics(STAR, EVEN))
     order = choice.order(EVEN)
     expected = [round(rows) for rows in expected_rows(choice.average, STAR, order)]
     for _ in range(20):
@@ -114,7 +114,7 @@ def test_what_is_as_expected_changes_nothing():
 def test_a_drifting_selectivity_triggers_a_new_order():
     """The constraint that was expected to be rare turns out to hold of all pairs, and comes last."""
     star = (constraint(0, 1, "before"), constraint(0, 2, "equals"), constraint(0, 3, "during"))
-    choice = OrderChoice(star, assumed(star, EVEN))
+    choice = OrderChoice(star, assume_statistics(star, EVEN))
     order = choice.order(EVEN)
     assert 2 in order[:2]
     for _ in range(3):
@@ -126,7 +126,7 @@ def test_a_drifting_selectivity_triggers_a_new_order():
 
 
 def test_drifting_buffers_trigger_a_new_order():
-    choice = OrderChoice(CHAIN, assumed(CHAIN, (1.0, 100.0, 100.0, 1_000.0)))
+    choice = OrderChoice(CHAIN, assume_statistics(CHAIN, (1.0, 100.0, 100.0, 1_000.0)))
     assert choice.order((1.0, 100.0, 100.0, 1_000.0))[0] == 0
     orders = [choice.order((10_000.0, 100.0, 100.0, 1.0)) for _ in range(20)]
     assert orders[-1] == (3, 2, 1, 0)
@@ -152,7 +152,7 @@ def test_constraints_that_apply_together_share_a_measurement():
 
 
 def test_what_was_never_tried_says_nothing():
-    choice = OrderChoice(STAR, assumed(STAR, EVEN))
+    choice = OrderChoice(STAR, assume_statistics(STAR, EVEN))
     before = choice.average
     choice.observe((0, 1, 2, 3), EVEN, (0, 0, 0, 0))
     choice.observe((1, 2, 0, 3), EVEN, (5, 500, 0, 0))

@@ -1,4 +1,4 @@
-"""``algorithm="brute_force"``: the oracle's matches, for small input, in every form of output."""
+"""Answer by ``algorithm="brute_force"``: the oracle's matches of small input, in every form of output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gpu_cep.plan.event_plan import Plan
 
 
 def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: pa.Table | ResidentTable) -> pa.Table:
-    """The result by brute force, straight from the definitions (SPEC sections 2 and 3).
+    """Return the result by brute force, straight from the definitions (SPEC sections 2 and 3).
 
     Raises
     ------
@@ -57,7 +57,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
 
 
 def scalars(plan: Plan, functions: Iterable[ScalarFunction]) -> dict[str, Scalar]:
-    """The functions that conditions call, as the oracle takes them."""
+    """Return the functions that conditions call, as the oracle takes them."""
     conditions = [condition.expression for condition in plan.query.conditions]
     expressions = [each.expression for each in plan.query.computed if isinstance(each, ComputedExpression)]
     found: dict[str, Scalar] = {}
@@ -90,7 +90,7 @@ def _flat(plan: Plan, found: list[dict[str, tuple[int, ...]]], place: Indices) -
 
 
 def _stream_numbers(plan: Plan, columns: EventColumns, rows: Indices) -> Indices:
-    """Ascending numbers for the streams of matches that come stream after stream."""
+    """Return ascending numbers for the streams of matches that come stream after stream."""
     codes = encode_keys(columns, plan.query.partition_by).codes
     if codes is None or not len(rows):
         return np.zeros(len(rows), np.int64)

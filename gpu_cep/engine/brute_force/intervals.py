@@ -1,4 +1,4 @@
-"""``algorithm="brute_force"`` for situations: the oracle's matches, for small input, in every form of output."""
+"""Answer by ``algorithm="brute_force"`` for situations: the oracle's matches of small input, in every form of output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_columns import Array, EventColumns
 from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.times import load_times
-from gpu_cep.engine.intervals.matches import AsSeen, IntervalMatches, in_result_order, matched_situations
+from gpu_cep.engine.intervals.matches import AsSeen, IntervalMatches, matched_situations, sort_matches
 from gpu_cep.engine.intervals.results import interval_table
 from gpu_cep.engine.intervals.run import interval_counts
 from gpu_cep.engine.intervals.situations import Runs
@@ -32,7 +32,7 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 
 
 def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Options, table: pa.Table | ResidentTable) -> pa.Table:
-    """The result by brute force, straight from the definitions (SPEC section 4).
+    """Return the result by brute force, straight from the definitions (SPEC section 4).
 
     Raises
     ------
@@ -52,25 +52,25 @@ def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Opti
     limit = plan.settings.max_matches
     if limit is not None and len(found) > limit:
         raise MatchLimitExceeded(f"more than max_matches={limit:,} matches, in a search by brute force")
-    events, place = _sequence(plan, columns)
-    runs, known = _as_found(plan, events, place, found)
+    events, place = _order_events(plan, columns)
+    runs, known = _flat_matches(plan, events, place, found)
     if plan.settings.output == "count":
         counts = np.bincount(runs.stream[known.members[0]], minlength=events.count)
         return interval_counts(plan, columns, events, runs.stream, runs.first, counts)
-    ordered = in_result_order(plan, columns, events, runs, known)
+    ordered = sort_matches(plan, columns, events, runs, known)
     return interval_table(plan, columns, events, ordered, matched_situations(columns, events, runs, ordered, 1), 1)
 
 
 def _in_days(table: pa.Table, timestamp: str) -> pa.Table:
-    """The events with dates that count milliseconds as dates that count days, which is what the engine makes of them."""
+    """Return the events with timestamps of date64 as date32, which is what the engine makes of them."""
     column = table.schema.get_field_index(timestamp)
     if not pa.types.is_date64(table.schema.field(column).type):
         return table
     return table.set_column(column, timestamp, table.column(column).cast(pa.date32()))
 
 
-def _sequence(plan: IntervalPlan, columns: EventColumns) -> tuple[EventSequence, Indices]:
-    """The events stream after stream, and the position of each input row there."""
+def _order_events(plan: IntervalPlan, columns: EventColumns) -> tuple[EventSequence, Indices]:
+    """Return the events stream after stream, and the position of each input row in that order."""
     times, keys = load_times(columns, plan.query.timestamp), encode_keys(columns, plan.query.partition_by)
     codes = np.zeros(len(columns), np.int32) if keys.codes is None else keys.codes
     ranks = rank_rows(columns, plan.query.order_by, np.arange(len(columns)))
@@ -81,8 +81,10 @@ def _sequence(plan: IntervalPlan, columns: EventColumns) -> tuple[EventSequence,
     return EventSequence(times[rows], codes[rows], keys.count, rows.astype(np.int32), offsets), place
 
 
-def _as_found(plan: IntervalPlan, events: EventSequence, place: Indices, found: Sequence[IntervalMatch]) -> tuple[Runs, IntervalMatches]:
-    """The oracle's matches, each with situations of its own."""
+def _flat_matches(
+    plan: IntervalPlan, events: EventSequence, place: Indices, found: Sequence[IntervalMatch]
+) -> tuple[Runs, IntervalMatches]:  # fmt: skip
+    """Return the oracle's matches as the engine's, each with situations of its own."""
     names = [situation.name for situation in plan.query.variables]
     first = place[_each(found, names, lambda match, name: match.rows[name][0], np.int64)]
     last = place[_each(found, names, lambda match, name: match.rows[name][-1], np.int64)]
@@ -99,5 +101,5 @@ def _as_found(plan: IntervalPlan, events: EventSequence, place: Indices, found: 
 
 
 def _each(found: Sequence[IntervalMatch], names: Sequence[str], value: Callable[[IntervalMatch, str], Any], kind: npt.DTypeLike) -> Array:
-    """A value of each situation, [name, match]."""
+    """Return a value of each situation, [name, match]."""
     return np.array([value(match, name) for name in names for match in found], kind).reshape(len(names), len(found))

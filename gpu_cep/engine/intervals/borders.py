@@ -1,4 +1,4 @@
-"""The borders between runs of events (``002_…`` Definition 7), by one pass over the events of all streams, slice by slice."""
+"""Find the borders between runs of events (``002_…`` Definition 7), in one pass over the events of all streams, slice by slice."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ Fill = Callable[[int, int, Array], None]
 
 
 def find_all_borders(plan: IntervalPlan, events: EventSequence, fill: Fill, threads: int) -> Borders:
-    """The borders of all streams in order of position, those that close what is open at the end last."""
+    """Return the borders of all streams in order of position; last come those that close what is open at the end of a stream."""
     settled: list[Borders] = []
     seen = new_last_seen(events.count)
     for borders, own in spread(lambda span: _borders_of(plan, events, fill, span), slices(len(events), threads), threads):
-        settle_borders(borders, measured_gap(plan, events.times), seen)
-        settled.append(_crossed(borders))
-        seen = _overlaid(seen, own)
-    settled.append(_closing(seen, events.times.dtype))
-    return arranged(np, settled)
+        settle_borders(borders, gap_limit(plan, events.times), seen)
+        settled.append(_keep_crossed(borders))
+        seen = _overlay(seen, own)
+    settled.append(_close_streams(seen, events.times.dtype))
+    return concatenate_borders(np, settled)
 
 
 def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tuple[int, int]) -> tuple[Borders, LastSeen]:
-    """The borders in a slice of the events, and what is seen of each stream at its end."""
+    """Return the borders in a slice of the events, and the last label and position that it has of each stream."""
     low, high = span
     seen, crossings = new_last_seen(events.count), new_crossings(high - low)
     streams = np.empty(0, np.int32) if events.streams is None else events.streams
     labels = np.empty((1, min(BLOCK, high - low)), words_for(len(plan.query.variables))[0].kind)
     found = 0
-    gaps = measured_gap(plan, events.times)
+    gaps = gap_limit(plan, events.times)
     for begin, end in blocks(low, high, BLOCK):
         block = labels[:, : end - begin]
         fill(begin, end, block)
@@ -60,15 +60,15 @@ def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tup
     return make_borders(crossings, found, streams, events.times), seen
 
 
-def measured_gap(plan: IntervalPlan, times: Array) -> Gaps:
-    """What gaps are measured on, nothing where there is no limit, and the longest gap that breaks no run."""
+def gap_limit(plan: IntervalPlan, times: Array) -> Gaps:
+    """Return the clock on which gaps are measured (empty if no gap ends a run), and the longest gap that breaks no run."""
     points = as_clock(times)
     gap = plan.query.gap
     return Gaps(points[:0], points.dtype.type(0)) if gap is None else Gaps(points, points.dtype.type(gap))
 
 
-def _crossed(borders: Borders) -> Borders:
-    """Those at which a name opens or closes."""
+def _keep_crossed(borders: Borders) -> Borders:
+    """Keep the borders at which a name opens or closes."""
     crossed = np.flatnonzero(borders.opened | borders.closed)
     if len(crossed) == len(borders.position):
         return borders
@@ -76,25 +76,25 @@ def _crossed(borders: Borders) -> Borders:
     return Borders(*columns)
 
 
-def _overlaid(seen: LastSeen, later: LastSeen) -> LastSeen:
-    """What is seen of each stream after a later slice, too."""
+def _overlay(seen: LastSeen, later: LastSeen) -> LastSeen:
+    """Return the last label and position of each stream after a `later` slice, too."""
     there = later.label != UNKNOWN
     return LastSeen(np.where(there, later.label, seen.label), np.where(there, later.position, seen.position))
 
 
-def _closing(seen: LastSeen, time: np.dtype[Any]) -> Borders:
-    """A border behind the last event of each stream that ends with open runs."""
+def _close_streams(seen: LastSeen, time: np.dtype[Any]) -> Borders:
+    """Return a border behind the last event of each stream that ends with open runs."""
     streams = np.flatnonzero(seen.label & ~UNKNOWN).astype(np.int32)
     return closing_borders(np, streams, seen.position[streams], seen.label[streams], time)
 
 
 def closing_borders(xp: Any, streams: Array, last: Array, closed: Array, time: np.dtype[Any]) -> Borders:
-    """Borders behind the last events of some streams, which close what is open there."""
+    """Return the borders behind the `last` events of some `streams`, which close the names whose bits `closed` has."""
     nowhere = xp.full(len(streams), NO_POSITION, np.int32)
     return Borders(nowhere, xp.zeros(len(streams), time), streams, last, xp.zeros(len(streams), np.uint16), closed)
 
 
-def arranged(xp: Any, parts: Sequence[Borders]) -> Borders:
-    """All borders of the parts, one part after the other."""
+def concatenate_borders(xp: Any, parts: Sequence[Borders]) -> Borders:
+    """Return the borders of all parts, one part after the other."""
     columns: list[Any] = [xp.concatenate(arrays) for arrays in zip(*parts, strict=True)]
     return Borders(*columns)

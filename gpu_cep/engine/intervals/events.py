@@ -45,7 +45,7 @@ class SituationEvents(BoundEvents):
         return len(self.first)
 
     def binding(self, v: int) -> tuple[Indices, Indices]:
-        return self._collected
+        return self._rows
 
     def event_row(self, v: int, index: int = 0) -> pa.Array:
         return pa.array(self.events.input_rows(self.first if index == 0 else self.last))
@@ -58,37 +58,37 @@ class SituationEvents(BoundEvents):
         return times_of(self.columns, self.end, self.is_open)
 
     @cached_property
-    def _collected(self) -> tuple[Indices, Indices]:
-        """The input rows of all events, situation after situation, and where those of each begin, with the end."""
+    def _rows(self) -> tuple[Indices, Indices]:
+        """The input rows of all events, situation after situation, and where each situation's begin, with the end."""
         contiguous = self.events.streams is None or self.events.offsets is not None
-        positions, places = self._ranges() if contiguous else self._interleaved(self.events.streams)
+        positions, places = self._collect_ranges() if contiguous else self._collect_interleaved(self.events.streams)
         return self.events.input_rows(positions), places
 
-    def _ranges(self) -> tuple[Indices, Indices]:
+    def _collect_ranges(self) -> tuple[Indices, Indices]:
         sizes = self.last.astype(np.int64) - self.first + 1
         places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return np.repeat(self.first - places[:-1], sizes) + np.arange(places[-1]), places
 
-    def _interleaved(self, streams: Array | None) -> tuple[Array, Indices]:
-        """Those of streams that lie among each other, by a pass over what the situations span."""
+    def _collect_interleaved(self, streams: Array | None) -> tuple[Array, Indices]:
+        """Return the positions of the events where streams are interleaved, by a pass over the ranges that situations span."""
         offsets = np.concatenate([[0], np.cumsum(np.bincount(self.stream, minlength=self.events.count))]).astype(np.int64)
         wanted = Wanted(offsets, self.first, self.last)
-        begins, ends = _spanned(self.first, self.last)
+        begins, ends = _spans(self.first, self.last)
 
-        def gathered(span: tuple[int, int]) -> tuple[Array, Array]:
+        def collect_slice(span: tuple[int, int]) -> tuple[Array, Array]:
             begin, end = np.maximum(begins, span[0]), np.minimum(ends, span[1])
             begin, end = begin[begin < end], end[begin < end]
             runs, positions = (np.empty(int((end - begin).sum()), np.int32) for _ in range(2))
-            found = collect(begin, end, streams, wanted, self._awaited(wanted, span[0]), runs, positions)
+            found = collect(begin, end, streams, wanted, self._awaited_at(wanted, span[0]), runs, positions)
             return runs[:found], positions[:found]
 
-        parts = spread(gathered, slices(len(self.events), self.threads), self.threads)
+        parts = spread(collect_slice, slices(len(self.events), self.threads), self.threads)
         runs, positions = (np.concatenate(arrays) for arrays in zip(*parts, strict=True)) if parts else (self.first, self.first)
         order, places = order_by_group(runs, len(self))
         return positions[order], places
 
-    def _awaited(self, wanted: Wanted, low: int) -> Awaited:
-        """What each stream comes to from the event `low` on."""
+    def _awaited_at(self, wanted: Wanted, low: int) -> Awaited:
+        """Return the situation that each stream meets first from event `low` on, and at which event."""
         run = wanted.offsets[:-1] + np.bincount(self.stream[self.last < low], minlength=self.events.count)
         due = np.full(self.events.count, NEVER, np.int32)
         left = np.flatnonzero(run < wanted.offsets[1:])
@@ -96,8 +96,8 @@ class SituationEvents(BoundEvents):
         return Awaited(run, due)
 
 
-def _spanned(first: Array, last: Array) -> tuple[Indices, Indices]:
-    """The positions that some situation spans, as ranges [begin, end) apart from each other."""
+def _spans(first: Array, last: Array) -> tuple[Indices, Indices]:
+    """Return the positions that situations span, as disjoint ranges [begin, end)."""
     order = np.argsort(first, kind="stable")
     begins, ends = first[order].astype(np.int64), np.maximum.accumulate(last[order].astype(np.int64)) + 1
     apart = np.flatnonzero(begins[1:] > ends[:-1]) + 1
@@ -106,7 +106,7 @@ def _spanned(first: Array, last: Array) -> tuple[Indices, Indices]:
 
 
 def times_of(columns: EventColumns, values: Array, missing: npt.NDArray[np.bool_] | None) -> pa.Array:
-    """Times in their machine representation as values of the timestamp column's type, NULL where they are `missing`.
+    """Return times in their machine representation as values of the timestamp column's type, NULL where `missing`.
 
     Raises
     ------
@@ -134,27 +134,27 @@ class MatchedSituations:
         return len(self.places[0])
 
     def of_match(self, v: int, values: pa.Array) -> pa.Array:
-        """The values of the situations of name v, in each match."""
+        """Return, for each match, the value of its situation of name v."""
         return values.take(pa.array(self.places[v]))
 
     def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:
-        """The events of each match's situation of name v, as a list of structs with the named columns."""
+        """Return the events of each match's situation of name v, as a list of structs with the named columns."""
         return self.of_match(v, self.names[v].whole(v, names))
 
     def attribute(self, v: int, column: int) -> pa.Array:
-        """A column's values at these events, as a list."""
+        """Return the values of a column at the events of each match's situation of name v, as a list."""
         return self.of_match(v, self.names[v].attribute(v, column))
 
     def indices(self, v: int) -> pa.Array:
-        """The input rows of these events, as a list."""
+        """Return the input rows of the events of each match's situation of name v, as a list."""
         return self.of_match(v, self.names[v].indices(v))
 
     def leaf(self, leaf: Leaf) -> pa.Array:
-        """An aggregate over a situation's events, its start or its end, in each match."""
+        """Return, for each match, an aggregate over a situation's events, its start or its end."""
         return self.of_match(leaf.variable, self.names[leaf.variable].leaf(leaf))
 
     def codes(self, leaf: Leaf, column: int) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """A text leaf as codes of its column's dictionary, and where it is NULL."""
+        """Return a text leaf as codes of its column's dictionary, and where it is NULL."""
         codes, nulls = self.names[leaf.variable].codes(leaf, column)
         places = self.places[leaf.variable]
         return codes[places], nulls[places]

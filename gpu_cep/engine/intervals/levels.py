@@ -1,4 +1,4 @@
-"""What each join of an order of names adds to the configurations so far: constraints as masks of relations and as zones."""
+"""Turn an order of names into joins: the constraints that each adds, as masks of relations and as zones."""
 
 from __future__ import annotations
 
@@ -21,25 +21,23 @@ _PREFIX_GROUPS = (
     frozenset({"overlaps", "finishes", "contains"}),
     frozenset({"overlapped-by", "finished-by", "during"}),
 )
-
-
-# Relations that are all their zone has, and for which neither situation can be both the first and the last of a match.
+# Relations that fill their zone, and in which neither situation can be both the first and the last of a match.
 _WHOLE_ZONES = frozenset({"before", "after", "contains"})
 
 
 def mask_of(relations: frozenset[str]) -> int:
-    """A set of relations as the kernels have it."""
+    """Return a set of relations as the bit mask that kernels read."""
     return sum(1 << kernels.RELATIONS.index(name) for name in relations)
 
 
 def decided_early(relations: frozenset[str]) -> frozenset[str]:
-    """Those of some alternatives that are decided when the later situation starts (Table 2, prefix groups included)."""
+    """Return the relations that are decided when the later situation starts (Table 2, prefix groups included)."""
     grouped = (group for group in _PREFIX_GROUPS if group <= relations)
     return (relations & _APART).union(*grouped)
 
 
 def levels(order: Sequence[int], constraints: Sequence[BoundConstraint], algorithm: str, *, windowed: bool) -> list[Level]:
-    """The joins that an order of the names means, behind the first one."""
+    """Return the joins that add each name of an order, from the second on."""
     row = interval_algorithm(algorithm)
     return [
         _level(order[:place], order[place], constraints, zones=row.by_zones, windowed=windowed and row.by_window)
@@ -48,9 +46,9 @@ def levels(order: Sequence[int], constraints: Sequence[BoundConstraint], algorit
 
 
 def counts_by_zones(order: Sequence[int], plan: IntervalPlan) -> bool:
-    """Whether zones and window say all of what the last join of an order lets through, so that it is counted and not tried.
+    """Return whether zones and window alone decide the last join of an order, so that its matches are counted without a test.
 
-    With early detection a situation inside another is known before all is decided that relates the two.
+    With early detection ``contains`` needs a test: the inner situation is known before the relation is decided.
     """
     algorithm, name = interval_algorithm(plan.algorithm), order[-1]
     allowed = [relations for _, relations in _related(plan.query.constraints, name)]
@@ -59,12 +57,12 @@ def counts_by_zones(order: Sequence[int], plan: IntervalPlan) -> bool:
 
 
 def _related(constraints: Sequence[BoundConstraint], name: int) -> list[tuple[int, frozenset[str]]]:
-    """The names that constraints relate to one, and how they are related to it."""
+    """Return the names that constraints relate to `name`, and how they are related to it."""
     return [_seen_from_bound(constraint, name) for constraint in constraints if name in (constraint.left, constraint.right)]
 
 
 def _level(bound: Sequence[int], name: int, constraints: Sequence[BoundConstraint], *, zones: bool, windowed: bool) -> Level:
-    """The join that adds `name` to the names that are bound."""
+    """Return the join that adds `name` to the `bound` names."""
     applicable = [(bound.index(other), relations) for other, relations in _related(constraints, name) if other in bound]
     runs = [_runs(relations) for _, relations in applicable] if zones else []
     divided = max(range(len(runs)), key=lambda k: len(runs[k]), default=-1)
@@ -84,14 +82,14 @@ def _level(bound: Sequence[int], name: int, constraints: Sequence[BoundConstrain
 
 
 def _seen_from_bound(constraint: BoundConstraint, name: int) -> tuple[int, frozenset[str]]:
-    """The other name of a constraint, and how that is related to `name`."""
+    """Return the other name of a constraint, and how that is related to `name`."""
     if constraint.right == name:
         return constraint.left, constraint.relations
     return constraint.right, frozenset(RELATIONS[relation] for relation in constraint.relations)
 
 
 def _runs(relations: frozenset[str]) -> list[tuple[int, int]]:
-    """The zones that alternatives allow, neighbours together: first and last of each run."""
+    """Return the first and the last zone of each run of neighbouring zones that the relations allow."""
     zones = sorted({ZONES[kernels.RELATIONS.index(relation)] for relation in relations})
     borders = [place for place, (zone, following) in enumerate(pairwise(zones), 1) if following > zone + 1]
     parts = [zones[begin:end] for begin, end in pairwise([0, *borders, len(zones)])]

@@ -18,22 +18,23 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 
 @dataclass(frozen=True, slots=True)
 class AsSeen:
-    """What matches see of their situations when they are detected, [name, match]: the last event, and whether they are open."""
+    """The situations of matches as they are at detection, [name, match]: their last event so far, and whether they are open."""
 
     last: Array
     is_open: npt.NDArray[np.bool_]
 
-    def of(self, order: Indices) -> AsSeen:
-        """The same of some matches."""
+    def take(self, order: Indices) -> AsSeen:
+        """Return the same for the matches `order`."""
         return AsSeen(self.last[:, order], self.is_open[:, order])
 
 
 @dataclass(frozen=True, slots=True)
 class IntervalMatches:
-    """Match m takes situation ``members[v, m]`` of name v, as it is seen at the time ``detected[m]``.
+    """Match m takes situation ``members[v, m]`` of name v, as it is at the time ``detected[m]``.
 
-    ``first[m]`` is its first event, ``end[m]`` its last end if all situations
-    have ended. `seen` is None where all have when their matches are detected.
+    ``first[m]`` is its first event; ``end[m]`` is its last end, if all its
+    situations have ended. `seen` is None if all situations have ended when
+    their matches are detected.
     """
 
     members: Array
@@ -51,13 +52,13 @@ class IntervalMatches:
         return None if self.seen is None else np.logical_or.reduce(self.seen.is_open, axis=0)
 
     def reorder(self, order: Indices) -> IntervalMatches:
-        """The same in another order."""
-        seen = None if self.seen is None else self.seen.of(order)
+        """Return the matches in another order."""
+        seen = None if self.seen is None else self.seen.take(order)
         return IntervalMatches(self.members[:, order], self.first[order], self.end[order], self.detected[order], seen)
 
 
-def seen_at_detection(derived: Derived, members: Array, decided: Array) -> IntervalMatches:
-    """The matches with these situations, each as it is seen at the endpoint that decides it."""
+def matches_at_detection(derived: Derived, members: Array, decided: Array) -> IntervalMatches:
+    """Return the matches of the situations `members`, as these are at the endpoints `decided` that decide them."""
     events, runs, moments = derived.events, derived.runs, derived.moments
     first = _extreme(np.minimum, runs.first, members)
     if moments is None:
@@ -73,17 +74,17 @@ def seen_at_detection(derived: Derived, members: Array, decided: Array) -> Inter
 
 
 def _extreme(better: np.ufunc, values: Array, members: Array) -> Array:
-    """The least or the greatest of some values over the situations of each match."""
+    """Return the least or the greatest value over the situations of each match."""
     found: Array = values[members[0]]
     for own in members[1:]:
         better(found, values[own], out=found)
     return found
 
 
-def in_result_order(
+def sort_matches(
     plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches
 ) -> IntervalMatches:  # fmt: skip
-    """By stream key, first event, last event, then the events of each name (SPEC section 3)."""
+    """Sort matches by stream key, first event, last event, then the events of each name (SPEC section 3)."""
     if matches.seen is None:
         # in a stream, a name's situations are numbered in the order of their events
         last, bindings = _extreme(np.maximum, runs.last, matches.members), list(matches.members)
@@ -97,7 +98,7 @@ def in_result_order(
 
 
 def _stream_ranks(plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches) -> Array:
-    """The place of each match's stream by its key."""
+    """Return the rank of each match's stream by its key."""
     streams = runs.stream[matches.members[0]]
     representatives = np.full(events.count, NO_POSITION, np.int64)
     representatives[streams] = matches.first
@@ -111,7 +112,7 @@ def _stream_ranks(plan: IntervalPlan, columns: EventColumns, events: EventSequen
 def matched_situations(
     columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches, threads: int
 ) -> MatchedSituations:  # fmt: skip
-    """The situations of the matches, each once as it is seen when they are detected."""
+    """Return the situations of the matches, each once for each state in which it is detected."""
     parts = [_of_name(v, columns, events, runs, matches, threads) for v in range(len(matches.members))]
     return MatchedSituations(columns, tuple(own for own, _ in parts), tuple(places for _, places in parts))
 
@@ -119,7 +120,7 @@ def matched_situations(
 def _of_name(
     v: int, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches, threads: int
 ) -> tuple[SituationEvents, Indices]:  # fmt: skip
-    """Each situation of name v as it is seen, with more events each time, and which of these each match takes."""
+    """Return the situations of name v, once for each state in which they are detected, and which of them each match takes."""
     members, seen = matches.members[v], matches.seen
     if seen is None:
         own, places = _distinct(members, len(runs.first))
@@ -135,7 +136,7 @@ def _of_name(
 
 
 def _distinct(numbers: Array, size: int) -> tuple[Indices, Indices]:
-    """The distinct ones of some numbers below `size`, ascending, and the place of each number among them."""
+    """Return the distinct numbers (all below `size`), ascending, and the place of each number among them."""
     taken = np.zeros(size, np.bool_)
     taken[numbers] = True
     distinct = np.flatnonzero(taken)

@@ -6,9 +6,9 @@ import numpy as np
 
 from gpu_cep.engine.events.event_sequence import EventSequence, as_signed
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.intervals.borders import arranged, closing_borders, measured_gap
+from gpu_cep.engine.intervals.borders import closing_borders, concatenate_borders, gap_limit
 from gpu_cep.engine.intervals.join import Workplace, cpu_workplace
-from gpu_cep.engine.intervals.situations import Derived, Runs, derived_from, lasting_runs
+from gpu_cep.engine.intervals.situations import Derived, Runs, derive_from_runs, lasting_runs
 from gpu_cep.engine.phase_one.device.events import EventSource
 from gpu_cep.engine.phase_one.device.memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.on_device import DeviceRun, label_and_order
@@ -17,12 +17,12 @@ from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import HOST, Array, Device
 from gpu_cep_kernels.intervals.situations import Borders, cross_borders, mark_borders
 
-# Situations of a part, and candidates that one call looks at: enough to keep a card busy.
-_PART, _CANDIDATES = 1 << 20, 1 << 22
+# The situations of a chunk, and the candidates that one call tests: enough to keep a card busy.
+_CHUNK, _CANDIDATES = 1 << 20, 1 << 22
 
 
 def derive_on_device(plan: IntervalPlan, run: DeviceRun, memory: DeviceMemory) -> Derived:
-    """All situations that a match may take, found on the device; where it has no room, events or borders are on the host meanwhile.
+    """Return all situations that a match may take, found on the device; events or borders for which it has no room go to the host.
 
     Raises
     ------
@@ -31,20 +31,20 @@ def derive_on_device(plan: IntervalPlan, run: DeviceRun, memory: DeviceMemory) -
     """
     source = label_and_order(run, memory)
     with run.profile.stage("situations"):
-        derived = derived_from(plan, *_all_runs(plan, run.device, source, memory))
+        derived = derive_from_runs(plan, *_all_runs(plan, run.device, source, memory))
     run.profile.add("situations", len(derived.runs.stream))
     return derived
 
 
 def device_workplace(run: DeviceRun, derived: Derived, memory: DeviceMemory) -> Workplace:
-    """The device, if situations and their join fit beside the events that lie there, else the CPU."""
+    """Return the device as the place of the join, if situations and join fit beside the events that lie there, else the CPU."""
     resident = 0 if derived.events.place is HOST else len(derived.events)
     candidates = memory.joined_candidates(resident, len(derived.runs.stream))
-    return Workplace(run.device, _PART, min(_CANDIDATES, candidates), 1) if candidates else cpu_workplace(run.threads)
+    return Workplace(run.device, _CHUNK, min(_CANDIDATES, candidates), 1) if candidates else cpu_workplace(run.threads)
 
 
 def _all_runs(plan: IntervalPlan, device: Device, source: EventSource, memory: DeviceMemory) -> tuple[EventSequence, Runs]:
-    """The events, and their runs: by borders that are paired on the device if there is room for both, else on the host."""
+    """Return the events and their runs; borders are paired on the device if there is room for both, else on the host."""
     room, on_host = memory.paired_borders(source.resident), not source.resident
     kept: list[Borders] = []
     spilled: list[Borders] = []
@@ -54,31 +54,32 @@ def _all_runs(plan: IntervalPlan, device: Device, source: EventSource, memory: D
         if on_host:
             spilled += [Borders(*(device.download(column) for column in borders)) for borders in kept]
             kept.clear()
-    events, borders = (source.fetch(), arranged(np, spilled)) if on_host else (source.sequence(), arranged(device.xp, kept))
+    events = source.fetch() if on_host else source.sequence()
+    borders = concatenate_borders(np, spilled) if on_host else concatenate_borders(device.xp, kept)
     return events, lasting_runs(plan, events, borders)
 
 
 def _borders_of(plan: IntervalPlan, device: Device, source: EventSource, low: int, high: int) -> Borders:
-    """The borders at the events [low, high), then those behind the last events of streams that end there with open runs."""
+    """Return the borders at the events [low, high), then those behind the last events of streams that end there with open runs."""
     # the event before the first says what goes on there
     begin = max(0, low - 1)
     times, (labels,) = source.part(begin, high)
     times = as_signed(times)
     inside = _borders_inside(plan, device, source.offsets, times, labels, begin, low)
-    return arranged(device.xp, [inside, _open_ends(device, source.offsets, times, labels, begin, low)])
+    return concatenate_borders(device.xp, [inside, _open_ends(device, source.offsets, times, labels, begin, low)])
 
 
 def _borders_inside(
     plan: IntervalPlan, device: Device, offsets: Indices, times: Array, labels: Array, begin: int, low: int
 ) -> Borders:  # fmt: skip
-    """The borders at the events from `low` on; times and labels are given from `begin` on."""
+    """Return the borders at the events from `low` on; times and labels are given from `begin` on."""
     xp, size = device.xp, len(times)
     first, last = np.searchsorted(offsets, [begin, begin + size])
     streams_begin, begins = device.upload(offsets[first:last] - begin), xp.zeros(size, np.bool_)
     begins[streams_begin] = True
     # what comes before is not given, nor asked for
     begins[:1] = True
-    neighbours = labels, begins, measured_gap(plan, times)
+    neighbours = labels, begins, gap_limit(plan, times)
     marks = xp.empty(size, np.bool_)
     device.launch(mark_borders, size, *neighbours, marks)
     marks[: low - begin] = False
@@ -91,7 +92,7 @@ def _borders_inside(
 
 
 def _open_ends(device: Device, offsets: Indices, times: Array, labels: Array, begin: int, low: int) -> Borders:
-    """The borders behind the last events of streams that end behind `low`; times and labels are given from `begin` on."""
+    """Return the borders behind the last events of streams that end behind `low`; times and labels are given from `begin` on."""
     ends, high = offsets[1:], begin + len(times)
     ending = np.flatnonzero((offsets[:-1] < ends) & (low < ends) & (ends <= high))
     streams, last = device.upload(ending.astype(np.int32)), device.upload((ends[ending] - 1).astype(np.int32))

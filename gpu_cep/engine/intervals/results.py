@@ -1,4 +1,4 @@
-"""Where tables go out: matches of situations as Arrow tables, in each form of `output`."""
+"""Write matches of situations as Arrow tables, in each form of `output`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gpu_cep_kernels.compile.launch import spread
 
 
 def interval_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:
-    """The schema of the result over events of `schema`, known without any event.
+    """Return the schema of the result over events of `schema`.
 
     Raises
     ------
@@ -58,7 +58,7 @@ _SCHEMAS: dict[str, Callable[[Plan, pa.Schema, tuple[str, ...]], list[pa.Field]]
 def interval_table(
     plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations, threads: int
 ) -> pa.Table:
-    """The matches, in the order of results, as `output` asks; as many columns as there are `threads` are made at a time."""
+    """Return the matches, in the order of results, as `output` asks; `threads` columns are made at a time."""
     schema = interval_schema(plan, columns.table.schema)
     carried = carried_columns(plan, columns.table.schema)
     made = _TABLES[plan.settings.output](plan, columns, events, matches, situations, carried)
@@ -84,18 +84,18 @@ def _event_columns(
     carried: tuple[str, ...],
 ) -> list[ColumnOf]:  # fmt: skip
     rows, sizes = bound_rows(situations)
-    made = event_number_columns(sizes, _numbered(situations), [each.name for each in plan.query.variables])
+    made = event_number_columns(sizes, _stream_numbers(situations), [each.name for each in plan.query.variables])
     return made + [partial(columns.take, plan.query.schema.index(name), pa.array(rows)) for name in carried]
 
 
-def _numbered(situations: MatchedSituations) -> Indices:
-    """Ascending numbers for the matches' streams, which come one after the other."""
+def _stream_numbers(situations: MatchedSituations) -> Indices:
+    """Return ascending numbers for the streams of matches that come stream after stream."""
     streams = situations.names[0].stream[situations.places[0]]
     return np.cumsum(np.diff(streams, prepend=streams[:1]) != 0)
 
 
 def bound_rows(situations: MatchedSituations) -> tuple[Indices, Indices]:
-    """The input rows of all events, match after match, name after name; and how many each has: [match, name]."""
+    """Return the input rows of all events, match after match and name after name, and their numbers, [match, name]."""
     bindings = [own.binding(0) for own in situations.names]
     sizes = np.stack([np.diff(places)[own] for (_, places), own in zip(bindings, situations.places, strict=True)], axis=1)
     ends = np.cumsum(sizes.ravel()).reshape(sizes.shape)

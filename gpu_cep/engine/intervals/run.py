@@ -1,4 +1,4 @@
-"""The road of interval patterns: columns → situations → matches → table."""
+"""Answer interval patterns: columns → situations → matches → table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import Array, EventColumns
 from gpu_cep.engine.intervals.events import MatchedSituations
 from gpu_cep.engine.intervals.join import SituationJoin, Workplace, cpu_workplace
-from gpu_cep.engine.intervals.matches import IntervalMatches, in_result_order, matched_situations, seen_at_detection
+from gpu_cep.engine.intervals.matches import IntervalMatches, matched_situations, matches_at_detection, sort_matches
 from gpu_cep.engine.intervals.on_device import derive_on_device, device_workplace
 from gpu_cep.engine.intervals.results import interval_table
 from gpu_cep.engine.intervals.situations import Derived, derive
@@ -42,12 +42,12 @@ def match_situations(run: IntervalRun, choose: OrderChooser) -> pa.Table:
     if plan.settings.engine == "gpu":
         return _result(run, on_device(run, partial(_found_on_device, plan, choose)))
     run.profile.count_run("cpu")
-    return _result(run, _joined(plan, run, choose, derive(plan, run), cpu_workplace(run.threads)))
+    return _result(run, _join(plan, run, choose, derive(plan, run), cpu_workplace(run.threads)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The situations, and what was asked for: their matches, or how many each stream has that has situations."""
+    """The situations, and what was asked for: their matches, or the number of matches of each stream that has situations."""
 
     derived: Derived
     matches: IntervalMatches | None = None
@@ -56,15 +56,15 @@ class _Found:
 
 def _found_on_device(plan: IntervalPlan, choose: OrderChooser, run: DeviceRun, memory: DeviceMemory) -> _Found:
     derived = derive_on_device(plan, run, memory)
-    return _joined(plan, run, choose, derived, device_workplace(run, derived, memory))
+    return _join(plan, run, choose, derived, device_workplace(run, derived, memory))
 
 
-def _joined(plan: IntervalPlan, run: Run, choose: OrderChooser, derived: Derived, workplace: Workplace) -> _Found:
+def _join(plan: IntervalPlan, run: Run, choose: OrderChooser, derived: Derived, workplace: Workplace) -> _Found:
     join = SituationJoin(plan, derived, choose(plan, derived), run.budget, run.profile, workplace, run.own)
     with run.profile.stage("matching"), _name_windows(run, derived):
         if plan.settings.output == "count":
             return _Found(derived, counts=join.counts())
-        return _Found(derived, seen_at_detection(derived, *join.configurations()))
+        return _Found(derived, matches_at_detection(derived, *join.configurations()))
 
 
 def _name_windows(run: Run, derived: Derived) -> AbstractContextManager[None]:
@@ -80,7 +80,7 @@ def _result(run: IntervalRun, found: _Found) -> pa.Table:
         return interval_counts(plan, columns, events, derived.numbers, runs.first, found.counts)
     assert found.matches is not None
     with run.profile.stage("results"), _name_windows(run, derived):
-        matches = in_result_order(plan, columns, events, runs, found.matches)
+        matches = sort_matches(plan, columns, events, runs, found.matches)
         situations = matched_situations(columns, events, runs, matches, run.threads)
         if not plan.query.returns or plan.settings.output != "matches":
             _account_for_events(situations, matches, run.budget)
@@ -88,7 +88,7 @@ def _result(run: IntervalRun, found: _Found) -> pa.Table:
 
 
 def _account_for_events(situations: MatchedSituations, matches: IntervalMatches, budget: Budget) -> None:
-    """The result holds all events of each match, those of a situation in many matches many times."""
+    """Count the events of the result: those of a situation in many matches count many times."""
     sizes = [np.diff(events.binding(v)[1])[own] for v, (events, own) in enumerate(zip(situations.names, situations.places, strict=True))]
     total = int(sum(size.sum(dtype=np.int64) for size in sizes))
     if len(matches):
@@ -102,7 +102,7 @@ def _first_of(matches: IntervalMatches, _: int) -> int:
 def interval_counts(
     plan: IntervalPlan, columns: EventColumns, events: EventSequence, numbers: Array, first: Array, counts: Indices
 ) -> pa.Table:  # fmt: skip
-    """The number of matches of each stream that has any, in the order of keys; of the one stream without keys, in any case.
+    """Return the number of matches of each stream that has any, in the order of keys; of the one stream without keys, in any case.
 
     ``counts[numbers[i]]`` is that of the stream of the event at ``first[i]``.
     """

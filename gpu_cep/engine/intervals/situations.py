@@ -1,7 +1,7 @@
 """Phase 1 of interval patterns: columns → labels → borders of runs → the situations of all names and streams (``002_…`` Definition 7).
 
 Events that come in the order of time in each stream are taken as they come,
-streams interleaved or not; only others are brought in order first.
+even if streams are interleaved. Other events are ordered first.
 """
 
 from __future__ import annotations
@@ -55,15 +55,16 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """The events, their situations, and these as the join reads them.
+    """The events, their situations as `runs`, and the `situations` as the join reads them.
 
-    The join knows the streams that have situations, by ``numbers[i]``: the
-    place of situation i's stream among `streams` of them. `latest` is the last
-    endpoint at which a match can be decided; no situation starts at `never`
-    or later. Endpoints are times, or with early detection twice the moments,
-    each the position of the first event of a time: an open end is then behind
-    them all, and one that a gap makes lies before the moment at which it is
-    known. `moments` are those of all events, where these lie.
+    `streams` of the streams have situations; ``numbers[i]`` is the place of
+    situation i's stream among them. `latest` is the last endpoint at which a
+    match can be decided; all situations start before `never`.
+
+    Endpoints are times. With early detection they are twice the moments: a
+    moment is the position of the first event of a time. An open end then lies
+    behind all moments; an end that a gap makes lies before the moment at which
+    it is known. `moments` has the moment of each event, where the events lie.
     """
 
     events: EventSequence
@@ -77,24 +78,24 @@ class Derived:
 
 
 def derive(plan: IntervalPlan, run: Run) -> Derived:
-    """All situations that a match may take, by the CPU.
+    """Return all situations that a match may take, found on the CPU.
 
     Raises
     ------
     EventError
         The events are at fault.
     """
-    events, fill = _in_order(plan, run)
+    events, fill = _order_events(plan, run)
     with run.profile.stage("situations"):
-        derived = derived_from(plan, events, lasting_runs(plan, events, find_all_borders(plan, events, fill, run.threads)))
+        derived = derive_from_runs(plan, events, lasting_runs(plan, events, find_all_borders(plan, events, fill, run.threads)))
     run.profile.add("situations", len(derived.runs.stream))
     return derived
 
 
-def _in_order(plan: IntervalPlan, run: Run) -> tuple[EventSequence, Fill]:
-    """The events as they come, if those of each stream come in order, else ordered; early detection wants streams one after the other.
+def _order_events(plan: IntervalPlan, run: Run) -> tuple[EventSequence, Fill]:
+    """Return the events in the order of time in each stream, and what labels them.
 
-    And what labels them.
+    They stay as they come if they are in order. Early detection needs streams one after the other, and so always orders.
     """
     columns, threads, profile = run.columns, run.threads, run.profile
     with profile.stage("timestamps"):
@@ -104,20 +105,20 @@ def _in_order(plan: IntervalPlan, run: Run) -> tuple[EventSequence, Fill]:
     events = EventSequence(times, keys.codes, keys.count, None, None)
     labels_of = make_labeller(plan, columns)
     with profile.stage("order"):
-        if not plan.query.early and not _faults(events, bool(plan.query.order_by), threads):
+        if not plan.query.early and not _out_of_order(events, bool(plan.query.order_by), threads):
             return events, labels_of.fill
         labelled = label_events(plan, columns, threads)
         ordered = order_events(plan, columns, times, labelled, keys, threads)
-    return host_sequence(ordered), partial(_copied, ordered.labels)
+    return host_sequence(ordered), partial(_copy_labels, ordered.labels)
 
 
-def _copied(labels: Words, low: int, high: int, out: Array) -> None:
-    """The labels of the events [low, high), where those of all are known."""
+def _copy_labels(labels: Words, low: int, high: int, out: Array) -> None:
+    """Copy the labels of the events [low, high) to `out`."""
     out[:] = labels[:, low:high]
 
 
-def _faults(events: EventSequence, tied: bool, threads: int) -> bool:
-    """Whether the events of some stream are out of order, or if asked for tie."""
+def _out_of_order(events: EventSequence, tied: bool, threads: int) -> bool:
+    """Return whether the events of some stream are out of order, or, if `tied` is asked for, tie."""
     spans = [(max(0, low - 1), high) for low, high in slices(len(events), threads)]
     refused = DISORDERED | (TIED if tied else 0)
     if not any(fault & refused for fault in spread(lambda span: order_faults(*span, events.times), spans, threads)):
@@ -128,32 +129,32 @@ def _faults(events: EventSequence, tied: bool, threads: int) -> bool:
 
 
 def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders) -> Runs:
-    """The runs of all names that last as long as they should, or still may; the borders lie where the events do."""
+    """Return the runs of all names that last as long as they should, or still may; the borders lie where the events do."""
     place, xp = events.place, events.place.xp
-    opening, closing, sizes = _paired(len(plan.query.variables), events, borders)
+    opening, closing, sizes = _pair_borders(len(plan.query.variables), events, borders)
     names = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     start, end, ended = borders.time[opening], borders.time[closing], borders.position[closing]
     if plan.query.gap is not None:
-        end = _broken_off(xp, plan.query.gap, events.times[borders.before[closing]], end)
+        end = _end_at_gap(xp, plan.query.gap, events.times[borders.before[closing]], end)
     suits = xp.empty(len(opening), np.bool_)
     for duration, low, high in zip(plan.query.durations, names[:-1], names[1:], strict=True):
         own = slice(int(low), int(high))
-        suits[own] = _suits(duration, start[own], end[own], ended[own] == NO_POSITION, early=plan.query.early)
+        suits[own] = _lasts_long_enough(duration, start[own], end[own], ended[own] == NO_POSITION, early=plan.query.early)
     kept = xp.flatnonzero(suits)
     opening, closing = opening[kept], closing[kept]
     columns = borders.stream[opening], borders.position[opening], borders.before[closing], ended[kept], start[kept], end[kept]
     return Runs(place.download(xp.searchsorted(kept, place.upload(names))), *(place.download(column) for column in columns))
 
 
-def _broken_off(xp: Any, gap: float, last: Array, end: Array) -> Array:
-    """Where a run ends: at the event behind it, but no later than a `gap` behind its last event."""
+def _end_at_gap(xp: Any, gap: float, last: Array, end: Array) -> Array:
+    """Return when each run ends: at the event behind it, or a `gap` behind its last event if that is earlier."""
     length = elapsed_time(last, end)
     broken: Array = xp.where(length > length.dtype.type(gap), (as_clock(last) + length.dtype.type(gap)).view(last.dtype), end)
     return broken
 
 
-def _paired(names: int, events: EventSequence, borders: Borders) -> tuple[Array, Array, Sequence[int] | Indices]:
-    """The borders that open and close each run, name after name, by stream and time; and how many runs each name has."""
+def _pair_borders(names: int, events: EventSequence, borders: Borders) -> tuple[Array, Array, Sequence[int] | Indices]:
+    """Return the borders that open and close each run, name after name by stream and time, and the number of runs of each name."""
     if events.place is not HOST:
         return paired_borders(events.place.xp, borders.stream, borders.opened, borders.closed, names)
     order = order_by_group(borders.stream, events.count)[0] if events.count > 1 else np.arange(len(borders.stream))
@@ -165,8 +166,8 @@ def _paired(names: int, events: EventSequence, borders: Borders) -> tuple[Array,
     return opening, closing, counts
 
 
-def _suits(duration: Duration, start: Array, end: Array, is_open: Array, *, early: bool) -> Array:
-    """Which situations have ended and last as long as they should; `early`: or are open and have no longest duration."""
+def _lasts_long_enough(duration: Duration, start: Array, end: Array, is_open: Array, *, early: bool) -> Array:
+    """Mark the situations that have ended and last as long as `duration` says; if `early`, also open ones without a longest duration."""
     length = elapsed_time(start, end)
     suits = (end > start) & ~is_open
     if duration.shortest is not None:
@@ -176,24 +177,24 @@ def _suits(duration: Duration, start: Array, end: Array, is_open: Array, *, earl
     return suits | is_open if early and duration.longest is None else suits
 
 
-def derived_from(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
-    """The runs as situations."""
-    return _early(plan, events, runs) if plan.query.early else _final(events, runs)
+def derive_from_runs(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
+    """Return the runs as situations that the join reads."""
+    return _derive_early(plan, events, runs) if plan.query.early else _derive_final(events, runs)
 
 
-def _final(events: EventSequence, runs: Runs) -> Derived:
-    """Situations by their times; they are known when they have ended."""
+def _derive_final(events: EventSequence, runs: Runs) -> Derived:
+    """Return situations whose endpoints are times; they are known when they have ended."""
     start, end = runs.start, runs.end
     clocks = [as_clock(points) for points in (start, end)]
-    numbers, streams = _numbered(events, runs)
-    situations = Situations(_offsets(numbers, streams, runs), start, end, end, clocks[0], clocks[1], clocks[1])
+    numbers, streams = _number_streams(events, runs)
+    situations = Situations(_stream_offsets(numbers, streams, runs), start, end, end, clocks[0], clocks[1], clocks[1])
     latest = np.float64(np.inf) if start.dtype.kind == "f" else np.int64(np.iinfo(np.int64).max)
     return Derived(events, runs, numbers, streams, situations, latest, latest)
 
 
-def _early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
-    """Situations by the moments of their endpoints, those that come to be known at some event."""
-    known = _known(plan, events, runs)
+def _derive_early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
+    """Return the situations that are known at some event; their endpoints are twice the moments."""
+    known = _first_known(plan, events, runs)
     kept = np.flatnonzero(known < len(events))
     names = np.searchsorted(kept, runs.names)
     runs = Runs(names, *(array[kept] for array in (runs.stream, runs.first, runs.last, runs.ended, runs.start, runs.end)))
@@ -203,26 +204,26 @@ def _early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
     times = [events.gather(events.times, positions) for positions in seen]
     start, end, reached = (2 * events.gather(moments, positions) for positions in seen)
     end = np.where(is_open, 2 * len(events), end - (runs.end != times[1]))
-    numbers, streams = _numbered(events, runs)
-    situations = Situations(_offsets(numbers, streams, runs), start, end, np.minimum(reached, end), *map(as_clock, times))
+    numbers, streams = _number_streams(events, runs)
+    situations = Situations(_stream_offsets(numbers, streams, runs), start, end, np.minimum(reached, end), *map(as_clock, times))
     never = np.int64(2 * len(events))
     return Derived(events, runs, numbers, streams, situations, never - 2, never, moments)
 
 
-def _known(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Indices:
-    """The event at which each situation may first be in a match (section 5.3.2); the number of events, if at none."""
+def _first_known(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Indices:
+    """Return the event at which each situation can first be in a match (section 5.3.2); the number of events if at none."""
     known = runs.first.astype(np.int64)
     for v, duration in enumerate(plan.query.durations):
         own = slice(int(runs.names[v]), int(runs.names[v + 1]))
         if duration.longest is not None:
             known[own] = runs.ended[own]
         elif duration.shortest is not None:
-            known[own] = _lasting(duration.shortest, events, runs, own)
+            known[own] = _first_lasting(duration.shortest, events, runs, own)
     return known
 
 
-def _lasting(shortest: float, events: EventSequence, runs: Runs, own: slice) -> Indices:
-    """The first event at which each situation has lasted so long."""
+def _first_lasting(shortest: float, events: EventSequence, runs: Runs, own: slice) -> Indices:
+    """Return the first event at which each of the situations `own` has lasted at least `shortest`; the number of events if at none."""
     assert events.offsets is not None, "early detection takes streams one after the other"
     place, first, ends = events.place, runs.first[own], events.offsets[runs.stream[own] + 1]
     times, reached = as_clock(events.times), place.xp.empty(len(first), np.int64)
@@ -231,16 +232,19 @@ def _lasting(shortest: float, events: EventSequence, runs: Runs, own: slice) -> 
     return np.where(found == ends, len(events), found)
 
 
-def _numbered(events: EventSequence, runs: Runs) -> tuple[Positions, int]:
-    """The place of each situation's stream among those that have any, and how many they are: keys may leave many numbers unused."""
+def _number_streams(events: EventSequence, runs: Runs) -> tuple[Positions, int]:
+    """Return the place of each situation's stream among the streams that have any, and the number of these streams.
+
+    Keys may leave many stream numbers unused.
+    """
     present = np.zeros(events.count, np.bool_)
     present[runs.stream] = True
     places = np.cumsum(present, dtype=np.int32) - np.int32(1)
     return places[runs.stream], int(np.count_nonzero(present))
 
 
-def _offsets(numbers: Positions, streams: int, runs: Runs) -> Indices:
-    """Where the situations of each name in each stream begin: [name, stream], with the end."""
+def _stream_offsets(numbers: Positions, streams: int, runs: Runs) -> Indices:
+    """Return where the situations of each name in each stream begin, [name, stream], with the end."""
     names = len(runs.names) - 1
     offsets = np.empty((names, streams + 1), np.int64)
     for v in range(names):

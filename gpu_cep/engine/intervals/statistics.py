@@ -1,4 +1,4 @@
-"""What the order of joins is first chosen by: how many situations there are, and of how many pairs of a sample each constraint holds."""
+"""Choose the first order of joins by the numbers of situations, and by the share of sampled pairs that satisfy each constraint."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 from gpu_cep.analysis.bound_intervals import BoundConstraint
 from gpu_cep.engine.events.batches import window_length
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.intervals.chunks import window_share
 from gpu_cep.engine.intervals.join import leaf_rows
 from gpu_cep.engine.intervals.levels import levels
-from gpu_cep.engine.intervals.parts import reach
 from gpu_cep.engine.intervals.situations import Derived
-from gpu_cep.plan.interval_order import OrderChoice, assumed
+from gpu_cep.plan.interval_order import OrderChoice, assume_statistics
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.intervals.joins import Candidates, Fitting, Limits, find_candidates, keep_fitting
 
-# Situations of a sample, and pairs that are tested of it at most.
+# The situations of a sample, and the most pairs of it that are tested.
 _SAMPLE, _TESTED = 256, 1 << 16
 
 
 def order_choice(plan: IntervalPlan, derived: Derived) -> OrderChoice:
-    """The order of the joins to begin with: by table 3, and what a sample says of it."""
+    """Return the first choice of an order: by table 3, or by a sample if every name has situations."""
     constraints = plan.query.constraints
     sizes = np.diff(derived.runs.names)
-    buffers = sizes * reach(derived.runs.start, plan.query.window) / max(1, derived.streams)
-    statistics = assumed(constraints, buffers.tolist())
+    buffers = sizes * window_share(derived.runs.start, plan.query.window) / max(1, derived.streams)
+    statistics = assume_statistics(constraints, buffers.tolist())
     if sizes.all():
         shares = tuple(_share(constraint, plan, derived, float(buffers[constraint.right])) for constraint in constraints)
         statistics = replace(statistics, selectivities=shares)
@@ -34,7 +34,7 @@ def order_choice(plan: IntervalPlan, derived: Derived) -> OrderChoice:
 
 
 def _share(constraint: BoundConstraint, plan: IntervalPlan, derived: Derived, buffer: float) -> float:
-    """The selectivity of a constraint in a sample of the left name's situations; at least as if half a pair had satisfied it."""
+    """Return the selectivity of a constraint in a sample of the left name's situations; at least half a pair counts as found."""
     low, high = (int(border) for border in derived.runs.names[constraint.left : constraint.left + 2])
     sample = np.unique(np.linspace(low, high - 1, _SAMPLE).astype(np.int64))
     found = _partners(constraint, sample, plan, derived)
@@ -42,7 +42,7 @@ def _share(constraint: BoundConstraint, plan: IntervalPlan, derived: Derived, bu
 
 
 def _partners(constraint: BoundConstraint, sample: Indices, plan: IntervalPlan, derived: Derived) -> float:
-    """How many situations fit those of a sample; where they are many, how many lie in the zones of the constraint."""
+    """Return how many situations satisfy a constraint with those of a sample; if there are too many to test, its candidates."""
     situations, length = derived.situations, window_length(plan, derived.events.times.dtype)
     (level,) = levels((constraint.left, constraint.right), (constraint,), "range_join", windowed=plan.query.window is not None)
     rows = leaf_rows(derived, sample)

@@ -1,0 +1,103 @@
+"""Cut the situations into chunks that are joined one by one: some streams, or a slice of one stream's time where matches have a window."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from gpu_cep.analysis.bound import TimeWindow
+from gpu_cep.engine.events.event_sequence import elapsed_time
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.input.event_columns import Array
+from gpu_cep.engine.intervals.situations import Derived
+
+# A slice of time is at least so many windows long.
+WINDOWS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some situations of some streams, which are joined at a time.
+
+    The streams have numbers from `stream` on; the situations of name v in the
+    k-th of them are ``offsets[v, k]`` to ``offsets[v, k + 1]``. The matches of
+    the chunk are those that start before the endpoint `limit` (None: all). A
+    situation can be in a match with `share` of the situations of its stream.
+    """
+
+    stream: int
+    offsets: Indices
+    limit: Any
+    share: float
+
+    @property
+    def buffers(self) -> tuple[float, ...]:
+        """How many situations of each name a situation can be in a match with (the buffers of section 5.2)."""
+        streams = self.offsets.shape[1] - 1
+        return tuple(self.share * float(count) / streams for count in self.offsets[:, -1] - self.offsets[:, 0])
+
+
+def cut_chunks(derived: Derived, window: TimeWindow | None, size: int) -> list[Chunk]:
+    """Return the chunks in which every name has a situation, in the order of streams and time, each of about `size` situations."""
+    offsets = derived.situations.offsets
+    before = (offsets - offsets[:, :1]).sum(axis=0)
+    share = window_share(derived.runs.start, window)
+    chunks: list[Chunk] = []
+    low, streams = 0, len(before) - 1
+    while low < streams:
+        high = max(low + 1, int(np.searchsorted(before, before[low] + size, side="right")) - 1)
+        chunk = Chunk(low, offsets[:, low : high + 1], None, share)
+        chunks += [chunk] if window is None or before[high] - before[low] <= size else _cut_stream(derived, chunk, window, size)
+        low = high
+    return [chunk for chunk in chunks if (chunk.offsets[:, -1] > chunk.offsets[:, 0]).all()]
+
+
+def window_share(starts: Array, window: TimeWindow | None) -> float:
+    """Return the share of a stream within a window on either side of a situation, if situations start evenly over time."""
+    if window is None or not len(starts):
+        return 1.0
+    span = float(elapsed_time(starts.min(keepdims=True), starts.max(keepdims=True))[0])
+    return min(1.0, 2.0 * float(window.length) / span) if span else 1.0
+
+
+def _cut_stream(derived: Derived, chunk: Chunk, window: TimeWindow, most: int) -> Iterator[Chunk]:
+    """Yield the one stream of a chunk in slices of time.
+
+    A slice begins with a situation of the most frequent name, and holds what the windows of its matches reach.
+    """
+    firsts, lasts = chunk.offsets.T
+    longest = int(np.argmax(lasts - firsts))
+    size = int(lasts[longest] - firsts[longest])
+    step = max(most // len(firsts), ceil(WINDOWS * size * chunk.share / 2))
+    borders = [int(firsts[longest]), *range(int(firsts[longest]) + step, int(lasts[longest]), step)]
+    begins = [firsts, *(_first_at(derived, chunk, border) for border in borders[1:])]
+    reached = [*(_first_beyond(derived, chunk, border, window) for border in borders[1:]), lasts]
+    limits = [*(derived.situations.start[border] for border in borders[1:]), None]
+    share = min(1.0, chunk.share * size / (step * (1 + 1 / WINDOWS)))
+    for begin, end, limit in zip(begins, reached, limits, strict=True):
+        yield Chunk(chunk.stream, np.stack([begin, end], axis=1), limit, share)
+
+
+def _first_at(derived: Derived, chunk: Chunk, border: int) -> Indices:
+    """Return, for each name, the first situation that starts when the situation `border` does or later."""
+    starts = derived.situations.start
+    found = [first + np.searchsorted(starts[first:last], starts[border]) for first, last in chunk.offsets]
+    return np.array(found, np.int64)
+
+
+def _first_beyond(derived: Derived, chunk: Chunk, border: int, window: TimeWindow) -> Indices:
+    """Return, for each name, the first situation that starts more than a window after the situation `border`."""
+    starts = derived.runs.start
+    begin = starts[border].item()
+
+    def is_beyond(place: int) -> bool:
+        start = starts[place].item()
+        return bool(start > begin and start - begin > window.length)
+
+    found = [first + bisect_left(range(first, last), True, key=is_beyond) for first, last in chunk.offsets.tolist()]
+    return np.array(found, np.int64)
