@@ -20,7 +20,7 @@ from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.output.footprint import result_footprint
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.device.on_device import phase_one_on_device
-from gpu_cep.engine.phase_one.on_cpu import EventRun
+from gpu_cep.engine.phase_one.run import EventRun
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings

@@ -16,7 +16,7 @@ from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.output.footprint import result_footprint
 from gpu_cep.engine.output.result_tables import result_schema
 from gpu_cep.engine.phase_one.computed_columns import event_columns
-from gpu_cep.engine.phase_one.on_cpu import EventRun, IntervalRun
+from gpu_cep.engine.phase_one.run import EventRun, IntervalRun
 from gpu_cep.engine.run import match_events
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan

@@ -25,8 +25,8 @@ from gpu_cep.engine.matchers.union import Union
 from gpu_cep.engine.output.after_match import select_matches
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
-from gpu_cep.engine.phase_one.on_cpu import EventRun, PhaseOne
-from gpu_cep.engine.phase_one.run import phase_one
+from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
+from gpu_cep.engine.phase_one.run_phase_one import phase_one
 from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import spread

@@ -17,7 +17,7 @@ from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.intervals.situations import Derived, derive
 from gpu_cep.engine.output.footprint import result_footprint
 from gpu_cep.engine.phase_one.computed_columns import event_columns
-from gpu_cep.engine.phase_one.on_cpu import Run
+from gpu_cep.engine.phase_one.run import Run
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
-from gpu_cep.engine.events.ordered_events import Indices, OrderedEvents
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.phase_one.windows import window_ends

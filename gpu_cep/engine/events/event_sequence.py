@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_cep.engine.events.batches import MOST_EVENTS
 from gpu_cep.engine.events.matches import Indices
@@ -17,8 +16,6 @@ from gpu_cep_kernels.device.primitives import latest_marks
 
 # The position of what is no event.
 NO_POSITION = -1
-
-Positions = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import Array
 from gpu_cep_kernels.rules.tables import ColumnBank
-
-Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from gpu_cep.engine.input.times import load_times
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.matches.flat_matches import select_disjoint
 
-# Positions in streams: times, and places among the events of one time.
+# Positions in streams: times, and numbers among the events of one time.
 Positions = tuple[Array, Indices]
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import Array, EventColumns, dense_rank
 from gpu_cep.engine.lowering.text_predicates import Values
 
@@ -17,8 +17,6 @@ SPARSE = 4
 _ROOM = 1 << 16
 # Up to so many keys are ranked before their streams are laid out; of more, only those with matches are, at the end.
 RANKED = 1 << 16
-
-Ranks = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +28,10 @@ class StreamKeys:
 
     codes: Array | None
     count: int
-    ranks: Ranks | None
+    ranks: Indices | None
 
     @property
-    def order(self) -> Ranks:
+    def order(self) -> Indices:
         """The codes in the order of their keys; empty where they are in that order, or it is not known."""
         if self.ranks is None or bool((np.diff(self.ranks) > 0).all()):
             return np.empty(0, np.int64)
@@ -64,7 +62,7 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
     return StreamKeys(codes, count, np.arange(count))
 
 
-def text_ranks(values: Values) -> Ranks:
+def text_ranks(values: Values) -> Indices:
     """The rank of each of a dictionary's values and, last, of NULL, which comes first."""
     return np.append(dense_rank(values) + 1, 0)
 
@@ -107,9 +105,9 @@ def combine_codes(xp: Any, left: Any, right: Any, left_count: int, right_count: 
     return codes, len(distinct), distinct
 
 
-def _combined_ranks(left: StreamKeys, right: StreamKeys, codes: Ranks) -> Ranks | None:
+def _combined_ranks(left: StreamKeys, right: StreamKeys, codes: Indices) -> Indices | None:
     if left.ranks is None or right.ranks is None:
         return None
     first, second = np.divmod(codes, right.count)
-    ranks: Ranks = left.ranks[first] * (int(right.ranks.max(initial=0)) + 1) + right.ranks[second]
+    ranks: Indices = left.ranks[first] * (int(right.ranks.max(initial=0)) + 1) + right.ranks[second]
     return ranks

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep.engine.events.ordered_events import Indices
+from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep_kernels.device.interface import Array
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.analysis.types import DataType, Kind
-
-Array = npt.NDArray[Any]
-
+from gpu_cep_kernels.device.interface import HostArray
 
 _PLAIN = {
     Kind.NULL: pa.null(),
@@ -35,7 +31,7 @@ def arrow_type(data_type: DataType) -> pa.DataType:
     return _PLAIN[data_type.kind]
 
 
-def arrow_array(values: Array, nulls: npt.NDArray[np.bool_], data_type: DataType) -> pa.Array:
+def arrow_array(values: HostArray, nulls: npt.NDArray[np.bool_], data_type: DataType) -> pa.Array:
     """Machine values as an Arrow array of their data type."""
     mask = nulls if nulls.any() else None
     match data_type.kind:
@@ -51,7 +47,7 @@ def arrow_array(values: Array, nulls: npt.NDArray[np.bool_], data_type: DataType
     return plain.view(arrow_type(data_type)) if data_type.kind in (Kind.TIMESTAMP, Kind.DURATION) else plain
 
 
-def _decimals(values: Array, mask: npt.NDArray[np.bool_] | None, target: pa.DataType) -> pa.Array:
+def _decimals(values: HostArray, mask: npt.NDArray[np.bool_] | None, target: pa.DataType) -> pa.Array:
     """128-bit decimals of int64 unscaled values: the high word repeats the sign."""
     words = np.empty((len(values), 2), np.int64)
     words[:, 0] = values

@@ -25,8 +25,8 @@ from gpu_cep.engine.output.result_order import key_ranks
 from gpu_cep.engine.output.result_tables import count_table
 from gpu_cep.engine.phase_one.device.memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.on_device import DeviceRun
-from gpu_cep.engine.phase_one.on_cpu import IntervalRun, Run
-from gpu_cep.engine.phase_one.run import on_device
+from gpu_cep.engine.phase_one.run import IntervalRun, Run
+from gpu_cep.engine.phase_one.run_phase_one import on_device
 from gpu_cep.plan.interval_order import OrderChoice
 from gpu_cep.plan.interval_plan import IntervalPlan
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep.analysis.bound_intervals import Duration
-from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, Positions, as_clock, elapsed_time, host_sequence
+from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, as_clock, elapsed_time, host_sequence
 from gpu_cep.engine.events.label_words import Words
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import encode_keys
@@ -22,8 +22,8 @@ from gpu_cep.engine.input.event_columns import Array
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.intervals.borders import Fill, find_all_borders
 from gpu_cep.engine.phase_one.label_events import label_events, make_labeller
-from gpu_cep.engine.phase_one.on_cpu import Run
 from gpu_cep.engine.phase_one.order_events import order_events
+from gpu_cep.engine.phase_one.run import Run
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.device.interface import HOST
@@ -32,6 +32,7 @@ from gpu_cep_kernels.intervals.joins import Situations
 from gpu_cep_kernels.intervals.situations import Borders, count_runs, first_reaching, pair_borders
 from gpu_cep_kernels.matches.groups import order_by_group
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, TIED, order_faults, order_faults_of_streams
+from gpu_cep_kernels.rules.tables import Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,10 @@ class Runs:
     """
 
     names: Indices
-    stream: Positions
-    first: Positions
-    last: Positions
-    ended: Positions
+    stream: Places
+    first: Places
+    last: Places
+    ended: Places
     start: Array
     end: Array
 
@@ -69,7 +70,7 @@ class Derived:
 
     events: EventSequence
     runs: Runs
-    numbers: Positions
+    numbers: Places
     streams: int
     situations: Situations
     latest: np.int64 | np.float64
@@ -232,7 +233,7 @@ def _first_lasting(shortest: float, events: EventSequence, runs: Runs, own: slic
     return np.where(found == ends, len(events), found)
 
 
-def _number_streams(events: EventSequence, runs: Runs) -> tuple[Positions, int]:
+def _number_streams(events: EventSequence, runs: Runs) -> tuple[Places, int]:
     """Return the place of each situation's stream among the streams that have any, and the number of these streams.
 
     Keys may leave many stream numbers unused.
@@ -243,7 +244,7 @@ def _number_streams(events: EventSequence, runs: Runs) -> tuple[Positions, int]:
     return places[runs.stream], int(np.count_nonzero(present))
 
 
-def _stream_offsets(numbers: Positions, streams: int, runs: Runs) -> Indices:
+def _stream_offsets(numbers: Places, streams: int, runs: Runs) -> Indices:
     """Return where the situations of each name in each stream begin, [name, stream], with the end."""
     names = len(runs.names) - 1
     offsets = np.empty((names, streams + 1), np.int64)

@@ -7,17 +7,13 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_cep.plan.event_plan import Part, PlannedBranch, PlannedCondition
 from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.automaton.jump_indexes import jump_indexes, new_bounds, no_jumps
 from gpu_cep_kernels.automaton.jumps import Jumps, JumpTable, ValueBuckets, ZoneMaps
 from gpu_cep_kernels.rules.scalars import COMPARISONS
-from gpu_cep_kernels.rules.tables import ColumnBank
-
-Ints = npt.NDArray[np.int64]
-Places = npt.NDArray[np.int32]
+from gpu_cep_kernels.rules.tables import ColumnBank, Ints, Places
 
 # Events that a search passes over one by one before it jumps, and in the mean where indexes are made: fewer cost no more than a jump.
 # So many searches in a row are made before one looks ahead.

@@ -31,11 +31,10 @@ from gpu_cep_kernels.rules.tables import (
     SINGLY,
     AggregateTable,
     ConditionTable,
+    Ints,
     PatternTable,
     ProgramTable,
 )
-
-Ints = npt.NDArray[np.int64]
 
 _SPREADS = {Spread.ONCE: ONCE, Spread.SINGLY: SINGLY, Spread.CONSECUTIVELY: CONSECUTIVELY, Spread.PAIRWISE: PAIRWISE}
 

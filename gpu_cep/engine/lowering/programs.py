@@ -13,13 +13,13 @@ from gpu_cep.engine.lowering.text_predicates import truth_table
 from gpu_cep.engine.lowering.user_functions import address_of
 from gpu_cep.plan.event_plan import BankLayout
 from gpu_cep.plan.programs import Program, string_predicate_column
+from gpu_cep_kernels.device.interface import HostArray
 from gpu_cep_kernels.rules.interpreter import CODE, evaluate_rows
 from gpu_cep_kernels.rules.tables import ColumnBank, ProgramResults, ProgramTable, Registers
 
 if TYPE_CHECKING:
     from gpu_cep.engine.input.event_columns import EventColumns
 
-Array = npt.NDArray[Any]
 Tabulate = Callable[[Bound], npt.NDArray[np.uint8]]
 
 
@@ -110,7 +110,7 @@ def make_bank(xp: Any, ints: Sequence[Column], floats: Sequence[Column], length:
     )
 
 
-def load_bank(columns: EventColumns, layout: BankLayout, rows: Array) -> ColumnBank:
+def load_bank(columns: EventColumns, layout: BankLayout, rows: HostArray) -> ColumnBank:
     """Return the columns of `layout` at the given rows of the input."""
     ints = [columns.pick(column, rows) for column in layout.ints]
     floats = [columns.pick(column, rows) for column in layout.floats]
@@ -125,7 +125,7 @@ def run_program(program: Program, table: ProgramTable, bank: ColumnBank) -> Prog
     return results
 
 
-def evaluate(program: Program, table: ProgramTable, bank: ColumnBank) -> tuple[Array, npt.NDArray[np.bool_], int]:
+def evaluate(program: Program, table: ProgramTable, bank: ColumnBank) -> tuple[HostArray, npt.NDArray[np.bool_], int]:
     """Return a program's values over all rows of `bank`, where they are NULL, and the first row at which it failed (−1: none).
 
     The program has one role, and `table` holds it alone.

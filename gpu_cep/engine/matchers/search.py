@@ -18,7 +18,7 @@ from gpu_cep.engine.lowering.programs import failure
 from gpu_cep.engine.matchers.dead_ends import state_key_table
 from gpu_cep.engine.matchers.negation_scopes import negated_events, negation_table
 from gpu_cep.engine.matchers.partitions import partition_columns, partition_successors
-from gpu_cep.engine.phase_one.on_cpu import EventRun
+from gpu_cep.engine.phase_one.run import EventRun
 from gpu_cep.engine.windows.candidates import BatchWindows
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import EventPlan, PlannedCondition

@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.events.ordered_events import Indices, OrderedEvents
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.stream_keys import StreamKeys
 from gpu_cep.engine.events.ties import find_ties, rank_rows
 from gpu_cep.engine.input.event_columns import Array, EventColumns

@@ -28,6 +28,7 @@ from gpu_cep_kernels.compile.launch import blocks, slices, spread
 from gpu_cep_kernels.device.primitives import marked_events, merged_words
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, gather, order_faults
 from gpu_cep_kernels.phase_one.rare_events import find_spans, keep_spans
+from gpu_cep_kernels.rules.tables import Places
 
 # So many parts of so many events each are labelled to see which variables are rare.
 _SAMPLES, _SAMPLE_ROWS = 32, 1 << 11
@@ -35,7 +36,6 @@ _SAMPLES, _SAMPLE_ROWS = 32, 1 << 11
 # event that is dropped spares later.
 _LOOK, _RARE, _SPARED = 1.0, 40.0, 25.0
 
-Rows = npt.NDArray[np.int32]
 # Where spans of rows begin, and where they end.
 Spans = npt.NDArray[np.int64]
 
@@ -147,7 +147,7 @@ def _merge_spans(reached: Sequence[Spans]) -> Spans:
     return np.stack([begins[opens], ends[closes]])
 
 
-def _keep_rows(part: _LabelledSlice, begins: Indices, ends: Indices, keeps_all: bool) -> tuple[Rows, Words]:
+def _keep_rows(part: _LabelledSlice, begins: Indices, ends: Indices, keeps_all: bool) -> tuple[Places, Words]:
     """The part's rows that are in the spans, and have a label unless all are kept; and their labels."""
     words, size = part.labels.shape
     here = slice(np.searchsorted(ends, part.low, side="right"), np.searchsorted(begins, part.low + size))

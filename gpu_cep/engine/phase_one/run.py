@@ -1,56 +1,56 @@
-"""Phase 1 of a run, on the engine that is chosen for it; and all of a run that asks for the device by name."""
+"""Define what a run is asked for and may take, and what its phase 1 gives."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
 
-from gpu_cep.engine.input.read_tables import is_resident
-from gpu_cep.engine.phase_one.device.memory import DeviceMemory, TooLittleMemory
-from gpu_cep.engine.phase_one.device.on_device import DeviceRun, phase_one_on_device, run_in_pieces
-from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine, require_device
-from gpu_cep.engine.phase_one.on_cpu import EventRun, PhaseOne, Run, order_on_cpu
-from gpu_cep.errors import EngineUnavailable
-
-Result = TypeVar("Result")
-
-_log = logging.getLogger("gpu_cep")
+from gpu_cep.engine.accounting.budget import Budget
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.events.own_events import Own
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables
+from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep.plan.interval_plan import IntervalPlan
 
 
-def phase_one(run: EventRun) -> PhaseOne:
-    """Phase 1 on the engine that is chosen; a device without the memory for it leaves it to the CPU, unless it was asked for by name."""
-    settings = run.plan.settings
-    resident = is_resident(run.columns.table)
-    device = choose_engine(run.plan, len(run.columns), bytes_per_event(run.plan), run.threads, resident=resident).device
-    if device is None:
-        return order_on_cpu(run)
-    try:
-        return phase_one_on_device(run, device)
-    except TooLittleMemory as fault:
-        if settings.engine == "gpu":
-            raise _unavailable(fault) from fault
-        _log.warning("engine='auto' runs on the CPU: %s", _reason(fault))
-        return order_on_cpu(run)
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is asked, over which columns, and what it may take; only matches that start in `own` are asked for."""
+
+    plan: Plan
+    columns: EventColumns
+    tables: tuple[MatcherTables, ...]
+    own: Own
+    budget: Budget
+    threads: int
+    profile: Profile
 
 
-def on_device(run: Run, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Result:
-    """What `work` gives on the device, and nowhere else.
+@dataclass(frozen=True, slots=True)
+class EventRun(Run):
+    """A run of an event pattern."""
 
-    Raises
-    ------
-    EngineUnavailable
-        The device cannot be used, or its memory does not suffice.
+    plan: EventPlan
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalRun(Run):
+    """A run of a query over situations."""
+
+    plan: IntervalPlan
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseOne:
+    """The events in order; where labels decided the matches on a device, these or their numbers, too.
+
+    `found` and `counted` (first events in ascending order, and a number of
+    matches at each) number the events of `ordered`; both are None where the
+    matchers are still to run.
     """
-    try:
-        return run_in_pieces(run, require_device(), work)
-    except TooLittleMemory as fault:
-        raise _unavailable(fault) from fault
 
-
-def _unavailable(fault: TooLittleMemory) -> EngineUnavailable:
-    return EngineUnavailable(f"{_reason(fault)}; use engine='auto', engine='cpu' or a larger gpu_memory")
-
-
-def _reason(fault: TooLittleMemory) -> str:
-    return f"phase 1 cannot run on GPU because its memory does not suffice: {fault}"
+    ordered: OrderedEvents
+    found: Matches | None = None
+    counted: tuple[Indices, Indices] | None = None

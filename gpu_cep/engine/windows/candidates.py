@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import BATCH, Batch, window_clock
 from gpu_cep.engine.events.label_words import Words, by_word
+from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.lowering.jump_tables import JumpIndexes
@@ -20,9 +21,7 @@ from gpu_cep_kernels.compile.launch import slices
 from gpu_cep_kernels.device.primitives import marked_events
 from gpu_cep_kernels.phase_one.window_conditions import chain_windows, judge_windows, keep_windows, prefix_counts, select_starts
 from gpu_cep_kernels.phase_one.windows import mark_streams, next_occurrences, window_ends
-
-Indices = npt.NDArray[np.int64]
-Places = npt.NDArray[np.int32]
+from gpu_cep_kernels.rules.tables import Places
 
 # The most parts that the starts of a batch of many events are divided into, and the fewest events for each. What threads there are
 # does not bear on it, so that it does not on work and errors.

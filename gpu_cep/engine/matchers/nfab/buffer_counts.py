@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.matchers.search import Search, entry_of_match
-from gpu_cep.engine.windows.candidates import Places
 from gpu_cep.engine.windows.state_counts import sum_counts
 from gpu_cep_kernels.nfab.buffer_counts import (
     NODE,
@@ -23,7 +22,7 @@ from gpu_cep_kernels.nfab.buffer_counts import (
 from gpu_cep_kernels.nfab.buffer_paths import last_starts
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, MatchEnds
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
-from gpu_cep_kernels.rules.tables import FINISHED, PATH_FULL
+from gpu_cep_kernels.rules.tables import FINISHED, PATH_FULL, Places
 
 # Sums that are made between two returns to Python.
 _STEPS_PER_CALL = 1 << 21

@@ -17,18 +17,25 @@ import numpy as np
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import MOST_CARRIED, Batch, cut_streams
 from gpu_cep.engine.events.label_words import Words
-from gpu_cep.engine.events.matches import Matches, concatenate_matches
-from gpu_cep.engine.events.ordered_events import Indices, OrderedEvents
+from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.times import load_times, refuse_missing
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.engine.phase_one.device.direct import bind_on_device, count_on_device, cut_matches, direct_candidates
-from gpu_cep.engine.phase_one.device.events import EventSource, ResidentEvents, SpilledEvents
-from gpu_cep.engine.phase_one.device.labels import label_chunks, plan_labelling
+from gpu_cep.engine.phase_one.device.event_sources import EventSource, ResidentEvents, SpilledEvents
+from gpu_cep.engine.phase_one.device.label_events import label_chunks, plan_labelling
 from gpu_cep.engine.phase_one.device.memory import DeviceMemory, TooLittleMemory, memory_of
-from gpu_cep.engine.phase_one.device.streams import DeviceEvents, KeptEvents, concatenate_kept, encode_streams, keep_events, order_on_device
+from gpu_cep.engine.phase_one.device.order_events import (
+    DeviceEvents,
+    KeptEvents,
+    concatenate_kept,
+    encode_streams,
+    keep_events,
+    order_on_device,
+)
 from gpu_cep.engine.phase_one.device.windows import (
     DeviceCandidates,
     DevicePattern,
@@ -39,13 +46,13 @@ from gpu_cep.engine.phase_one.device.windows import (
     windows_on_device,
 )
 from gpu_cep.engine.phase_one.label_events import LabelledEvents
-from gpu_cep.engine.phase_one.on_cpu import PhaseOne, Run
 from gpu_cep.engine.phase_one.order_events import order_events
-from gpu_cep.engine.windows.candidates import Places
+from gpu_cep.engine.phase_one.run import PhaseOne, Run
 from gpu_cep.engine.windows.direct import labels_decide, reads_directly
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.rules.tables import Places
 
 Result = TypeVar("Result")
 

@@ -9,10 +9,10 @@ import numpy as np
 from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch, window_length
-from gpu_cep.engine.events.ordered_events import Indices
+from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.own_events import Own
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
-from gpu_cep.engine.phase_one.device.streams import streams_of_range
+from gpu_cep.engine.phase_one.device.order_events import streams_of_range
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.device.interface import Array, Device, to_device
 from gpu_cep_kernels.device.primitives import covered_events, later_events, marked_events, next_occurrences, prefix_counts

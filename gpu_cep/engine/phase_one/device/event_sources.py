@@ -11,10 +11,11 @@ from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.engine.events.batches import window_end, window_length
 from gpu_cep.engine.events.event_sequence import EventSequence, as_signed, host_sequence
 from gpu_cep.engine.events.label_words import any_overlap
-from gpu_cep.engine.events.ordered_events import Indices, OrderedEvents
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import load_bank
-from gpu_cep.engine.phase_one.device.streams import DeviceEvents
+from gpu_cep.engine.phase_one.device.order_events import DeviceEvents
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device import primitives

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep.analysis.types import Kind
-from gpu_cep.engine.events.ordered_events import Indices
+from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import RANKED, combine_codes, shift_codes, text_ranks
 from gpu_cep.engine.events.ties import find_ties, rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.times import refuse_missing
-from gpu_cep.engine.phase_one.device.labels import Chunk, LabelledChunk
+from gpu_cep.engine.phase_one.device.label_events import Chunk, LabelledChunk
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.device.interface import Array, Device
 from gpu_cep_kernels.device.primitives import any_set, dense_codes, stable_order, stream_numbers

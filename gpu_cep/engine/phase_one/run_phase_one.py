@@ -1,0 +1,57 @@
+"""Phase 1 of a run, on the engine that is chosen for it; and all of a run that asks for the device by name."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from gpu_cep.engine.input.read_tables import is_resident
+from gpu_cep.engine.phase_one.device.memory import DeviceMemory, TooLittleMemory
+from gpu_cep.engine.phase_one.device.on_device import DeviceRun, phase_one_on_device, run_in_pieces
+from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine, require_device
+from gpu_cep.engine.phase_one.on_cpu import order_on_cpu
+from gpu_cep.engine.phase_one.run import EventRun, PhaseOne, Run
+from gpu_cep.errors import EngineUnavailable
+
+Result = TypeVar("Result")
+
+_log = logging.getLogger("gpu_cep")
+
+
+def phase_one(run: EventRun) -> PhaseOne:
+    """Phase 1 on the engine that is chosen; a device without the memory for it leaves it to the CPU, unless it was asked for by name."""
+    settings = run.plan.settings
+    resident = is_resident(run.columns.table)
+    device = choose_engine(run.plan, len(run.columns), bytes_per_event(run.plan), run.threads, resident=resident).device
+    if device is None:
+        return order_on_cpu(run)
+    try:
+        return phase_one_on_device(run, device)
+    except TooLittleMemory as fault:
+        if settings.engine == "gpu":
+            raise _unavailable(fault) from fault
+        _log.warning("engine='auto' runs on the CPU: %s", _reason(fault))
+        return order_on_cpu(run)
+
+
+def on_device(run: Run, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Result:
+    """What `work` gives on the device, and nowhere else.
+
+    Raises
+    ------
+    EngineUnavailable
+        The device cannot be used, or its memory does not suffice.
+    """
+    try:
+        return run_in_pieces(run, require_device(), work)
+    except TooLittleMemory as fault:
+        raise _unavailable(fault) from fault
+
+
+def _unavailable(fault: TooLittleMemory) -> EngineUnavailable:
+    return EngineUnavailable(f"{_reason(fault)}; use engine='auto', engine='cpu' or a larger gpu_memory")
+
+
+def _reason(fault: TooLittleMemory) -> str:
+    return f"phase 1 cannot run on GPU because its memory does not suffice: {fault}"
