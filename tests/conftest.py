@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 
+from gpu_cep_kernels.compile.jit import Kernel, plain
 from tests import effort
 
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", help="run everything, with all examples, and not the fast suite alone")
     parser.addoption("--as-found", action="store_true", help="show examples that fail as they are found, which takes less time")
+    parser.addoption("--plain", action="store_true", help="run kernels uncompiled: slow, but at once after an edit")
 
 
 def pytest_configure(config):
@@ -17,6 +19,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "surface: run behind a Connect server by the fast suite, too")
     asked = os.environ.get("CEP_EXAMPLES")
     # before any module is imported that asks how many examples there are
+    if config.getoption("--plain"):
+        Kernel.__call__ = lambda kernel, *arguments: plain(kernel)(*arguments)
     suite = "full" if config.getoption("--full") else "fast"
     effort.load(suite, int(asked) if asked else None, shrinks=not config.getoption("--as-found"))
 

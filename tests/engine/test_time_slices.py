@@ -124,6 +124,12 @@ def test_what_negation_looks_back_at_is_kept(pattern, kept):
     assert left["ts"].to_pylist() == kept
 
 
+def test_what_negation_looks_back_at_is_kept_to_the_tick():
+    table = pa.table({"ts": [7, 8, 9, 10, 11], "type": ["C"] * 5})
+    plan = make_plan("PATTERN SEQ(NOT(C c), A a, B b) WITHIN 2", table.schema, Options(), Settings())
+    assert events_to_keep(plan, table, TimeSlice(end=10))["ts"].to_pylist() == [8, 9, 10, 11]
+
+
 def test_a_window_longer_than_time_keeps_everything():
     table = pa.table({"ts": [-(2**63), 0, 5], "type": list("CAB")})
     plan = make_plan("PATTERN SEQ(NOT(C c), A a, B b) WITHIN 9223372036854775807", table.schema, Options(), Settings())

@@ -48,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description="Plant faults and tell which ones the tests notice.")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these faults alone")
-    parser.add_argument("--kernels", choices=("with", "without", "alone"), default="with", help="faults that compile kernels again")
+    parser.add_argument("--compile", action="store_true", help="compile kernels with a fault, too; else their first tests run them uncompiled")
+    parser.add_argument("--kernels", choices=("with", "without", "alone"), default="with", help="faults in kernels")
     parser.add_argument("--suite", choices=("fast", "full"), default="fast", help="of which suite the tests are")
     parser.add_argument("--first", action="store_true", help="run only the tests that should notice a fault, not the rest of the suite")
     parser.add_argument("--processes", type=int, default=0, help="for the rest of the suite; 0: none beside this one")
@@ -68,7 +69,7 @@ def _try(fault: Fault, whole: Path, tree: Path, options: argparse.Namespace) -> 
     try:
         plant(fault, tree)
         suite = ["--full"] if options.suite == "full" else []
-        noticed = _first_failure(tree, [*suite, *fault.tests])
+        noticed = _first_failure(tree, [*suite, *(["--plain"] if fault.in_kernels and not options.compile else []), *fault.tests])
         if not noticed and not options.first:
             noticed = _first_failure(tree, [*suite, *(["--numprocesses", str(options.processes)] if options.processes else [])])
     finally:
