@@ -92,3 +92,14 @@ def test_more_key_values_than_events_allow_to_count():
     counts = cep.match(table, "PATTERN a", partition_by=["j", "k"], output="count")
     assert counts["count"].to_pylist() == [1] * size
     assert counts["j"].to_pylist() == table["j"].to_pylist()
+
+
+@pytest.mark.parametrize("condition", ["", " WHERE a.k = b.k"])
+def test_streams_of_two_keys_come_in_the_order_of_the_first(condition):
+    """Also where derived keys split them."""
+    events = pa.table({"ts": range(4), "type": list("ABAB"), "k": [0] * 4, "p": [2, 2, 1, 1], "q": [1, 1, 2, 2]})
+    options = {"partition_by": ["p", "q"]}
+    matches = cep.match(events, f"PATTERN SEQ(A a, B b){condition}", output="indices", **options)
+    assert matches.to_pylist() == [{"a": 2, "b": 3}, {"a": 0, "b": 1}]
+    counts = cep.match(events, f"PATTERN SEQ(A a, B b){condition}", output="count", **options)
+    assert counts.to_pylist() == [{"p": 1, "q": 2, "count": 1}, {"p": 2, "q": 1, "count": 1}]

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description="Plant faults and tell which ones the tests notice.")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these faults alone")
-    parser.add_argument("--compile", action="store_true", help="compile kernels with a fault, too; else their first tests run them uncompiled")
+    parser.add_argument("--compile", action="store_true", help="compile kernels with a fault before their first tests")
     parser.add_argument("--kernels", choices=("with", "without", "alone"), default="with", help="faults in kernels")
     parser.add_argument("--suite", choices=("fast", "full"), default="fast", help="of which suite the tests are")
     parser.add_argument("--first", action="store_true", help="run only the tests that should notice a fault, not the rest of the suite")
