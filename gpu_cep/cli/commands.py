@@ -57,7 +57,7 @@ def match(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the matches of a pattern; without -o they are printed: the first ones as a table, or all of them as lines of JSON."""
+    """Find the matches of a pattern. Without -o, print the first ones as a table, or with --json all as lines of JSON."""
     write = None if out is None else table_writer(out)
     with watch("matching") as profile:
         found = api.match(events_from(events), text, profile=profile, **asked)
@@ -106,7 +106,7 @@ def validate(
     events: Annotated[str | None, typer.Argument(metavar="EVENTS", help="Events whose columns the pattern is to be bound to.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a pattern, and with events whether it means anything over their columns; nothing is run."""
+    """Check a pattern, and with EVENTS also whether it fits their columns; nothing is run."""
     try:
         api.explain(text, None if events is None else _without_rows(events), **asked)
     except DiagnosedError as error:
@@ -149,7 +149,7 @@ def report(
     margin: Margin = 0.25,
     as_json: AsJson = False,
 ) -> None:
-    """Run a pattern, and tell of the run on one page of HTML: query, plan, pruning, and the matches with their timelines."""
+    """Run a pattern, and report the run on one page of HTML: query, plan, pruning, matches and timelines."""
     from gpu_cep.display.reporting import report
 
     check_target(out, (".html",))
@@ -168,7 +168,7 @@ def bench(
     runs: Annotated[int, typer.Option(min=1, metavar="N", help="How often each is done; the shortest counts.")] = 3,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a pattern on your own events, beside reading and copying the columns that it reads."""
+    """Time a pattern on your own events, compared with reading and copying the columns that it reads."""
     from gpu_cep.cli.rates import measure
 
     with watch("measuring"):
@@ -189,7 +189,7 @@ def gen(
     pattern: Annotated[str | None, typer.Option(metavar="FILE", help="Where to write a query over them.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write events to try patterns on: the same ones every time."""
+    """Write sample events to try patterns on; the same options give the same events."""
     if sample not in SAMPLES:
         fail(f"there is no sample {sample!r}; there are {', '.join(SAMPLES)}", USAGE_FAULT)
     made = SAMPLES[sample]
