@@ -32,16 +32,14 @@ class KernelCase:
 
     ``make(size, random, slots)`` gives arguments for about `size` events,
     windows or matches, equal ones for equal states of `random`; scratch has
-    so many slots. `outputs` are the parameters that the kernel writes. `reads`
-    are the arrays of which it reads every sector of memory, or nearly; there
-    are none if the case is not for timing. ``table.column`` is a part of a
-    parameter.
+    so many slots. `reads` are the arrays of which it reads every sector of
+    memory, or nearly; there are none if the case is not for timing.
+    ``table.column`` is a part of a parameter.
     """
 
     kernel: Kernel[..., Any]
     variant: str
     make: Callable[[int, Random, int], Call]
-    outputs: tuple[str, ...]
     reads: tuple[str, ...] = ()
 
     @property
@@ -54,11 +52,10 @@ def cases(
     kernel: Kernel[..., Any],
     make: Callable[..., Call],
     variants: Variants,
-    outputs: tuple[str, ...],
     reads: tuple[str, ...] = (),
 ) -> list[KernelCase]:
     """A case for each variant, which names further arguments of `make`."""
-    return [KernelCase(kernel, variant, partial(make, **given), outputs, reads) for variant, given in variants.items()]
+    return [KernelCase(kernel, variant, partial(make, **given), reads) for variant, given in variants.items()]
 
 
 def parameters(kernel: Kernel[..., Any]) -> tuple[str, ...]:
@@ -73,14 +70,19 @@ def bytes_moved(case: KernelCase, call: Call) -> int:
 
 
 def written(case: KernelCase, call: Call) -> list[Any]:
-    """The arguments that the kernel writes."""
-    return selected(case.kernel, case.outputs, call)
+    """The arguments in which the kernel leaves its results."""
+    return selected(case.kernel, case.kernel.writes, call)
 
 
 def selected(kernel: Kernel[..., Any], names: tuple[str, ...], call: Call) -> list[Any]:
     """The arguments, or parts of arguments, of these names."""
     arguments = SimpleNamespace(**dict(zip(parameters(kernel), call.arguments, strict=True)))
     return [attrgetter(name)(arguments) for name in names]
+
+
+def may_write(case: KernelCase, call: Call) -> set[int]:
+    """The ids of the arrays that the kernel may write."""
+    return {id(array) for value in selected(case.kernel, (*case.kernel.writes, *case.kernel.scratch), call) for array in arrays_in(value)}
 
 
 def arrays_in(value: Any) -> Iterator[Array]:

@@ -188,8 +188,8 @@ _SHAPES: Variants = {
 }
 
 INTERVAL_JOIN_CASES: tuple[KernelCase, ...] = (
-    *cases(joins.find_candidates, _finding, {**_ENDPOINTS, **_SHAPES}, ("candidates",)),
-    *cases(joins.count_candidates, _counting, {**_ENDPOINTS, **_SHAPES}, ("number",)),
-    *cases(joins.keep_fitting, _keeping, {**_ENDPOINTS, **_SHAPES}, ("fitting.kept", "fitting.number")),
-    *cases(joins.join_situations, _joining, {**_ENDPOINTS, **_SHAPES}, ("out",)),
+    *cases(joins.find_candidates, _finding, {**_ENDPOINTS, **_SHAPES}),
+    *cases(joins.count_candidates, _counting, {**_ENDPOINTS, **_SHAPES}),
+    *cases(joins.keep_fitting, _keeping, {**_ENDPOINTS, **_SHAPES}),
+    *cases(joins.join_situations, _joining, {**_ENDPOINTS, **_SHAPES}),
 )

@@ -131,7 +131,7 @@ def _judging(size: int, random: Random, slots: int, **given: Any) -> Call:
 
 
 JOIN_CASES: tuple[KernelCase, ...] = (
-    *cases(hashing.hash_rows, _hashes, {"": {}}, ("buckets",)),
+    *cases(hashing.hash_rows, _hashes, {"": {}}),
     *cases(
         table_joins.find_ranges,
         _ranges,
@@ -141,14 +141,12 @@ JOIN_CASES: tuple[KernelCase, ...] = (
             "untied": {"strict": False},
             "hashed": {"hashed": True, "left": 2},
         },
-        ("first", "size"),
     ),
     *cases(
         table_joins.filter_partners,
         _filtering,
         {"int64": {}, "float64": {"time": np.float64}, "untied": {"strict": False}, "right-single": {"left": 2}},
-        ("partners",),
     ),
-    *cases(table_joins.join_rows, _joining, {"left-single": {"left": 1}, "right-single": {"left": 2}}, ("out",)),
-    *cases(table_joins.judge_rows, _judging, {"int64": {}, "float64": {"time": np.float64}}, ("allowed",)),
+    *cases(table_joins.join_rows, _joining, {"left-single": {"left": 1}, "right-single": {"left": 2}}),
+    *cases(table_joins.judge_rows, _judging, {"int64": {}, "float64": {"time": np.float64}}),
 )

@@ -131,13 +131,11 @@ LAZY_CASES: tuple[KernelCase, ...] = (
             "starting": {"starting": True},
             "interrupted": {"steps": 20},
         },
-        ("chain", "path", "matches"),
     ),
     *cases(
         enumerate_negated_chain,
         partial(_chain, negated=True),
         {"int64": {}, "float64": {"time": np.float64}, "starting": {"starting": True}},
-        ("chain", "path", "matches"),
     ),
     *cases(
         enumerate_iterations,
@@ -153,6 +151,5 @@ LAZY_CASES: tuple[KernelCase, ...] = (
             "finally": {"conditions": FINALLY, "programs": ITERATION_PROGRAMS, "uses": _FINAL_USES},
             "interrupted": {"steps": 20},
         },
-        ("stack", "path", "matches"),
     ),
 )

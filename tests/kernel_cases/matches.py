@@ -193,41 +193,37 @@ def _automaton(
 
 
 MATCH_CASES: tuple[KernelCase, ...] = (
-    *cases(match_kernels.order_matches, _match_order, {"": {}}, ("order",)),
-    *cases(match_kernels.group_matches, _grouping, {"": {}}, ("places", "order")),
-    *cases(match_kernels.select_disjoint, _disjoint, {"": {}}, ("taken",)),
-    *cases(match_kernels.match_offsets, _offsets, {"": {}}, ("offsets",)),
-    *cases(match_kernels.last_events, _last_events, {"": {}}, ("lasts",), ("offsets", "events")),
-    *cases(match_kernels.split_binding, _binding, {"": {}}, ("out",), ("offsets", "counts", "events", "places")),
+    *cases(match_kernels.order_matches, _match_order, {"": {}}),
+    *cases(match_kernels.group_matches, _grouping, {"": {}}),
+    *cases(match_kernels.select_disjoint, _disjoint, {"": {}}),
+    *cases(match_kernels.match_offsets, _offsets, {"": {}}),
+    *cases(match_kernels.last_events, _last_events, {"": {}}, ("offsets", "events")),
+    *cases(match_kernels.split_binding, _binding, {"": {}}, ("offsets", "counts", "events", "places")),
     *cases(
         match_kernels.gather_matches,
         _reordering,
         {"": {}},
-        ("new_counts", "new_events"),
         ("order", "offsets", "counts", "events", "new_offsets"),
     ),
-    *cases(aggregates.count_present, _present, {"": {}}, ("counts",), ("places", "nulls")),
-    *cases(aggregates.sum_floats, _float_sums, {"": {}}, ("sums",), ("places", "values", "nulls")),
-    *cases(aggregates.sum_ints, _int_sums, {"": {}}, ("sums", "overflowed"), ("places", "values", "nulls")),
+    *cases(aggregates.count_present, _present, {"": {}}, ("places", "nulls")),
+    *cases(aggregates.sum_floats, _float_sums, {"": {}}, ("places", "values", "nulls")),
+    *cases(aggregates.sum_ints, _int_sums, {"": {}}, ("places", "values", "nulls")),
     *cases(
         aggregates.extreme_places,
         _extremes,
         {"int64-least": {"kind": np.int64, "sign": 1}, "float64-greatest": {"kind": np.float64, "sign": -1}},
-        ("found",),
         ("places", "values", "nulls"),
     ),
     *cases(
         evaluate_rows,
         _evaluation,
         {"program": {"programs": _FLOAT_PROGRAM, "nulls": True}},
-        ("results",),
         ("bank.floats", "bank.float_nulls"),
     ),
     *cases(
         evaluate_rows,
         _evaluation,
         {name: {"programs": operation(name), "nulls": True} for name in OPCODES if not name.startswith(_APART)},
-        ("results",),
     ),
     *cases(
         enumeration.enumerate_matches,
@@ -253,6 +249,5 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "jumping-any": {"strategy": ANY, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "patience": 1},
             "jumping-robust": {"strategy": ROBUST, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "steps": 20},
         },
-        ("shortcuts.jumps.bounds", "shortcuts.dead_ends", "path", "matches"),
     ),
 )

@@ -169,7 +169,6 @@ NFAB_CASES: tuple[KernelCase, ...] = (
             "cutting-any": {"strategy": ANY, "cuts": True, "steps": 20},
             "cutting-contiguous": {"strategy": CONTIGUOUS, "cuts": True},
         },
-        ("windows.earliest", "work"),
     ),
     *cases(
         enumerate_paths,
@@ -182,11 +181,10 @@ NFAB_CASES: tuple[KernelCase, ...] = (
             "iterated": {"strategy": ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS},
             "finally": {"strategy": ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
         },
-        ("walk", "path", "matches"),
     ),
-    *cases(mark_ends, _marked, {"next": {}, "any": {"strategy": ANY}}, ("last_start",)),
-    *cases(mark_used_nodes, _used, {"next": {}, "any": {"strategy": ANY}}, ("used",)),
-    *cases(merge_cells, _merged, {"next": {}, "any": {"strategy": ANY}}, ("same",)),
+    *cases(mark_ends, _marked, {"next": {}, "any": {"strategy": ANY}}),
+    *cases(mark_used_nodes, _used, {"next": {}, "any": {"strategy": ANY}}),
+    *cases(merge_cells, _merged, {"next": {}, "any": {"strategy": ANY}}),
     *cases(
         count_buffer,
         _counted,
@@ -198,6 +196,5 @@ NFAB_CASES: tuple[KernelCase, ...] = (
             "interrupted": {"strategy": ANY, "steps": 20},
             "low": {"strategy": ANY, "height": 2},
         },
-        ("sums", "stack", "totals"),
     ),
 )

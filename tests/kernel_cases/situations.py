@@ -219,20 +219,19 @@ _NEIGHBOURS: Variants = {
 }
 
 SITUATION_CASES: tuple[KernelCase, ...] = (
-    *cases(ordering.order_faults, _order, {**_TIMES, **_DISORDERED}, ()),
-    *cases(ordering.order_faults_of_streams, _order_of_streams, {**_TIMES, **_DISORDERED}, ("last",)),
-    *cases(situations.find_borders, _finding, _LABELLED, ("crossings", "seen")),
-    *cases(situations.find_borders_and_gaps, _finding_gaps, _LABELLED, ("crossings", "seen")),
-    *cases(situations.mark_borders, _marking, _NEIGHBOURS, ("marks",), ("labels", "begins", "gaps.clock")),
-    *cases(situations.cross_borders, _crossing, _NEIGHBOURS, ("opened", "closed")),
+    *cases(ordering.order_faults, _order, {**_TIMES, **_DISORDERED}),
+    *cases(ordering.order_faults_of_streams, _order_of_streams, {**_TIMES, **_DISORDERED}),
+    *cases(situations.find_borders, _finding, _LABELLED),
+    *cases(situations.find_borders_and_gaps, _finding_gaps, _LABELLED),
+    *cases(situations.mark_borders, _marking, _NEIGHBOURS, ("labels", "begins", "gaps.clock")),
+    *cases(situations.cross_borders, _crossing, _NEIGHBOURS),
     *cases(
         situations.settle_borders,
         _settling,
         {"int64": {}, "float64": {"time": np.float64}, "one-stream": {"single": True}, "gaps": {"gaps": True}},
-        ("borders",),
     ),
-    *cases(situations.count_runs, _counting, {"": {}}, ("counts",)),
-    *cases(situations.pair_borders, _pairing, {"": {}}, ("openings", "closings", "opening", "closing")),
-    *cases(situations.first_reaching, _reaching, _TIMES, ("found",)),
-    *cases(situations.collect, _collecting, {"": {}}, ("awaited", "runs", "positions")),
+    *cases(situations.count_runs, _counting, {"": {}}),
+    *cases(situations.pair_borders, _pairing, {"": {}}),
+    *cases(situations.first_reaching, _reaching, _TIMES),
+    *cases(situations.collect, _collecting, {"": {}}),
 )

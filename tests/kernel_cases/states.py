@@ -85,8 +85,7 @@ STATE_CASES: tuple[KernelCase, ...] = (
         counting.count_matches,
         _counting,
         {"": {}, "untied": {"tied": False}, "few-rows": {"rows": 1}, "together": {"together": True}, "uint8": {"word": np.uint8}},
-        ("totals",),
     ),
-    *cases(graph.grow_graph, _growth, {"": {}, "untied": {"tied": False}, "float64": {"time": np.float64}}, ("growth", "nodes")),
-    *cases(graph.mark_useful, _usefulness, {"": {}}, ("useful",)),
+    *cases(graph.grow_graph, _growth, {"": {}, "untied": {"tied": False}, "float64": {"time": np.float64}}),
+    *cases(graph.mark_useful, _usefulness, {"": {}}),
 )

@@ -49,6 +49,6 @@ def _placing(size: int, random: Random, slots: int, texts: str) -> Call:
 
 
 TEXT_CASES: tuple[KernelCase, ...] = (
-    *cases(text.find_constants, _rows, _LAYOUTS, ("codes",), ("offsets", "text", "validity")),
-    *cases(text.place_constants, _placing, {texts: {"texts": texts} for texts in _TEXTS}, ("constants.entries",)),
+    *cases(text.find_constants, _rows, _LAYOUTS, ("offsets", "text", "validity")),
+    *cases(text.place_constants, _placing, {texts: {"texts": texts} for texts in _TEXTS}),
 )

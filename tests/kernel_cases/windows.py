@@ -115,25 +115,23 @@ def _bound_events(size: int, random: Random, slots: int, **given: Any) -> Call:
 _WORDS: Variants = {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64}}
 
 WINDOW_CASES: tuple[KernelCase, ...] = (
-    *cases(windows.window_ends, _window_ends, _CLOCKS, ("ends",), ("starts", "inside", "clock", "stream_end")),
-    *cases(window_conditions.prefix_counts, _prefix_counts, _WORDS, ("counts",)),
+    *cases(windows.window_ends, _window_ends, _CLOCKS, ("starts", "inside", "clock", "stream_end")),
+    *cases(window_conditions.prefix_counts, _prefix_counts, _WORDS),
     *cases(
         window_conditions.labels_overlap,
         _overlap,
         {"uint8": {"word": np.uint8, "exclusive": True}, "uint64": {"word": np.uint64, "exclusive": False}},
-        (),
     ),
-    *cases(window_conditions.select_starts, _starts, _WORDS, ("starts",)),
-    *cases(window_conditions.summary_statistics, _statistics, _TIES, ("statistics",), ("starts", "ends", "occurrence", "counts")),
-    *cases(window_conditions.judge_windows, _judgement, _TIES, ("holds",), ("starts", "ends", "occurrence", "counts")),
+    *cases(window_conditions.select_starts, _starts, _WORDS),
+    *cases(window_conditions.summary_statistics, _statistics, _TIES, ("starts", "ends", "occurrence", "counts")),
+    *cases(window_conditions.judge_windows, _judgement, _TIES, ("starts", "ends", "occurrence", "counts")),
     *cases(
         window_conditions.chain_windows,
         _chain,
         {**_CLOCKS, "untied": {"tied": False}, "exact": {"exact": True}, "exact-float64": {"exact": True, "time": np.float64}},
-        ("earliest", "holds"),
         ("starts", "clock", "stream_end", "occurrence"),
     ),
-    *cases(window_conditions.keep_windows, _keeping, {"": {}}, ("earliest", "kept")),
-    *cases(direct.count_bindings, _binding_counts, _CLOCKS, ("counts",), ("starts", "earliest")),
-    *cases(direct.bind_events, _bound_events, {"": {}}, ("events",), ("offsets", "counts", "earliest")),
+    *cases(window_conditions.keep_windows, _keeping, {"": {}}),
+    *cases(direct.count_bindings, _binding_counts, _CLOCKS, ("starts", "earliest")),
+    *cases(direct.bind_events, _bound_events, {"": {}}, ("offsets", "counts", "earliest")),
 )

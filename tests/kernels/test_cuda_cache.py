@@ -23,7 +23,7 @@ def numba_cuda():
 
 def fresh(kernel):
     """The kernel as a new process would declare it."""
-    return jit.Kernel(kernel.body, kernel.parallel)
+    return jit.Kernel(kernel.body, kernel.parallel, kernel.writes, kernel.scratch)
 
 
 def entry(kernel):

@@ -306,7 +306,7 @@ def _write(w: int, depth: int, matches: Any, path: Any) -> None:
             cut_search_off(begin, last, matches.events, path)
 
 
-@sequential
+@sequential(writes=("shortcuts.jumps.bounds", "shortcuts.dead_ends", "path", "matches"))
 def enumerate_matches(
     windows: CandidateWindows,
     events: EventTable,

@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 import numba
 import numpy as np
@@ -162,15 +162,23 @@ class Kernel(Generic[Arguments, Result]):
     A *sequential* kernel passes over a whole batch and carries what it found
     along, or carries on a search. A device uses a parallel primitive in its
     place (:mod:`gpu_cep_kernels.device.primitives`), but can run it, in one thread.
+
+    `writes` names the parameters, or parts of them (``table.column``), in which
+    a kernel leaves its results, and `scratch` those of which nothing matters
+    afterwards; it writes nothing else.
     """
 
-    def __init__(self, body: Callable[Arguments, Result], parallel: bool) -> None:
+    def __init__(self, body: Callable[Arguments, Result], parallel: bool, writes: tuple[str, ...], scratch: tuple[str, ...]) -> None:
         self.body = body
         self.parallel = parallel
+        self.writes, self.scratch = writes, scratch
         self.__name__, self.__doc__ = body.__name__, body.__doc__
         names = tuple(inspect.signature(body).parameters)
         if parallel != (names[:2] == ("low", "high")):
             raise TypeError(f"{body.__name__}: parallel kernels, and no others, begin with the parameters low, high")
+        unknown = [name for name in (*writes, *scratch) if name.split(".")[0] not in names]
+        if unknown:
+            raise TypeError(f"{body.__name__}: no parameters of a kernel: {', '.join(unknown)}")
         self.slotted = names[2:3] == ("slot",)
         self.returns = inspect.signature(body).return_annotation not in (None, "None")
         if parallel and self.returns:
@@ -208,14 +216,29 @@ class Kernel(Generic[Arguments, Result]):
         return dispatcher
 
 
-def kernel(function: Callable[Arguments, Result]) -> Kernel[Arguments, Result]:
-    """Declare a parallel kernel."""
-    return Kernel(function, parallel=True)
+class Declare(Protocol):
+    """What makes a function a kernel."""
+
+    def __call__(self, function: Callable[Arguments, Result], /) -> Kernel[Arguments, Result]:
+        """Return the kernel."""
 
 
-def sequential(function: Callable[Arguments, Result]) -> Kernel[Arguments, Result]:
-    """Declare a sequential kernel."""
-    return Kernel(function, parallel=False)
+def kernel(*, writes: tuple[str, ...], scratch: tuple[str, ...] = ()) -> Declare:
+    """Declare a parallel kernel, and what it writes."""
+
+    def declare(function: Callable[Arguments, Result], /) -> Kernel[Arguments, Result]:
+        return Kernel(function, True, writes, scratch)
+
+    return declare
+
+
+def sequential(*, writes: tuple[str, ...], scratch: tuple[str, ...] = ()) -> Declare:
+    """Declare a sequential kernel, and what it writes."""
+
+    def declare(function: Callable[Arguments, Result], /) -> Kernel[Arguments, Result]:
+        return Kernel(function, False, writes, scratch)
+
+    return declare
 
 
 def plain(declared: Kernel[Any, Any]) -> Callable[..., Any]:

@@ -191,7 +191,7 @@ def _first_beyond_window(low: int, high: int, earliest: Any, earliest_clock: Any
     return low
 
 
-@kernel
+@kernel(writes=("candidates",))
 def find_candidates(
     low: int, high: int, rows: Configurations, level: Level, situations: Situations, length: Any, candidates: Candidates
 ) -> None:  # fmt: skip
@@ -218,7 +218,7 @@ def find_candidates(
             candidates.size[g, i] = last - first
 
 
-@kernel
+@kernel(writes=("number",))
 def count_candidates(
     low: int, high: int, rows: Configurations, situations: Situations, limits: Limits, candidates: Candidates, number: Ints
 ) -> None:  # fmt: skip
@@ -269,7 +269,7 @@ def _fits(i: int, r: int, rows: Any, level: Any, situations: Any, limits: Any) -
     return bool(holds and high <= limits.latest and low < limits.limit and within(low_clock, high_clock, limits.length))
 
 
-@kernel
+@kernel(writes=("fitting.kept", "fitting.number"))
 def keep_fitting(
     low: int, high: int, begin: int, rows: Configurations, level: Level, situations: Situations, limits: Limits, candidates: Candidates,
     fitting: Fitting,
@@ -286,7 +286,7 @@ def keep_fitting(
         fitting.number[i] = size
 
 
-@kernel
+@kernel(writes=("out",))
 def join_situations(
     low: int, high: int, begin: int, rows: Configurations, level: Level, situations: Situations, fitting: Fitting, target: Ints,
     out: Configurations,

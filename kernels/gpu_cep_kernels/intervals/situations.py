@@ -94,7 +94,7 @@ def _note(event: int, before: int, opened: np.uint16, closed: np.uint16, crossin
     return found + 1
 
 
-@sequential
+@sequential(writes=("crossings", "seen"))
 def find_borders(begin: int, end: int, labels: Any, streams: Any, seen: LastSeen, crossings: Crossings, found: int) -> int:
     """The borders among the events [begin, end), whose labels are given from `begin` on; writes them from `found` on.
 
@@ -114,7 +114,7 @@ def find_borders(begin: int, end: int, labels: Any, streams: Any, seen: LastSeen
     return found
 
 
-@sequential
+@sequential(writes=("crossings", "seen"))
 def find_borders_and_gaps(
     begin: int, end: int, labels: Any, streams: Any, gaps: Gaps, seen: LastSeen, crossings: Crossings, found: int
 ) -> int:  # fmt: skip
@@ -142,7 +142,7 @@ def _crossing_of_neighbours(event: int, labels: Any, begins: Any, gaps: Gaps) ->
     return _crossing(label, before, is_broken)
 
 
-@kernel
+@kernel(writes=("marks",))
 def mark_borders(low: int, high: int, labels: Any, begins: Any, gaps: Gaps, marks: Any) -> None:
     """``marks[e]``: whether event e is a border, where streams lie one after the other, as ``begins[e]`` says."""
     for e in range(low, high):
@@ -150,7 +150,7 @@ def mark_borders(low: int, high: int, labels: Any, begins: Any, gaps: Gaps, mark
         marks[e] = (opened | closed) != 0
 
 
-@kernel
+@kernel(writes=("opened", "closed"))
 def cross_borders(
     low: int, high: int, events: Any, labels: Any, begins: Any, gaps: Gaps, opened: Labels, closed: Labels
 ) -> None:  # fmt: skip
@@ -161,7 +161,7 @@ def cross_borders(
         closed[b] = own_closed
 
 
-@sequential
+@sequential(writes=("borders",))
 def settle_borders(borders: Borders, gaps: Gaps, seen: LastSeen) -> None:
     """Settle what the first event of each stream in a slice opens and closes, by what was `seen` in the slices before."""
     for b in range(borders.position.size):
@@ -175,7 +175,7 @@ def settle_borders(borders: Borders, gaps: Gaps, seen: LastSeen) -> None:
             borders.closed[b] = closed
 
 
-@sequential
+@sequential(writes=("counts",))
 def count_runs(opened: Labels, counts: Ints) -> None:
     """``counts[v]``: how many borders open name v."""
     for b in range(opened.size):
@@ -183,7 +183,7 @@ def count_runs(opened: Labels, counts: Ints) -> None:
             counts[v] += opened[b] >> v & 1
 
 
-@sequential
+@sequential(writes=("openings", "closings", "opening", "closing"))
 def pair_borders(order: Ints, opened: Labels, closed: Labels, openings: Ints, closings: Ints, opening: Ints, closing: Ints) -> None:
     """The borders that open and close each run, in `order`, in which each name opens and closes by turns.
 
@@ -201,7 +201,7 @@ def pair_borders(order: Ints, opened: Labels, closed: Labels, openings: Ints, cl
                 closings[v] += 1
 
 
-@kernel
+@kernel(writes=("found",))
 def first_reaching(low: int, high: int, first: Any, ends: Any, clock: Any, length: Any, found: Any) -> None:
     """``found[i]``: the first event from ``first[i]`` on, before ``ends[i]``, that is `length` or more later; ``ends[i]`` if none is."""
     for i in range(low, high):
@@ -234,7 +234,7 @@ class Awaited(NamedTuple):
     due: Places
 
 
-@sequential
+@sequential(writes=("awaited", "runs", "positions"))
 def collect(begins: Ints, ends: Ints, streams: Any, wanted: Wanted, awaited: Awaited, runs: Places, positions: Places) -> int:
     """The events [begins[k], ends[k]) that are in some run: its number and their positions, as many as are returned."""
     found = 0

@@ -114,7 +114,7 @@ def _first_out_of_reach(low: int, high: int, end: int, earliest: int, firsts: An
     return low
 
 
-@kernel
+@kernel(writes=("first", "size"))
 def find_ranges(
     low: int, high: int, tables: Tables, buckets: Buckets, streams: Streams, base: int, own: int, first: Ints, size: Ints
 ) -> None:  # fmt: skip
@@ -219,7 +219,7 @@ def _keep_holding(c: int, i: int, tables: Any, conditions: Any, none: Any, regis
     return kept, failed
 
 
-@kernel
+@kernel(writes=("partners",), scratch=("registers",))
 def filter_partners(
     low: int, high: int, slot: int, begin: int, tables: Tables, streams: Streams, conditions: Conditions, registers: Registers,
     partners: Partners,
@@ -249,7 +249,7 @@ def filter_partners(
         partners.failed[i] = fault
 
 
-@kernel
+@kernel(writes=("out",))
 def join_rows(
     low: int, high: int, begin: int, left: PartialMatches, right: PartialMatches, partners: Partners, target: Ints, out: PartialMatches
 ) -> None:
@@ -270,7 +270,7 @@ def join_rows(
             out.last[m] = max(left.last[row], right.last[r])
 
 
-@sequential
+@sequential(writes=("allowed",), scratch=("path",))
 def judge_rows(
     begin: int, end: int, table: PartialMatches, variables: Ints, judged: Ints, criteria: Criteria, path: EventPath, allowed: Flags
 ) -> int:  # fmt: skip

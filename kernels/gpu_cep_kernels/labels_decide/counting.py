@@ -200,7 +200,7 @@ def _count_sliding(
         totals[w] = total
 
 
-@sequential
+@sequential(writes=("totals",), scratch=("scratch",))
 def count_matches(candidates: Any, ends: Any, events: LabelledEvents, states: StateTable, scratch: CountScratch, totals: Any) -> None:
     """``totals[w]``: how many matches start at event ``candidates[w]`` and end before ``ends[w]``, at most ``UNBOUNDED``.
 

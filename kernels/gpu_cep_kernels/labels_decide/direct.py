@@ -23,7 +23,7 @@ def _binding_end(w: int, v: int, pattern: Any, earliest: Any, size: int) -> int:
     return end
 
 
-@kernel
+@kernel(writes=("counts",))
 def count_bindings(
     low: int, high: int, starts: Any, clock: Any, stream_end: Any, length: Any, pattern: Any, occurrence: Any, earliest: Any, counts: Any
 ) -> None:
@@ -41,7 +41,7 @@ def count_bindings(
             counts[w, v] = count
 
 
-@kernel
+@kernel(writes=("events",))
 def bind_events(low: int, high: int, base: int, offsets: Any, counts: Any, occurrence: Any, earliest: Any, events: Any) -> None:
     """The events of the matches [low, high), each plus `base`, variable after variable from ``offsets[w]`` on."""
     for w in range(low, high):

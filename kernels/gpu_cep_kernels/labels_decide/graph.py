@@ -130,7 +130,7 @@ def _commit(g: int, growth: Any) -> None:
     growth.best_tied[g] = max(growth.best_tied[g], latest)
 
 
-@sequential
+@sequential(writes=("growth", "nodes"))
 def grow_graph(
     offsets: Any, after: Any, labels: Any, earliest: Any, starting: Any, groups: GroupTable, growth: Growth, nodes: NodeTable
 ) -> None:
@@ -165,7 +165,7 @@ def _cover(node: int, g: int, groups: Any, nodes: Any, covered: Any) -> None:
                 covered[first - 1] -= 1
 
 
-@sequential
+@sequential(writes=("useful",), scratch=("cursor", "open_ranges", "covered"))
 def mark_useful(
     events: int, groups: GroupTable, used: Any, nodes: NodeTable, cursor: Any, open_ranges: Any, covered: Any, useful: Any
 ) -> None:

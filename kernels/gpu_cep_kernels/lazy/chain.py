@@ -311,7 +311,7 @@ def _enumerate(buffered: Any, criteria: Any, negated: bool, mode: Any, chain: An
     return status
 
 
-@sequential
+@sequential(writes=("chain", "path", "matches"))
 def enumerate_chain(
     buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
 ) -> int:  # fmt: skip
@@ -326,7 +326,7 @@ def enumerate_chain(
     return _enumerate(buffered, criteria, False, mode, chain, path, matches)
 
 
-@sequential
+@sequential(writes=("chain", "path", "matches"))
 def enumerate_negated_chain(
     buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
 ) -> int:  # fmt: skip

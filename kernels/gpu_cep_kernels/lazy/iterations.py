@@ -269,7 +269,7 @@ def _report(place: int, counting: bool, stack: Any, path: Any, matches: Any) -> 
         write_match(earliest, matches, path)
 
 
-@sequential
+@sequential(writes=("stack", "path", "matches"))
 def enumerate_iterations(
     rows: Ints,
     buffered: Buffered,

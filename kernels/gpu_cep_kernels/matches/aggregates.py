@@ -8,7 +8,7 @@ from gpu_cep_kernels.compile.jit import kernel
 from gpu_cep_kernels.rules.scalars import add_ints
 
 
-@kernel
+@kernel(writes=("counts",))
 def count_present(low: int, high: int, places: Any, nulls: Any, counts: Any) -> None:
     """``counts[m]``: how many values of segment m are not NULL."""
     for m in range(low, high):
@@ -18,7 +18,7 @@ def count_present(low: int, high: int, places: Any, nulls: Any, counts: Any) -> 
         counts[m] = count
 
 
-@kernel
+@kernel(writes=("sums",))
 def sum_floats(low: int, high: int, places: Any, values: Any, nulls: Any, sums: Any) -> None:
     """Sums in event order; NULLs are passed over, NaN goes through."""
     for m in range(low, high):
@@ -29,7 +29,7 @@ def sum_floats(low: int, high: int, places: Any, values: Any, nulls: Any, sums: 
         sums[m] = total
 
 
-@kernel
+@kernel(writes=("sums", "overflowed"))
 def sum_ints(low: int, high: int, places: Any, values: Any, nulls: Any, sums: Any, overflowed: Any) -> None:
     """Sums of int64, and whether they overflowed on the way."""
     for m in range(low, high):
@@ -42,7 +42,7 @@ def sum_ints(low: int, high: int, places: Any, values: Any, nulls: Any, sums: An
         overflowed[m] = failed
 
 
-@kernel
+@kernel(writes=("found",))
 def extreme_places(low: int, high: int, places: Any, values: Any, nulls: Any, sign: int, found: Any) -> None:
     """``found[m]``: the place of the least (`sign` 1) or greatest (−1) value of segment m.
 

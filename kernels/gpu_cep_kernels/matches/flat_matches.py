@@ -25,7 +25,7 @@ def _precedes(left: int, right: int, offsets: Any, counts: Any, events: Any, las
     return False
 
 
-@sequential
+@sequential(writes=("order",), scratch=("scratch",))
 def order_matches(first: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any, scratch: Any) -> int:
     """Put the matches of each first event, which follow one another, in order of last event and bindings.
 
@@ -58,7 +58,7 @@ def order_matches(first: Any, offsets: Any, counts: Any, events: Any, lasts: Any
     return moved
 
 
-@sequential
+@sequential(writes=("places", "order"))
 def group_matches(starts: Any, places: Any, order: Any) -> None:
     """``order``: the matches by first event, else as they are; a counting sort.
 
@@ -75,7 +75,7 @@ def group_matches(starts: Any, places: Any, order: Any) -> None:
         places[starts[m] + 1] = place + 1
 
 
-@sequential
+@sequential(writes=("offsets",))
 def match_offsets(counts: Any, offsets: Any) -> None:
     """``offsets[m]``: where the events of match m begin; one more entry than matches."""
     total = 0
@@ -86,7 +86,7 @@ def match_offsets(counts: Any, offsets: Any) -> None:
     offsets[counts.shape[0]] = total
 
 
-@kernel
+@kernel(writes=("lasts",))
 def last_events(low: int, high: int, offsets: Any, events: Any, lasts: Any) -> None:
     """``lasts[m]``: the latest event of match m."""
     for m in range(low, high):
@@ -96,7 +96,7 @@ def last_events(low: int, high: int, offsets: Any, events: Any, lasts: Any) -> N
         lasts[m] = latest
 
 
-@kernel
+@kernel(writes=("out",))
 def split_binding(low: int, high: int, v: int, offsets: Any, counts: Any, events: Any, places: Any, out: Any) -> None:
     """The events bound to variable v, match after match: match m's go to ``out[places[m]:]``."""
     for m in range(low, high):
@@ -107,7 +107,7 @@ def split_binding(low: int, high: int, v: int, offsets: Any, counts: Any, events
             out[places[m] + k] = events[begin + k]
 
 
-@kernel
+@kernel(writes=("new_counts", "new_events"))
 def gather_matches(
     low: int, high: int, order: Any, offsets: Any, counts: Any, events: Any, new_offsets: Any, new_counts: Any, new_events: Any
 ) -> None:
@@ -120,7 +120,7 @@ def gather_matches(
             new_events[new_offsets[m] + k] = events[offsets[old] + k]
 
 
-@sequential
+@sequential(writes=("taken",))
 def select_disjoint(order: Any, streams: Any, first: Any, last: Any, taken: Any) -> None:
     """Whether each match is taken, going through them in `order`, stream after stream.
 

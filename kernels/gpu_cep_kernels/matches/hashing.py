@@ -27,7 +27,7 @@ class HashKeys(NamedTuple):
     floating: Flags
 
 
-@kernel
+@kernel(writes=("buckets",))
 def hash_rows(
     low: int, high: int, table: PartialMatches, keys: HashKeys, ints: Ints, float_bits: Ints, base: int, mask: int, buckets: Ints
 ) -> None:

@@ -184,7 +184,7 @@ def _enter_stream(event: int, stream_end: Any, state: Any) -> None:
         state[ITS_END] = stream_end[event]
 
 
-@sequential
+@sequential(writes=("same",))
 def merge_cells(buffer: MatchBuffer, same: Any) -> None:
     """``same[c]``: the cell that has the paths of cell c, and is no sum of one alone; c itself at first."""
     for n in range(same.size // 2):
@@ -195,7 +195,7 @@ def merge_cells(buffer: MatchBuffer, same: Any) -> None:
             same[2 * n + 1] = same[2 * n]
 
 
-@sequential
+@sequential(writes=("sums", "stack", "totals"))
 def count_buffer(
     earliest: Any,
     stream_end: Any,

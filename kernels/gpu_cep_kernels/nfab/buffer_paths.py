@@ -142,7 +142,7 @@ def _report(start: int, counting: bool, length: int, criteria: Any, path: Any, m
             write_match(start, matches, path)
 
 
-@sequential
+@sequential(writes=("walk", "path", "matches"))
 def enumerate_paths(
     earliest: Any,
     counting: bool,

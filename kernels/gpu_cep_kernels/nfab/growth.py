@@ -256,7 +256,7 @@ def _has_room(variables: int, work: Any) -> bool:
     )
 
 
-@sequential
+@sequential(writes=("windows.earliest", "work"))
 def grow_runs(
     end: int,
     windows: EventWindows,

@@ -121,7 +121,7 @@ def add_sibling(n: int, head: int, buffer: Any) -> None:
     buffer.earliest_of_run[n] = min(buffer.earliest_of_run[n], buffer.earliest_of_run[head])
 
 
-@sequential
+@sequential(writes=("last_start",))
 def mark_ends(number: int, buffer: MatchBuffer, ends: MatchEnds, last_start: Any) -> None:
     """``last_start[n]``: matches end at node n, those that begin there or earlier; −1, which it is at first: none do."""
     for k in range(number):
@@ -133,7 +133,7 @@ def mark_ends(number: int, buffer: MatchBuffer, ends: MatchEnds, last_start: Any
             node = buffer.sibling[node]
 
 
-@sequential
+@sequential(writes=("used",), scratch=("run_used",))
 def mark_used_nodes(buffer: MatchBuffer, used: Any, run_used: Any) -> None:
     """``used[n]``: paths through node n lead to an end. At first the ends are marked; `run_used` is scratch, false at first."""
     for back in range(used.size):

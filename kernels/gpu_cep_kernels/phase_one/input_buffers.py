@@ -40,7 +40,7 @@ class Buffered(NamedTuple):
     streams: Streams
 
 
-@sequential
+@sequential(writes=("counts",))
 def count_labels(labels: Any, counts: Any) -> None:
     """``counts[v]``: how many events carry bit v."""
     for v in range(counts.size):
@@ -51,7 +51,7 @@ def count_labels(labels: Any, counts: Any) -> None:
         counts[v] = count
 
 
-@sequential
+@sequential(writes=("events",))
 def fill_buffers(labels: Any, first: Any, events: Any) -> None:
     """The input buffers that begin at ``first[v]``; `events` has one slot more than they take."""
     for v in range(first.size - 1):

@@ -16,7 +16,7 @@ from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE, compare
 
 
-@kernel
+@kernel(writes=("labels",))
 def mask_by_code(low: int, high: int, codes: Any, table: Any, labels: Any) -> None:
     """Properties of a coded column: ``labels[e] &= table[codes[e]]``; the table holds a label word for each code."""
     values, words = codes[low:high], labels[low:high]
@@ -25,7 +25,7 @@ def mask_by_code(low: int, high: int, codes: Any, table: Any, labels: Any) -> No
         words[e] &= table[np.uint64(values[e])]
 
 
-@kernel
+@kernel(writes=("labels",))
 def mask_by_packed_code(low: int, high: int, codes: Any, entries: Any, bits: int, labels: Any) -> None:
     """As :func:`mask_by_code`, with a table that is one number (uint64): the entry of code c begins at its bit ``c * bits``.
 
@@ -44,7 +44,7 @@ def _mask_where(comparison: int, values: Any, constant: Any, others: Any, words:
         words[e] = words[e] if compare(comparison, values[e], constant) else words[e] & others
 
 
-@kernel
+@kernel(writes=("labels",))
 def mask_by_comparison(low: int, high: int, column: Any, comparison: int, constant: Any, others: Any, labels: Any) -> None:
     """The property ``column φ constant``: where it fails, only the bits of the `others` may stay."""
     values, words = column[low:high], labels[low:high]
@@ -63,7 +63,7 @@ def mask_by_comparison(low: int, high: int, column: Any, comparison: int, consta
         _mask_where(GE, values, constant, others, words)
 
 
-@kernel
+@kernel(writes=("labels",))
 def mask_by_comparisons(low: int, high: int, column: Any, present: Any, comparisons: Any, constants: Any, others: Any, labels: Any) -> None:
     """All properties ``column φ constant`` of a column in one pass, for devices, where memory is what takes the time.
 
@@ -80,7 +80,7 @@ def mask_by_comparisons(low: int, high: int, column: Any, present: Any, comparis
         labels[e] = word
 
 
-@kernel
+@kernel(writes=("labels",))
 def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> None:
     """A property decided elsewhere: where `truth` (uint8) is 0, only the bits of the `others` may stay."""
     values, words = truth[low:high], labels[low:high]
@@ -102,7 +102,7 @@ def keep_rows(low: int, marks: Any, keeps_all: bool, rows: Any) -> int:
     return count
 
 
-@sequential
+@sequential(writes=("rows", "kept"))
 def compact(low: int, marks: Any, labels: Any, keeps_all: bool, rows: Any, kept: Any) -> int:
     """Write row numbers and labels of the block's events whose mark is not 0 (or of all); returns how many.
 

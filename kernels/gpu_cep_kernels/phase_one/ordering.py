@@ -13,14 +13,14 @@ from gpu_cep_kernels.rules.tables import Places
 DISORDERED, TIED = 1, 2
 
 
-@sequential
+@sequential(writes=("counts",))
 def histogram(rows: Any, keys: Any, counts: Any) -> None:
     """``counts[k]`` += the number of `rows` whose stream is k."""
     for j in range(rows.size):
         counts[keys[rows[j]]] += 1
 
 
-@sequential
+@sequential(writes=("counts", "offsets"))
 def exclusive_offsets(counts: Any, order: Any, offsets: Any) -> None:
     """First places of each (slice, stream), in place, streams in `order` (their codes; empty: as they are), slices within them.
 
@@ -38,7 +38,7 @@ def exclusive_offsets(counts: Any, order: Any, offsets: Any) -> None:
     offsets[counts.shape[1]] = total
 
 
-@sequential
+@sequential(writes=("places", "destinations"))
 def find_destinations(rows: Any, keys: Any, places: Any, destinations: Any) -> None:
     """``destinations[j]``: the next free place of the stream of row ``rows[j]``; `places` is advanced."""
     for j in range(rows.size):
@@ -48,7 +48,7 @@ def find_destinations(rows: Any, keys: Any, places: Any, destinations: Any) -> N
         destinations[j] = destination
 
 
-@sequential
+@sequential(writes=("out",))
 def scatter_times(rows: Any, destinations: Any, times: Any, out: Any) -> bool:
     """As :func:`scatter`; returns whether no row is earlier than the one before it, whatever their streams."""
     falls = 0
@@ -62,7 +62,7 @@ def scatter_times(rows: Any, destinations: Any, times: Any, out: Any) -> bool:
     return falls == 0
 
 
-@kernel
+@kernel(writes=("out",))
 def put(low: int, high: int, destinations: Any, values: Any, out: Any) -> None:
     """``out[destinations[j]] = values[j]``."""
     places, picked = destinations[low:high], values[low:high]
@@ -70,7 +70,7 @@ def put(low: int, high: int, destinations: Any, values: Any, out: Any) -> None:
         out[places[j]] = picked[j]
 
 
-@sequential
+@sequential(writes=())
 def order_faults(begin: int, end: int, times: Any) -> int:
     """What is met where the events [begin, end) are taken in the order in which they stand, as one stream."""
     backward, tied = 0, 0
@@ -81,7 +81,7 @@ def order_faults(begin: int, end: int, times: Any) -> int:
     return (DISORDERED if backward > 0 else 0) | (TIED if tied > 0 else 0)
 
 
-@sequential
+@sequential(writes=("last",))
 def order_faults_of_streams(streams: Any, times: Any, last: Places) -> int:
     """The same of events of several streams; ``last[s]`` is −1, and becomes the last event of stream s."""
     faults = 0
@@ -93,7 +93,7 @@ def order_faults_of_streams(streams: Any, times: Any, last: Places) -> int:
     return faults
 
 
-@kernel
+@kernel(writes=("out",))
 def gather(low: int, high: int, rows: Any, column: Any, out: Any) -> None:
     """``out[j] = column[rows[j]]``."""
     picked, targets = rows[low:high], out[low:high]
@@ -102,7 +102,7 @@ def gather(low: int, high: int, rows: Any, column: Any, out: Any) -> None:
         targets[j] = column[np.uint64(picked[j])]
 
 
-@kernel
+@kernel(writes=("out",))
 def scatter(low: int, high: int, rows: Any, destinations: Any, column: Any, out: Any) -> None:
     """``out[destinations[j]] = column[rows[j]]``."""
     picked, places = rows[low:high], destinations[low:high]
@@ -116,7 +116,7 @@ def _earlier(left: int, right: int, times: Any, ranks: Any) -> bool:
     return times[left] < times[right] or (ranks.size > 0 and times[left] == times[right] and ranks[left] < ranks[right])
 
 
-@kernel
+@kernel(writes=("disordered",))
 def mark_disorder(low: int, high: int, streams: Any, times: Any, ranks: Any, disordered: Any) -> None:
     """``disordered[e]``: whether event e is earlier than the one before it, of the same stream, by time and then by rank.
 
@@ -127,7 +127,7 @@ def mark_disorder(low: int, high: int, streams: Any, times: Any, ranks: Any, dis
         disordered[e] = follows and _earlier(e, e - 1, times, ranks)
 
 
-@kernel
+@kernel(writes=("disordered",))
 def mark_disordered_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, disordered: Any) -> None:
     """``disordered[s]``: whether an event of stream s is earlier than the one before it, by time and then by rank.
 
@@ -140,7 +140,7 @@ def mark_disordered_streams(low: int, high: int, offsets: Any, times: Any, ranks
         disordered[s] = found
 
 
-@kernel
+@kernel(writes=("permutation",), scratch=("scratch",))
 def sort_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, permutation: Any, scratch: Any) -> None:
     """A stable order by time, then by rank, inside each of the streams [low, high): ``permutation[place] = event``.
 
@@ -167,7 +167,7 @@ def sort_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, perm
             width *= 2
 
 
-@sequential
+@sequential(writes=("streams",))
 def streams_of(events: Any, offsets: Any, streams: Any) -> None:
     """``streams[i]``: the stream that ascending ``events[i]`` belongs to."""
     stream = 0

@@ -30,7 +30,7 @@ def _farthest(row: int, place: int, direction: int, low: int, high: int, clock: 
     return place
 
 
-@kernel
+@kernel(writes=("begins", "ends"))
 def find_spans(
     low: int, high: int, rows: Any, first: Any, last: Any, clock: Any, before: Any, after: Any, begins: Any, ends: Any
 ) -> None:  # fmt: skip
@@ -43,7 +43,7 @@ def find_spans(
         ends[k] = _farthest(rows[k], rows[k], 1, first[k], last[k], clock, after) + 1
 
 
-@sequential
+@sequential(writes=("rows",))
 def keep_spans(begins: Any, ends: Any, marks: Any, keeps_all: bool, rows: Any) -> int:
     """Write the rows of the spans whose mark is not 0 (or all of them); returns how many.
 

@@ -106,7 +106,7 @@ def constant_at(text: Any, start: int, end: int, words: int, constants: Any) -> 
     return int(entries[found + _NUMBER])
 
 
-@sequential
+@sequential(writes=("constants.entries",))
 def place_constants(constants: Any) -> int:
     """Enter all constants in a table of free slots; returns how many slots a search must look at."""
     offsets, text, entries = constants.offsets, constants.text, constants.entries
@@ -127,7 +127,7 @@ def place_constants(constants: Any) -> int:
     return most
 
 
-@kernel
+@kernel(writes=("codes",))
 def find_constants(low: int, high: int, offsets: Any, text: Any, validity: Any, first: int, constants: Any, codes: Any) -> None:
     """``codes[e]``: the number of the constant that row e equals; their count if it equals none, one more if it is NULL.
 

@@ -9,7 +9,7 @@ from gpu_cep_kernels.phase_one.windows import is_in_window
 from gpu_cep_kernels.rules.scalars import UNBOUNDED, bit, first_behind
 
 
-@sequential
+@sequential(writes=("counts",))
 def prefix_counts(labels: Any, variables: int, counts: Any) -> None:
     """``counts[v, e]``: how many events before e carry bit v; [variable, event + 1]."""
     for v in range(variables):
@@ -21,7 +21,7 @@ def prefix_counts(labels: Any, variables: int, counts: Any) -> None:
         counts[v, labels.size] = total
 
 
-@sequential
+@sequential(writes=())
 def labels_overlap(labels: Any) -> bool:
     """Whether any event satisfies the properties of two variables: they are not mutually exclusive (thesis Def. 4.4)."""
     shared = bit(0) ^ bit(0)
@@ -30,7 +30,7 @@ def labels_overlap(labels: Any) -> bool:
     return shared != 0
 
 
-@sequential
+@sequential(writes=("starts",))
 def select_starts(marks: Any, starts: Any) -> int:
     """The events whose mark is not 0; returns how many.
 
@@ -59,7 +59,7 @@ def _statistic(v: int, start: int, end: int, after: Any, pattern: Any, occurrenc
     return counts[v, end] - counts[v, begin] if begin < end else 0
 
 
-@kernel
+@kernel(writes=("statistics",))
 def summary_statistics(
     low: int, high: int, starts: Any, ends: Any, after: Any, pattern: Any, occurrence: Any, counts: Any, statistics: Any
 ) -> None:
@@ -74,7 +74,7 @@ def summary_statistics(
             statistics[w, v] = _statistic(v, starts[w], ends[w], after, pattern, occurrence, counts)
 
 
-@kernel
+@kernel(writes=("holds",))
 def judge_windows(
     low: int, high: int, starts: Any, ends: Any, after: Any, pattern: Any, fewest: int, occurrence: Any, counts: Any, holds: Any
 ) -> None:
@@ -105,7 +105,7 @@ def _still_taken(found: int, v: int, after: Any, pattern: Any, occurrence: Any) 
     return taken
 
 
-@kernel
+@kernel(writes=("earliest", "holds"))
 def chain_windows(
     low: int,
     high: int,
@@ -154,7 +154,7 @@ def chain_windows(
         held[w] = is_in_window(begins[w], latest[w], clock, stream_end, length)
 
 
-@sequential
+@sequential(writes=("earliest", "kept"))
 def keep_windows(holds: Any, starts: Any, earliest: Any, kept: Any) -> int:
     """The starts of the windows that hold go to `kept`, their columns to the front of `earliest`; returns how many.
 

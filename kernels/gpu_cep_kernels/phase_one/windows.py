@@ -13,7 +13,7 @@ from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.rules.scalars import bit, within
 
 
-@sequential
+@sequential(writes=("stream_end", "after"))
 def mark_streams(low: int, offsets: Any, first: int, last: int, times: Any, stream_end: Any, after: Any) -> int:
     """The events of the streams [first, last): where their stream ends, and what follows them; returns how many tie with the next.
 
@@ -43,7 +43,7 @@ def is_in_window(start: int, event: int, clock: Any, stream_end: Any, length: An
     return (event < stream_end[start]) & within(clock[start], clock[min(event, clock.size - 1)], length)
 
 
-@kernel
+@kernel(writes=("ends",))
 def window_ends(low: int, high: int, starts: Any, inside: Any, clock: Any, stream_end: Any, length: Any, ends: Any) -> None:
     """``ends[w]``: where the window that starts at event ``starts[w]`` ends; ``inside[w]`` is any event in it.
 
@@ -62,7 +62,7 @@ def window_ends(low: int, high: int, starts: Any, inside: Any, clock: Any, strea
         ends[w] = reached + 1
 
 
-@sequential
+@sequential(writes=("occurrence",))
 def next_occurrences(labels: Any, variables: int, occurrence: Any) -> None:
     """``occurrence[v, e]``: the first event at or after e whose label has bit v, or ``labels.size``.
 

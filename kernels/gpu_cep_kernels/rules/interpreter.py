@@ -314,7 +314,7 @@ def run_program(first: int, last: int, programs: Any, bank: Any, stand_ins: Any,
     return error
 
 
-@kernel
+@kernel(writes=("results",), scratch=("registers",))
 def evaluate_rows(
     low: int, high: int, slot: int, result: int, programs: ProgramTable, bank: ColumnBank, registers: Registers, results: ProgramResults
 ) -> None:
