@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.rules.interpreter import CODE
-from gpu_cep_kernels.rules.running import STEP
+from gpu_cep_kernels.rules.running import AGGREGATIONS
 from gpu_cep_kernels.rules.scalars import COMPARISONS, UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
     BY_FLOATS,
@@ -222,7 +222,7 @@ def aggregate_table(variables: int, aggregates: Sequence[tuple[int, str, int]]) 
     """Aggregates by (variable, step, column), in the order of their variables."""
     return AggregateTable(
         first=_offsets([[each for each in aggregates if each[0] == v] for v in range(variables)]),
-        step=np.array([STEP[step] for _, step, _ in aggregates], np.int64),
+        step=np.array([AGGREGATIONS[step] for _, step, _ in aggregates], np.int64),
         column=np.array([column for _, _, column in aggregates], np.int64),
         missing=np.zeros(len(aggregates), np.int64),
     )

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.rules.running import OVERFLOWED, STEPS, accumulate
+from gpu_cep_kernels.rules.running import AGGREGATIONS, SUM_OVERFLOWED, accumulate
 from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank
 from tests.kernel_cases.tables import aggregate_table
 
 INTS = st.one_of(st.none(), st.integers(-5, 5))
 FLOATS = st.one_of(st.none(), st.sampled_from([0.5, -0.0, 2.25, -1.0, math.inf, math.nan]))
 EVENTS = st.lists(st.tuples(INTS, FLOATS), min_size=1, max_size=7)
-AGGREGATES = aggregate_table(2, [(0, "count_events", 0), *((1, step, 0) for step in STEPS)])
+AGGREGATES = aggregate_table(2, [(0, "count_events", 0), *((1, step, 0) for step in AGGREGATIONS)])
 
 
 def bank_of(events):
@@ -74,7 +74,7 @@ def same(one, other):
 def test_each_place_holds_the_aggregates_of_the_events_up_to_there(events):
     values, bank = values_of(len(events)), bank_of(events)
     bind(range(len(events)), 1, bank, values)
-    for k, step in enumerate(STEPS, 1):
+    for k, step in enumerate(AGGREGATIONS, 1):
         for place in range(len(events)):
             assert same(value(step, k, place, values), expected(step, events[: place + 1]))
 
@@ -88,7 +88,7 @@ def test_going_back_on_the_path_needs_no_undoing(events, data):
     others = data.draw(st.lists(st.integers(0, len(events) - 1), min_size=1, max_size=len(events)))
     bind(others, 1, bank, values, kept)
     bound = [*events[:kept], *(events[row] for row in others)]
-    for k, step in enumerate(STEPS, 1):
+    for k, step in enumerate(AGGREGATIONS, 1):
         assert same(value(step, k, len(bound) - 1, values), expected(step, bound))
 
 
@@ -103,6 +103,6 @@ def test_the_aggregates_of_other_variables_stay_as_they_are():
 def test_a_sum_that_overflows_stays_so(added):
     values, bank = values_of(len(added)), bank_of([(value, None) for value in added])
     bind(range(len(added)), 1, bank, values)
-    k = 1 + STEPS.index("sum_ints")
-    assert values.counts[k].tolist() == [1] + [OVERFLOWED] * (len(added) - 1)
-    assert values.ints[1 + STEPS.index("max_ints"), -1] == max(added)
+    k = 1 + AGGREGATIONS["sum_ints"]
+    assert values.counts[k].tolist() == [1] + [SUM_OVERFLOWED] * (len(added) - 1)
+    assert values.ints[1 + AGGREGATIONS["max_ints"], -1] == max(added)

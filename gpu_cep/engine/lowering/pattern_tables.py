@@ -15,7 +15,7 @@ from gpu_cep.engine.lowering.programs import assemble, tabulator
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlannedCondition, RunningAggregate, Spread
 from gpu_cep.plan.programs import Instruction
 from gpu_cep_kernels.automaton.jumps import JumpTable
-from gpu_cep_kernels.rules.running import STEP
+from gpu_cep_kernels.rules.running import AGGREGATIONS
 from gpu_cep_kernels.rules.scalars import COMPARISONS, UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
     ANY,
@@ -165,7 +165,7 @@ def _aggregate_table(plan: EventPlan, branch: PlannedBranch, columns: EventColum
     counts = np.bincount(np.array([each.variable for each in branch.aggregates], np.int64), minlength=len(branch.variables))
     return AggregateTable(
         first=offsets(counts),
-        step=_numbers(STEP[each.step] for each in branch.aggregates),
+        step=_numbers(AGGREGATIONS[each.step] for each in branch.aggregates),
         column=_numbers(each.column for each in branch.aggregates),
         missing=_numbers(_missing(plan, each, columns) for each in branch.aggregates),
     )

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.compile.jit import exact_product, rule
-from gpu_cep_kernels.rules.running import COUNT_EVENTS, COUNT_FLOATS, COUNT_INTS, is_null
+from gpu_cep_kernels.rules.running import Aggregation, is_null
 from gpu_cep_kernels.rules.scalars import UNBOUNDED, first_behind
 from gpu_cep_kernels.rules.tables import ONCE, PAIRWISE, SINGLY, Flags, Floats, Ints
 
@@ -138,7 +138,7 @@ def _sign_aggregates(r: int, u: int, place: int, conditions: Any, path: Any, run
     """Write what is known of the events of u: a count, or a value and whether there is one, or whether it overflowed."""
     values, node, step = path.aggregates, runs.last[r, u], conditions.aggregates.step
     for k in range(conditions.aggregates.first[u], conditions.aggregates.first[u + 1]):
-        counts = step[k] == COUNT_EVENTS or step[k] == COUNT_INTS or step[k] == COUNT_FLOATS
+        counts = step[k] == Aggregation.COUNT_EVENTS or step[k] == Aggregation.COUNT_INTS or step[k] == Aggregation.COUNT_FLOATS
         number = values.counts[k, node]
         place = _sign(r, number if counts else min(number, 1), place, runs)
         if not counts:

@@ -9,6 +9,7 @@ predecessor in the binding, the event bound to another variable, or a match.
 from __future__ import annotations
 
 import math
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -18,77 +19,71 @@ from gpu_cep_kernels.rules.running import is_null
 from gpu_cep_kernels.rules.scalars import MINIMUM_INT, add_ints, compare, multiply_ints, subtract_ints
 from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, ProgramResults, ProgramTable, Registers
 
-OPCODES = (
-    "load_int",  # target ← ints[first, rows[second]]
-    "load_float",
-    "const_int",  # target ← int_constants[first]
-    "const_float",
-    "null",
-    "add_int",
-    "sub_int",
-    "mul_int",
-    "mod_int",
-    "neg_int",
-    "abs_int",
-    "sign_int",
-    "least_int",
-    "greatest_int",
-    "coalesce_int",
-    "nullif_int",
-    "add_float",
-    "sub_float",
-    "mul_float",
-    "div_float",
-    "mod_float",
-    "neg_float",
-    "abs_float",
-    "sign_float",
-    "least_float",
-    "greatest_float",
-    "coalesce_float",
-    "nullif_float",
-    "floor_float",
-    "ceil_float",
-    "round_float",
-    "sqrt_float",
-    "eq_int",
-    "ne_int",
-    "lt_int",
-    "le_int",
-    "gt_int",
-    "ge_int",
-    "eq_float",
-    "ne_float",
-    "lt_float",
-    "le_float",
-    "gt_float",
-    "ge_float",
-    "and",
-    "or",
-    "not",
-    "is_null_int",
-    "is_null_float",
-    "float_of_int",
-    "lookup",  # target ← table[second + register first]: 0, 1, or 2 for NULL
-    "load_count",  # target ← how many events aggregate first counts at places[second]
-    "load_aggregate_int",  # target ← the value of aggregate first at places[second]
-    "load_aggregate_float",
-    "load_vector",  # register target ← where the vector of column first stands at rows[second]
-    "dot",  # target ← the inner product of the vectors of registers first and second
-    "call",  # target ← the function at address int_constants[second] of the registers from first on
-)
-CODE = {name: code for code, name in enumerate(OPCODES)}
 
-(
-    LOAD_INT, LOAD_FLOAT, CONST_INT, CONST_FLOAT, NULL,
-    ADD_INT, SUB_INT, MUL_INT, MOD_INT, NEG_INT, ABS_INT, SIGN_INT, LEAST_INT, GREATEST_INT, COALESCE_INT, NULLIF_INT,
-    ADD_FLOAT, SUB_FLOAT, MUL_FLOAT, DIV_FLOAT, MOD_FLOAT, NEG_FLOAT, ABS_FLOAT, SIGN_FLOAT,
-    LEAST_FLOAT, GREATEST_FLOAT, COALESCE_FLOAT, NULLIF_FLOAT,
-    FLOOR_FLOAT, CEIL_FLOAT, ROUND_FLOAT, SQRT_FLOAT,
-    EQ_INT, NE_INT, LT_INT, LE_INT, GT_INT, GE_INT, EQ_FLOAT, NE_FLOAT, LT_FLOAT, LE_FLOAT, GT_FLOAT, GE_FLOAT,
-    AND, OR, NOT, IS_NULL_INT, IS_NULL_FLOAT, FLOAT_OF_INT, LOOKUP,
-    LOAD_COUNT, LOAD_AGGREGATE_INT, LOAD_AGGREGATE_FLOAT, LOAD_VECTOR, DOT, CALL,
-) = range(len(OPCODES))  # fmt: skip
+class Op(IntEnum):
+    """What an instruction does; operations of one kind follow one another."""
+
+    LOAD_INT = 0  # target ← ints[first, rows[second]]
+    LOAD_FLOAT = 1
+    CONST_INT = 2  # target ← int_constants[first]
+    CONST_FLOAT = 3
+    NULL = 4
+    ADD_INT = 5
+    SUB_INT = 6
+    MUL_INT = 7
+    MOD_INT = 8
+    NEG_INT = 9
+    ABS_INT = 10
+    SIGN_INT = 11
+    LEAST_INT = 12
+    GREATEST_INT = 13
+    COALESCE_INT = 14
+    NULLIF_INT = 15
+    ADD_FLOAT = 16
+    SUB_FLOAT = 17
+    MUL_FLOAT = 18
+    DIV_FLOAT = 19
+    MOD_FLOAT = 20
+    NEG_FLOAT = 21
+    ABS_FLOAT = 22
+    SIGN_FLOAT = 23
+    LEAST_FLOAT = 24
+    GREATEST_FLOAT = 25
+    COALESCE_FLOAT = 26
+    NULLIF_FLOAT = 27
+    FLOOR_FLOAT = 28
+    CEIL_FLOAT = 29
+    ROUND_FLOAT = 30
+    SQRT_FLOAT = 31
+    EQ_INT = 32
+    NE_INT = 33
+    LT_INT = 34
+    LE_INT = 35
+    GT_INT = 36
+    GE_INT = 37
+    EQ_FLOAT = 38
+    NE_FLOAT = 39
+    LT_FLOAT = 40
+    LE_FLOAT = 41
+    GT_FLOAT = 42
+    GE_FLOAT = 43
+    AND = 44
+    OR = 45
+    NOT = 46
+    IS_NULL_INT = 47
+    IS_NULL_FLOAT = 48
+    FLOAT_OF_INT = 49
+    LOOKUP = 50  # target ← table[second + register first]: 0, 1, or 2 for NULL
+    LOAD_COUNT = 51  # target ← how many events aggregate first counts at places[second]
+    LOAD_AGGREGATE_INT = 52  # target ← the value of aggregate first at places[second]
+    LOAD_AGGREGATE_FLOAT = 53
+    LOAD_VECTOR = 54  # register target ← where the vector of column first stands at rows[second]
+    DOT = 55  # target ← the inner product of the vectors of registers first and second
+    CALL = 56  # target ← the function at address int_constants[second] of the registers from first on
+
+
+OPCODES = tuple(op.name.lower() for op in Op)
+CODE = {op.name.lower(): op.value for op in Op}
 
 OVERFLOW, RAISED = 1, 2
 
@@ -132,20 +127,20 @@ def _larger(left: Any, right: Any) -> Any:
 def _int_result(code: int, left: int, right: int) -> tuple[int, bool, bool]:
     """An int64 operation of one or two operands that are not NULL: (value, is NULL, overflowed)."""
     value, null, wrapped = left, False, False
-    if code == ADD_INT:
+    if code == Op.ADD_INT:
         value, wrapped = add_ints(left, right)
-    elif code == SUB_INT:
+    elif code == Op.SUB_INT:
         value, wrapped = subtract_ints(left, right)
-    elif code == MUL_INT:
+    elif code == Op.MUL_INT:
         value, wrapped = multiply_ints(left, right)
-    elif code == MOD_INT:
+    elif code == Op.MOD_INT:
         null = right == 0
         value = _remainder_int(left, right) if right != 0 else 0
-    elif code == NEG_INT:
+    elif code == Op.NEG_INT:
         value, wrapped = -left, left == MINIMUM_INT
-    elif code == ABS_INT:
+    elif code == Op.ABS_INT:
         value, wrapped = abs(left), left == MINIMUM_INT
-    elif code == SIGN_INT:
+    elif code == Op.SIGN_INT:
         value = int(left > 0) - int(left < 0)
     return value, null, wrapped
 
@@ -154,33 +149,33 @@ def _int_result(code: int, left: int, right: int) -> tuple[int, bool, bool]:
 def _float_result(code: int, left: float, right: float) -> tuple[float, bool]:
     """A float64 operation of one or two operands that are not NULL: (value, is NULL)."""
     value, null = left, False
-    if code == ADD_FLOAT:
+    if code == Op.ADD_FLOAT:
         value = left + right
-    elif code == SUB_FLOAT:
+    elif code == Op.SUB_FLOAT:
         value = left - right
-    elif code == MUL_FLOAT:
+    elif code == Op.MUL_FLOAT:
         value = exact_product(left, right)
-    elif code == DIV_FLOAT:
+    elif code == Op.DIV_FLOAT:
         null = right == 0.0
         value = left / right if right != 0.0 else 0.0
-    elif code == MOD_FLOAT:
+    elif code == Op.MOD_FLOAT:
         null = right == 0.0
         value = exact_remainder(left, right) if right != 0.0 else 0.0
-    elif code == NEG_FLOAT:
+    elif code == Op.NEG_FLOAT:
         value = -left
-    elif code == ABS_FLOAT:
+    elif code == Op.ABS_FLOAT:
         value = abs(left)
-    elif code == SIGN_FLOAT:
+    elif code == Op.SIGN_FLOAT:
         value = 1.0 if left > 0.0 else -1.0 if left < 0.0 else left
-    elif code == FLOOR_FLOAT:
+    elif code == Op.FLOOR_FLOAT:
         value = _truncate(left)
         value = value - 1.0 if value > left else value
-    elif code == CEIL_FLOAT:
+    elif code == Op.CEIL_FLOAT:
         value = _truncate(left)
         value = value + 1.0 if value < left else value
-    elif code == ROUND_FLOAT:
+    elif code == Op.ROUND_FLOAT:
         value = _round_half_away(left)
-    elif code == SQRT_FLOAT:
+    elif code == Op.SQRT_FLOAT:
         value = math.sqrt(left) if left >= 0.0 else np.nan
     return value, null
 
@@ -203,7 +198,7 @@ def _choose_value(code: int, base: int, left: Any, right: Any, left_null: bool, 
 @rule
 def _connect_truths(code: int, left: int, right: int, left_null: bool, right_null: bool) -> tuple[int, bool]:
     """Three-valued AND and OR: (truth, is NULL)."""
-    decisive = 0 if code == AND else 1
+    decisive = 0 if code == Op.AND else 1
     decided = (not left_null and left == decisive) or (not right_null and right == decisive)
     value = decisive if decided else 1 - decisive
     return value, not decided and (left_null or right_null)
@@ -233,80 +228,80 @@ def run_program(first: int, last: int, programs: Any, bank: Any, stand_ins: Any,
     error = 0
     for k in range(first, last):
         op, target, a, b = programs.code[k, 0], programs.code[k, 1], programs.code[k, 2], programs.code[k, 3]
-        if op == LOAD_INT:
+        if op == Op.LOAD_INT:
             row = rows[b]
             ints[target] = bank.ints[a, row]
             nulls[target] = is_null(bank.int_nulls, a, row)
-        elif op == LOAD_FLOAT:
+        elif op == Op.LOAD_FLOAT:
             row = rows[b]
             floats[target] = bank.floats[a, row]
             nulls[target] = is_null(bank.float_nulls, a, row)
-        elif op == CONST_INT:
+        elif op == Op.CONST_INT:
             ints[target] = programs.int_constants[a]
             nulls[target] = False
-        elif op == CONST_FLOAT:
+        elif op == Op.CONST_FLOAT:
             floats[target] = programs.float_constants[a]
             nulls[target] = False
-        elif op == NULL:
+        elif op == Op.NULL:
             ints[target] = 0
             floats[target] = 0.0
             nulls[target] = True
-        elif op <= SIGN_INT:
+        elif op <= Op.SIGN_INT:
             value, null, wrapped = _int_result(op, ints[a], ints[b])
             missing = nulls[a] or nulls[b]
             ints[target] = value
             nulls[target] = missing or null
             error |= wrapped and not missing
-        elif op <= NULLIF_INT:
-            chosen, null = _choose_value(op, LEAST_INT, ints[a], ints[b], nulls[a], nulls[b])
+        elif op <= Op.NULLIF_INT:
+            chosen, null = _choose_value(op, Op.LEAST_INT, ints[a], ints[b], nulls[a], nulls[b])
             ints[target] = chosen
             nulls[target] = null
-        elif op <= SIGN_FLOAT or FLOOR_FLOAT <= op <= SQRT_FLOAT:
+        elif op <= Op.SIGN_FLOAT or Op.FLOOR_FLOAT <= op <= Op.SQRT_FLOAT:
             result, null = _float_result(op, floats[a], floats[b])
             floats[target] = result
             nulls[target] = nulls[a] or nulls[b] or null
-        elif op <= NULLIF_FLOAT:
-            picked, null = _choose_value(op, LEAST_FLOAT, floats[a], floats[b], nulls[a], nulls[b])
+        elif op <= Op.NULLIF_FLOAT:
+            picked, null = _choose_value(op, Op.LEAST_FLOAT, floats[a], floats[b], nulls[a], nulls[b])
             floats[target] = picked
             nulls[target] = null
-        elif op <= GE_INT:
-            ints[target] = compare(op - EQ_INT, ints[a], ints[b])
+        elif op <= Op.GE_INT:
+            ints[target] = compare(op - Op.EQ_INT, ints[a], ints[b])
             nulls[target] = nulls[a] or nulls[b]
-        elif op <= GE_FLOAT:
-            ints[target] = compare(op - EQ_FLOAT, floats[a], floats[b])
+        elif op <= Op.GE_FLOAT:
+            ints[target] = compare(op - Op.EQ_FLOAT, floats[a], floats[b])
             nulls[target] = nulls[a] or nulls[b]
-        elif op <= OR:
+        elif op <= Op.OR:
             truth, null = _connect_truths(op, ints[a], ints[b], nulls[a], nulls[b])
             ints[target] = truth
             nulls[target] = null
-        elif op == NOT:
+        elif op == Op.NOT:
             ints[target] = 1 - ints[a]
             nulls[target] = nulls[a]
-        elif op <= IS_NULL_FLOAT:
+        elif op <= Op.IS_NULL_FLOAT:
             ints[target] = nulls[a]
             nulls[target] = False
-        elif op == FLOAT_OF_INT:
+        elif op == Op.FLOAT_OF_INT:
             floats[target] = np.float64(ints[a])
             nulls[target] = nulls[a]
-        elif op == LOOKUP:
+        elif op == Op.LOOKUP:
             found = programs.lookups[b + ints[a]]
             ints[target] = found == 1
             nulls[target] = found == 2
-        elif op == LOAD_COUNT:
+        elif op == Op.LOAD_COUNT:
             ints[target] = values.counts[a, places[b]]
             nulls[target] = False
-        elif op == LOAD_VECTOR:
+        elif op == Op.LOAD_VECTOR:
             ints[target] = a * bank.vectors.shape[1] + rows[b]
             nulls[target] = False
-        elif op == DOT:
+        elif op == Op.DOT:
             floats[target] = _inner_product(bank.vectors, ints[a], ints[b])
             nulls[target] = False
-        elif op == CALL:
+        elif op == Op.CALL:
             error |= call_scalar(programs.int_constants[b], ints, floats, nulls, a, target)
         else:
             count = values.counts[a, places[b]]
             nulls[target] = count == 0
-            if op == LOAD_AGGREGATE_FLOAT:
+            if op == Op.LOAD_AGGREGATE_FLOAT:
                 floats[target] = values.floats[a, places[b]]
             else:
                 ints[target] = values.ints[a, places[b]] if count != 0 else stand_ins[a]

@@ -7,6 +7,7 @@ current one stands at the place of the event before.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,24 @@ import numpy as np
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.scalars import add_ints
 
-STEPS = ("count_events", "count_ints", "sum_ints", "min_ints", "max_ints", "count_floats", "sum_floats", "min_floats", "max_floats")
-STEP = {name: number for number, name in enumerate(STEPS)}
-COUNT_EVENTS, COUNT_INTS, SUM_INTS, MIN_INTS, MAX_INTS, COUNT_FLOATS, SUM_FLOATS, MIN_FLOATS, MAX_FLOATS = range(len(STEPS))
 
-OVERFLOWED = -1
+class Aggregation(IntEnum):
+    """What an event does to the value of an aggregate."""
+
+    COUNT_EVENTS = 0
+    COUNT_INTS = 1
+    SUM_INTS = 2
+    MIN_INTS = 3
+    MAX_INTS = 4
+    COUNT_FLOATS = 5
+    SUM_FLOATS = 6
+    MIN_FLOATS = 7
+    MAX_FLOATS = 8
+
+
+AGGREGATIONS = {each.name.lower(): each.value for each in Aggregation}
+
+SUM_OVERFLOWED = -1
 """The count of a sum of int64 that does not fit."""
 
 
@@ -29,29 +43,29 @@ def is_null(words: Any, column: int, row: int) -> bool:
 
 
 @rule
-def _extreme_int(step: int, current: int, value: int) -> int:
-    return min(current, value) if step == MIN_INTS else max(current, value)
+def _extreme_int(aggregation: int, current: int, value: int) -> int:
+    return min(current, value) if aggregation == Aggregation.MIN_INTS else max(current, value)
 
 
 @rule
-def _extreme_float(step: int, current: float, value: float) -> float:
+def _extreme_float(aggregation: int, current: float, value: float) -> float:
     """The lesser or greater of two; NaN if one of them is."""
     if current != current or value != value:
         return np.nan
-    return min(current, value) if step == MIN_FLOATS else max(current, value)
+    return min(current, value) if aggregation == Aggregation.MIN_FLOATS else max(current, value)
 
 
 @rule
 def _accumulate_ints(k: int, before: int, depth: int, row: int, aggregates: Any, bank: Any, values: Any) -> None:
     count, total = (values.counts[k, before], values.ints[k, before]) if before >= 0 else (0, 0)
-    step, column = aggregates.step[k], aggregates.column[k]
-    if count != OVERFLOWED and not is_null(bank.int_nulls, column, row):
+    aggregation, column = aggregates.step[k], aggregates.column[k]
+    if count != SUM_OVERFLOWED and not is_null(bank.int_nulls, column, row):
         value = bank.ints[column, row]
-        if step == SUM_INTS:
+        if aggregation == Aggregation.SUM_INTS:
             total, wrapped = add_ints(total, value)
-            count = OVERFLOWED if wrapped else count + 1
+            count = SUM_OVERFLOWED if wrapped else count + 1
         else:
-            total = value if count == 0 else _extreme_int(step, total, value)
+            total = value if count == 0 else _extreme_int(aggregation, total, value)
             count += 1
     values.counts[k, depth] = count
     values.ints[k, depth] = total
@@ -60,13 +74,13 @@ def _accumulate_ints(k: int, before: int, depth: int, row: int, aggregates: Any,
 @rule
 def _accumulate_floats(k: int, before: int, depth: int, row: int, aggregates: Any, bank: Any, values: Any) -> None:
     count, total = (values.counts[k, before], values.floats[k, before]) if before >= 0 else (0, 0.0)
-    step, column = aggregates.step[k], aggregates.column[k]
+    aggregation, column = aggregates.step[k], aggregates.column[k]
     if not is_null(bank.float_nulls, column, row):
         value = bank.floats[column, row]
-        if step == SUM_FLOATS:
+        if aggregation == Aggregation.SUM_FLOATS:
             total += value
         else:
-            total = value if count == 0 else _extreme_float(step, total, value)
+            total = value if count == 0 else _extreme_float(aggregation, total, value)
         count += 1
     values.counts[k, depth] = count
     values.floats[k, depth] = total
@@ -76,10 +90,10 @@ def _accumulate_floats(k: int, before: int, depth: int, row: int, aggregates: An
 def accumulate(v: int, before: int, depth: int, row: int, aggregates: Any, bank: Any, values: Any) -> None:
     """Set v's aggregates at place `depth`, which binds the event in `row` of the bank; `before` is the place of v's last (or -1)."""
     for k in range(aggregates.first[v], aggregates.first[v + 1]):
-        step = aggregates.step[k]
-        if step == COUNT_EVENTS:
+        aggregation = aggregates.step[k]
+        if aggregation == Aggregation.COUNT_EVENTS:
             values.counts[k, depth] = values.counts[k, before] + 1 if before >= 0 else 1
-        elif step <= MAX_INTS:
+        elif aggregation <= Aggregation.MAX_INTS:
             _accumulate_ints(k, before, depth, row, aggregates, bank, values)
         else:
             _accumulate_floats(k, before, depth, row, aggregates, bank, values)
