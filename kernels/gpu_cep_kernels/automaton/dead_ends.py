@@ -29,7 +29,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.scalars import bit, mix_hash
-from gpu_cep_kernels.rules.tables import SEARCHES, UNSATISFIED, Ints, Words
+from gpu_cep_kernels.rules.tables import SEARCHES, UNSATISFIED, EventPath, Ints, PatternTable, Words
 
 # What is read of a variable's binding: an event, how many there are, or all of them; or the first or the last event of the match.
 FIRST_EVENT, LAST_EVENT, NUMBER, ALL_EVENTS, MATCH_START, MATCH_END = range(6)
@@ -99,7 +99,7 @@ def new_dead_ends(states: StateTable, places: int, patience: int) -> DeadEnds:
 
 
 @rule
-def _readers(pattern: Any, path: Any) -> Any:
+def _readers(pattern: PatternTable, path: EventPath) -> Any:
     """The variables that may bind further events, and the end of the match."""
     readers = bit(AT_THE_END)
     for v in range(pattern.order.size):
@@ -112,7 +112,7 @@ def _readers(pattern: Any, path: Any) -> Any:
 
 
 @rule
-def _word(k: int, depth: int, states: Any, path: Any) -> int:
+def _word(k: int, depth: int, states: StateTable, path: EventPath) -> int:
     """What is read of a binding, or of the path of `depth` events."""
     v, read, word = states.variable[k], states.read[k], -1
     if read == MATCH_START:
@@ -129,7 +129,7 @@ def _word(k: int, depth: int, states: Any, path: Any) -> int:
 
 
 @rule
-def _write_key(depth: int, position: int, after: Any, pattern: Any, path: Any, dead_ends: Any) -> int:
+def _write_key(depth: int, position: int, after: Any, pattern: PatternTable, path: EventPath, dead_ends: DeadEnds) -> int:
     """Write the key of the path of `depth` events that goes on behind `position`; returns its place, or −1 if it has none.
 
     Of variables whose last event ties with the next event, none that follows may bind that.
@@ -155,7 +155,7 @@ def _write_key(depth: int, position: int, after: Any, pattern: Any, path: Any, d
 
 
 @rule
-def _covers(place: int, position: int, end: int, dead_ends: Any) -> bool:
+def _covers(place: int, position: int, end: int, dead_ends: DeadEnds) -> bool:
     """Whether what is kept at a place is about the key that was written last, behind `position` and in windows up to `end`."""
     covers = dead_ends.behind[place] <= position and end <= dead_ends.end[place]
     k = 0
@@ -166,14 +166,14 @@ def _covers(place: int, position: int, end: int, dead_ends: Any) -> bool:
 
 
 @rule
-def _keeps(depth: int, path: Any, dead_ends: Any) -> bool:
+def _keeps(depth: int, path: EventPath, dead_ends: DeadEnds) -> bool:
     """Whether the dead ends of paths of `depth` events are kept by their keys."""
     kept = dead_ends.end.size > 0 and path.state[SEARCHES] >= dead_ends.patience
     return bool(kept and dead_ends.states.lone[path.bound_to[depth - 1]] == NEVER)
 
 
 @rule
-def is_dead_end(depth: int, position: int, end: int, after: Any, pattern: Any, path: Any, dead_ends: Any) -> bool:
+def is_dead_end(depth: int, position: int, end: int, after: Any, pattern: PatternTable, path: EventPath, dead_ends: DeadEnds) -> bool:
     """Whether the path of `depth` events is known to lead to no match with events behind `position` and before `end`."""
     dead = False
     if _keeps(depth, path, dead_ends):
@@ -183,7 +183,7 @@ def is_dead_end(depth: int, position: int, end: int, after: Any, pattern: Any, p
 
 
 @rule
-def keep_dead_end(depth: int, end: int, after: Any, pattern: Any, path: Any, dead_ends: Any) -> None:
+def keep_dead_end(depth: int, end: int, after: Any, pattern: PatternTable, path: EventPath, dead_ends: DeadEnds) -> None:
     """Keep that the path of `depth` events leads to no match with any events before `end`."""
     position = path.event[depth - 1]
     if _keeps(depth, path, dead_ends):
@@ -198,19 +198,19 @@ def keep_dead_end(depth: int, end: int, after: Any, pattern: Any, path: Any, dea
 
 
 @rule
-def _number(v: int, event: int, dead_ends: Any) -> int:
+def _number(v: int, event: int, dead_ends: DeadEnds) -> int:
     """The number of an event and a variable."""
     return int(event * dead_ends.states.lone.size + v + 1)
 
 
 @rule
-def _start(v: int, path: Any, dead_ends: Any) -> int:
+def _start(v: int, path: EventPath, dead_ends: DeadEnds) -> int:
     """The start of the runs among which v is lone, or −1 for all."""
     return int(path.event[0]) if dead_ends.states.lone[v] == IN_A_START else -1
 
 
 @rule
-def _pass_over(v: int, event: int, until: int, end: int, path: Any, dead_ends: Any) -> None:
+def _pass_over(v: int, event: int, until: int, end: int, path: EventPath, dead_ends: DeadEnds) -> None:
     """Keep that `event` and v's further events before `until` lead to no match in windows up to `end`."""
     number = _number(v, event, dead_ends)
     place = number & (dead_ends.lone.size - 1)
@@ -221,7 +221,7 @@ def _pass_over(v: int, event: int, until: int, end: int, path: Any, dead_ends: A
 
 
 @rule
-def first_alive(v: int, event: int, end: int, occurrence: Any, path: Any, dead_ends: Any) -> int:
+def first_alive(v: int, event: int, end: int, occurrence: Any, path: EventPath, dead_ends: DeadEnds) -> int:
     """The first event of v, from its event `event` on, that may lead to a match, or one that is not before `end`."""
     alive = event
     if dead_ends.lone.size > 0 and event < end and dead_ends.states.lone[v] != NEVER:

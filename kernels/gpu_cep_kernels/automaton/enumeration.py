@@ -64,10 +64,12 @@ from gpu_cep_kernels.rules.tables import (
     STEPS,
     STEPS_SPENT,
     UNSATISFIED,
+    Conditions,
     Criteria,
     EventPath,
     EventTable,
     MatchTable,
+    PatternTable,
 )
 
 BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
@@ -96,7 +98,7 @@ class Mode(NamedTuple):
 
 
 @rule
-def _begin(start: int, events: Any, pattern: Any, conditions: Any, path: Any) -> None:
+def _begin(start: int, events: EventTable, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
     """The choices at the start event: the variables that nothing precedes and whose properties and conditions it satisfies."""
     path.choice_event[0] = start
     left = 0
@@ -112,7 +114,7 @@ def _begin(start: int, events: Any, pattern: Any, conditions: Any, path: Any) ->
 
 
 @rule
-def _bind_next(depth: int, pattern: Any, conditions: Any, path: Any) -> None:
+def _bind_next(depth: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
     """Bind the event at place `depth` to the last variable chosen for it that is left."""
     left = path.left[depth] - 1
     v = path.choices[depth, left]
@@ -125,13 +127,13 @@ def _bind_next(depth: int, pattern: Any, conditions: Any, path: Any) -> None:
 
 
 @rule
-def _is_complete(path: Any) -> bool:
+def _is_complete(path: EventPath) -> bool:
     """Whether every variable binds its minimum."""
     return path.state[UNSATISFIED] == 0
 
 
 @rule
-def _list_available(pattern: Any, path: Any) -> int:
+def _list_available(pattern: PatternTable, path: EventPath) -> int:
     """List the variables that may bind a further event; returns how many.
 
     All before them have their minimum, none behind them is bound, and they are below their maximum.
@@ -145,7 +147,7 @@ def _list_available(pattern: Any, path: Any) -> int:
 
 
 @rule
-def _earliest_place(v: int, position: int, after: Any, pattern: Any, path: Any) -> int:
+def _earliest_place(v: int, position: int, after: Any, pattern: PatternTable, path: EventPath) -> int:
     """The first event that may be bound to v: behind `position`, and later than all events of the variables before v.
 
     Of these only the last ones count, which precede v immediately.
@@ -158,7 +160,9 @@ def _earliest_place(v: int, position: int, after: Any, pattern: Any, path: Any) 
 
 
 @rule
-def _nearest(available: int, position: int, end: int, events: Any, pattern: Any, dead_ends: Any, path: Any) -> int:
+def _nearest(
+    available: int, position: int, end: int, events: EventTable, pattern: PatternTable, dead_ends: DeadEnds, path: EventPath
+) -> int:
     """The first event behind `position` that the label of one of the `available` variables allows, or `end`; none that is a dead end."""
     nearest = end
     for k in range(available):
@@ -171,7 +175,7 @@ def _nearest(available: int, position: int, end: int, events: Any, pattern: Any,
 
 @rule
 def _nearest_within_bounds(
-    available: int, position: int, end: int, fresh: bool, events: Any, criteria: Any, shortcuts: Any, path: Any
+    available: int, position: int, end: int, fresh: bool, events: EventTable, criteria: Criteria, shortcuts: Shortcuts, path: EventPath
 ) -> int:  # fmt: skip
     """As :func:`_nearest`, without events that the bounds of jumps rule out; `fresh` where these are not known yet."""
     pattern, conditions = criteria.pattern, criteria.conditions
@@ -192,7 +196,7 @@ def _nearest_within_bounds(
 
 
 @rule
-def _successor(available: int, position: int, end: int, events: Any, pattern: Any, path: Any) -> int:
+def _successor(available: int, position: int, end: int, events: EventTable, pattern: PatternTable, path: EventPath) -> int:
     """The event that follows in the partition, or `end`; the labels tell which of the `available` variables allow it."""
     nearest = min(int(events.successor[position]) if events.successor.size else position + 1, end)
     for k in range(available):
@@ -202,7 +206,7 @@ def _successor(available: int, position: int, end: int, events: Any, pattern: An
 
 
 @rule
-def _choose(depth: int, nearest: int, available: int, pattern: Any, conditions: Any, path: Any) -> int:
+def _choose(depth: int, nearest: int, available: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> int:
     """ext(g, e): the choices at `depth` are the available variables that the nearest event behind `position` may be bound to."""
     left = 0
     for k in range(available):
@@ -214,7 +218,9 @@ def _choose(depth: int, nearest: int, available: int, pattern: Any, conditions: 
 
 
 @rule
-def _search(depth: int, end: int, strategy: int, limit: int, events: Any, criteria: Any, shortcuts: Any, path: Any) -> bool:
+def _search(
+    depth: int, end: int, strategy: int, limit: int, events: EventTable, criteria: Criteria, shortcuts: Shortcuts, path: EventPath
+) -> bool:
     """Choose the next event of the path, behind ``choice_event[depth]``, and the variables it may be bound to.
 
     Where no event can lead to a match that is `end`, without choices. A search
@@ -258,13 +264,13 @@ def _search(depth: int, end: int, strategy: int, limit: int, events: Any, criter
 
 
 @rule
-def _phase_after_binding(strategy: int, path: Any) -> int:
+def _phase_after_binding(strategy: int, path: EventPath) -> int:
     """What comes once an event is bound."""
     return REPORT if strategy == ANY and _is_complete(path) else SEARCH
 
 
 @rule
-def _phase_after_choices(depth: int, end: int, strategy: int, path: Any) -> int:
+def _phase_after_choices(depth: int, end: int, strategy: int, path: EventPath) -> int:
     """What comes once no choice is left at a place: the search for a later event there, or a step back."""
     passes_over = strategy == ANY or (strategy == ROBUST and not path.led[depth])
     if depth == 0:
@@ -277,27 +283,27 @@ def _phase_after_choices(depth: int, end: int, strategy: int, path: Any) -> int:
 
 
 @rule
-def _phase_after_search(depth: int, strategy: int, path: Any) -> int:
+def _phase_after_search(depth: int, strategy: int, path: EventPath) -> int:
     """What comes once the next event is known, or that there is none."""
     return REPORT if path.left[depth] == 0 and strategy != ANY and _is_complete(path) else TAKE
 
 
 @rule
-def _search_end(end: int, strategy: int, path: Any) -> int:
+def _search_end(end: int, strategy: int, path: EventPath) -> int:
     """Where the search for a further event may stop: not before the window does if that decides whether the path is a match."""
     decides = strategy == ROBUST or (strategy != ANY and _is_complete(path))
     return end if decides else search_end(end, path)
 
 
 @rule
-def _step_back(depth: int, pattern: Any, path: Any) -> None:
+def _step_back(depth: int, pattern: PatternTable, path: EventPath) -> None:
     """Take back the event at place `depth`; what led to a match behind it makes its own place lead to one."""
     unbind(depth, pattern, path)
     path.led[depth] |= path.led[depth + 1]
 
 
 @rule
-def _write(w: int, depth: int, matches: Any, path: Any) -> None:
+def _write(w: int, depth: int, matches: MatchTable, path: EventPath) -> None:
     """Write the path as a match of candidate w if it may be taken; the search is cut off by it."""
     last, begin = path.event[depth - 1], path.state[EVENTS]
     if may_be_taken(last, path):

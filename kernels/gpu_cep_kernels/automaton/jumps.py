@@ -23,7 +23,7 @@ from gpu_cep_kernels.compile.jit import rule, subroutine
 from gpu_cep_kernels.rules.conditions import first_cursor, is_closed, set_rows
 from gpu_cep_kernels.rules.interpreter import run_program
 from gpu_cep_kernels.rules.scalars import EQ, compare, mix_hash
-from gpu_cep_kernels.rules.tables import Bytes, Flags, Floats, Ints, Places
+from gpu_cep_kernels.rules.tables import Bytes, Conditions, EventPath, EventTable, Flags, Floats, Ints, PatternTable, Places
 
 # Events, or blocks, in a block.
 BLOCK_BITS = 5
@@ -91,7 +91,7 @@ class Jumps(NamedTuple):
 
 
 @subroutine
-def set_bounds(v: int, event: int, settled: bool, pattern: Any, conditions: Any, jumps: Any, path: Any) -> None:
+def set_bounds(v: int, event: int, settled: bool, pattern: PatternTable, conditions: Conditions, jumps: Jumps, path: EventPath) -> None:
     """Find the bounds of v's jumps; `event` is any event, which no bound depends on.
 
     If `settled`, only those that hold for all later events, too: of bindings to which none can be added.
@@ -119,7 +119,7 @@ def set_bounds(v: int, event: int, settled: bool, pattern: Any, conditions: Any,
 
 
 @rule
-def jump(v: int, begin: int, end: int, events: Any, conditions: Any, jumps: Any) -> int:
+def jump(v: int, begin: int, end: int, events: EventTable, conditions: Conditions, jumps: Jumps) -> int:
     """The first event of v from `begin` on that no bound rules out at once, or one that is not before `end`."""
     table, bounds = jumps.table, jumps.bounds
     place = int(events.occurrence[v, begin])
@@ -146,7 +146,7 @@ def jump(v: int, begin: int, end: int, events: Any, conditions: Any, jumps: Any)
 
 
 @rule
-def _next_equal(k: int, bits: Any, begin: int, end: int, buckets: Any) -> int:
+def _next_equal(k: int, bits: Any, begin: int, end: int, buckets: ValueBuckets) -> int:
     """The first event from `begin` on in the bucket of a value, or `end`."""
     bucket = buckets.first[k] + int(mix_hash(np.uint64(0), bits) & np.uint64(buckets.mask[k]))
     low, last = buckets.border[bucket], buckets.border[bucket + 1]

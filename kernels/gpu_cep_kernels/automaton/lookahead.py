@@ -12,49 +12,49 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu_cep_kernels.automaton.jumps import jump, set_bounds
+from gpu_cep_kernels.automaton.jumps import Jumps, jump, set_bounds
 from gpu_cep_kernels.compile.jit import rule, subroutine
 from gpu_cep_kernels.rules.scalars import first_behind
-from gpu_cep_kernels.rules.tables import LOOK, SEARCHES, WASTED
+from gpu_cep_kernels.rules.tables import LOOK, SEARCHES, WASTED, Conditions, EventPath, EventTable, PatternTable
 
 # Searches in a row that are no waste if they lead to no match: looking ahead would take as long.
 SHORT = 16
 
 
 @rule
-def begin_searches(patience: int, path: Any) -> None:
+def begin_searches(patience: int, path: EventPath) -> None:
     """A start, or a match, from which on the searches are counted that lead to none; search number `patience` looks ahead."""
     path.state[SEARCHES] = 0
     path.state[LOOK] = patience
 
 
 @rule
-def end_searches(path: Any) -> None:
+def end_searches(path: EventPath) -> None:
     """The start has no further choices."""
     path.state[WASTED] = wasted_searches(path)
     path.state[SEARCHES] = 0
 
 
 @rule
-def wasted_searches(path: Any) -> int:
+def wasted_searches(path: EventPath) -> int:
     """The searches of long runs that led to no match, for all that is known of the run at hand."""
     return int(path.state[WASTED] + max(path.state[SEARCHES] - SHORT, 0))
 
 
 @rule
-def looks_ahead(path: Any) -> bool:
+def looks_ahead(path: EventPath) -> bool:
     """Whether the search that was counted last looks ahead."""
     return bool(path.state[SEARCHES] >= path.state[LOOK])
 
 
 @rule
-def set_next_look(hopeful: bool, path: Any) -> None:
+def set_next_look(hopeful: bool, path: EventPath) -> None:
     """The search that looks ahead next, after one that has."""
     path.state[LOOK] = path.state[SEARCHES] * 2 if hopeful else path.state[SEARCHES] + 1
 
 
 @rule
-def _earliest(v: int, position: int, after: Any, pattern: Any, path: Any) -> int:
+def _earliest(v: int, position: int, after: Any, pattern: PatternTable, path: EventPath) -> int:
     """The first place behind `position` where v may bind, if those before it bind their `earliest` events."""
     begin = position + 1
     for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
@@ -63,7 +63,7 @@ def _earliest(v: int, position: int, after: Any, pattern: Any, path: Any) -> int
 
 
 @rule
-def can_complete(position: int, end: int, events: Any, pattern: Any, path: Any) -> bool:
+def can_complete(position: int, end: int, events: EventTable, pattern: PatternTable, path: EventPath) -> bool:
     """Whether the variables still unbound can follow in the window, judged by labels alone."""
     true = True
     for place in range(pattern.order.size):
@@ -78,7 +78,9 @@ def can_complete(position: int, end: int, events: Any, pattern: Any, path: Any) 
 
 # a loop of its own: one body for both, told apart by a constant, makes runs that ask for labels alone take up to twice as long
 @subroutine
-def can_complete_within_bounds(position: int, end: int, events: Any, pattern: Any, conditions: Any, jumps: Any, path: Any) -> bool:
+def can_complete_within_bounds(
+    position: int, end: int, events: EventTable, pattern: PatternTable, conditions: Conditions, jumps: Jumps, path: EventPath
+) -> bool:
     """The same, judged by what conditions with the events that are bound leave, too."""
     true = True
     for place in range(pattern.order.size):

@@ -152,7 +152,7 @@ def _first_from(low: int, high: int, point: Any, endpoints: Any) -> int:
 
 
 @rule
-def _zone_begin(zone: int, low: int, high: int, start: Any, end: Any, situations: Any) -> int:
+def _zone_begin(zone: int, low: int, high: int, start: Any, end: Any, situations: Situations) -> int:
     """Where a zone of the situations [low, high) begins, to one that lasts from `start` to `end`."""
     if zone <= 0:
         return low
@@ -168,7 +168,7 @@ def _zone_begin(zone: int, low: int, high: int, start: Any, end: Any, situations
 
 
 @rule
-def _first_in_window(low: int, high: int, latest: Any, latest_clock: Any, length: Any, situations: Any) -> int:
+def _first_in_window(low: int, high: int, latest: Any, latest_clock: Any, length: Any, situations: Situations) -> int:
     """The first of the situations [low, high) that does not start too long before `latest`."""
     while low < high:
         middle = (low + high) // 2
@@ -180,7 +180,7 @@ def _first_in_window(low: int, high: int, latest: Any, latest_clock: Any, length
 
 
 @rule
-def _first_beyond_window(low: int, high: int, earliest: Any, earliest_clock: Any, length: Any, situations: Any) -> int:
+def _first_beyond_window(low: int, high: int, earliest: Any, earliest_clock: Any, length: Any, situations: Situations) -> int:
     """The first of the situations [low, high) that is known too long after `earliest`."""
     while low < high:
         middle = (low + high) // 2
@@ -240,7 +240,7 @@ def count_candidates(
 
 
 @rule
-def _judge_constraints(i: int, r: int, rows: Any, level: Any, situations: Any) -> tuple[bool, Any, Any]:
+def _judge_constraints(i: int, r: int, rows: Configurations, level: Level, situations: Situations) -> tuple[bool, Any, Any]:
     """Whether situation r satisfies all constraints with row i, and when all is decided, as an endpoint and on the clock."""
     start, end = situations.start[r], situations.end[r]
     high, high_clock = rows.high[i], rows.high_clock[i]
@@ -260,7 +260,7 @@ def _judge_constraints(i: int, r: int, rows: Any, level: Any, situations: Any) -
 
 
 @rule
-def _fits(i: int, r: int, rows: Any, level: Any, situations: Any, limits: Any) -> bool:
+def _fits(i: int, r: int, rows: Configurations, level: Level, situations: Situations, limits: Limits) -> bool:
     """Whether situation r goes with row i: all constraints hold, within the limits."""
     holds, high, high_clock = _judge_constraints(i, r, rows, level, situations)
     low, low_clock = rows.low[i], rows.low_clock[i]

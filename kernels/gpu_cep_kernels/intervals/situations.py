@@ -78,14 +78,14 @@ def _crossing(label: np.uint16, before: np.uint16, is_broken: bool) -> tuple[np.
 
 
 @rule
-def _is_broken(event: int, last: int, before: np.uint16, gaps: Any) -> bool:
+def _is_broken(event: int, last: int, before: np.uint16, gaps: Gaps) -> bool:
     """Whether a gap breaks the run since the stream's last event, which had the label `before`."""
     known = before != 0 and (before & UNKNOWN) == 0
     return known and not within(gaps.clock[last], gaps.clock[event], gaps.length)
 
 
 @rule
-def _note(event: int, before: int, opened: np.uint16, closed: np.uint16, crossings: Any, found: int) -> int:
+def _note(event: int, before: int, opened: np.uint16, closed: np.uint16, crossings: Crossings, found: int) -> int:
     """Write a border; returns how many there are then."""
     crossings.position[found] = event
     crossings.before[found] = before

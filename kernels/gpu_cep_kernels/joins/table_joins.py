@@ -91,7 +91,7 @@ class Partners(NamedTuple):
 
 
 @rule
-def _first_in_reach(low: int, high: int, begin: int, latest: int, firsts: Any, streams: Any) -> int:
+def _first_in_reach(low: int, high: int, begin: int, latest: int, firsts: Any, streams: Streams) -> int:
     """The first of the rows [low, high) that does not come too early."""
     while low < high:
         middle = (low + high) // 2
@@ -103,7 +103,7 @@ def _first_in_reach(low: int, high: int, begin: int, latest: int, firsts: Any, s
 
 
 @rule
-def _first_out_of_reach(low: int, high: int, end: int, earliest: int, firsts: Any, streams: Any) -> int:
+def _first_out_of_reach(low: int, high: int, end: int, earliest: int, firsts: Any, streams: Streams) -> int:
     """The first of the rows [low, high) that comes too late."""
     while low < high:
         middle = (low + high) // 2
@@ -143,7 +143,7 @@ def find_ranges(
 
 
 @rule
-def _are_related(i: int, r: int, tables: Any, streams: Any) -> bool:
+def _are_related(i: int, r: int, tables: Tables, streams: Streams) -> bool:
     """Whether two rows of one stream bind different events in the right order within one window."""
     left, right, sides = tables
     true = True
@@ -175,7 +175,7 @@ def _keep_comparing(comparison: int, value: Any, values: Any, nulls: Any, column
 
 
 @rule
-def _keep_compared(c: int, i: int, tables: Any, conditions: Any, rows: Any, size: int) -> int:
+def _keep_compared(c: int, i: int, tables: Tables, conditions: Conditions, rows: Any, size: int) -> int:
     """Keep those of ``rows[:size]`` that satisfy condition c, a comparison of two variables, with row l; returns how many."""
     left, right, sides = tables
     table, bank, base = conditions.table, conditions.bank, conditions.base
@@ -197,7 +197,9 @@ def _keep_compared(c: int, i: int, tables: Any, conditions: Any, rows: Any, size
 
 
 @rule
-def _keep_holding(c: int, i: int, tables: Any, conditions: Any, none: Any, registers: Any, rows: Any, size: int) -> tuple[int, bool]:
+def _keep_holding(
+    c: int, i: int, tables: Tables, conditions: Conditions, none: Any, registers: Registers, rows: Any, size: int
+) -> tuple[int, bool]:
     """Keep those of ``rows[:size]`` that satisfy condition c, a program, with row l; how many they are, and whether it failed.
 
     ``rows[0]`` is then where it failed.

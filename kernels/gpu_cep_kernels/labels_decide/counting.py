@@ -98,7 +98,7 @@ def _clear(values: Any) -> None:
 
 
 @rule
-def _bind(event: int, labels: Any, states: Any, moves: Any, ascending: bool, values: Any) -> None:
+def _bind(event: int, labels: Any, states: StateTable, moves: Moves, ascending: bool, values: Any) -> None:
     """Add to the row of each state those of the states that it is connected with by binding the event.
 
     The order has it that these are not changed yet; a state's loops come first.
@@ -122,7 +122,7 @@ def _bind(event: int, labels: Any, states: Any, moves: Any, ascending: bool, val
 
 
 @rule
-def _prepend(event: int, events: Any, states: Any, values: Any) -> None:
+def _prepend(event: int, events: LabelledEvents, states: StateTable, values: Any) -> None:
     """Multiply the event's matrix to the left."""
     _bind(event, events.labels, states, states.forth, True, values)
     if _moves_on(event, events.after):
@@ -132,7 +132,7 @@ def _prepend(event: int, events: Any, states: Any, values: Any) -> None:
 
 
 @rule
-def _append(event: int, events: Any, states: Any, values: Any) -> None:
+def _append(event: int, events: LabelledEvents, states: StateTable, values: Any) -> None:
     """Multiply the event's matrix to the right of `values`, which are transposed."""
     if _moves_on(event, events.after):
         for s in range(states.settled.size):
@@ -144,7 +144,7 @@ def _append(event: int, events: Any, states: Any, values: Any) -> None:
 
 
 @rule
-def _sum_of_begins(event: int, k: int, labels: Any, states: Any, values: Any) -> int:
+def _sum_of_begins(event: int, k: int, labels: Any, states: StateTable, values: Any) -> int:
     """Column k of the rows of all states in which the event begins a match, summed."""
     total = 0
     for b in range(states.begin.size):
@@ -155,7 +155,7 @@ def _sum_of_begins(event: int, k: int, labels: Any, states: Any, values: Any) ->
 
 @rule
 def _count_together(
-    low: int, high: int, candidates: Any, end: int, events: Any, states: Any, scratch: Any, totals: Any
+    low: int, high: int, candidates: Any, end: int, events: LabelledEvents, states: StateTable, scratch: CountScratch, totals: Any
 ) -> None:  # fmt: skip
     """Count for the candidates [low, high), whose windows all end at `end`."""
     completions = scratch.completions
@@ -172,7 +172,7 @@ def _count_together(
 
 @rule
 def _count_sliding(
-    low: int, high: int, candidates: Any, ends: Any, events: Any, states: Any, scratch: Any, totals: Any
+    low: int, high: int, candidates: Any, ends: Any, events: LabelledEvents, states: StateTable, scratch: CountScratch, totals: Any
 ) -> None:  # fmt: skip
     """Count for the candidates [low, high), which are before the end of the first one's window."""
     boundary = ends[low]

@@ -12,10 +12,11 @@ from typing import Any
 
 from gpu_cep_kernels.compile.jit import kernel, rule
 from gpu_cep_kernels.phase_one.windows import is_in_window
+from gpu_cep_kernels.rules.tables import PatternTable
 
 
 @rule
-def _binding_end(w: int, v: int, pattern: Any, earliest: Any, size: int) -> int:
+def _binding_end(w: int, v: int, pattern: PatternTable, earliest: Any, size: int) -> int:
     """The first event at which v can bind no more because a variable behind it is bound."""
     end = size
     for k in range(pattern.following_first[v], pattern.following_first[v + 1]):
@@ -25,7 +26,16 @@ def _binding_end(w: int, v: int, pattern: Any, earliest: Any, size: int) -> int:
 
 @kernel(writes=("counts",))
 def count_bindings(
-    low: int, high: int, starts: Any, clock: Any, stream_end: Any, length: Any, pattern: Any, occurrence: Any, earliest: Any, counts: Any
+    low: int,
+    high: int,
+    starts: Any,
+    clock: Any,
+    stream_end: Any,
+    length: Any,
+    pattern: PatternTable,
+    occurrence: Any,
+    earliest: Any,
+    counts: Any,
 ) -> None:
     """``counts[w, v]``: how many events variable v binds in the match that starts at event ``starts[w]``."""
     size = clock.size

@@ -72,14 +72,14 @@ class Growth(NamedTuple):
 
 
 @rule
-def _begin_stream(growth: Any) -> None:
+def _begin_stream(growth: Growth) -> None:
     for g in range(growth.used.size):
         growth.before[g] = growth.floor[g] = growth.used[g]
         growth.best[g] = growth.best_before[g] = growth.best_tied[g] = -1
 
 
 @rule
-def _move_on(growth: Any) -> None:
+def _move_on(growth: Growth) -> None:
     """The time moves on."""
     for g in range(growth.used.size):
         growth.before[g] = growth.used[g]
@@ -88,7 +88,7 @@ def _move_on(growth: Any) -> None:
 
 
 @rule
-def _range_of(node: int, place: int, k: int, earliest: int, groups: Any, growth: Any, nodes: Any) -> int:
+def _range_of(node: int, place: int, k: int, earliest: int, groups: GroupTable, growth: Growth, nodes: NodeTable) -> int:
     """Write the range of predecessors of a node by the source at `place`; returns the latest start among them, or −1."""
     h, scope = groups.source[place], groups.scope[place]
     base = groups.base[h]
@@ -108,7 +108,7 @@ def _range_of(node: int, place: int, k: int, earliest: int, groups: Any, growth:
 
 
 @rule
-def _node(g: int, event: int, earliest: int, starting: Any, groups: Any, growth: Any, nodes: Any) -> int:
+def _node(g: int, event: int, earliest: int, starting: Any, groups: GroupTable, growth: Growth, nodes: NodeTable) -> int:
     """Write the node that the event would add to group g; returns the latest start of what reaches it, or −1 if nothing does."""
     node = groups.base[g] + growth.used[g]
     begins = groups.begins[g] and starting[event]
@@ -122,7 +122,7 @@ def _node(g: int, event: int, earliest: int, starting: Any, groups: Any, growth:
 
 
 @rule
-def _commit(g: int, growth: Any) -> None:
+def _commit(g: int, growth: Growth) -> None:
     """Account for the node that the current event has added to group g."""
     latest = growth.pending[g]
     growth.used[g] += 1
@@ -154,7 +154,7 @@ def grow_graph(
 
 
 @rule
-def _cover(node: int, g: int, groups: Any, nodes: Any, covered: Any) -> None:
+def _cover(node: int, g: int, groups: GroupTable, nodes: NodeTable, covered: Any) -> None:
     """Count the ranges of a node of group g: ``covered[n]`` more of them end at node n than begin behind it."""
     for place in range(groups.source_first[g], groups.source_first[g + 1]):
         k = place - groups.source_first[g]

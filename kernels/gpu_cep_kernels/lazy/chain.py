@@ -35,6 +35,7 @@ from gpu_cep_kernels.rules.tables import (
     OVERFLOWED,
     STEPS,
     STEPS_SPENT,
+    Conditions,
     Criteria,
     EventPath,
     Flags,
@@ -118,7 +119,8 @@ def new_chain(order: Ints, depths: int, pivots: tuple[int, int], buffers: InputB
 
 @rule
 def _narrow(
-    v: int, depth: int, known: tuple[int, int, int], span: tuple[int, int], buffered: Any, pattern: Any, chain: Any, path: Any
+    v: int, depth: int, known: tuple[int, int, int], span: tuple[int, int],
+    buffered: Buffered, pattern: PatternTable, chain: Chain, path: EventPath,
 ) -> tuple[int, int]:  # fmt: skip
     """The range of v's buffer that fits what is bound above `depth` and lies in `span`, by doubling steps and then by halving them.
 
@@ -157,7 +159,7 @@ def _narrow(
 
 
 @rule
-def _select(v: int, depth: int, events: Any, size: int, conditions: Any, path: Any) -> int:
+def _select(v: int, depth: int, events: Any, size: int, conditions: Conditions, path: EventPath) -> int:
     """Keep those of ``events[:size]`` that may be bound to v at `depth`, negations apart; returns how many."""
     size = select_unbound(events, size, depth, path)
     table = conditions.table
@@ -172,7 +174,7 @@ def _select(v: int, depth: int, events: Any, size: int, conditions: Any, path: A
 
 
 @rule
-def _judge(v: int, depth: int, events: Any, size: int, criteria: Any, chain: Any, path: Any) -> int:
+def _judge(v: int, depth: int, events: Any, size: int, criteria: Criteria, chain: Chain, path: EventPath) -> int:
     """Keep those of ``events[:size]`` that the negations that are judged at `depth` do not rule out; returns how many."""
     for n in range(chain.judged.size):
         if chain.judged[n] == depth:
@@ -182,7 +184,7 @@ def _judge(v: int, depth: int, events: Any, size: int, criteria: Any, chain: Any
 
 
 @rule
-def _reorder(chain: Any) -> None:
+def _reorder(chain: Chain) -> None:
     """Order the variables behind the pivot by how many events of each its window reaches (paper, section 7)."""
     for d in range(2, chain.cursor.size):
         v = chain.order[d]
@@ -199,7 +201,7 @@ def _reorder(chain: Any) -> None:
 
 
 @rule
-def _write(v: int, depth: int, block: Any, base: int, chain: Any, path: Any, matches: Any) -> int:
+def _write(v: int, depth: int, block: Any, base: int, chain: Chain, path: EventPath, matches: ChainMatches) -> int:
     """Write the matches of what is bound above `depth` with the events in v's block, as many as there is room for; returns how many."""
     taken, written = chain.taken[depth], path.state[MATCHES]
     size = min(chain.kept[depth] - taken, matches.starts.size - written)
@@ -218,7 +220,9 @@ def _write(v: int, depth: int, block: Any, base: int, chain: Any, path: Any, mat
 
 
 @rule
-def _enumerate(buffered: Any, criteria: Any, negated: bool, mode: Any, chain: Any, path: Any, matches: Any) -> int:
+def _enumerate(
+    buffered: Buffered, criteria: Criteria, negated: bool, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
+) -> int:
     """The body of both kernels; `negated` is a constant, for what judges negations makes the rest slower, even where there are none."""
     buffers, streams = buffered
     pattern, conditions = criteria.pattern, criteria.conditions

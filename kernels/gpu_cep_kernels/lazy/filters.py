@@ -11,7 +11,7 @@ from gpu_cep_kernels.rules.conditions import condition_holds
 from gpu_cep_kernels.rules.negation import is_ruled_out
 from gpu_cep_kernels.rules.running import is_null
 from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE, compare, mirror_comparison
-from gpu_cep_kernels.rules.tables import BY_INTS, ERROR_CONDITION
+from gpu_cep_kernels.rules.tables import BY_INTS, ERROR_CONDITION, Conditions, Criteria, EventPath
 
 
 @rule
@@ -54,7 +54,7 @@ def _select_compared(events: Any, size: int, comparison: int, values: Any, nulls
 
 
 @rule
-def select_pairs(c: int, v: int, events: Any, size: int, conditions: Any, path: Any) -> int:
+def select_pairs(c: int, v: int, events: Any, size: int, conditions: Conditions, path: EventPath) -> int:
     """Keep those of ``events[:size]`` that satisfy condition c, a comparison of v with another variable; returns how many."""
     table, bank, base = conditions.table, conditions.bank, conditions.base
     comparison = table.comparison[c]
@@ -75,7 +75,7 @@ def select_pairs(c: int, v: int, events: Any, size: int, conditions: Any, path: 
 
 
 @rule
-def select_holding(c: int, v: int, depth: int, events: Any, size: int, conditions: Any, path: Any) -> int:
+def select_holding(c: int, v: int, depth: int, events: Any, size: int, conditions: Conditions, path: EventPath) -> int:
     """Keep those of ``events[:size]`` that satisfy condition c, of any kind; returns how many.
 
     After an error ``path.event[depth]`` is the event that caused it.
@@ -91,7 +91,7 @@ def select_holding(c: int, v: int, depth: int, events: Any, size: int, condition
 
 
 @rule
-def select_unbound(events: Any, size: int, depth: int, path: Any) -> int:
+def select_unbound(events: Any, size: int, depth: int, path: EventPath) -> int:
     """Keep those of ``events[:size]`` that are not bound above `depth`; returns how many."""
     for d in range(depth):
         bound = path.event[d]
@@ -106,7 +106,7 @@ def select_unbound(events: Any, size: int, depth: int, path: Any) -> int:
 
 
 @subroutine
-def select_allowed(n: int, v: int, depth: int, earliest: int, latest: int, events: Any, criteria: Any, path: Any) -> int:
+def select_allowed(n: int, v: int, depth: int, earliest: int, latest: int, events: Any, criteria: Criteria, path: EventPath) -> int:
     """Keep those of `events` that, bound to v at `depth`, negation n does not rule out; return how many.
 
     `earliest` and `latest` are the ends of what is bound above `depth`.

@@ -30,7 +30,7 @@ from gpu_cep_kernels.lazy.iteration_tables import (
     IterationTable,
     LazyMode,
 )
-from gpu_cep_kernels.phase_one.input_buffers import Buffered, between, is_early, is_late, stream_of
+from gpu_cep_kernels.phase_one.input_buffers import Buffered, Streams, between, is_early, is_late, stream_of
 from gpu_cep_kernels.rules.conditions import condition_holds, is_decided
 from gpu_cep_kernels.rules.negation import is_ruled_out
 from gpu_cep_kernels.rules.path import bind, unbind, write_match
@@ -49,10 +49,12 @@ from gpu_cep_kernels.rules.tables import (
     PHASE,
     STEPS,
     STEPS_SPENT,
+    Conditions,
     Criteria,
     EventPath,
     Ints,
     MatchTable,
+    PatternTable,
 )
 
 # What comes next: to bind a row, list what a stage may bind, bind an event of a list, end a stage, take back an event, or a row.
@@ -60,7 +62,7 @@ LOAD, OPEN, TAKE, CLOSE, BACK, DONE = range(6)
 
 
 @rule
-def _range(v: int, place: int, buffered: Any, pattern: Any, stack: Any, path: Any) -> tuple[int, int]:
+def _range(v: int, place: int, buffered: Buffered, pattern: PatternTable, stack: Iterations, path: EventPath) -> tuple[int, int]:
     """The part of v's buffer that fits what is bound before `place`."""
     buffers, streams = buffered
     begin, end = stack.scope[BEGIN], stack.scope[END]
@@ -93,7 +95,9 @@ def _range(v: int, place: int, buffered: Any, pattern: Any, stack: Any, path: An
 
 
 @rule
-def _load(row: int, rows: Any, starting: bool, streams: Any, pattern: Any, conditions: Any, stack: Any, path: Any) -> None:
+def _load(
+    row: int, rows: Any, starting: bool, streams: Streams, pattern: PatternTable, conditions: Conditions, stack: Iterations, path: EventPath
+) -> None:
     """Bind what a row binds."""
     base, depth = conditions.base, stack.fixed.size
     earliest, latest = streams.times.size, -1
@@ -111,7 +115,7 @@ def _load(row: int, rows: Any, starting: bool, streams: Any, pattern: Any, condi
 
 
 @rule
-def _begin_stages(choosing: bool, buffered: Any, pattern: Any, stack: Any, path: Any) -> bool:
+def _begin_stages(choosing: bool, buffered: Buffered, pattern: PatternTable, stack: Iterations, path: EventPath) -> bool:
     """Look at the ranges of all variables that a row leaves; returns whether each holds the events that it needs.
 
     If `choosing`, variables are ordered by their number.
@@ -137,7 +141,9 @@ def _begin_stages(choosing: bool, buffered: Any, pattern: Any, stack: Any, path:
 
 
 @rule
-def _filter_list(v: int, place: int, begin: int, opening: bool, uses: Any, conditions: Any, stack: Any, path: Any) -> None:
+def _filter_list(
+    v: int, place: int, begin: int, opening: bool, uses: IterationTable, conditions: Conditions, stack: Iterations, path: EventPath
+) -> None:
     """Filter the list of `place` by the conditions that decide about it as a whole, now that its stage begins or v has bound an event."""
     size = stack.stop[place] - begin
     events = stack.events[begin : begin + size]
@@ -153,7 +159,7 @@ def _filter_list(v: int, place: int, begin: int, opening: bool, uses: Any, condi
 
 
 @rule
-def _filters_later(v: int, bound: int, uses: Any) -> bool:
+def _filters_later(v: int, bound: int, uses: IterationTable) -> bool:
     """Whether the event that is the `bound`-th of v decides about later ones."""
     found = False
     for k in range(uses.first[v], uses.first[v + 1]):
@@ -162,7 +168,9 @@ def _filters_later(v: int, bound: int, uses: Any) -> bool:
 
 
 @rule
-def _open(place: int, buffered: Any, pattern: Any, uses: Any, conditions: Any, stack: Any, path: Any) -> bool:
+def _open(
+    place: int, buffered: Buffered, pattern: PatternTable, uses: IterationTable, conditions: Conditions, stack: Iterations, path: EventPath
+) -> bool:
     """List the events of a stage's variable; returns whether there was room."""
     v = stack.order[stack.stage[place]]
     low, high = _range(v, place, buffered, pattern, stack, path)
@@ -180,7 +188,7 @@ def _open(place: int, buffered: Any, pattern: Any, uses: Any, conditions: Any, s
 
 
 @rule
-def _fits(v: int, event: int, uses: Any, conditions: Any, path: Any) -> bool:
+def _fits(v: int, event: int, uses: IterationTable, conditions: Conditions, path: EventPath) -> bool:
     """Whether `event` satisfies what it decides together with the events that v binds."""
     true = True
     for k in range(uses.first[v], uses.first[v + 1]):
@@ -192,7 +200,9 @@ def _fits(v: int, event: int, uses: Any, conditions: Any, path: Any) -> bool:
 
 
 @rule
-def _extend(v: int, event: int, place: int, pattern: Any, uses: Any, conditions: Any, stack: Any, path: Any) -> None:
+def _extend(
+    v: int, event: int, place: int, pattern: PatternTable, uses: IterationTable, conditions: Conditions, stack: Iterations, path: EventPath
+) -> None:
     """Bind `event` to v at `place`, and list what may follow it in the binding at the next place."""
     free = max(stack.free[place], stack.stop[place])
     bind(v, event, place, pattern, conditions, path)
@@ -215,7 +225,7 @@ def _extend(v: int, event: int, place: int, pattern: Any, uses: Any, conditions:
 
 
 @rule
-def _closes(v: int, place: int, uses: Any, criteria: Any, stack: Any, path: Any) -> bool:
+def _closes(v: int, place: int, uses: IterationTable, criteria: Criteria, stack: Iterations, path: EventPath) -> bool:
     """Whether v may bind no more than it does, and the stage that its binding ends may be left."""
     pattern, conditions = criteria.pattern, criteria.conditions
     true = path.bound[v] >= pattern.minimum[v]
@@ -230,20 +240,20 @@ def _closes(v: int, place: int, uses: Any, criteria: Any, stack: Any, path: Any)
 
 
 @rule
-def _unload(pattern: Any, stack: Any, path: Any) -> None:
+def _unload(pattern: PatternTable, stack: Iterations, path: EventPath) -> None:
     """Take back what a row binds."""
     for d in range(stack.fixed.size):
         unbind(stack.fixed.size - 1 - d, pattern, path)
 
 
 @rule
-def _has_room(place: int, stack: Any) -> bool:
+def _has_room(place: int, stack: Iterations) -> bool:
     """Whether what is left of the list of `place` fits behind it once more."""
     return bool(max(stack.free[place], stack.stop[place]) + stack.stop[place] - stack.cursor[place] <= stack.events.size)
 
 
 @rule
-def _is_beyond(event: int, place: int, own: int, streams: Any, stack: Any) -> bool:
+def _is_beyond(event: int, place: int, own: int, streams: Streams, stack: Iterations) -> bool:
     """Whether `event`, and so all later ones, comes too late for the window, or for the start of a match that nothing earlier starts."""
     earliest = stack.earliest[place]
     return is_late(event, streams.times.size, earliest, streams) or (
@@ -252,13 +262,13 @@ def _is_beyond(event: int, place: int, own: int, streams: Any, stack: Any) -> bo
 
 
 @rule
-def _phase_after_stage(place: int, stack: Any) -> int:
+def _phase_after_stage(place: int, stack: Iterations) -> int:
     """What comes once all has been tried at `place`."""
     return DONE if place == stack.fixed.size else BACK
 
 
 @rule
-def _report(place: int, counting: bool, stack: Any, path: Any, matches: Any) -> None:
+def _report(place: int, counting: bool, stack: Iterations, path: EventPath, matches: MatchTable) -> None:
     """Write the path up to `place` as a match, or count it."""
     earliest = stack.earliest[place]
     if counting:

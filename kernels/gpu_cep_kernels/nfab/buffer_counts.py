@@ -90,31 +90,31 @@ def new_totals(streams: int) -> StreamTotals:
 
 
 @rule
-def _latest(cell: int, buffer: Any) -> int:
+def _latest(cell: int, buffer: MatchBuffer) -> int:
     """The latest start of the paths that a cell counts."""
     return int(buffer.latest[cell // 2] if cell % 2 == 0 else buffer.latest_of_run[cell // 2])
 
 
 @rule
-def _bound(cell: int, last: int, buffer: Any) -> int:
+def _bound(cell: int, last: int, buffer: MatchBuffer) -> int:
     """`last` if it keeps any path from being counted in a cell, else ``UNBOUNDED``."""
     return last if last < _latest(cell, buffer) else UNBOUNDED
 
 
 @rule
-def _is_known(cell: int, first: int, last: int, buffer: Any, sums: Any) -> bool:
+def _is_known(cell: int, first: int, last: int, buffer: MatchBuffer, sums: PathSums) -> bool:
     """Whether the sum of a cell counts the paths that begin at `first` or later, and `last` or earlier."""
     return bool(first <= sums.first_start[cell] and sums.last_start[cell] == _bound(cell, last, buffer))
 
 
 @rule
-def _counts(cell: int, first: int, last: int, buffer: Any) -> bool:
+def _counts(cell: int, first: int, last: int, buffer: MatchBuffer) -> bool:
     """Whether a path that begins from `first` to `last` may be counted in a cell."""
     return bool(_latest(cell, buffer) >= first and buffer.earliest_of_run[cell // 2] <= last)
 
 
 @rule
-def _push(cell: int, first: int, last: int, buffer: Any, stack: Any) -> None:
+def _push(cell: int, first: int, last: int, buffer: MatchBuffer, stack: SumStack) -> None:
     """Begin the sum of a cell."""
     d, n = stack.state[HEIGHT], cell // 2
     begins = cell % 2 == 0 and buffer.start[n] and first <= buffer.event[n] and buffer.event[n] <= last
@@ -126,7 +126,7 @@ def _push(cell: int, first: int, last: int, buffer: Any, stack: Any) -> None:
 
 
 @rule
-def _part_of(d: int, buffer: Any, stack: Any) -> int:
+def _part_of(d: int, buffer: MatchBuffer, stack: SumStack) -> int:
     """The cell that is the next part of the sum at height d; −1 if it has all."""
     cell, part = stack.cell[d], stack.part[d]
     found = -1
@@ -141,14 +141,14 @@ def _part_of(d: int, buffer: Any, stack: Any) -> int:
 
 
 @rule
-def _pass_part(d: int, buffer: Any, stack: Any) -> None:
+def _pass_part(d: int, buffer: MatchBuffer, stack: SumStack) -> None:
     """Go on to the part that follows."""
     part = stack.part[d]
     stack.part[d] = buffer.next_link[part] if stack.cell[d] % 2 == 0 else part + 1
 
 
 @rule
-def _pop(last: int, buffer: Any, sums: Any, stack: Any) -> None:
+def _pop(last: int, buffer: MatchBuffer, sums: PathSums, stack: SumStack) -> None:
     """Keep the sum of the cell on top."""
     d = stack.state[HEIGHT] - 1
     cell = stack.cell[d]
@@ -159,7 +159,7 @@ def _pop(last: int, buffer: Any, sums: Any, stack: Any) -> None:
 
 
 @rule
-def _advance(first: int, last: int, buffer: Any, sums: Any, stack: Any) -> None:
+def _advance(first: int, last: int, buffer: MatchBuffer, sums: PathSums, stack: SumStack) -> None:
     """Make one step of the sums on the stack, of the paths that begin from `first` to `last`."""
     d = stack.state[HEIGHT] - 1
     part = _part_of(d, buffer, stack)

@@ -24,10 +24,12 @@ from gpu_cep_kernels.rules.tables import (
     PATH_FULL,
     STEPS,
     STEPS_SPENT,
+    Conditions,
     Criteria,
     EventPath,
     Ints,
     MatchTable,
+    PatternTable,
     double_rows,
 )
 
@@ -90,7 +92,7 @@ def path_ends(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> 
 
 
 @rule
-def _enter(node: int, buffer: Any, walk: Any) -> None:
+def _enter(node: int, buffer: MatchBuffer, walk: Walk) -> None:
     """Go one step further back."""
     d = walk.state[LENGTH]
     walk.node[d] = node
@@ -101,7 +103,7 @@ def _enter(node: int, buffer: Any, walk: Any) -> None:
 
 
 @rule
-def _step(earliest: int, buffer: Any, walk: Any) -> int:
+def _step(earliest: int, buffer: MatchBuffer, walk: Walk) -> int:
     """The next node that may come before the last one of the walk, to which paths from `earliest` on lead; −1 if there is none."""
     d = walk.state[LENGTH] - 1
     found = -1
@@ -117,7 +119,7 @@ def _step(earliest: int, buffer: Any, walk: Any) -> int:
 
 
 @rule
-def _bind_path(buffer: Any, walk: Any, pattern: Any, conditions: Any, path: Any) -> None:
+def _bind_path(buffer: MatchBuffer, walk: Walk, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
     """Bind the events of the walk in their order."""
     length = walk.state[LENGTH]
     for d in range(length):
@@ -126,13 +128,13 @@ def _bind_path(buffer: Any, walk: Any, pattern: Any, conditions: Any, path: Any)
 
 
 @rule
-def _unbind_path(length: int, pattern: Any, path: Any) -> None:
+def _unbind_path(length: int, pattern: PatternTable, path: EventPath) -> None:
     for d in range(length):
         unbind(length - 1 - d, pattern, path)
 
 
 @rule
-def _report(start: int, counting: bool, length: int, criteria: Any, path: Any, matches: Any) -> None:
+def _report(start: int, counting: bool, length: int, criteria: Criteria, path: EventPath, matches: MatchTable) -> None:
     """Write or count the bound path if it is a match."""
     if is_match(length, criteria, path):
         if counting:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.nfab.match_buffer import add_sibling, share_node
-from gpu_cep_kernels.nfab.merged_runs import enter, find_alike, leave, write_signature
+from gpu_cep_kernels.nfab.merged_runs import MergedRuns, enter, find_alike, leave, write_signature
 from gpu_cep_kernels.nfab.pass_runs import (
     ACTIVE,
     ADDED,
@@ -71,7 +71,7 @@ class EventWindows(NamedTuple):
 
 
 @rule
-def _end_matches(node: int, whole: bool, last_start: int, work: Any) -> None:
+def _end_matches(node: int, whole: bool, last_start: int, work: Pass) -> None:
     """Report the paths to a node, and to its siblings if `whole`, that begin at `last_start` or earlier."""
     ends, state = work.ends, work.state
     k = state[ENDS]
@@ -95,7 +95,7 @@ def _is_ruled_out(start: int, event: int, state: Any) -> bool:
 
 
 @rule
-def _is_final(r: int, strategy: int, pattern: Any, runs: Any) -> bool:
+def _is_final(r: int, strategy: int, pattern: PatternTable, runs: MergedRuns) -> bool:
     """Whether run r is complete, and its paths matches whatever follows."""
     final = runs.unsatisfied[r] == 0
     for v in range(pattern.order.size):
@@ -104,7 +104,7 @@ def _is_final(r: int, strategy: int, pattern: Any, runs: Any) -> bool:
 
 
 @rule
-def _merge_added(event: int, strategy: int, after: Any, pattern: Any, conditions: Any, work: Any) -> None:
+def _merge_added(event: int, strategy: int, after: Any, pattern: PatternTable, conditions: Conditions, work: Pass) -> None:
     """Make the runs that the current event has added active, or merge them with those that they are like; but not those ruled out."""
     runs, state = work.runs, work.state
     begin, added = state[ACTIVE], state[ADDED]
@@ -118,7 +118,7 @@ def _merge_added(event: int, strategy: int, after: Any, pattern: Any, conditions
 
 
 @rule
-def _merge(r: int, event: int, strategy: int, after: Any, pattern: Any, conditions: Any, work: Any) -> None:
+def _merge(r: int, event: int, strategy: int, after: Any, pattern: PatternTable, conditions: Conditions, work: Pass) -> None:
     """Make an added run active, or merge it with the one that it is like."""
     runs, state = work.runs, work.state
     n = runs.head[r]
@@ -141,7 +141,7 @@ def _merge(r: int, event: int, strategy: int, after: Any, pattern: Any, conditio
 
 
 @rule
-def _end_run(k: int, strategy: int, work: Any) -> None:
+def _end_run(k: int, strategy: int, work: Pass) -> None:
     """End the active run at place k: nothing extends its paths, which are matches if it is complete."""
     runs = work.runs
     r = runs.active[k]
@@ -153,7 +153,7 @@ def _end_run(k: int, strategy: int, work: Any) -> None:
 
 
 @rule
-def _replace_run(k: int, earliest: int, window: int, work: Any) -> None:
+def _replace_run(k: int, earliest: int, window: int, work: Pass) -> None:
     """End the active run at place k, which an event in the windows from `window` on extends; its paths begin at `earliest` or later."""
     runs = work.runs
     r = runs.active[k]
@@ -163,7 +163,7 @@ def _replace_run(k: int, earliest: int, window: int, work: Any) -> None:
 
 
 @rule
-def _remove(k: int, work: Any) -> None:
+def _remove(k: int, work: Pass) -> None:
     """Give up the active run at place k."""
     runs = work.runs
     r = runs.active[k]
@@ -173,7 +173,7 @@ def _remove(k: int, work: Any) -> None:
 
 
 @rule
-def _end_all(strategy: int, work: Any) -> None:
+def _end_all(strategy: int, work: Pass) -> None:
     """The stream has ended."""
     state = work.state
     for k in range(state[ACTIVE]):
@@ -182,7 +182,7 @@ def _end_all(strategy: int, work: Any) -> None:
 
 
 @rule
-def _close_gaps(begin: int, work: Any) -> None:
+def _close_gaps(begin: int, work: Pass) -> None:
     """Remove the active runs that have ended from the list, of which `begin` were there before the current event."""
     runs, state = work.runs, work.state
     kept = 0
@@ -194,7 +194,7 @@ def _close_gaps(begin: int, work: Any) -> None:
 
 
 @rule
-def _next_of(r: int, events: Any, work: Any) -> int:
+def _next_of(r: int, events: EventTable, work: Pass) -> int:
     """The event that follows a run's last one in its partition."""
     buffer, runs = work.buffer, work.runs
     last = buffer.event[runs.head[r]]
@@ -202,7 +202,7 @@ def _next_of(r: int, events: Any, work: Any) -> int:
 
 
 @rule
-def _note_fault(start: int, work: Any) -> None:
+def _note_fault(start: int, work: Pass) -> None:
     """Keep the start of the run in which a condition overflowed first."""
     path, state = work.path, work.state
     if path.state[ERROR_CONDITION] != 0 and state[FAULT] < 0:
@@ -210,7 +210,9 @@ def _note_fault(start: int, work: Any) -> None:
 
 
 @rule
-def _advance_runs(event: int, window: int, strategy: int, events: Any, pattern: Any, conditions: Any, work: Any) -> None:
+def _advance_runs(
+    event: int, window: int, strategy: int, events: EventTable, pattern: PatternTable, conditions: Conditions, work: Pass
+) -> None:
     """Offer `event` to all active runs; `window` is the first event whose window holds it."""
     buffer, runs, state = work.buffer, work.runs, work.state
     begin = state[ACTIVE]
@@ -243,7 +245,7 @@ def _next_event(event: int, end: int, occurrence: Any) -> int:
 
 
 @rule
-def _has_room(variables: int, work: Any) -> bool:
+def _has_room(variables: int, work: Pass) -> bool:
     """Whether one more event can be taken, whatever it adds."""
     buffer, runs, ends, state = work.buffer, work.runs, work.ends, work.state
     most = (state[ACTIVE] + 1) * variables

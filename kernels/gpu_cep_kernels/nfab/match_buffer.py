@@ -66,7 +66,7 @@ def new_ends(size: int) -> MatchEnds:
 
 
 @rule
-def add_node(n: int, event: int, v: int, earlier: int, buffer: Any) -> None:
+def add_node(n: int, event: int, v: int, earlier: int, buffer: MatchBuffer) -> None:
     """Let node n bind `event` to v, with nothing before it yet."""
     buffer.event[n] = event
     buffer.bound_to[n] = v
@@ -76,14 +76,14 @@ def add_node(n: int, event: int, v: int, earlier: int, buffer: Any) -> None:
 
 
 @rule
-def begin_path(n: int, buffer: Any) -> None:
+def begin_path(n: int, buffer: MatchBuffer) -> None:
     """Let node n begin a match."""
     buffer.start[n] = True
     buffer.latest[n] = buffer.latest_of_run[n] = buffer.earliest_of_run[n] = buffer.event[n]
 
 
 @rule
-def follow(n: int, head: int, k: int, buffer: Any) -> None:
+def follow(n: int, head: int, k: int, buffer: MatchBuffer) -> None:
     """Let node n follow the run whose newest node is `head`, by its first link, k."""
     buffer.node[k] = head
     buffer.next_link[k] = -1
@@ -93,7 +93,7 @@ def follow(n: int, head: int, k: int, buffer: Any) -> None:
 
 
 @rule
-def share_node(n: int, head: int, buffer: Any) -> bool:
+def share_node(n: int, head: int, buffer: MatchBuffer) -> bool:
     """Give what leads to node n to the one that binds its event to its variable in the run with the newest node `head`, if it has one."""
     m = head
     while m >= 0 and buffer.event[m] == buffer.event[n] and buffer.bound_to[m] != buffer.bound_to[n]:
@@ -114,7 +114,7 @@ def share_node(n: int, head: int, buffer: Any) -> bool:
 
 
 @rule
-def add_sibling(n: int, head: int, buffer: Any) -> None:
+def add_sibling(n: int, head: int, buffer: MatchBuffer) -> None:
     """Let node n be newer than node `head` of its run."""
     buffer.sibling[n] = head
     buffer.latest_of_run[n] = max(buffer.latest[n], buffer.latest_of_run[head])

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gpu_cep_kernels.compile.jit import exact_product, rule
 from gpu_cep_kernels.rules.running import Aggregation, is_null
 from gpu_cep_kernels.rules.scalars import UNBOUNDED, first_behind
-from gpu_cep_kernels.rules.tables import ONCE, PAIRWISE, SINGLY, Flags, Floats, Ints
+from gpu_cep_kernels.rules.tables import ONCE, PAIRWISE, SINGLY, Conditions, EventPath, Flags, Floats, Ints, PatternTable
 
 # The bank that a read of a condition is from.
 INTS, FLOATS, VECTORS = range(3)
@@ -87,7 +87,7 @@ def _code_of(value: int, code: Any) -> Any:
 
 
 @rule
-def _sign(r: int, value: int, place: int, runs: Any) -> int:
+def _sign(r: int, value: int, place: int, runs: MergedRuns) -> int:
     """Write a word of run r's signature; returns the next place."""
     runs.ints[r, place] = value
     runs.floats[r, place] = 0.0
@@ -96,7 +96,7 @@ def _sign(r: int, value: int, place: int, runs: Any) -> int:
 
 
 @rule
-def _sign_float(r: int, value: float, place: int, runs: Any) -> int:
+def _sign_float(r: int, value: float, place: int, runs: MergedRuns) -> int:
     """Write a number of run r's signature; its sign tells zeros apart, and NaN equals nothing."""
     place = _sign(r, int(math.copysign(1.0, value)), place, runs)
     runs.floats[r, place] = value
@@ -108,7 +108,7 @@ def _sign_float(r: int, value: float, place: int, runs: Any) -> int:
 
 
 @rule
-def _sign_value(r: int, k: int, row: int, place: int, conditions: Any, reads: Any, runs: Any) -> int:
+def _sign_value(r: int, k: int, row: int, place: int, conditions: Conditions, reads: ReadTable, runs: MergedRuns) -> int:
     """Write what a condition reads at a row of the bank."""
     bank, column = conditions.bank, reads.column[k]
     if reads.bank[k] == INTS:
@@ -125,7 +125,7 @@ def _sign_value(r: int, k: int, row: int, place: int, conditions: Any, reads: An
 
 
 @rule
-def _sign_role(r: int, c: int, role: int, event: int, place: int, conditions: Any, reads: Any, runs: Any) -> int:
+def _sign_role(r: int, c: int, role: int, event: int, place: int, conditions: Conditions, reads: ReadTable, runs: MergedRuns) -> int:
     """Write all that condition c reads of an event in one role (−1: nothing)."""
     for k in range(reads.first[c], reads.first[c + 1]):
         if role >= 0 and reads.role[k] == role:
@@ -134,7 +134,7 @@ def _sign_role(r: int, c: int, role: int, event: int, place: int, conditions: An
 
 
 @rule
-def _sign_aggregates(r: int, u: int, place: int, conditions: Any, path: Any, runs: Any) -> int:
+def _sign_aggregates(r: int, u: int, place: int, conditions: Conditions, path: EventPath, runs: MergedRuns) -> int:
     """Write what is known of the events of u: a count, or a value and whether there is one, or whether it overflowed."""
     values, node, step = path.aggregates, runs.last[r, u], conditions.aggregates.step
     for k in range(conditions.aggregates.first[u], conditions.aggregates.first[u + 1]):
@@ -148,13 +148,13 @@ def _sign_aggregates(r: int, u: int, place: int, conditions: Any, path: Any, run
 
 
 @rule
-def _may_decide(r: int, c: int, v: int, reads: Any, runs: Any) -> bool:
+def _may_decide(r: int, c: int, v: int, reads: ReadTable, runs: MergedRuns) -> bool:
     """Whether a further event of v may decide condition c in run r."""
     return bool(reads.open[v] and reads.decides[c, v] and not (reads.once[c, v] and runs.bound[r, v] > 0))
 
 
 @rule
-def _sign_part(r: int, c: int, g: int, place: int, pattern: Any, conditions: Any, work: Any) -> int:
+def _sign_part(r: int, c: int, g: int, place: int, pattern: PatternTable, conditions: Conditions, work: Any) -> int:
     """Write what part g of condition c will read of the events that its variable binds."""
     path, runs, reads = work.path, work.runs, work.reads
     table, u = conditions.table, conditions.table.variable[g]
@@ -176,7 +176,7 @@ def _sign_part(r: int, c: int, g: int, place: int, pattern: Any, conditions: Any
 
 
 @rule
-def _look_ahead(r: int, pattern: Any, conditions: Any, reads: Any, runs: Any) -> None:
+def _look_ahead(r: int, pattern: PatternTable, conditions: Conditions, reads: ReadTable, runs: MergedRuns) -> None:
     """Set ``reads.open[v]``: whether v may bind further events in run r or later, and ``reads.live[c]``: how many of these decide c."""
     reads.live[:] = 0
     for v in range(pattern.order.size):
@@ -191,7 +191,7 @@ def _look_ahead(r: int, pattern: Any, conditions: Any, reads: Any, runs: Any) ->
 
 
 @rule
-def write_signature(r: int, event: int, after: Any, pattern: Any, conditions: Any, work: Any) -> None:
+def write_signature(r: int, event: int, after: Any, pattern: PatternTable, conditions: Conditions, work: Any) -> None:
     """Write what decides how run r goes on: what is bound, and the values that later conditions read.
 
     Of the last event of a variable it counts whether the time has moved on since.
@@ -217,7 +217,7 @@ def write_signature(r: int, event: int, after: Any, pattern: Any, conditions: An
 
 
 @rule
-def _alike(r: int, q: int, runs: Any) -> bool:
+def _alike(r: int, q: int, runs: MergedRuns) -> bool:
     """Whether two runs have one signature."""
     alike = runs.code[r] == runs.code[q] and runs.words[r] == runs.words[q]
     k = 0
@@ -228,12 +228,12 @@ def _alike(r: int, q: int, runs: Any) -> bool:
 
 
 @rule
-def _bucket(r: int, runs: Any) -> int:
+def _bucket(r: int, runs: MergedRuns) -> int:
     return int(runs.code[r] % np.uint64(runs.buckets.size))
 
 
 @rule
-def find_alike(r: int, runs: Any) -> int:
+def find_alike(r: int, runs: MergedRuns) -> int:
     """The run that is like r, or −1."""
     q = runs.buckets[_bucket(r, runs)]
     while q >= 0 and not _alike(r, q, runs):
@@ -242,7 +242,7 @@ def find_alike(r: int, runs: Any) -> int:
 
 
 @rule
-def enter(r: int, runs: Any) -> None:
+def enter(r: int, runs: MergedRuns) -> None:
     """Let run r be found."""
     bucket = _bucket(r, runs)
     runs.chain[r] = runs.buckets[bucket]
@@ -250,7 +250,7 @@ def enter(r: int, runs: Any) -> None:
 
 
 @rule
-def leave(r: int, runs: Any) -> None:
+def leave(r: int, runs: MergedRuns) -> None:
     """Let run r be found no more."""
     bucket = _bucket(r, runs)
     if runs.buckets[bucket] == r:

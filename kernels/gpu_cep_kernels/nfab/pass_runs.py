@@ -10,7 +10,7 @@ from gpu_cep_kernels.nfab.merged_runs import MergedRuns, ReadTable
 from gpu_cep_kernels.rules.conditions import conditions_hold, conditions_hold_apart
 from gpu_cep_kernels.rules.running import accumulate
 from gpu_cep_kernels.rules.scalars import first_behind
-from gpu_cep_kernels.rules.tables import EventPath, Ints
+from gpu_cep_kernels.rules.tables import Conditions, EventPath, EventTable, Ints, PatternTable
 
 # Places in the state of a pass: the event that is next, where its stream ends; how many nodes, links, ends, active, free and added runs
 # there are; how often an event was offered to a run; a start of the run in which a condition overflowed; and whether completed runs rule
@@ -31,7 +31,7 @@ class Pass(NamedTuple):
 
 
 @rule
-def _load(r: int, work: Any) -> None:
+def _load(r: int, work: Pass) -> None:
     """Let ``work.path`` be run r."""
     runs, path = work.runs, work.path
     for v in range(path.bound.size):
@@ -41,7 +41,7 @@ def _load(r: int, work: Any) -> None:
 
 
 @rule
-def _clear(path: Any) -> None:
+def _clear(path: EventPath) -> None:
     """Let `path` have nothing bound."""
     for v in range(path.bound.size):
         path.bound[v] = 0
@@ -49,7 +49,7 @@ def _clear(path: Any) -> None:
 
 
 @rule
-def _bind(r: int, v: int, event: int, pattern: Any, conditions: Any, work: Any) -> int:
+def _bind(r: int, v: int, event: int, pattern: PatternTable, conditions: Conditions, work: Pass) -> int:
     """Add a node that binds `event` to v in run r; returns it."""
     runs, n = work.runs, work.state[NODES]
     work.state[NODES] = n + 1
@@ -72,7 +72,7 @@ def _bind(r: int, v: int, event: int, pattern: Any, conditions: Any, work: Any) 
 
 
 @rule
-def _new_run(source: int, pattern: Any, work: Any) -> int:
+def _new_run(source: int, pattern: PatternTable, work: Pass) -> int:
     """A run of its own that binds what run `source` does (−1: nothing)."""
     runs, state = work.runs, work.state
     state[FREE] -= 1
@@ -94,14 +94,14 @@ def _new_run(source: int, pattern: Any, work: Any) -> int:
 
 
 @rule
-def release_run(r: int, work: Any) -> None:
+def release_run(r: int, work: Pass) -> None:
     """Let r be the number of no run."""
     work.runs.free[work.state[FREE]] = r
     work.state[FREE] += 1
 
 
 @rule
-def _extend(source: int, v: int, event: int, pattern: Any, conditions: Any, work: Any) -> None:
+def _extend(source: int, v: int, event: int, pattern: PatternTable, conditions: Conditions, work: Pass) -> None:
     """Add the run that run `source` becomes by binding `event` to v; −1: the match begins."""
     r = _new_run(source, pattern, work)
     n = _bind(r, v, event, pattern, conditions, work)
@@ -113,7 +113,7 @@ def _extend(source: int, v: int, event: int, pattern: Any, conditions: Any, work
 
 
 @rule
-def _in_order(r: int, v: int, event: int, after: Any, pattern: Any, work: Any) -> bool:
+def _in_order(r: int, v: int, event: int, after: Any, pattern: PatternTable, work: Pass) -> bool:
     """Whether `event` is later than all events of the variables that precede v."""
     path, runs = work.path, work.runs
     true = True
@@ -124,7 +124,7 @@ def _in_order(r: int, v: int, event: int, after: Any, pattern: Any, work: Any) -
 
 
 @rule
-def extend_run(r: int, event: int, events: Any, pattern: Any, conditions: Any, work: Any) -> int:
+def extend_run(r: int, event: int, events: EventTable, pattern: PatternTable, conditions: Conditions, work: Pass) -> int:
     """ext(g, e): add the runs that run r becomes by binding `event`; returns how many."""
     path, runs = work.path, work.runs
     found = 0
@@ -142,7 +142,7 @@ def extend_run(r: int, event: int, events: Any, pattern: Any, conditions: Any, w
 
 
 @rule
-def begin_runs(event: int, events: Any, pattern: Any, conditions: Any, work: Any) -> None:
+def begin_runs(event: int, events: EventTable, pattern: PatternTable, conditions: Conditions, work: Pass) -> None:
     """Add the runs that begin with `event`."""
     path = work.path
     cleared = False

@@ -64,13 +64,13 @@ def fill_buffers(labels: Any, first: Any, events: Any) -> None:
 
 
 @rule
-def _is_at_once(one: int, other: int, begin: int, end: int, streams: Any) -> bool:
+def _is_at_once(one: int, other: int, begin: int, end: int, streams: Streams) -> bool:
     """Whether `other` is one of the events [begin, end), and at the time of `one`."""
     return bool(begin <= other and other < end and streams.times[other] == streams.times[one])
 
 
 @rule
-def _last_at_once(event: int, direction: int, begin: int, end: int, streams: Any) -> int:
+def _last_at_once(event: int, direction: int, begin: int, end: int, streams: Streams) -> int:
     """The last of those at the time of `event`, in a direction from it: by doubling steps, then by halving them."""
     place, step = event, direction
     while _is_at_once(event, place + step, begin, end, streams):
@@ -85,7 +85,7 @@ def _last_at_once(event: int, direction: int, begin: int, end: int, streams: Any
 
 
 @rule
-def between(prec: int, succ: int, begin: int, end: int, streams: Any) -> tuple[int, int]:
+def between(prec: int, succ: int, begin: int, end: int, streams: Streams) -> tuple[int, int]:
     """Those of the events [begin, end) of a stream that are behind its event `prec` (-1: none) and before `succ` (their number: none)."""
     low, high = begin, end
     if prec >= 0:
@@ -99,13 +99,13 @@ def between(prec: int, succ: int, begin: int, end: int, streams: Any) -> tuple[i
 
 
 @rule
-def is_early(event: int, begin: int, latest: int, streams: Any) -> bool:
+def is_early(event: int, begin: int, latest: int, streams: Streams) -> bool:
     """Whether `event` comes too early: before `begin`, or too long before `latest`."""
     return bool(event < begin or (event < latest and not within(streams.clock[event], streams.clock[latest], streams.length)))
 
 
 @rule
-def is_late(event: int, end: int, earliest: int, streams: Any) -> bool:
+def is_late(event: int, end: int, earliest: int, streams: Streams) -> bool:
     """Whether `event` comes too late: not before `end`, or too long after `earliest`."""
     return bool(event >= end or (event > earliest and not within(streams.clock[earliest], streams.clock[event], streams.length)))
 

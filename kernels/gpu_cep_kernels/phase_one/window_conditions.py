@@ -7,6 +7,7 @@ from typing import Any
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.phase_one.windows import is_in_window
 from gpu_cep_kernels.rules.scalars import UNBOUNDED, bit, first_behind
+from gpu_cep_kernels.rules.tables import PatternTable
 
 
 @sequential(writes=("counts",))
@@ -44,7 +45,7 @@ def select_starts(marks: Any, starts: Any) -> int:
 
 
 @rule
-def _first_counted(v: int, start: int, after: Any, pattern: Any, occurrence: Any) -> int:
+def _first_counted(v: int, start: int, after: Any, pattern: PatternTable, occurrence: Any) -> int:
     """The first event of the window at `start` that follows an event of each variable just before v."""
     begin = start
     for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
@@ -53,7 +54,7 @@ def _first_counted(v: int, start: int, after: Any, pattern: Any, occurrence: Any
 
 
 @rule
-def _statistic(v: int, start: int, end: int, after: Any, pattern: Any, occurrence: Any, counts: Any) -> int:
+def _statistic(v: int, start: int, end: int, after: Any, pattern: PatternTable, occurrence: Any, counts: Any) -> int:
     """cnt_v of the window [start, end) (thesis Def. 5.2)."""
     begin = _first_counted(v, start, after, pattern, occurrence)
     return counts[v, end] - counts[v, begin] if begin < end else 0
@@ -61,7 +62,7 @@ def _statistic(v: int, start: int, end: int, after: Any, pattern: Any, occurrenc
 
 @kernel(writes=("statistics",))
 def summary_statistics(
-    low: int, high: int, starts: Any, ends: Any, after: Any, pattern: Any, occurrence: Any, counts: Any, statistics: Any
+    low: int, high: int, starts: Any, ends: Any, after: Any, pattern: PatternTable, occurrence: Any, counts: Any, statistics: Any
 ) -> None:
     """The summary statistics of each window (thesis Def. 5.2): ``statistics[w, v]`` = cnt_v of the window [starts[w], ends[w]).
 
@@ -76,7 +77,7 @@ def summary_statistics(
 
 @kernel(writes=("holds",))
 def judge_windows(
-    low: int, high: int, starts: Any, ends: Any, after: Any, pattern: Any, fewest: int, occurrence: Any, counts: Any, holds: Any
+    low: int, high: int, starts: Any, ends: Any, after: Any, pattern: PatternTable, fewest: int, occurrence: Any, counts: Any, holds: Any
 ) -> None:
     """``holds[w]``: whether window w satisfies the necessary match conditions (thesis Theorems 5.2 and 5.3).
 
@@ -92,7 +93,7 @@ def judge_windows(
 
 
 @rule
-def _still_taken(found: int, v: int, after: Any, pattern: Any, occurrence: Any) -> bool:
+def _still_taken(found: int, v: int, after: Any, pattern: PatternTable, occurrence: Any) -> bool:
     """Whether `found` ties with an event before it that a quantified variable just before v would bind, so that v cannot be bound there."""
     taken = False
     first = found
@@ -114,7 +115,7 @@ def chain_windows(
     stream_end: Any,
     length: Any,
     after: Any,
-    pattern: Any,
+    pattern: PatternTable,
     exact: bool,
     occurrence: Any,
     earliest: Any,

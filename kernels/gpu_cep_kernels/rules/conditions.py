@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_cep_kernels.compile.jit import rule, subroutine
 from gpu_cep_kernels.rules.interpreter import holds, run_program
 from gpu_cep_kernels.rules.running import is_null
@@ -18,11 +16,16 @@ from gpu_cep_kernels.rules.tables import (
     ONCE,
     PAIRWISE,
     SINGLY,
+    ColumnBank,
+    Conditions,
+    ConditionTable,
+    EventPath,
+    PatternTable,
 )
 
 
 @rule
-def _comparison_holds(c: int, left_row: int, right_row: int, table: Any, bank: Any) -> bool:
+def _comparison_holds(c: int, left_row: int, right_row: int, table: ConditionTable, bank: ColumnBank) -> bool:
     """A condition that is one comparison of two columns; with NULL it is not true."""
     left, right = table.left_column[c], table.right_column[c]
     if table.means[c] == BY_INTS:
@@ -35,7 +38,7 @@ def _comparison_holds(c: int, left_row: int, right_row: int, table: Any, bank: A
 
 
 @rule
-def first_cursor(g: int, v: int, table: Any, path: Any) -> int:
+def first_cursor(g: int, v: int, table: ConditionTable, path: EventPath) -> int:
     """Where part g begins: a place on the path.
 
     -1 if it reads the new event alone, -2 if it has nothing to combine (the condition is vacuous).
@@ -52,7 +55,7 @@ def first_cursor(g: int, v: int, table: Any, path: Any) -> int:
 
 
 @rule
-def _next_cursor(g: int, v: int, cursor: int, table: Any, path: Any) -> int:
+def _next_cursor(g: int, v: int, cursor: int, table: ConditionTable, path: EventPath) -> int:
     """The next combination of part g, or -1 if there is none."""
     following_cursor = -1
     spread = table.spread[g]
@@ -64,7 +67,7 @@ def _next_cursor(g: int, v: int, cursor: int, table: Any, path: Any) -> int:
 
 
 @rule
-def set_rows(g: int, v: int, event: int, cursor: int, base: int, table: Any, path: Any) -> None:
+def set_rows(g: int, v: int, event: int, cursor: int, base: int, table: ConditionTable, path: EventPath) -> None:
     """Point the roles of part g at the bank's rows, and the places on the path, of its current combination."""
     rows, places = path.registers.rows, path.registers.places
     u = table.variable[g]
@@ -83,7 +86,7 @@ def set_rows(g: int, v: int, event: int, cursor: int, base: int, table: Any, pat
 
 
 @rule
-def _pair_holds(c: int, v: int, event: int, conditions: Any, path: Any) -> bool:
+def _pair_holds(c: int, v: int, event: int, conditions: Conditions, path: EventPath) -> bool:
     """Whether condition c, a comparison of two single variables, holds with `event` as the event of v; true while the other is unbound."""
     table, base = conditions.table, conditions.base
     left, right = table.left_variable[c], table.right_variable[c]
@@ -96,7 +99,7 @@ def _pair_holds(c: int, v: int, event: int, conditions: Any, path: Any) -> bool:
 
 
 @rule
-def condition_holds(c: int, v: int, event: int, conditions: Any, path: Any) -> bool:
+def condition_holds(c: int, v: int, event: int, conditions: Conditions, path: EventPath) -> bool:
     """Whether condition c holds for all combinations of the bound events with `event` as the new one of v; true if there are none.
 
     If it does not read v, these are all combinations of the bound events.
@@ -130,7 +133,7 @@ def condition_holds(c: int, v: int, event: int, conditions: Any, path: Any) -> b
 
 
 @rule
-def is_decided(c: int, v: int, table: Any, path: Any) -> bool:
+def is_decided(c: int, v: int, table: ConditionTable, path: EventPath) -> bool:
     """Whether all variables of condition c but v are bound."""
     decided = True
     for g in range(table.part_first[c], table.part_first[c + 1]):
@@ -140,7 +143,7 @@ def is_decided(c: int, v: int, table: Any, path: Any) -> bool:
 
 
 @rule
-def is_closed(c: int, v: int, pattern: Any, table: Any, path: Any) -> bool:
+def is_closed(c: int, v: int, pattern: PatternTable, table: ConditionTable, path: EventPath) -> bool:
     """Whether the variables that condition c waits for bind no more once v binds: each has a bound variable behind it.
 
     The events of a negated variable, which come behind the others by number, are looked at when the match is complete.
@@ -157,7 +160,7 @@ def is_closed(c: int, v: int, pattern: Any, table: Any, path: Any) -> bool:
 
 
 @rule
-def conditions_hold(v: int, event: int, pattern: Any, conditions: Any, path: Any) -> bool:
+def conditions_hold(v: int, event: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> bool:
     """Whether all conditions that are decided by binding `event` to v hold."""
     table = conditions.table
     true = True
@@ -171,13 +174,13 @@ def conditions_hold(v: int, event: int, pattern: Any, conditions: Any, path: Any
 
 
 @subroutine
-def conditions_hold_apart(v: int, event: int, pattern: Any, conditions: Any, path: Any) -> bool:
+def conditions_hold_apart(v: int, event: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> bool:
     """As :func:`conditions_hold`, for where it is not asked at every step."""
     return conditions_hold(v, event, pattern, conditions, path)
 
 
 @subroutine
-def final_conditions_hold(conditions: Any, path: Any) -> bool:
+def final_conditions_hold(conditions: Conditions, path: EventPath) -> bool:
     """Whether the conditions that only the end of a match decides hold for the events bound."""
     true = True
     for k in range(conditions.table.final.size):

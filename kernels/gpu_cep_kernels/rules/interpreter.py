@@ -216,7 +216,9 @@ def _inner_product(vectors: Any, left: int, right: int) -> float:
 
 
 @rule
-def run_program(first: int, last: int, programs: Any, bank: Any, stand_ins: Any, values: Any, registers: Any) -> int:
+def run_program(
+    first: int, last: int, programs: ProgramTable, bank: ColumnBank, stand_ins: Any, values: AggregateValues, registers: Registers
+) -> int:
     """Run the instructions [first, last) of `programs`; returns 0, or OVERFLOW and RAISED together as bits.
 
     The rows and places in `registers` say what each role reads: a row of the
@@ -332,6 +334,6 @@ def evaluate_rows(
 
 
 @rule
-def holds(result: int, registers: Any) -> bool:
+def holds(result: int, registers: Registers) -> bool:
     """Whether a condition's result is TRUE; NULL is not."""
     return registers.ints[result] != 0 and not registers.nulls[result]

@@ -12,10 +12,11 @@ from typing import Any
 from gpu_cep_kernels.compile.jit import rule, subroutine
 from gpu_cep_kernels.rules.conditions import conditions_hold_apart
 from gpu_cep_kernels.rules.scalars import within
+from gpu_cep_kernels.rules.tables import Criteria, EventPath, NegationTable
 
 
 @rule
-def _is_before(one: int, other: int, negations: Any) -> bool:
+def _is_before(one: int, other: int, negations: NegationTable) -> bool:
     """Whether the first of two events of a stream is before the other: by its place and, where ties are strict, by its time."""
     return one < other and (negations.times.size == 0 or negations.times[one] != negations.times[other])
 
@@ -34,7 +35,7 @@ def _stream_of(event: int, streams: Any) -> int:
 
 
 @rule
-def _latest_before(n: int, base: int, negations: Any, path: Any) -> int:
+def _latest_before(n: int, base: int, negations: NegationTable, path: EventPath) -> int:
     """The last event that negation n's scope is later than; -1 if only the window bounds it on that side."""
     latest = -1
     for k in range(negations.after_first[n], negations.after_first[n + 1]):
@@ -43,7 +44,7 @@ def _latest_before(n: int, base: int, negations: Any, path: Any) -> int:
 
 
 @rule
-def _earliest_behind(n: int, base: int, negations: Any, path: Any) -> int:
+def _earliest_behind(n: int, base: int, negations: NegationTable, path: EventPath) -> int:
     """The first event that negation n's scope is earlier than; -1 if only the window bounds it on that side."""
     earliest = -1
     for k in range(negations.before_first[n], negations.before_first[n + 1]):
@@ -53,7 +54,7 @@ def _earliest_behind(n: int, base: int, negations: Any, path: Any) -> int:
 
 
 @rule
-def _is_too_early(place: int, latest: int, last: int, stream: int, negations: Any) -> bool:
+def _is_too_early(place: int, latest: int, last: int, stream: int, negations: NegationTable) -> bool:
     """Whether an event lies before a scope that begins behind `latest`, or (-1) a window before the match's `last` event.
 
     Those of earlier streams do, those of later ones do not.
@@ -68,7 +69,7 @@ def _is_too_early(place: int, latest: int, last: int, stream: int, negations: An
 
 
 @rule
-def _is_too_late(place: int, earliest: int, first: int, stream: int, negations: Any) -> bool:
+def _is_too_late(place: int, earliest: int, first: int, stream: int, negations: NegationTable) -> bool:
     """Whether an event lies behind a scope that ends before `earliest`, or (-1) a window behind the match's `first` event."""
     if place >= negations.streams[stream + 1]:
         late = True
@@ -80,7 +81,7 @@ def _is_too_late(place: int, earliest: int, first: int, stream: int, negations: 
 
 
 @rule
-def _first_in_scope(n: int, latest: int, last: int, stream: int, negations: Any) -> int:
+def _first_in_scope(n: int, latest: int, last: int, stream: int, negations: NegationTable) -> int:
     """Where in the list of negation n's events its scope begins."""
     low, high = negations.place_first[n], negations.place_first[n + 1]
     while low < high:
@@ -93,7 +94,7 @@ def _first_in_scope(n: int, latest: int, last: int, stream: int, negations: Any)
 
 
 @rule
-def _is_bound(event: int, depth: int, ordered: bool, path: Any) -> bool:
+def _is_bound(event: int, depth: int, ordered: bool, path: EventPath) -> bool:
     """Whether the path of `depth` events binds `event`; those of an ordered one are in stream order."""
     low, high = 0, depth
     while not ordered and low < depth and path.event[low] != event:
@@ -109,7 +110,7 @@ def _is_bound(event: int, depth: int, ordered: bool, path: Any) -> bool:
 
 
 @subroutine
-def is_ruled_out(n: int, start: int, end: int, depth: int, ordered: bool, criteria: Any, path: Any) -> bool:
+def is_ruled_out(n: int, start: int, end: int, depth: int, ordered: bool, criteria: Criteria, path: EventPath) -> bool:
     """Whether some event in the scope of negation n, and outside the path of `depth` events, satisfies its conditions.
 
     The match that the path belongs to starts at event `start` and ends at

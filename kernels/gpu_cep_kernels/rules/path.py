@@ -7,17 +7,15 @@ from binding, is known after each step, and taken back with it.
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.conditions import final_conditions_hold
 from gpu_cep_kernels.rules.negation import is_ruled_out
 from gpu_cep_kernels.rules.running import accumulate
-from gpu_cep_kernels.rules.tables import EVENTS, MATCHES, UNSATISFIED
+from gpu_cep_kernels.rules.tables import EVENTS, MATCHES, UNSATISFIED, Conditions, Criteria, EventPath, MatchTable, PatternTable
 
 
 @rule
-def bind(v: int, event: int, depth: int, pattern: Any, conditions: Any, path: Any) -> None:
+def bind(v: int, event: int, depth: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
     """Bind `event` to v at place `depth`, the end of the path."""
     bound = path.bound[v] + 1
     path.event[depth] = event
@@ -32,7 +30,7 @@ def bind(v: int, event: int, depth: int, pattern: Any, conditions: Any, path: An
 
 
 @rule
-def unbind(depth: int, pattern: Any, path: Any) -> None:
+def unbind(depth: int, pattern: PatternTable, path: EventPath) -> None:
     """Take the event at place `depth` back from its variable."""
     v = path.bound_to[depth]
     bound = path.bound[v]
@@ -42,7 +40,7 @@ def unbind(depth: int, pattern: Any, path: Any) -> None:
 
 
 @rule
-def _block_others(v: int, bound: int, unsatisfied: int, pattern: Any, path: Any) -> None:
+def _block_others(v: int, bound: int, unsatisfied: int, pattern: PatternTable, path: EventPath) -> None:
     """Account for v, which blocks those before it once it is bound, and those behind it until it binds its minimum.
 
     `bound` and `unsatisfied` say whether it has come to be so (1), has ceased to be so (-1), or neither (0).
@@ -54,7 +52,7 @@ def _block_others(v: int, bound: int, unsatisfied: int, pattern: Any, path: Any)
 
 
 @rule
-def is_match(depth: int, criteria: Any, path: Any) -> bool:
+def is_match(depth: int, criteria: Criteria, path: EventPath) -> bool:
     """Whether a complete path satisfies what only the end of a match decides, negations included."""
     conditions = criteria.conditions
     true = conditions.table.final.size == 0 or final_conditions_hold(conditions, path)
@@ -65,7 +63,7 @@ def is_match(depth: int, criteria: Any, path: Any) -> bool:
 
 
 @rule
-def write_match(w: int, matches: Any, path: Any) -> None:
+def write_match(w: int, matches: MatchTable, path: EventPath) -> None:
     """Append the path as a match of candidate w."""
     m, place = path.state[MATCHES], path.state[EVENTS]
     matches.starts[m] = w

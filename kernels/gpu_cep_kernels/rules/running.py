@@ -14,6 +14,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.scalars import add_ints
+from gpu_cep_kernels.rules.tables import AggregateTable, AggregateValues, ColumnBank
 
 
 class Aggregation(IntEnum):
@@ -56,7 +57,9 @@ def _extreme_float(aggregation: int, current: float, value: float) -> float:
 
 
 @rule
-def _accumulate_ints(k: int, before: int, depth: int, row: int, aggregates: Any, bank: Any, values: Any) -> None:
+def _accumulate_ints(
+    k: int, before: int, depth: int, row: int, aggregates: AggregateTable, bank: ColumnBank, values: AggregateValues
+) -> None:
     count, total = (values.counts[k, before], values.ints[k, before]) if before >= 0 else (0, 0)
     aggregation, column = aggregates.step[k], aggregates.column[k]
     if count != SUM_OVERFLOWED and not is_null(bank.int_nulls, column, row):
@@ -72,7 +75,9 @@ def _accumulate_ints(k: int, before: int, depth: int, row: int, aggregates: Any,
 
 
 @rule
-def _accumulate_floats(k: int, before: int, depth: int, row: int, aggregates: Any, bank: Any, values: Any) -> None:
+def _accumulate_floats(
+    k: int, before: int, depth: int, row: int, aggregates: AggregateTable, bank: ColumnBank, values: AggregateValues
+) -> None:
     count, total = (values.counts[k, before], values.floats[k, before]) if before >= 0 else (0, 0.0)
     aggregation, column = aggregates.step[k], aggregates.column[k]
     if not is_null(bank.float_nulls, column, row):
@@ -87,7 +92,7 @@ def _accumulate_floats(k: int, before: int, depth: int, row: int, aggregates: An
 
 
 @rule
-def accumulate(v: int, before: int, depth: int, row: int, aggregates: Any, bank: Any, values: Any) -> None:
+def accumulate(v: int, before: int, depth: int, row: int, aggregates: AggregateTable, bank: ColumnBank, values: AggregateValues) -> None:
     """Set v's aggregates at place `depth`, which binds the event in `row` of the bank; `before` is the place of v's last (or -1)."""
     for k in range(aggregates.first[v], aggregates.first[v + 1]):
         aggregation = aggregates.step[k]
