@@ -43,7 +43,7 @@ _COUNTS = 2
 
 
 class StateTable(NamedTuple):
-    """What tells states apart.
+    """Say what distinguishes two states of a run.
 
     Variable v counts up to ``enough[v]`` events, and ``weight[v]`` for each.
     ``read[k]`` of the binding of ``variable[k]`` is read by the variables of the
@@ -82,7 +82,7 @@ class DeadEnds(NamedTuple):
 
 
 def new_dead_ends(states: StateTable, places: int, patience: int) -> DeadEnds:
-    """So many places, a power of two or none, with nothing in them."""
+    """Return an empty table of so many places, a power of two, or 0 to keep no dead ends."""
     words = _COUNTS + len(states.read)
     return DeadEnds(
         states=states,
@@ -100,7 +100,7 @@ def new_dead_ends(states: StateTable, places: int, patience: int) -> DeadEnds:
 
 @rule
 def _readers(pattern: PatternTable, path: EventPath) -> Any:
-    """The variables that may bind further events, and the end of the match."""
+    """Return as bits the variables that may bind further events, and the reader at the end of the match."""
     readers = bit(AT_THE_END)
     for v in range(pattern.order.size):
         closed = path.bound[v] >= pattern.maximum[v]
@@ -113,7 +113,7 @@ def _readers(pattern: PatternTable, path: EventPath) -> Any:
 
 @rule
 def _word(k: int, depth: int, states: StateTable, path: EventPath) -> int:
-    """What is read of a binding, or of the path of `depth` events."""
+    """Return the word of the key that read k stands for: an event or a number, −1 if there is none yet."""
     v, read, word = states.variable[k], states.read[k], -1
     if read == MATCH_START:
         word = path.event[0]
@@ -130,7 +130,7 @@ def _word(k: int, depth: int, states: StateTable, path: EventPath) -> int:
 
 @rule
 def _write_key(depth: int, position: int, after: Any, pattern: PatternTable, path: EventPath, dead_ends: DeadEnds) -> int:
-    """Write the key of the path of `depth` events that goes on behind `position`; returns its place, or −1 if it has none.
+    """Write the key of the path of `depth` events that goes on behind `position`; return its place, or −1 if it has none.
 
     Of variables whose last event ties with the next event, none that follows may bind that.
     """
@@ -199,13 +199,13 @@ def keep_dead_end(depth: int, end: int, after: Any, pattern: PatternTable, path:
 
 @rule
 def _number(v: int, event: int, dead_ends: DeadEnds) -> int:
-    """The number of an event and a variable."""
+    """Return a number that identifies the pair of an event and a variable; it is at least 1."""
     return int(event * dead_ends.states.lone.size + v + 1)
 
 
 @rule
 def _start(v: int, path: EventPath, dead_ends: DeadEnds) -> int:
-    """The start of the runs among which v is lone, or −1 for all."""
+    """Return the start event of the runs among which v is lone; −1 if it is among all."""
     return int(path.event[0]) if dead_ends.states.lone[v] == IN_A_START else -1
 
 
@@ -222,7 +222,7 @@ def _pass_over(v: int, event: int, until: int, end: int, path: EventPath, dead_e
 
 @rule
 def first_alive(v: int, event: int, end: int, occurrence: Any, path: EventPath, dead_ends: DeadEnds) -> int:
-    """The first event of v, from its event `event` on, that may lead to a match, or one that is not before `end`."""
+    """Return the first event of v, from its event `event` on, that may lead to a match, or one that is not before `end`."""
     alive = event
     if dead_ends.lone.size > 0 and event < end and dead_ends.states.lone[v] != NEVER:
         start, searching = _start(v, path, dead_ends), True

@@ -83,14 +83,14 @@ class CandidateWindows(NamedTuple):
 
 
 class Shortcuts(NamedTuple):
-    """What lets a search pass over events: jumps by the bounds of conditions, and the dead ends found so far."""
+    """Hold what lets a search skip events: jumps by the bounds of conditions, and the dead ends found so far."""
 
     jumps: Jumps
     dead_ends: DeadEnds
 
 
 class Mode(NamedTuple):
-    """How matches are enumerated: by which strategy, whether they are only counted, and how many steps one call may make."""
+    """Say how to enumerate: by which strategy, whether matches are only counted, and how many steps one call may make."""
 
     strategy: int
     counting: bool
@@ -99,7 +99,7 @@ class Mode(NamedTuple):
 
 @rule
 def _begin(start: int, events: EventTable, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
-    """The choices at the start event: the variables that nothing precedes and whose properties and conditions it satisfies."""
+    """Set the choices at the start event: variables that nothing precedes, whose properties and conditions it satisfies."""
     path.choice_event[0] = start
     left = 0
     for k in range(_list_available(pattern, path)):
@@ -134,7 +134,7 @@ def _is_complete(path: EventPath) -> bool:
 
 @rule
 def _list_available(pattern: PatternTable, path: EventPath) -> int:
-    """List the variables that may bind a further event; returns how many.
+    """List the variables that may bind a further event; return how many.
 
     All before them have their minimum, none behind them is bound, and they are below their maximum.
     """
@@ -148,7 +148,7 @@ def _list_available(pattern: PatternTable, path: EventPath) -> int:
 
 @rule
 def _earliest_place(v: int, position: int, after: Any, pattern: PatternTable, path: EventPath) -> int:
-    """The first event that may be bound to v: behind `position`, and later than all events of the variables before v.
+    """Return the first event that may be bound to v: behind `position`, and later than all events of the variables before v.
 
     Of these only the last ones count, which precede v immediately.
     """
@@ -163,7 +163,7 @@ def _earliest_place(v: int, position: int, after: Any, pattern: PatternTable, pa
 def _nearest(
     available: int, position: int, end: int, events: EventTable, pattern: PatternTable, dead_ends: DeadEnds, path: EventPath
 ) -> int:
-    """The first event behind `position` that the label of one of the `available` variables allows, or `end`; none that is a dead end."""
+    """Return the first event behind `position` that is no dead end and that the label of an `available` variable allows, or `end`."""
     nearest = end
     for k in range(available):
         v = path.available[k]
@@ -197,7 +197,7 @@ def _nearest_within_bounds(
 
 @rule
 def _successor(available: int, position: int, end: int, events: EventTable, pattern: PatternTable, path: EventPath) -> int:
-    """The event that follows in the partition, or `end`; the labels tell which of the `available` variables allow it."""
+    """Return the event that follows in the partition, or `end`, and set where each `available` variable may bind next."""
     nearest = min(int(events.successor[position]) if events.successor.size else position + 1, end)
     for k in range(available):
         v = path.available[k]
@@ -207,7 +207,7 @@ def _successor(available: int, position: int, end: int, events: EventTable, patt
 
 @rule
 def _choose(depth: int, nearest: int, available: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> int:
-    """ext(g, e): the choices at `depth` are the available variables that the nearest event behind `position` may be bound to."""
+    """ext(g, e): write the choices at `depth`, the available variables to which event `nearest` may be bound; return how many."""
     left = 0
     for k in range(available):
         v = path.available[k]
@@ -224,7 +224,7 @@ def _search(
     """Choose the next event of the path, behind ``choice_event[depth]``, and the variables it may be bound to.
 
     Where no event can lead to a match that is `end`, without choices. A search
-    that has made more than `limit` steps is left where it stands; returns
+    that has made more than `limit` steps is left where it stands; return
     whether it was not.
     """
     pattern, conditions = criteria.pattern, criteria.conditions
@@ -265,13 +265,13 @@ def _search(
 
 @rule
 def _phase_after_binding(strategy: int, path: EventPath) -> int:
-    """What comes once an event is bound."""
+    """Return the phase that follows the binding of an event."""
     return REPORT if strategy == ANY and _is_complete(path) else SEARCH
 
 
 @rule
 def _phase_after_choices(depth: int, end: int, strategy: int, path: EventPath) -> int:
-    """What comes once no choice is left at a place: the search for a later event there, or a step back."""
+    """Return the phase that follows once no choice is left at a place: search for a later event there, or step back."""
     passes_over = strategy == ANY or (strategy == ROBUST and not path.led[depth])
     if depth == 0:
         phase = DONE
@@ -284,27 +284,27 @@ def _phase_after_choices(depth: int, end: int, strategy: int, path: EventPath) -
 
 @rule
 def _phase_after_search(depth: int, strategy: int, path: EventPath) -> int:
-    """What comes once the next event is known, or that there is none."""
+    """Return the phase that follows a search."""
     return REPORT if path.left[depth] == 0 and strategy != ANY and _is_complete(path) else TAKE
 
 
 @rule
 def _search_end(end: int, strategy: int, path: EventPath) -> int:
-    """Where the search for a further event may stop: not before the window does if that decides whether the path is a match."""
+    """Return the event before which the search ends: the window's end if only a full search tells whether the path is a match."""
     decides = strategy == ROBUST or (strategy != ANY and _is_complete(path))
     return end if decides else search_end(end, path)
 
 
 @rule
 def _step_back(depth: int, pattern: PatternTable, path: EventPath) -> None:
-    """Take back the event at place `depth`; what led to a match behind it makes its own place lead to one."""
+    """Unbind the event at place `depth`; if a choice behind it led to a match, so did this one."""
     unbind(depth, pattern, path)
     path.led[depth] |= path.led[depth + 1]
 
 
 @rule
 def _write(w: int, depth: int, matches: MatchTable, path: EventPath) -> None:
-    """Write the path as a match of candidate w if it may be taken; the search is cut off by it."""
+    """Write the path as a match of candidate w unless it is ruled out; it may then rule out others."""
     last, begin = path.event[depth - 1], path.state[EVENTS]
     if may_be_taken(last, path):
         write_match(w, matches, path)

@@ -24,13 +24,13 @@ def new_bounds(table: JumpTable) -> Bounds:
 
 
 def no_jumps(table: JumpTable) -> Jumps:
-    """Jumps without indexes: a search is patient without end."""
+    """Return jumps without indexes, which no search ever uses."""
     zones = ZoneMaps(_NO_INTS.reshape(0, 0), np.empty((0, 0)), np.zeros(1, np.int64))
     return Jumps(table, zones, _join_buckets([]), new_bounds(table), UNBOUNDED)
 
 
 def jump_indexes(table: JumpTable, bank: ColumnBank, base: int, occurrence: Places) -> tuple[ZoneMaps, ValueBuckets]:
-    """The index of each jump, once for those that share it; event e of the batch stands in row ``base + e`` of the bank.
+    """Build the index of each jump, once for those that share it; event e of the batch stands in row ``base + e`` of the bank.
 
     ``occurrence[v, e]`` is the first event of v from e on.
     """
@@ -57,7 +57,7 @@ def _nulls(words: Words, column: int, base: int, size: int) -> Flags:
 
 
 def _zone_map(values: npt.NDArray[Any], usable: Flags, *, greatest: bool) -> npt.NDArray[Any]:
-    """The greatest or least usable values of blocks of events, of blocks of these, and so on."""
+    """Return a zone map: the greatest or least usable value of each block of events, then of each block of blocks, and so on."""
     usable = usable & (values == values)
     extreme = np.maximum if greatest else np.minimum
     if values.dtype.kind == "f":
@@ -73,7 +73,7 @@ def _zone_map(values: npt.NDArray[Any], usable: Flags, *, greatest: bool) -> npt
 
 
 def _stack_zones(size: int, zones: dict[bool, dict[int, npt.NDArray[Any]]]) -> ZoneMaps:
-    """All zone maps, whose levels begin alike."""
+    """Stack the zone maps, whose levels begin at the same places, to one matrix of each type."""
     sizes = [-(-size // BLOCK)]
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // BLOCK))
@@ -83,7 +83,7 @@ def _stack_zones(size: int, zones: dict[bool, dict[int, npt.NDArray[Any]]]) -> Z
 
 
 def _value_buckets(events: Places, bank: ColumnBank, base: int, column: int, floating: bool) -> tuple[Ints, Places]:
-    """Where the bucket of each hash begins, with the end, and the events bucket by bucket."""
+    """Return where the bucket of each hash begins, with the end, and the events bucket by bucket."""
     number = min(1 << max(len(events) - 1, 0).bit_length(), _MOST_BUCKETS)
     found = np.empty(len(events), np.int64)
     keys = HashKeys(np.zeros(1, np.int64), np.array([column], np.int64), np.array([floating]))

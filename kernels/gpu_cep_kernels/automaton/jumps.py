@@ -73,7 +73,7 @@ class ValueBuckets(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What each jump compares with, as long as the path stays as it is."""
+    """Hold the value with which each jump compares the next event, as long as the path stays as it is."""
 
     state: Bytes
     ints: Ints
@@ -81,7 +81,7 @@ class Bounds(NamedTuple):
 
 
 class Jumps(NamedTuple):
-    """A table with its indexes over a batch; a search uses them once it has passed over `patience` events one by one."""
+    """Hold the jump table and its indexes over a batch; a search jumps once it has rejected `patience` events one by one."""
 
     table: JumpTable
     zones: ZoneMaps
@@ -92,7 +92,7 @@ class Jumps(NamedTuple):
 
 @subroutine
 def set_bounds(v: int, event: int, settled: bool, pattern: PatternTable, conditions: Conditions, jumps: Jumps, path: EventPath) -> None:
-    """Find the bounds of v's jumps; `event` is any event, which no bound depends on.
+    """Compute the bounds of v's jumps; no bound depends on `event`, which may be any.
 
     If `settled`, only those that hold for all later events, too: of bindings to which none can be added.
     """
@@ -120,7 +120,7 @@ def set_bounds(v: int, event: int, settled: bool, pattern: PatternTable, conditi
 
 @rule
 def jump(v: int, begin: int, end: int, events: EventTable, conditions: Conditions, jumps: Jumps) -> int:
-    """The first event of v from `begin` on that no bound rules out at once, or one that is not before `end`."""
+    """Return the first event of v from `begin` on that no bound rules out at once, or one that is not before `end`."""
     table, bounds = jumps.table, jumps.bounds
     place = int(events.occurrence[v, begin])
     for j in range(table.first[v], table.first[v + 1]):
@@ -147,7 +147,7 @@ def jump(v: int, begin: int, end: int, events: EventTable, conditions: Condition
 
 @rule
 def _next_equal(k: int, bits: Any, begin: int, end: int, buckets: ValueBuckets) -> int:
-    """The first event from `begin` on in the bucket of a value, or `end`."""
+    """Return the first event from `begin` on in the bucket of a value, or `end`."""
     bucket = buckets.first[k] + int(mix_hash(np.uint64(0), bits) & np.uint64(buckets.mask[k]))
     low, last = buckets.border[bucket], buckets.border[bucket + 1]
     high = last
@@ -162,7 +162,7 @@ def _next_equal(k: int, bits: Any, begin: int, end: int, buckets: ValueBuckets) 
 
 @subroutine
 def _next_beyond(comparison: int, bound: Any, begin: int, end: int, values: Any, occurrence: Any, extremes: Any, level: Any) -> int:
-    """The first event from `begin` on, of those that `occurrence` leads to, with ``value φ bound``, or one that is not before `end`."""
+    """Return v's first event from `begin` on with ``value φ bound``, by v's row of `occurrence`; `end` or a later one if there is none."""
     event, found = begin, False
     while event < end and not found:
         block = event >> BLOCK_BITS
@@ -178,7 +178,7 @@ def _next_beyond(comparison: int, bound: Any, begin: int, end: int, values: Any,
 
 @rule
 def _next_block(comparison: int, bound: Any, begin: int, end: int, extremes: Any, level: Any) -> int:
-    """The first block of events from block `begin` on whose extreme value φ bound, or one that is not before event `end`.
+    """Return the first block of events from block `begin` on whose extreme value φ bound, or one that is not before event `end`.
 
     It climbs where it comes to the beginning of a larger block, and descends from one that will do.
     """

@@ -23,21 +23,21 @@ SHORT = 16
 
 @rule
 def begin_searches(patience: int, path: EventPath) -> None:
-    """A start, or a match, from which on the searches are counted that lead to none; search number `patience` looks ahead."""
+    """Count searches from here, a start or a match; the search of number `patience` looks ahead."""
     path.state[SEARCHES] = 0
     path.state[LOOK] = patience
 
 
 @rule
 def end_searches(path: EventPath) -> None:
-    """The start has no further choices."""
+    """Add the start's wasted searches to the total, now that it has no further choices."""
     path.state[WASTED] = wasted_searches(path)
     path.state[SEARCHES] = 0
 
 
 @rule
 def wasted_searches(path: EventPath) -> int:
-    """The searches of long runs that led to no match, for all that is known of the run at hand."""
+    """Return the number of searches in long runs that led to no match, the current run included."""
     return int(path.state[WASTED] + max(path.state[SEARCHES] - SHORT, 0))
 
 
@@ -49,13 +49,13 @@ def looks_ahead(path: EventPath) -> bool:
 
 @rule
 def set_next_look(hopeful: bool, path: EventPath) -> None:
-    """The search that looks ahead next, after one that has."""
+    """Set which search looks ahead next: the one of twice the current number if there is hope, else the very next."""
     path.state[LOOK] = path.state[SEARCHES] * 2 if hopeful else path.state[SEARCHES] + 1
 
 
 @rule
 def _earliest(v: int, position: int, after: Any, pattern: PatternTable, path: EventPath) -> int:
-    """The first place behind `position` where v may bind, if those before it bind their `earliest` events."""
+    """Return the first place behind `position` where v may bind, if the variables before it bind their `earliest` events."""
     begin = position + 1
     for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
         begin = max(begin, first_behind(after, path.earliest[pattern.direct[k]]))
@@ -81,7 +81,7 @@ def can_complete(position: int, end: int, events: EventTable, pattern: PatternTa
 def can_complete_within_bounds(
     position: int, end: int, events: EventTable, pattern: PatternTable, conditions: Conditions, jumps: Jumps, path: EventPath
 ) -> bool:
-    """The same, judged by what conditions with the events that are bound leave, too."""
+    """As :func:`can_complete`, judged by labels and by the bounds that bound events set through conditions."""
     true = True
     for place in range(pattern.order.size):
         v = pattern.order[place]

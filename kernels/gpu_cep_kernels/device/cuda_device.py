@@ -36,7 +36,7 @@ _FILLED = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Staging:
-    """A pinned host buffer, and the event after which it may be filled again."""
+    """Hold a pinned host buffer, and the event after which it may be filled again."""
 
     buffer: HostArray
     copied: Any
@@ -84,12 +84,12 @@ class CudaDevice:
         return np.array_equal(self.download(found), expected)
 
     def lane(self, number: int | None) -> AbstractContextManager[Any]:
-        """The streams take turns; None: the default stream."""
+        """Run in the stream of that number, modulo their count; None: the default stream."""
         lane: AbstractContextManager[Any] = self.xp.cuda.Stream.null if number is None else self._lanes[number % len(self._lanes)]
         return lane
 
     def upload(self, array: HostArray) -> Array:
-        """A copy, by way of pinned memory if it is large."""
+        """Return a copy, by way of pinned memory if it is large."""
         return self.upload_slices([array], 0, len(array))[0]
 
     def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int) -> list[Array]:
@@ -124,7 +124,7 @@ class CudaDevice:
             yield self._staging[-1]
 
     def download(self, array: Array) -> HostArray:
-        """A copy; waits for what computes it."""
+        """Return a copy; waits for what computes it."""
         host: HostArray = self.xp.asnumpy(array)
         return host
 
@@ -135,7 +135,7 @@ class CudaDevice:
             kernel.cuda[self._blocks(kernel.slotted, size), _THREADS, stream](size, _views(arguments))
 
     def slots(self, size: int) -> int:
-        """The threads of the grid of a kernel with slots, but for those that have no index."""
+        """Return the threads of the grid of a kernel with slots, but for those that have no index."""
         return min(size, self._blocks(True, size) * _THREADS)
 
     def _blocks(self, slotted: bool, size: int) -> int:
@@ -147,7 +147,7 @@ class CudaDevice:
         self.xp.cuda.get_current_stream().synchronize()
 
     def free_memory(self) -> int:
-        """What the driver has left, and what the pool that arrays come from holds beside it: RMM's, or CuPy's own."""
+        """Return the bytes that the driver has left, plus those free in the pool that arrays come from: RMM's, or CuPy's own."""
         free = int(self.xp.cuda.runtime.memGetInfo()[0])
         pool = current_pool()
         return pool_bytes(pool, free) if pool is not None else free + int(self.xp.get_default_memory_pool().free_bytes())
@@ -174,7 +174,7 @@ def _views(value: Any) -> Any:
 
 
 def count_devices() -> int:
-    """How many CUDA devices this process sees, one at least; raises as :class:`CudaDevice`."""
+    """Return how many CUDA devices this process sees, one at least; raises as :class:`CudaDevice`."""
     _, count = _usable_cupy()
     return count
 

@@ -22,7 +22,7 @@ class DeviceUnavailable(Exception):
     """There is no device that can run kernels; the message says why."""
 
     def anew(self) -> Self:
-        """The same, not raised yet: one that was keeps its callers' variables, whole tables of events among them, as long as it is kept."""
+        """Return an equal exception that was not raised: one that was keeps its callers' variables alive, whole tables among them."""
         return type(self)(*self.args)
 
 
@@ -36,10 +36,10 @@ class Place(Protocol):
     xp: Any
 
     def upload(self, array: HostArray) -> Array:
-        """A host array there; on a device it is a copy, and the host array may be reused at once."""
+        """Return a host array at this place; on a device it is a copy, and the host array may be reused at once."""
 
     def download(self, array: Array) -> HostArray:
-        """An array from there on the host."""
+        """Return an array of this place on the host."""
 
     def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
         """Run a parallel kernel over [0, size); `arguments` are all but low, high and slot."""
@@ -51,16 +51,16 @@ class Host:
     xp: Any = np
 
     def upload(self, array: HostArray) -> Array:
-        """Itself."""
+        """Return the array itself."""
         return array
 
     def download(self, array: Array) -> HostArray:
-        """Itself."""
+        """Return the array itself."""
         host: HostArray = array
         return host
 
     def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
-        """One call."""
+        """Call the kernel once, in this thread."""
         kernel(0, size, *arguments)
 
 
@@ -83,17 +83,17 @@ class Device(Place, Protocol):
         """What is called within runs in this lane: lanes of different numbers may overlap, and None, the default, overlaps with none."""
 
     def slots(self, size: int) -> int:
-        """How many slots a launch over [0, size) has."""
+        """Return how many slots a launch over [0, size) has."""
 
     def synchronize(self) -> None:
         """Wait until all that was started is done."""
 
     def free_memory(self) -> int:
-        """Bytes that can be allocated."""
+        """Return the number of bytes that can be allocated."""
 
 
 def to_device(device: Place, value: Any) -> Any:
-    """Host arrays, alone or in (named) tuples, on the device; all else as it is."""
+    """Return `value` with its host arrays, alone or in (named) tuples, moved to the device."""
     if isinstance(value, np.ndarray):
         return device.upload(value)
     if isinstance(value, tuple):

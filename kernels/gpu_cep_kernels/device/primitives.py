@@ -20,18 +20,18 @@ Array = Any  # of the array module
 
 
 def label_flags(labels: Array, variable: int) -> Array:
-    """1 where the labels [word, event] have the variable's bit, else 0; as wide as a label word."""
+    """Return 1 where the labels [word, event] have the variable's bit, else 0; as wide as a label word."""
     word = labels.dtype.type
     return (labels[variable // LABEL_BITS] >> word(variable % LABEL_BITS)) & word(1)
 
 
 def merged_words(labels: Array) -> Array:
-    """A word per event that is 0 where its label has no bit; a single word is itself."""
+    """Return a word per event that is 0 where its label has no bit; a single word is itself."""
     return reduce(or_, labels)
 
 
 def marked_events(labels: Array, variables: int) -> Array:
-    """A word per event that is 0 where its label has the bit of none of `variables`, a mask of bits."""
+    """Return a word per event that is 0 where its label has the bit of none of `variables`, a mask of bits."""
     word = labels.dtype.type
     wanted = [word(variables >> LABEL_BITS * k & np.iinfo(word).max) for k in range(len(labels))]
     return merged_words([own & bits for own, bits in zip(labels, wanted, strict=True)])
@@ -58,7 +58,7 @@ def next_occurrences(xp: Any, labels: Array, variables: int) -> Array:
 
 
 def stream_numbers(xp: Any, borders: Array, size: int) -> Array:
-    """int32: the stream of each event; ``borders`` are the events at which a stream begins, but for the first."""
+    """Return as int32 the stream of each event; ``borders`` are the events at which a stream begins, but for the first."""
     flags = xp.zeros(size, xp.int32)
     flags[borders] = 1
     return xp.cumsum(flags, dtype=xp.int32)
@@ -106,7 +106,7 @@ def covered_events(xp: Any, starts: Array, ends: Array, size: int) -> Array:
 
 
 def latest_marks(xp: Any, marks: Array) -> Array:
-    """int64: the last event up to each that has a mark (bool); the first has one."""
+    """Return as int64 the last event up to each that has a mark (bool); the first event has one."""
     marked = xp.flatnonzero(marks)
     return marked if marked.size == marks.size else marked[xp.cumsum(marks, dtype=xp.int64) - 1]
 
@@ -122,12 +122,12 @@ def paired_borders(xp: Any, streams: Array, opened: Array, closed: Array, names:
 
 
 def _bearing(xp: Any, labels: Array, variable: int) -> Array:
-    """The labels, of a single word each, that have the variable's bit."""
+    """Return the labels, of a single word each, that have the variable's bit."""
     return xp.flatnonzero(label_flags(labels[None], variable))
 
 
 def stable_order(xp: Any, keys: Sequence[Array]) -> Array:
-    """The order by the first key, among equals by the second and so on, then by place."""
+    """Return the order by the first key, among equals by the second and so on, then by place."""
     order = xp.argsort(keys[-1], kind="stable")
     for key in reversed(keys[:-1]):
         order = order[xp.argsort(key[order], kind="stable")]
@@ -135,6 +135,6 @@ def stable_order(xp: Any, keys: Sequence[Array]) -> Array:
 
 
 def dense_codes(xp: Any, values: Array) -> tuple[Array, int]:
-    """int64 codes that ascend with the values, and how many there are."""
+    """Return int64 codes that ascend with the values, and how many there are."""
     distinct, codes = xp.unique(values, return_inverse=True)
     return codes.astype(xp.int64), int(distinct.size)

@@ -39,7 +39,7 @@ def select_device(number: Callable[[int], int], promised: bool) -> None:
 
 
 def open_device() -> Device:
-    """The device of this process, current in this thread.
+    """Return the device of this process, current in this thread.
 
     Raises
     ------
@@ -105,19 +105,19 @@ class SimulatedDevice:
         self.xp = xp
 
     def upload(self, array: HostArray) -> Array:
-        """A copy, so that host and device cannot be confused."""
+        """Return a copy, so that host and device cannot be confused."""
         return self.xp.array(array)
 
     def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int) -> list[Array]:
-        """Copies."""
+        """Return copies."""
         return [self.upload(array[low:high]) for array in arrays]
 
     def lane(self, number: int | None) -> AbstractContextManager[Any]:
-        """Nothing overlaps."""
+        """Do nothing: in the simulator lanes never overlap."""
         return nullcontext()
 
     def download(self, array: Array) -> HostArray:
-        """A copy."""
+        """Return a copy."""
         return np.array(array)
 
     def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
@@ -128,12 +128,12 @@ class SimulatedDevice:
             kernel.cuda[self._BLOCKS, self._THREADS](size, arguments)
 
     def slots(self, size: int) -> int:
-        """The threads of every grid."""
+        """Return the threads of every grid."""
         return self._BLOCKS * self._THREADS
 
     def synchronize(self) -> None:
-        """Nothing is ever under way."""
+        """Do nothing: every call has finished when it returns."""
 
     def free_memory(self) -> int:
-        """As of a small card."""
+        """Return the memory of a small card."""
         return self._MEMORY

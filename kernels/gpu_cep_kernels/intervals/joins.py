@@ -115,7 +115,7 @@ class Fitting(NamedTuple):
 
 @rule
 def relation(a_start: Any, a_end: Any, b_start: Any, b_end: Any) -> int:
-    """The one relation of A to B that holds (Table 1)."""
+    """Return the one relation of A to B that holds (Table 1)."""
     if a_end <= b_start:
         return MEETS if a_end == b_start else BEFORE
     if b_end <= a_start:
@@ -129,7 +129,7 @@ def relation(a_start: Any, a_end: Any, b_start: Any, b_end: Any) -> int:
 
 @rule
 def _first_after(low: int, high: int, point: Any, endpoints: Any) -> int:
-    """The first of the situations [low, high) whose endpoint comes after a point."""
+    """Return the first of the situations [low, high) whose endpoint comes after a point."""
     while low < high:
         middle = (low + high) // 2
         if endpoints[middle] <= point:
@@ -141,7 +141,7 @@ def _first_after(low: int, high: int, point: Any, endpoints: Any) -> int:
 
 @rule
 def _first_from(low: int, high: int, point: Any, endpoints: Any) -> int:
-    """The first of the situations [low, high) whose endpoint comes at a point or after it."""
+    """Return the first of the situations [low, high) whose endpoint comes at a point or after it."""
     while low < high:
         middle = (low + high) // 2
         if endpoints[middle] < point:
@@ -153,7 +153,7 @@ def _first_from(low: int, high: int, point: Any, endpoints: Any) -> int:
 
 @rule
 def _zone_begin(zone: int, low: int, high: int, start: Any, end: Any, situations: Situations) -> int:
-    """Where a zone of the situations [low, high) begins, to one that lasts from `start` to `end`."""
+    """Return where a zone of the situations [low, high) begins, for one that lasts from `start` to `end`."""
     if zone <= 0:
         return low
     if zone == 1:
@@ -169,7 +169,7 @@ def _zone_begin(zone: int, low: int, high: int, start: Any, end: Any, situations
 
 @rule
 def _first_in_window(low: int, high: int, latest: Any, latest_clock: Any, length: Any, situations: Situations) -> int:
-    """The first of the situations [low, high) that does not start too long before `latest`."""
+    """Return the first of the situations [low, high) that does not start too long before `latest`."""
     while low < high:
         middle = (low + high) // 2
         if situations.start[middle] < latest and not within(situations.start_clock[middle], latest_clock, length):
@@ -181,7 +181,7 @@ def _first_in_window(low: int, high: int, latest: Any, latest_clock: Any, length
 
 @rule
 def _first_beyond_window(low: int, high: int, earliest: Any, earliest_clock: Any, length: Any, situations: Situations) -> int:
-    """The first of the situations [low, high) that is known too long after `earliest`."""
+    """Return the first of the situations [low, high) that is known too long after `earliest`."""
     while low < high:
         middle = (low + high) // 2
         if situations.known[middle] <= earliest or within(earliest_clock, situations.known_clock[middle], length):
@@ -195,7 +195,7 @@ def _first_beyond_window(low: int, high: int, earliest: Any, earliest_clock: Any
 def find_candidates(
     low: int, high: int, rows: Configurations, level: Level, situations: Situations, length: Any, candidates: Candidates
 ) -> None:  # fmt: skip
-    """The candidates of each row: the situations that lie in the zones of all constraints and, if asked for, in the window."""
+    """Find the candidates of each row: the situations in the zones of all constraints and, if asked for, in the window."""
     for i in range(low, high):
         begin, end = situations.offsets[level.name, rows.stream[i]], situations.offsets[level.name, rows.stream[i] + 1]
         if level.windowed:

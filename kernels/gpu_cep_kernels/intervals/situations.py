@@ -71,7 +71,7 @@ class Gaps(NamedTuple):
 
 @rule
 def _crossing(label: np.uint16, before: np.uint16, is_broken: bool) -> tuple[np.uint16, np.uint16]:
-    """What an event opens and closes, behind one with label `before`."""
+    """Return the names that an event opens and those that it closes, behind one with label `before`."""
     if is_broken:
         return label, before
     return label & ~before, before & ~label
@@ -86,7 +86,7 @@ def _is_broken(event: int, last: int, before: np.uint16, gaps: Gaps) -> bool:
 
 @rule
 def _note(event: int, before: int, opened: np.uint16, closed: np.uint16, crossings: Crossings, found: int) -> int:
-    """Write a border; returns how many there are then."""
+    """Write a border; return how many there are then."""
     crossings.position[found] = event
     crossings.before[found] = before
     crossings.opened[found] = opened
@@ -96,9 +96,9 @@ def _note(event: int, before: int, opened: np.uint16, closed: np.uint16, crossin
 
 @sequential(writes=("crossings", "seen"))
 def find_borders(begin: int, end: int, labels: Any, streams: Any, seen: LastSeen, crossings: Crossings, found: int) -> int:
-    """The borders among the events [begin, end), whose labels are given from `begin` on; writes them from `found` on.
+    """Write the borders among the events [begin, end) from `found` on; `labels` begins at event `begin`.
 
-    `streams` is empty where all events are one stream. Returns how many
+    `streams` is empty where all events are one stream. Return how many
     borders there are then.
     """
     own = streams[begin:end]
@@ -135,7 +135,7 @@ def find_borders_and_gaps(
 
 @rule
 def _crossing_of_neighbours(event: int, labels: Any, begins: Any, gaps: Gaps) -> tuple[np.uint16, np.uint16]:
-    """What an event opens and closes, behind the one before it unless it begins a stream."""
+    """Return what an event opens and closes, behind the one before it unless it begins a stream."""
     label = np.uint16(labels[event])
     before = np.uint16(0) if begins[event] else np.uint16(labels[event - 1])
     is_broken = gaps.clock.size > 0 and _is_broken(event, event - 1, before, gaps)
@@ -154,7 +154,7 @@ def mark_borders(low: int, high: int, labels: Any, begins: Any, gaps: Gaps, mark
 def cross_borders(
     low: int, high: int, events: Any, labels: Any, begins: Any, gaps: Gaps, opened: Labels, closed: Labels
 ) -> None:  # fmt: skip
-    """What the borders at some events open and close, where streams lie one after the other."""
+    """Write what the borders at some events open and close, where streams lie one after the other."""
     for b in range(low, high):
         own_opened, own_closed = _crossing_of_neighbours(events[b], labels, begins, gaps)
         opened[b] = own_opened
@@ -185,7 +185,7 @@ def count_runs(opened: Labels, counts: Ints) -> None:
 
 @sequential(writes=("openings", "closings", "opening", "closing"))
 def pair_borders(order: Ints, opened: Labels, closed: Labels, openings: Ints, closings: Ints, opening: Ints, closing: Ints) -> None:
-    """The borders that open and close each run, in `order`, in which each name opens and closes by turns.
+    """Write the borders that open and close each run, in `order`, in which each name opens and closes by turns.
 
     Those of name v go to `opening` from ``openings[v]`` on, and to `closing`
     from ``closings[v]`` on; both move on.
@@ -236,7 +236,7 @@ class Awaited(NamedTuple):
 
 @sequential(writes=("awaited", "runs", "positions"))
 def collect(begins: Ints, ends: Ints, streams: Any, wanted: Wanted, awaited: Awaited, runs: Places, positions: Places) -> int:
-    """The events [begins[k], ends[k]) that are in some run: its number and their positions, as many as are returned."""
+    """Write the run and the position of each event of [begins[k], ends[k]) that is in some run; return how many."""
     found = 0
     for k in range(begins.size):
         for e in range(begins[k], ends[k]):
@@ -253,17 +253,17 @@ def collect(begins: Ints, ends: Ints, streams: Any, wanted: Wanted, awaited: Awa
 
 
 def new_last_seen(streams: int) -> LastSeen:
-    """Of no stream anything is known."""
+    """Return the state in which no event of any stream has been seen."""
     return LastSeen(np.full(streams, UNKNOWN, np.uint16), np.full(streams, -1, np.int32))
 
 
 def make_borders(crossings: Crossings, found: int, streams: Any, times: Any) -> Borders:
-    """The first `found` borders, with their streams (`streams` is empty where all events are one) and times."""
+    """Return the first `found` borders, with their streams (`streams` is empty where all events are one) and times."""
     position = crossings.position[:found]
     own = streams[position] if len(streams) else np.zeros(found, np.int32)
     return Borders(position, times[position], own, crossings.before[:found], crossings.opened[:found], crossings.closed[:found])
 
 
 def new_crossings(size: int) -> Crossings:
-    """Room for so many borders."""
+    """Return room for so many borders."""
     return Crossings(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.uint16), np.empty(size, np.uint16))

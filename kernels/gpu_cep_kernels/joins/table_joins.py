@@ -92,7 +92,7 @@ class Partners(NamedTuple):
 
 @rule
 def _first_in_reach(low: int, high: int, begin: int, latest: int, firsts: Any, streams: Streams) -> int:
-    """The first of the rows [low, high) that does not come too early."""
+    """Return the first of the rows [low, high) that does not come too early."""
     while low < high:
         middle = (low + high) // 2
         if is_early(firsts[middle], begin, latest, streams):
@@ -104,7 +104,7 @@ def _first_in_reach(low: int, high: int, begin: int, latest: int, firsts: Any, s
 
 @rule
 def _first_out_of_reach(low: int, high: int, end: int, earliest: int, firsts: Any, streams: Streams) -> int:
-    """The first of the rows [low, high) that comes too late."""
+    """Return the first of the rows [low, high) that comes too late."""
     while low < high:
         middle = (low + high) // 2
         if is_late(firsts[middle], end, earliest, streams):
@@ -118,7 +118,7 @@ def _first_out_of_reach(low: int, high: int, end: int, earliest: int, firsts: An
 def find_ranges(
     low: int, high: int, tables: Tables, buckets: Buckets, streams: Streams, base: int, own: int, first: Ints, size: Ints
 ) -> None:  # fmt: skip
-    """The candidates of each row of the left table: ``size[i]`` from row ``first[i]`` of the right one on.
+    """Find the candidates of each row of the left table: ``size[i]`` from row ``first[i]`` of the right one on.
 
     Event e of the batch stands at ``base + e`` in the streams. One of the two
     rows begins before event `own`.
@@ -176,7 +176,7 @@ def _keep_comparing(comparison: int, value: Any, values: Any, nulls: Any, column
 
 @rule
 def _keep_compared(c: int, i: int, tables: Tables, conditions: Conditions, rows: Any, size: int) -> int:
-    """Keep those of ``rows[:size]`` that satisfy condition c, a comparison of two variables, with row l; returns how many."""
+    """Keep those of ``rows[:size]`` that satisfy condition c, a comparison of two variables, with row i; return how many."""
     left, right, sides = tables
     table, bank, base = conditions.table, conditions.bank, conditions.base
     comparison, v, u = table.comparison[c], table.left_variable[c], table.right_variable[c]
@@ -200,7 +200,7 @@ def _keep_compared(c: int, i: int, tables: Tables, conditions: Conditions, rows:
 def _keep_holding(
     c: int, i: int, tables: Tables, conditions: Conditions, none: Any, registers: Registers, rows: Any, size: int
 ) -> tuple[int, bool]:
-    """Keep those of ``rows[:size]`` that satisfy condition c, a program, with row l; how many they are, and whether it failed.
+    """Keep those of ``rows[:size]`` that satisfy condition c, a program, with row i; return how many, and whether it failed.
 
     ``rows[0]`` is then where it failed.
     """
@@ -226,7 +226,7 @@ def filter_partners(
     low: int, high: int, slot: int, begin: int, tables: Tables, streams: Streams, conditions: Conditions, registers: Registers,
     partners: Partners,
 ) -> None:  # fmt: skip
-    """The partners of each row of the chunk that begins at row `begin` of the left table; `registers` are scratch, by slot."""
+    """Find the partners of each row of the chunk that begins at row `begin` of the left table; `registers` are scratch, by slot."""
     table, sides = conditions.table, tables.sides
     # programs read no aggregates: what stands in their place has the right types, no more
     none = AggregateValues(registers.ints, registers.ints, registers.floats)
@@ -255,7 +255,7 @@ def filter_partners(
 def join_rows(
     low: int, high: int, begin: int, left: PartialMatches, right: PartialMatches, partners: Partners, target: Ints, out: PartialMatches
 ) -> None:
-    """The rows of the join of a chunk that begins at row `begin` of the left table: its events, then its partner's.
+    """Write the rows of the join of a chunk that begins at row `begin` of the left table: its events, then its partner's.
 
     Those of row i of the chunk go to `out` from row ``target[i]`` on.
     """
@@ -278,7 +278,7 @@ def judge_rows(
 ) -> int:  # fmt: skip
     """``allowed[r]``: whether none of the negations `judged` rules out row r of [begin, end), which binds an event to each of `variables`.
 
-    Returns the row for which a condition failed, or `end`; `path` is scratch, and then says which one failed.
+    Return the row for which a condition failed, or `end`; `path` is scratch, and then says which one failed.
     """
     places = variables.size
     for p in range(places):

@@ -73,13 +73,13 @@ class CountScratch(NamedTuple):
 
 @rule
 def capped_sum(left: int, right: int) -> int:
-    """The sum of two numbers of at least 0, or ``UNBOUNDED`` if that is less."""
+    """Return the sum of two numbers of at least 0, or ``UNBOUNDED`` if that is less."""
     return left + right if left <= UNBOUNDED - right else UNBOUNDED
 
 
 @rule
 def capped_product(left: int, right: int) -> int:
-    """The product of two numbers of at least 0, or ``UNBOUNDED`` if that is less."""
+    """Return the product of two numbers of at least 0, or ``UNBOUNDED`` if that is less."""
     return left * right if right == 0 or left <= UNBOUNDED // right else UNBOUNDED
 
 
@@ -91,7 +91,7 @@ def _moves_on(event: int, after: Any) -> bool:
 
 @rule
 def _clear(values: Any) -> None:
-    """The identity."""
+    """Set a square matrix to the identity."""
     for s in range(values.shape[0]):
         for t in range(values.shape[1]):
             values[s, t] = 1 if s == t else 0
@@ -123,7 +123,7 @@ def _bind(event: int, labels: Any, states: StateTable, moves: Moves, ascending: 
 
 @rule
 def _prepend(event: int, events: LabelledEvents, states: StateTable, values: Any) -> None:
-    """Multiply the event's matrix to the left."""
+    """Multiply `values` from the left by the event's matrix."""
     _bind(event, events.labels, states, states.forth, True, values)
     if _moves_on(event, events.after):
         for s in range(states.settled.size):
@@ -145,7 +145,7 @@ def _append(event: int, events: LabelledEvents, states: StateTable, values: Any)
 
 @rule
 def _sum_of_begins(event: int, k: int, labels: Any, states: StateTable, values: Any) -> int:
-    """Column k of the rows of all states in which the event begins a match, summed."""
+    """Return the capped sum of column k over the states in which the event begins a match."""
     total = 0
     for b in range(states.begin.size):
         if is_labelled(event, states.begin_variable[b], labels):
@@ -157,7 +157,7 @@ def _sum_of_begins(event: int, k: int, labels: Any, states: StateTable, values: 
 def _count_together(
     low: int, high: int, candidates: Any, end: int, events: LabelledEvents, states: StateTable, scratch: CountScratch, totals: Any
 ) -> None:  # fmt: skip
-    """Count for the candidates [low, high), whose windows all end at `end`."""
+    """Count the matches of the candidates [low, high), whose windows all end at `end`."""
     completions = scratch.completions
     for s in range(states.final.size):
         completions[s, 0] = 1 if states.final[s] else 0
@@ -174,7 +174,7 @@ def _count_together(
 def _count_sliding(
     low: int, high: int, candidates: Any, ends: Any, events: LabelledEvents, states: StateTable, scratch: CountScratch, totals: Any
 ) -> None:  # fmt: skip
-    """Count for the candidates [low, high), which are before the end of the first one's window."""
+    """Count the matches of the candidates [low, high), which all lie in the first one's window."""
     boundary = ends[low]
     number = states.final.size
     _clear(scratch.front)

@@ -17,7 +17,7 @@ from gpu_cep_kernels.rules.tables import PatternTable
 
 @rule
 def _binding_end(w: int, v: int, pattern: PatternTable, earliest: Any, size: int) -> int:
-    """The first event at which v can bind no more because a variable behind it is bound."""
+    """Return the first event at which v can bind no more because a variable behind it is bound."""
     end = size
     for k in range(pattern.following_first[v], pattern.following_first[v + 1]):
         end = min(end, earliest[pattern.following[k], w])
@@ -53,7 +53,7 @@ def count_bindings(
 
 @kernel(writes=("events",))
 def bind_events(low: int, high: int, base: int, offsets: Any, counts: Any, occurrence: Any, earliest: Any, events: Any) -> None:
-    """The events of the matches [low, high), each plus `base`, variable after variable from ``offsets[w]`` on."""
+    """Write the events of the matches [low, high), each plus `base`, variable after variable from ``offsets[w]`` on."""
     for w in range(low, high):
         place = offsets[w]
         for v in range(counts.shape[1]):

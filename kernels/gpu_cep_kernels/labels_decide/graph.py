@@ -80,7 +80,7 @@ def _begin_stream(growth: Growth) -> None:
 
 @rule
 def _move_on(growth: Growth) -> None:
-    """The time moves on."""
+    """Make the nodes so far those of earlier times."""
     for g in range(growth.used.size):
         growth.before[g] = growth.used[g]
         growth.best_before[g] = growth.best[g]
@@ -89,7 +89,7 @@ def _move_on(growth: Growth) -> None:
 
 @rule
 def _range_of(node: int, place: int, k: int, earliest: int, groups: GroupTable, growth: Growth, nodes: NodeTable) -> int:
-    """Write the range of predecessors of a node by the source at `place`; returns the latest start among them, or −1."""
+    """Write the range of predecessors of a node by the source at `place`; return the latest start among them, or −1."""
     h, scope = groups.source[place], groups.scope[place]
     base = groups.base[h]
     floor = growth.floor[h]
@@ -109,7 +109,7 @@ def _range_of(node: int, place: int, k: int, earliest: int, groups: GroupTable, 
 
 @rule
 def _node(g: int, event: int, earliest: int, starting: Any, groups: GroupTable, growth: Growth, nodes: NodeTable) -> int:
-    """Write the node that the event would add to group g; returns the latest start of what reaches it, or −1 if nothing does."""
+    """Write the node that the event would add to group g; return the latest start of what reaches it, or −1 if nothing does."""
     node = groups.base[g] + growth.used[g]
     begins = groups.begins[g] and starting[event]
     latest = event if begins else -1

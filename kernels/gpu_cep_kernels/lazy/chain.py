@@ -85,7 +85,7 @@ class Chain(NamedTuple):
 
 
 def find_pivots(v: int, buffers: InputBuffers, pattern: PatternTable, own: int, starting: bool) -> tuple[int, int]:
-    """Where the pivots among v's events begin and end in the buffers, for matches that start before event `own`.
+    """Return where the pivots among v's events begin and end in the buffers, for matches that start before event `own`.
 
     They are the first events of their matches if they are `starting`, or if the pattern says so.
     """
@@ -96,7 +96,7 @@ def find_pivots(v: int, buffers: InputBuffers, pattern: PatternTable, own: int, 
 
 
 def new_chain(order: Ints, depths: int, pivots: tuple[int, int], buffers: InputBuffers, pattern: PatternTable, needs: Flags) -> Chain:
-    """The stack before the first of the `pivots`, a range of the buffers; the first `depths` variables of the order are bound."""
+    """Return the stack before the first of the `pivots`, a range of the buffers; the first `depths` variables of the order are bound."""
     cursor, stop = np.zeros(depths, np.int64), np.zeros(depths, np.int64)
     cursor[0], stop[0] = pivots
     known = np.arange(len(order))
@@ -122,7 +122,7 @@ def _narrow(
     v: int, depth: int, known: tuple[int, int, int], span: tuple[int, int],
     buffered: Buffered, pattern: PatternTable, chain: Chain, path: EventPath,
 ) -> tuple[int, int]:  # fmt: skip
-    """The range of v's buffer that fits what is bound above `depth` and lies in `span`, by doubling steps and then by halving them.
+    """Return the range of v's buffer that fits what is bound above `depth` and lies in `span`, by doubling steps and then by halving them.
 
     Of ``low, high, limit = known`` it begins at `low` or later and ends at `limit` or earlier; its end is sought from `high` on, unless
     that is too far.
@@ -160,7 +160,7 @@ def _narrow(
 
 @rule
 def _select(v: int, depth: int, events: Any, size: int, conditions: Conditions, path: EventPath) -> int:
-    """Keep those of ``events[:size]`` that may be bound to v at `depth`, negations apart; returns how many."""
+    """Keep those of ``events[:size]`` that may be bound to v at `depth`, negations apart; return how many."""
     size = select_unbound(events, size, depth, path)
     table = conditions.table
     for k in range(table.first[v], table.first[v + 1]):
@@ -175,7 +175,7 @@ def _select(v: int, depth: int, events: Any, size: int, conditions: Conditions, 
 
 @rule
 def _judge(v: int, depth: int, events: Any, size: int, criteria: Criteria, chain: Chain, path: EventPath) -> int:
-    """Keep those of ``events[:size]`` that the negations that are judged at `depth` do not rule out; returns how many."""
+    """Keep those of ``events[:size]`` that the negations that are judged at `depth` do not rule out; return how many."""
     for n in range(chain.judged.size):
         if chain.judged[n] == depth:
             earliest, latest = chain.earliest[depth], chain.latest[depth]
@@ -202,7 +202,7 @@ def _reorder(chain: Chain) -> None:
 
 @rule
 def _write(v: int, depth: int, block: Any, base: int, chain: Chain, path: EventPath, matches: ChainMatches) -> int:
-    """Write the matches of what is bound above `depth` with the events in v's block, as many as there is room for; returns how many."""
+    """Write the matches of what is bound above `depth` with the events in v's block, as many as there is room for; return how many."""
     taken, written = chain.taken[depth], path.state[MATCHES]
     size = min(chain.kept[depth] - taken, matches.starts.size - written)
     events = block[taken : taken + size]
@@ -223,7 +223,7 @@ def _write(v: int, depth: int, block: Any, base: int, chain: Chain, path: EventP
 def _enumerate(
     buffered: Buffered, criteria: Criteria, negated: bool, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
 ) -> int:
-    """The body of both kernels; `negated` is a constant, for what judges negations makes the rest slower, even where there are none."""
+    """Run the body of both kernels. `negated` is a constant: code for negations slows the rest, even where there are none."""
     buffers, streams = buffered
     pattern, conditions = criteria.pattern, criteria.conditions
     own, starting, counting, step_limit = mode

@@ -16,7 +16,7 @@ from gpu_cep_kernels.rules.tables import BY_INTS, ERROR_CONDITION, Conditions, C
 
 @rule
 def _select_where(comparison: int, events: Any, size: int, values: Any, value: Any, base: int) -> int:
-    """Keep those of ``events[:size]`` whose value compares with `value`; returns how many."""
+    """Keep those of ``events[:size]`` whose value compares with `value`; return how many."""
     kept = 0
     for k in range(size):
         event = events[k]
@@ -28,7 +28,7 @@ def _select_where(comparison: int, events: Any, size: int, values: Any, value: A
 
 @rule
 def _select_compared(events: Any, size: int, comparison: int, values: Any, nulls: Any, column: int, base: int, value: Any) -> int:
-    """Keep those of ``events[:size]`` whose value in `column` compares with `value`; returns how many."""
+    """Keep those of ``events[:size]`` whose value in `column` compares with `value`; return how many."""
     kept = size
     if nulls.size > 0:
         kept = 0
@@ -55,7 +55,7 @@ def _select_compared(events: Any, size: int, comparison: int, values: Any, nulls
 
 @rule
 def select_pairs(c: int, v: int, events: Any, size: int, conditions: Conditions, path: EventPath) -> int:
-    """Keep those of ``events[:size]`` that satisfy condition c, a comparison of v with another variable; returns how many."""
+    """Keep those of ``events[:size]`` that satisfy condition c, a comparison of v with another variable; return how many."""
     table, bank, base = conditions.table, conditions.bank, conditions.base
     comparison = table.comparison[c]
     column, other_column = table.left_column[c], table.right_column[c]
@@ -76,7 +76,7 @@ def select_pairs(c: int, v: int, events: Any, size: int, conditions: Conditions,
 
 @rule
 def select_holding(c: int, v: int, depth: int, events: Any, size: int, conditions: Conditions, path: EventPath) -> int:
-    """Keep those of ``events[:size]`` that satisfy condition c, of any kind; returns how many.
+    """Keep those of ``events[:size]`` that satisfy condition c, of any kind; return how many.
 
     After an error ``path.event[depth]`` is the event that caused it.
     """
@@ -92,7 +92,7 @@ def select_holding(c: int, v: int, depth: int, events: Any, size: int, condition
 
 @rule
 def select_unbound(events: Any, size: int, depth: int, path: EventPath) -> int:
-    """Keep those of ``events[:size]`` that are not bound above `depth`; returns how many."""
+    """Keep those of ``events[:size]`` that are not bound above `depth`; return how many."""
     for d in range(depth):
         bound = path.event[d]
         if size > 0 and events[0] <= bound and bound <= events[size - 1]:

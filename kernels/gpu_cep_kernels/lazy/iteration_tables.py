@@ -66,7 +66,7 @@ class Iterations(NamedTuple):
 
 
 def new_iterations(fixed: Ints, order: Ints, path: int, room: int, needs: Flags) -> Iterations:
-    """The stack before the first row, for a path of so many events, and lists of so many."""
+    """Return the stack before the first row, with room for a path of `path` events and lists of `room` events."""
     return Iterations(
         fixed=fixed,
         order=order,
@@ -85,12 +85,12 @@ def new_iterations(fixed: Ints, order: Ints, path: int, room: int, needs: Flags)
 
 
 def widen_lists(stack: Iterations) -> Iterations:
-    """`stack` with room for lists twice as long."""
+    """Return `stack` with room for lists twice as long."""
     return stack._replace(events=double_rows(stack.events))
 
 
 def lengthen_path(stack: Iterations) -> Iterations:
-    """`stack` for a path twice as long."""
+    """Return `stack` with room for a path twice as long."""
     names = ("stage", "cursor", "stop", "free", "earliest", "latest")
     grown: dict[str, Any] = {name: double_rows(getattr(stack, name)) for name in names}
     return stack._replace(**grown)

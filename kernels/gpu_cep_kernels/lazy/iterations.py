@@ -57,13 +57,13 @@ from gpu_cep_kernels.rules.tables import (
     PatternTable,
 )
 
-# What comes next: to bind a row, list what a stage may bind, bind an event of a list, end a stage, take back an event, or a row.
+# Phases: to bind a row, list what a stage may bind, bind an event of a list, end a stage, take back an event, or a row.
 LOAD, OPEN, TAKE, CLOSE, BACK, DONE = range(6)
 
 
 @rule
 def _range(v: int, place: int, buffered: Buffered, pattern: PatternTable, stack: Iterations, path: EventPath) -> tuple[int, int]:
-    """The part of v's buffer that fits what is bound before `place`."""
+    """Return the range of v's buffer whose events order and window allow beside what is bound before `place`."""
     buffers, streams = buffered
     begin, end = stack.scope[BEGIN], stack.scope[END]
     earliest, latest = stack.earliest[place], stack.latest[place]
@@ -98,7 +98,7 @@ def _range(v: int, place: int, buffered: Buffered, pattern: PatternTable, stack:
 def _load(
     row: int, rows: Any, starting: bool, streams: Streams, pattern: PatternTable, conditions: Conditions, stack: Iterations, path: EventPath
 ) -> None:
-    """Bind what a row binds."""
+    """Bind the events of a row, and set the scope of its stream."""
     base, depth = conditions.base, stack.fixed.size
     earliest, latest = streams.times.size, -1
     for d in range(depth):
@@ -116,7 +116,7 @@ def _load(
 
 @rule
 def _begin_stages(choosing: bool, buffered: Buffered, pattern: PatternTable, stack: Iterations, path: EventPath) -> bool:
-    """Look at the ranges of all variables that a row leaves; returns whether each holds the events that it needs.
+    """Look at the ranges of all variables that a row leaves; return whether each holds the events that it needs.
 
     If `choosing`, variables are ordered by their number.
     """
@@ -171,7 +171,7 @@ def _filters_later(v: int, bound: int, uses: IterationTable) -> bool:
 def _open(
     place: int, buffered: Buffered, pattern: PatternTable, uses: IterationTable, conditions: Conditions, stack: Iterations, path: EventPath
 ) -> bool:
-    """List the events of a stage's variable; returns whether there was room."""
+    """List the events of a stage's variable; return whether there was room."""
     v = stack.order[stack.stage[place]]
     low, high = _range(v, place, buffered, pattern, stack, path)
     size, free = high - low, stack.free[place]
@@ -241,7 +241,7 @@ def _closes(v: int, place: int, uses: IterationTable, criteria: Criteria, stack:
 
 @rule
 def _unload(pattern: PatternTable, stack: Iterations, path: EventPath) -> None:
-    """Take back what a row binds."""
+    """Unbind the events of a row."""
     for d in range(stack.fixed.size):
         unbind(stack.fixed.size - 1 - d, pattern, path)
 
@@ -263,7 +263,7 @@ def _is_beyond(event: int, place: int, own: int, streams: Streams, stack: Iterat
 
 @rule
 def _phase_after_stage(place: int, stack: Iterations) -> int:
-    """What comes once all has been tried at `place`."""
+    """Return the phase that follows once all has been tried at `place`."""
     return DONE if place == stack.fixed.size else BACK
 
 
@@ -290,7 +290,7 @@ def enumerate_iterations(
     path: EventPath,
     matches: MatchTable,
 ) -> int:
-    """Enumerate the matches that `rows` can be completed to, from where ``path.state`` stands; returns why it stopped.
+    """Enumerate the matches that `rows` can be completed to, from where ``path.state`` stands; return why it stopped.
 
     ``rows[m, v]`` is the event of variable v in row m. Only matches that start
     before event `own` are found. If rows are `starting`, none starts earlier

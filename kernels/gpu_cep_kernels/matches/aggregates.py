@@ -20,7 +20,7 @@ def count_present(low: int, high: int, places: Any, nulls: Any, counts: Any) -> 
 
 @kernel(writes=("sums",))
 def sum_floats(low: int, high: int, places: Any, values: Any, nulls: Any, sums: Any) -> None:
-    """Sums in event order; NULLs are passed over, NaN goes through."""
+    """Sum values in event order; NULLs are skipped, NaN is kept."""
     for m in range(low, high):
         total = 0.0
         for k in range(places[m], places[m + 1]):
@@ -31,7 +31,7 @@ def sum_floats(low: int, high: int, places: Any, values: Any, nulls: Any, sums: 
 
 @kernel(writes=("sums", "overflowed"))
 def sum_ints(low: int, high: int, places: Any, values: Any, nulls: Any, sums: Any, overflowed: Any) -> None:
-    """Sums of int64, and whether they overflowed on the way."""
+    """Sum values of int64, and say whether a sum overflowed on the way."""
     for m in range(low, high):
         total, failed = 0, False
         for k in range(places[m], places[m + 1]):

@@ -30,7 +30,7 @@ def order_matches(first: Any, offsets: Any, counts: Any, events: Any, lasts: Any
     """Put the matches of each first event, which follow one another, in order of last event and bindings.
 
     `order` is given as the numbers of the matches; a bottom-up merge sort that
-    uses `scratch`, as long as `order`. Returns how many first events had
+    uses `scratch`, as long as `order`. Return how many first events had
     matches that were not in order.
     """
     moved = 0
@@ -98,7 +98,7 @@ def last_events(low: int, high: int, offsets: Any, events: Any, lasts: Any) -> N
 
 @kernel(writes=("out",))
 def split_binding(low: int, high: int, v: int, offsets: Any, counts: Any, events: Any, places: Any, out: Any) -> None:
-    """The events bound to variable v, match after match: match m's go to ``out[places[m]:]``."""
+    """Gather the events bound to variable v, match after match: match m's go to ``out[places[m]:]``."""
     for m in range(low, high):
         begin = offsets[m]
         for u in range(v):
@@ -111,7 +111,7 @@ def split_binding(low: int, high: int, v: int, offsets: Any, counts: Any, events
 def gather_matches(
     low: int, high: int, order: Any, offsets: Any, counts: Any, events: Any, new_offsets: Any, new_counts: Any, new_events: Any
 ) -> None:
-    """Matches in a new order: match m of the result is match ``order[m]``."""
+    """Gather matches in a new order: match m of the result is match ``order[m]``."""
     for m in range(low, high):
         old = order[m]
         for v in range(counts.shape[1]):
@@ -122,7 +122,7 @@ def gather_matches(
 
 @sequential(writes=("taken",))
 def select_disjoint(order: Any, streams: Any, first: Any, last: Any, taken: Any) -> None:
-    """Whether each match is taken, going through them in `order`, stream after stream.
+    """Decide whether each match is taken, going through them in `order`, stream after stream.
 
     It is if it begins behind the last event of the last one taken in its
     stream; ``first[m]`` and ``last[m]`` are positions in the stream.

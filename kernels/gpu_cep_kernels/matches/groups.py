@@ -1,4 +1,4 @@
-"""What belongs to so many groups, group after group."""
+"""Order rows by the group that they belong to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpu_cep_kernels.rules.tables import Ints, Places
 
 
 def order_by_group(groups: Ints | Places, number: int) -> tuple[Ints, Ints]:
-    """The order by group, among `number` of them, else as it was; and where each group begins, with the end."""
+    """Return the stable order by group, of which there are `number`, and where each group begins, with the end."""
     order, places = np.empty(len(groups), np.int64), np.zeros(number + 2, np.int64)
     group_matches(groups, places, order)
     return order, places[:-1]

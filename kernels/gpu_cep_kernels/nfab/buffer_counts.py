@@ -67,7 +67,7 @@ STACK_STATE = 5
 
 
 def new_sums(nodes: int) -> PathSums:
-    """Nothing counted yet, for so many nodes."""
+    """Return sums for so many nodes, none of them counted yet."""
     return PathSums(np.arange(2 * nodes), np.zeros(2 * nodes, np.int64), np.full(2 * nodes, -1), np.zeros(2 * nodes, np.int64))
 
 
@@ -80,24 +80,24 @@ def new_stack(height: int) -> SumStack:
 
 
 def raise_stack(stack: SumStack) -> SumStack:
-    """`stack` with room for twice as many cells."""
+    """Return `stack` with room for twice as many cells."""
     return SumStack(double_rows(stack.cell), double_rows(stack.part), double_rows(stack.paths), double_rows(stack.first_start), stack.state)
 
 
 def new_totals(streams: int) -> StreamTotals:
-    """No match in so many streams."""
+    """Return totals of zero matches for so many streams."""
     return StreamTotals(np.zeros(streams, np.int64), np.full(streams, UNBOUNDED))
 
 
 @rule
 def _latest(cell: int, buffer: MatchBuffer) -> int:
-    """The latest start of the paths that a cell counts."""
+    """Return the latest start of the paths that a cell counts."""
     return int(buffer.latest[cell // 2] if cell % 2 == 0 else buffer.latest_of_run[cell // 2])
 
 
 @rule
 def _bound(cell: int, last: int, buffer: MatchBuffer) -> int:
-    """`last` if it keeps any path from being counted in a cell, else ``UNBOUNDED``."""
+    """Return `last` if some path of the cell begins later, and so is not counted, else ``UNBOUNDED``."""
     return last if last < _latest(cell, buffer) else UNBOUNDED
 
 
@@ -115,7 +115,7 @@ def _counts(cell: int, first: int, last: int, buffer: MatchBuffer) -> bool:
 
 @rule
 def _push(cell: int, first: int, last: int, buffer: MatchBuffer, stack: SumStack) -> None:
-    """Begin the sum of a cell."""
+    """Push a cell on the stack, its sum being only the path that begins at its node."""
     d, n = stack.state[HEIGHT], cell // 2
     begins = cell % 2 == 0 and buffer.start[n] and first <= buffer.event[n] and buffer.event[n] <= last
     stack.cell[d] = cell
@@ -127,7 +127,7 @@ def _push(cell: int, first: int, last: int, buffer: MatchBuffer, stack: SumStack
 
 @rule
 def _part_of(d: int, buffer: MatchBuffer, stack: SumStack) -> int:
-    """The cell that is the next part of the sum at height d; −1 if it has all."""
+    """Return the cell that the sum at height d adds next; −1 if it has added all."""
     cell, part = stack.cell[d], stack.part[d]
     found = -1
     if cell % 2 == 0:
@@ -142,14 +142,14 @@ def _part_of(d: int, buffer: MatchBuffer, stack: SumStack) -> int:
 
 @rule
 def _pass_part(d: int, buffer: MatchBuffer, stack: SumStack) -> None:
-    """Go on to the part that follows."""
+    """Advance the sum at height d to its next part."""
     part = stack.part[d]
     stack.part[d] = buffer.next_link[part] if stack.cell[d] % 2 == 0 else part + 1
 
 
 @rule
 def _pop(last: int, buffer: MatchBuffer, sums: PathSums, stack: SumStack) -> None:
-    """Keep the sum of the cell on top."""
+    """Store the finished sum of the cell on top, and pop it."""
     d = stack.state[HEIGHT] - 1
     cell = stack.cell[d]
     sums.paths[cell] = stack.paths[d]
@@ -206,7 +206,7 @@ def count_buffer(
     stack: SumStack,
     totals: StreamTotals,
 ) -> int:
-    """Count the matches that end at the nodes of which `last_start` says so, from where `stack` stands; returns why it stopped.
+    """Count the matches that end at the nodes of which `last_start` says so, from where `stack` stands; return why it stopped.
 
     ``earliest[e]`` is the first event whose window holds e, ``stream_end[e]``
     the end of its stream. On PATH_FULL or STEPS_SPENT the caller makes room

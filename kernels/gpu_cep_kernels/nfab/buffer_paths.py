@@ -68,24 +68,24 @@ WALK_STATE = 2
 
 
 def new_walk(depth: int) -> Walk:
-    """A walk of at most so many steps that has not begun."""
+    """Return an empty walk with room for so many steps."""
     return Walk(np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(WALK_STATE, np.int64))
 
 
 def deepen_walk(walk: Walk) -> Walk:
-    """`walk` with room for twice as many steps."""
+    """Return `walk` with room for twice as many steps."""
     return Walk(double_rows(walk.node), double_rows(walk.link), double_rows(walk.before), walk.state)
 
 
 def last_starts(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> Ints:
-    """What :func:`mark_ends` says of so many nodes of a buffer, by the first `number` of its ends."""
+    """Return the last start of the matches that end at each of so many nodes (see :func:`mark_ends`), by the first `number` ends."""
     last_start = np.full(nodes, -1)
     mark_ends(number, buffer, ends, last_start)
     return last_start
 
 
 def path_ends(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> PathEnds:
-    """Each of so many nodes of a buffer at which matches end, by the first `number` of its ends."""
+    """Return the nodes among the first `nodes` of a buffer at which matches end, by the first `number` of its ends."""
     last_start = last_starts(nodes, number, buffer, ends)
     ending = np.flatnonzero(last_start >= 0)
     return PathEnds(ending, last_start[ending])
@@ -93,7 +93,7 @@ def path_ends(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> 
 
 @rule
 def _enter(node: int, buffer: MatchBuffer, walk: Walk) -> None:
-    """Go one step further back."""
+    """Append `node` to the walk, one step further back."""
     d = walk.state[LENGTH]
     walk.node[d] = node
     walk.link[d] = buffer.link[node]
@@ -104,7 +104,7 @@ def _enter(node: int, buffer: MatchBuffer, walk: Walk) -> None:
 
 @rule
 def _step(earliest: int, buffer: MatchBuffer, walk: Walk) -> int:
-    """The next node that may come before the last one of the walk, to which paths from `earliest` on lead; −1 if there is none."""
+    """Return the next untried predecessor of the walk's last node, reached from a start at `earliest` or later; −1 if none is left."""
     d = walk.state[LENGTH] - 1
     found = -1
     while found < 0 and walk.link[d] >= 0:

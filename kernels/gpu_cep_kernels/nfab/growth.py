@@ -83,7 +83,7 @@ def _end_matches(node: int, whole: bool, last_start: int, work: Pass) -> None:
 
 @rule
 def _complete(first: int, last: int, state: Any) -> None:
-    """Let what a match from event `first` to event `last` rules out be ruled out."""
+    """Remember the match from event `first` to event `last` if it rules out more than the one remembered."""
     if state[CUTS] != 0 and first > state[FIRST]:
         state[FIRST], state[LAST] = first, last
 
@@ -164,7 +164,7 @@ def _replace_run(k: int, earliest: int, window: int, work: Pass) -> None:
 
 @rule
 def _remove(k: int, work: Pass) -> None:
-    """Give up the active run at place k."""
+    """Remove the active run at place k, and free its number."""
     runs = work.runs
     r = runs.active[k]
     leave(r, runs)
@@ -174,7 +174,7 @@ def _remove(k: int, work: Pass) -> None:
 
 @rule
 def _end_all(strategy: int, work: Pass) -> None:
-    """The stream has ended."""
+    """End all active runs, since the stream has ended."""
     state = work.state
     for k in range(state[ACTIVE]):
         _end_run(k, strategy, work)
@@ -195,7 +195,7 @@ def _close_gaps(begin: int, work: Pass) -> None:
 
 @rule
 def _next_of(r: int, events: EventTable, work: Pass) -> int:
-    """The event that follows a run's last one in its partition."""
+    """Return the event that follows a run's last one in its partition."""
     buffer, runs = work.buffer, work.runs
     last = buffer.event[runs.head[r]]
     return int(events.successor[last]) if events.successor.size > 0 else last + 1
@@ -237,7 +237,7 @@ def _advance_runs(
 
 @rule
 def _next_event(event: int, end: int, occurrence: Any) -> int:
-    """The first event from `event` on that some variable may bind, or `end`."""
+    """Return the first event from `event` on that some variable may bind, or `end`."""
     nearest = end
     for v in range(occurrence.shape[0]):
         nearest = min(nearest, occurrence[v, event])
@@ -269,7 +269,7 @@ def grow_runs(
     conditions: Conditions,
     work: Pass,
 ) -> int:
-    """Take the events of a batch, up to `end`, from where ``work.state`` stands; returns why it stopped.
+    """Take the events of a batch, up to `end`, from where ``work.state`` stands; return why it stopped.
 
     On NO_ROOM or STEPS_SPENT the caller makes room and calls again.
     """

@@ -82,13 +82,13 @@ def new_runs(number: int, variables: int, words: int) -> MergedRuns:
 
 @rule
 def _code_of(value: int, code: Any) -> Any:
-    """`code` mixed with a further value (FNV-1a)."""
+    """Mix a further value into `code` (FNV-1a)."""
     return (code ^ np.uint64(np.int64(value))) * np.uint64(1099511628211)
 
 
 @rule
 def _sign(r: int, value: int, place: int, runs: MergedRuns) -> int:
-    """Write a word of run r's signature; returns the next place."""
+    """Write a word of run r's signature; return the next place."""
     runs.ints[r, place] = value
     runs.floats[r, place] = 0.0
     runs.code[r] = _code_of(value, runs.code[r])
@@ -234,7 +234,7 @@ def _bucket(r: int, runs: MergedRuns) -> int:
 
 @rule
 def find_alike(r: int, runs: MergedRuns) -> int:
-    """The run that is like r, or −1."""
+    """Return the run that has the signature of run r; −1 if there is none."""
     q = runs.buckets[_bucket(r, runs)]
     while q >= 0 and not _alike(r, q, runs):
         q = runs.chain[q]
@@ -243,7 +243,7 @@ def find_alike(r: int, runs: MergedRuns) -> int:
 
 @rule
 def enter(r: int, runs: MergedRuns) -> None:
-    """Let run r be found."""
+    """Enter run r in the bucket of its signature, where :func:`find_alike` finds it."""
     bucket = _bucket(r, runs)
     runs.chain[r] = runs.buckets[bucket]
     runs.buckets[bucket] = r
@@ -251,7 +251,7 @@ def enter(r: int, runs: MergedRuns) -> None:
 
 @rule
 def leave(r: int, runs: MergedRuns) -> None:
-    """Let run r be found no more."""
+    """Remove run r from its bucket."""
     bucket = _bucket(r, runs)
     if runs.buckets[bucket] == r:
         runs.buckets[bucket] = runs.chain[r]

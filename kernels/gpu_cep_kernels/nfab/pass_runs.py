@@ -20,7 +20,7 @@ PASS_STATE = 13
 
 
 class Pass(NamedTuple):
-    """What a pass writes; `path` is a run as conditions read it, with the buffer's nodes in the place of a path's."""
+    """Hold all that a pass writes; `path` is the run that conditions read, with the buffer's nodes for its places."""
 
     path: EventPath
     buffer: MatchBuffer
@@ -32,7 +32,7 @@ class Pass(NamedTuple):
 
 @rule
 def _load(r: int, work: Pass) -> None:
-    """Let ``work.path`` be run r."""
+    """Copy run r to ``work.path``, where conditions read it."""
     runs, path = work.runs, work.path
     for v in range(path.bound.size):
         path.bound[v] = runs.bound[r, v]
@@ -42,7 +42,7 @@ def _load(r: int, work: Pass) -> None:
 
 @rule
 def _clear(path: EventPath) -> None:
-    """Let `path` have nothing bound."""
+    """Empty all bindings of `path`."""
     for v in range(path.bound.size):
         path.bound[v] = 0
         path.first[v] = path.last[v] = -1
@@ -50,7 +50,7 @@ def _clear(path: EventPath) -> None:
 
 @rule
 def _bind(r: int, v: int, event: int, pattern: PatternTable, conditions: Conditions, work: Pass) -> int:
-    """Add a node that binds `event` to v in run r; returns it."""
+    """Add a node that binds `event` to v in run r; return it."""
     runs, n = work.runs, work.state[NODES]
     work.state[NODES] = n + 1
     before = runs.last[r, v]
@@ -73,7 +73,7 @@ def _bind(r: int, v: int, event: int, pattern: PatternTable, conditions: Conditi
 
 @rule
 def _new_run(source: int, pattern: PatternTable, work: Pass) -> int:
-    """A run of its own that binds what run `source` does (−1: nothing)."""
+    """Add a copy of run `source` (−1: an empty run); return its number."""
     runs, state = work.runs, work.state
     state[FREE] -= 1
     r = runs.free[state[FREE]]
@@ -95,7 +95,7 @@ def _new_run(source: int, pattern: PatternTable, work: Pass) -> int:
 
 @rule
 def release_run(r: int, work: Pass) -> None:
-    """Let r be the number of no run."""
+    """Free the number r of a run."""
     work.runs.free[work.state[FREE]] = r
     work.state[FREE] += 1
 
@@ -125,7 +125,7 @@ def _in_order(r: int, v: int, event: int, after: Any, pattern: PatternTable, wor
 
 @rule
 def extend_run(r: int, event: int, events: EventTable, pattern: PatternTable, conditions: Conditions, work: Pass) -> int:
-    """ext(g, e): add the runs that run r becomes by binding `event`; returns how many."""
+    """ext(g, e): add the runs that run r becomes by binding `event`; return how many."""
     path, runs = work.path, work.runs
     found = 0
     loaded = False

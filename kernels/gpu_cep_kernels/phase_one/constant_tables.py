@@ -40,7 +40,7 @@ class ConstantTable(NamedTuple):
 
 
 def constant_table(constants: Sequence[bytes]) -> ConstantTable:
-    """The table of distinct constants: of several sizes the smallest with the fewest probes."""
+    """Return the table of distinct constants: of several sizes the smallest with the fewest probes."""
     offsets = np.cumsum([0, *map(len, constants)], dtype=np.int64)
     text = np.frombuffer(bytearray().join(constants), np.uint8)
     longest = max(map(len, constants), default=0)

@@ -53,7 +53,7 @@ def count_labels(labels: Any, counts: Any) -> None:
 
 @sequential(writes=("events",))
 def fill_buffers(labels: Any, first: Any, events: Any) -> None:
-    """The input buffers that begin at ``first[v]``; `events` has one slot more than they take."""
+    """Write the input buffers, that of v from ``first[v]`` on; `events` has one slot more than they take."""
     for v in range(first.size - 1):
         mask = labels.dtype.type(1) << labels.dtype.type(v)
         own = events[first[v] :]
@@ -71,7 +71,7 @@ def _is_at_once(one: int, other: int, begin: int, end: int, streams: Streams) ->
 
 @rule
 def _last_at_once(event: int, direction: int, begin: int, end: int, streams: Streams) -> int:
-    """The last of those at the time of `event`, in a direction from it: by doubling steps, then by halving them."""
+    """Return the last of those at the time of `event`, in a direction from it: by doubling steps, then by halving them."""
     place, step = event, direction
     while _is_at_once(event, place + step, begin, end, streams):
         place += step
@@ -112,7 +112,7 @@ def is_late(event: int, end: int, earliest: int, streams: Streams) -> bool:
 
 @rule
 def stream_of(event: int, offsets: Any) -> int:
-    """The stream s with ``offsets[s] <= event < offsets[s + 1]``."""
+    """Return the stream s with ``offsets[s] <= event < offsets[s + 1]``."""
     low, high = 0, offsets.size - 1
     while high - low > 1:
         middle = (low + high) // 2

@@ -18,7 +18,7 @@ from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE, compare
 
 @kernel(writes=("labels",))
 def mask_by_code(low: int, high: int, codes: Any, table: Any, labels: Any) -> None:
-    """Properties of a coded column: ``labels[e] &= table[codes[e]]``; the table holds a label word for each code."""
+    """Judge properties of a coded column: ``labels[e] &= table[codes[e]]``; the table holds a label word for each code."""
     values, words = codes[low:high], labels[low:high]
     for e in range(values.size):
         # a code is not negative, so no place is counted from the end
@@ -39,14 +39,14 @@ def mask_by_packed_code(low: int, high: int, codes: Any, entries: Any, bits: int
 
 @rule
 def _mask_where(comparison: int, values: Any, constant: Any, others: Any, words: Any) -> None:
-    """One property by one comparison. Each word is written, so that nothing branches on values, and the loop is vectorised."""
+    """Judge one property by one comparison. Each word is written, so that nothing branches on values, and the loop is vectorised."""
     for e in range(values.size):
         words[e] = words[e] if compare(comparison, values[e], constant) else words[e] & others
 
 
 @kernel(writes=("labels",))
 def mask_by_comparison(low: int, high: int, column: Any, comparison: int, constant: Any, others: Any, labels: Any) -> None:
-    """The property ``column φ constant``: where it fails, only the bits of the `others` may stay."""
+    """Judge the property ``column φ constant``: where it fails, only the bits of the `others` may stay."""
     values, words = column[low:high], labels[low:high]
     # a loop for each comparison: none asks for every event which it is
     if comparison == EQ:
@@ -65,7 +65,7 @@ def mask_by_comparison(low: int, high: int, column: Any, comparison: int, consta
 
 @kernel(writes=("labels",))
 def mask_by_comparisons(low: int, high: int, column: Any, present: Any, comparisons: Any, constants: Any, others: Any, labels: Any) -> None:
-    """All properties ``column φ constant`` of a column in one pass, for devices, where memory is what takes the time.
+    """Judge all properties ``column φ constant`` of a column in one pass: for devices, where memory bandwidth bounds the speed.
 
     Where the one of number t fails, or the column is NULL (`present` is 0
     there; empty: never), only the bits of ``others[t]`` may stay. The CPU is
@@ -82,7 +82,7 @@ def mask_by_comparisons(low: int, high: int, column: Any, present: Any, comparis
 
 @kernel(writes=("labels",))
 def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> None:
-    """A property decided elsewhere: where `truth` (uint8) is 0, only the bits of the `others` may stay."""
+    """Apply a property decided elsewhere: where `truth` (uint8) is 0, only the bits of the `others` may stay."""
     values, words = truth[low:high], labels[low:high]
     for e in range(values.size):
         words[e] = words[e] & others if values[e] == 0 else words[e]
@@ -90,7 +90,7 @@ def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> 
 
 @rule
 def keep_rows(low: int, marks: Any, keeps_all: bool, rows: Any) -> int:
-    """Write the rows from `low` on whose mark is not 0 (or all); returns how many.
+    """Write the rows from `low` on whose mark is not 0 (or all); return how many.
 
     `rows` needs one slot more than it may receive: every row is written, and
     only those that are kept move the end.
@@ -104,7 +104,7 @@ def keep_rows(low: int, marks: Any, keeps_all: bool, rows: Any) -> int:
 
 @sequential(writes=("rows", "kept"))
 def compact(low: int, marks: Any, labels: Any, keeps_all: bool, rows: Any, kept: Any) -> int:
-    """Write row numbers and labels of the block's events whose mark is not 0 (or of all); returns how many.
+    """Write row numbers and labels of the block's events whose mark is not 0 (or of all); return how many.
 
     `rows` needs one slot more than it may receive.
     """

@@ -22,7 +22,7 @@ def histogram(rows: Any, keys: Any, counts: Any) -> None:
 
 @sequential(writes=("counts", "offsets"))
 def exclusive_offsets(counts: Any, order: Any, offsets: Any) -> None:
-    """First places of each (slice, stream), in place, streams in `order` (their codes; empty: as they are), slices within them.
+    """Replace counts by first places of each (slice, stream), streams in `order` (their codes; empty: as they are), slices within them.
 
     `counts` is [slice, stream]; ``offsets[s]`` receives where the s-th stream
     of that order begins, the last entry where the last ends.
@@ -50,7 +50,7 @@ def find_destinations(rows: Any, keys: Any, places: Any, destinations: Any) -> N
 
 @sequential(writes=("out",))
 def scatter_times(rows: Any, destinations: Any, times: Any, out: Any) -> bool:
-    """As :func:`scatter`; returns whether no row is earlier than the one before it, whatever their streams."""
+    """As :func:`scatter`; return whether no row is earlier than the one before it, whatever their streams."""
     falls = 0
     if rows.size > 0:
         before = times[rows[0]]
@@ -72,7 +72,7 @@ def put(low: int, high: int, destinations: Any, values: Any, out: Any) -> None:
 
 @sequential(writes=())
 def order_faults(begin: int, end: int, times: Any) -> int:
-    """What is met where the events [begin, end) are taken in the order in which they stand, as one stream."""
+    """Return whether the events [begin, end), as one stream, are DISORDERED or TIED, as bits."""
     backward, tied = 0, 0
     earlier, later = times[begin : end - 1], times[begin + 1 : end]
     for e in range(later.size):
@@ -83,7 +83,7 @@ def order_faults(begin: int, end: int, times: Any) -> int:
 
 @sequential(writes=("last",))
 def order_faults_of_streams(streams: Any, times: Any, last: Places) -> int:
-    """The same of events of several streams; ``last[s]`` is −1, and becomes the last event of stream s."""
+    """As :func:`order_faults` for events of several streams; ``last[s]`` is −1 at first, and becomes the last event of stream s."""
     faults = 0
     for e in range(times.size):
         before = last[streams[e]]
@@ -142,7 +142,7 @@ def mark_disordered_streams(low: int, high: int, offsets: Any, times: Any, ranks
 
 @kernel(writes=("permutation",), scratch=("scratch",))
 def sort_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, permutation: Any, scratch: Any) -> None:
-    """A stable order by time, then by rank, inside each of the streams [low, high): ``permutation[place] = event``.
+    """Write a stable order by time, then by rank, inside each of the streams [low, high): ``permutation[place] = event``.
 
     A bottom-up merge sort over runs of 1, 2, 4 …, with `scratch` as long as
     `permutation`; runs that are already in order are left as they are.

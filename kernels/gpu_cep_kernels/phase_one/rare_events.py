@@ -1,4 +1,4 @@
-"""What windows reach of a column of times: the rows that may share a match with some of them."""
+"""Find the rows that lie in a window around a rare event, and so may share a match with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _is_in_reach(row: int, other: int, low: int, high: int, clock: Any, length: 
 
 @rule
 def _farthest(row: int, place: int, direction: int, low: int, high: int, clock: Any, length: Any) -> int:
-    """The last row that `row` reaches from `place` on, which it reaches: by doubling steps, then by halving them."""
+    """Return the last row that `row` reaches from `place` on, which it reaches: by doubling steps, then by halving them."""
     step = direction
     while _is_in_reach(row, place + step, low, high, clock, length):
         place += step
@@ -45,7 +45,7 @@ def find_spans(
 
 @sequential(writes=("rows",))
 def keep_spans(begins: Any, ends: Any, marks: Any, keeps_all: bool, rows: Any) -> int:
-    """Write the rows of the spans whose mark is not 0 (or all of them); returns how many.
+    """Write the rows of the spans whose mark is not 0 (or all of them); return how many.
 
     `rows` needs one slot more than it may receive.
     """

@@ -24,7 +24,7 @@ FREE = np.uint64(2**64 - 1)
 
 @rule
 def _number(text: Any, start: int, count: int) -> np.uint64:
-    """So many bytes from `start` on, at most 8, as a number, the first of them lowest."""
+    """Return `count` bytes from `start` on, at most 8, as a little-endian number."""
     first, number = np.uint64(start), np.uint64(0)
     for k in range(np.uint64(count)):
         # compiled for the CPU, eight are one load
@@ -34,7 +34,7 @@ def _number(text: Any, start: int, count: int) -> np.uint64:
 
 @rule
 def _word(text: Any, start: int, length: int) -> np.uint64:
-    """The first 8 bytes of the text at `start` as a number, the last of them highest; if `length` is less, zeros stand below."""
+    """Return the first 8 bytes of the text at `start` as a number, the last of them highest; if `length` is less, zeros stand below."""
     word = _number(text, start, 8) if start <= text.size - 8 else _number(text, start, text.size - start)
     # in two steps, since a shift by all 64 bits is undefined
     half = np.uint64(4 * max(8 - length, 0))
@@ -50,13 +50,13 @@ def _ends(text: Any, start: int, length: int, words: int) -> tuple[np.uint64, np
 
 @rule
 def _mix_word(before: np.uint64, word: np.uint64) -> np.uint64:
-    """The hash `before` with one more word; the highest bits depend on all of them."""
+    """Mix one more word into the hash `before`; the highest bits depend on all words."""
     return (before ^ (before >> np.uint64(32)) ^ word) * SPREAD
 
 
 @rule
 def _hash(text: Any, start: int, length: int, ends: Any, words: int, constants: Any) -> np.uint64:
-    """A hash of the length, the ends, and the rest of the text if that counts."""
+    """Return a hash of the length, the ends, and the rest of the text if that counts."""
     found = (ends[0] ^ np.uint64(length)) * SPREAD
     if words > 1:
         found = _mix_word(found, ends[1])
@@ -90,7 +90,7 @@ def _holds(entry: np.uint64, text: Any, start: int, length: int, ends: Any, word
 
 @rule
 def constant_at(text: Any, start: int, end: int, words: int, constants: Any) -> int:
-    """The number of the constant that a text equals; their count if it equals none.
+    """Return the number of the constant that a text equals; their count if it equals none.
 
     `words` is 1 if no constant is longer than 8 bytes, 2 if none is longer than 16, else 3.
     """
@@ -108,7 +108,7 @@ def constant_at(text: Any, start: int, end: int, words: int, constants: Any) -> 
 
 @sequential(writes=("constants.entries",))
 def place_constants(constants: Any) -> int:
-    """Enter all constants in a table of free slots; returns how many slots a search must look at."""
+    """Enter all constants in a table of free slots; return how many slots a search must look at."""
     offsets, text, entries = constants.offsets, constants.text, constants.entries
     words = min((constants.longest + 7) // 8, 3)
     fields, last = np.uint64(FIELDS), np.uint64(entries.size - 2 * FIELDS)

@@ -33,7 +33,7 @@ def labels_overlap(labels: Any) -> bool:
 
 @sequential(writes=("starts",))
 def select_starts(marks: Any, starts: Any) -> int:
-    """The events whose mark is not 0; returns how many.
+    """Write the events whose mark is not 0 to `starts`; return how many.
 
     `starts` needs one slot more than it may receive.
     """
@@ -46,7 +46,7 @@ def select_starts(marks: Any, starts: Any) -> int:
 
 @rule
 def _first_counted(v: int, start: int, after: Any, pattern: PatternTable, occurrence: Any) -> int:
-    """The first event of the window at `start` that follows an event of each variable just before v."""
+    """Return the first event of the window at `start` that follows an event of each variable just before v."""
     begin = start
     for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
         begin = max(begin, first_behind(after, occurrence[pattern.direct[k], start]))
@@ -157,7 +157,7 @@ def chain_windows(
 
 @sequential(writes=("earliest", "kept"))
 def keep_windows(holds: Any, starts: Any, earliest: Any, kept: Any) -> int:
-    """The starts of the windows that hold go to `kept`, their columns to the front of `earliest`; returns how many.
+    """Write the starts of the windows that hold to `kept`, and move their columns to the front of `earliest`; return how many.
 
     `kept` needs one slot more than it may receive.
     """

@@ -15,7 +15,7 @@ from gpu_cep_kernels.rules.scalars import bit, within
 
 @sequential(writes=("stream_end", "after"))
 def mark_streams(low: int, offsets: Any, first: int, last: int, times: Any, stream_end: Any, after: Any) -> int:
-    """The events of the streams [first, last): where their stream ends, and what follows them; returns how many tie with the next.
+    """Write where the stream of each event of the streams [first, last) ends, and what follows it; return how many tie with the next.
 
     Event e of the batch stands at ``low + e`` in the streams that `offsets`
     delimits; the batch may hold a part of a stream only. ``after[e]`` is the

@@ -26,7 +26,7 @@ from gpu_cep_kernels.rules.tables import (
 
 @rule
 def _comparison_holds(c: int, left_row: int, right_row: int, table: ConditionTable, bank: ColumnBank) -> bool:
-    """A condition that is one comparison of two columns; with NULL it is not true."""
+    """Whether condition c, one comparison of two columns, holds for two rows; with NULL it does not."""
     left, right = table.left_column[c], table.right_column[c]
     if table.means[c] == BY_INTS:
         true = compare(table.comparison[c], bank.ints[left, left_row], bank.ints[right, right_row])
@@ -39,7 +39,7 @@ def _comparison_holds(c: int, left_row: int, right_row: int, table: ConditionTab
 
 @rule
 def first_cursor(g: int, v: int, table: ConditionTable, path: EventPath) -> int:
-    """Where part g begins: a place on the path.
+    """Return the place on the path at which the combinations of part g begin.
 
     -1 if it reads the new event alone, -2 if it has nothing to combine (the condition is vacuous).
     """
@@ -56,7 +56,7 @@ def first_cursor(g: int, v: int, table: ConditionTable, path: EventPath) -> int:
 
 @rule
 def _next_cursor(g: int, v: int, cursor: int, table: ConditionTable, path: EventPath) -> int:
-    """The next combination of part g, or -1 if there is none."""
+    """Return the place of the next combination of part g; -1 if there is none."""
     following_cursor = -1
     spread = table.spread[g]
     if spread != ONCE and (table.variable[g] != v or spread == PAIRWISE):
@@ -175,7 +175,7 @@ def conditions_hold(v: int, event: int, pattern: PatternTable, conditions: Condi
 
 @subroutine
 def conditions_hold_apart(v: int, event: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> bool:
-    """As :func:`conditions_hold`, for where it is not asked at every step."""
+    """As :func:`conditions_hold`, compiled once and called, for places that are reached seldom."""
     return conditions_hold(v, event, pattern, conditions, path)
 
 

@@ -1,4 +1,4 @@
-"""Which matches ``after_match`` can never take, given one that was found, and so which runs need not go on (SASE+ paper, section 4.2).
+"""Rule out matches that ``after_match`` can never take once another one is found (SASE+ paper, section 4.2).
 
 Of a stream, matches are taken in the order in which they complete: by last
 event, then first event, then bindings. skip_past_last drops those that begin
@@ -43,7 +43,7 @@ class Cut(NamedTuple):
 
 
 def new_cut(kept: int, variables: int, depth: int) -> Cut:
-    """A cut before any match of up to `depth` events is found."""
+    """Return a cut before any match of up to `depth` events is found."""
     return Cut(np.array([kept, -1, UNBOUNDED, 0]), np.zeros(variables, np.int64), np.zeros(depth, np.int64))
 
 
@@ -55,7 +55,7 @@ def is_ruled_out_by(first: int, last: int, other_first: int, other_last: int) ->
 
 @rule
 def begin_cut(start: int, cut: Any) -> None:
-    """Let matches begin at `start`: what was found so far rules some of them out if it begins there or later."""
+    """Begin the search at `start`; keep the match that was found last if it begins at `start` or later, since it rules out others."""
     state = cut.state
     state[OWN] = 0
     if start > state[FIRST] or state[KEPT] != KEEP_DISJOINT:
@@ -71,7 +71,7 @@ def is_cut_off(event: int, path: Any) -> bool:
 
 @rule
 def search_end(end: int, path: Any) -> int:
-    """The place before `end` from which on no event leads the path to a match that is taken; `end` if there is none."""
+    """Return the place before `end` from which on no event leads the path to a match that is taken; `end` if there is none."""
     last = path.cut.state[LAST]
     if last < end:
         end = last if path.cut.state[OWN] != 0 and _is_behind(path) else last + 1
@@ -80,7 +80,7 @@ def search_end(end: int, path: Any) -> int:
 
 @rule
 def cuts_searches(path: Any) -> bool:
-    """Whether matches cut searches off."""
+    """Whether a match that is found ends the search for others: not where all matches are asked for."""
     return path.cut.state[KEPT] != KEEP_ALL
 
 

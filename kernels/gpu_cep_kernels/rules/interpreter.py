@@ -90,7 +90,7 @@ OVERFLOW, RAISED = 1, 2
 
 @rule
 def _remainder_int(left: int, right: int) -> int:
-    """Remainder with the sign of the dividend; `right` is not 0."""
+    """Return the remainder with the sign of the dividend; `right` is not 0."""
     if right == -1:
         return 0
     remainder = left % right
@@ -101,20 +101,20 @@ def _remainder_int(left: int, right: int) -> int:
 
 @rule
 def _truncate(value: float) -> float:
-    """`value` without its fraction, its sign kept; from 2**52 on no float has a fraction."""
+    """Return `value` without its fraction, its sign kept; from 2**52 on no float has a fraction."""
     return math.copysign(np.float64(np.int64(value)), value) if abs(value) < 2.0**52 else value
 
 
 @rule
 def _round_half_away(value: float) -> float:
-    """Half away from zero, as SQL rounds."""
+    """Round half away from zero, as SQL does."""
     whole = _truncate(value)
     return whole + math.copysign(1.0, value) if abs(value - whole) >= 0.5 else whole
 
 
 @rule
 def _smaller(left: Any, right: Any) -> Any:
-    """The lesser of two; NaN is the greatest of all, as in Spark."""
+    """Return the lesser of two; NaN is the greatest of all, as in Spark."""
     return left if left <= right or right != right else right
 
 
@@ -125,7 +125,7 @@ def _larger(left: Any, right: Any) -> Any:
 
 @rule
 def _int_result(code: int, left: int, right: int) -> tuple[int, bool, bool]:
-    """An int64 operation of one or two operands that are not NULL: (value, is NULL, overflowed)."""
+    """Return an int64 operation of one or two operands that are not NULL: (value, is NULL, overflowed)."""
     value, null, wrapped = left, False, False
     if code == Op.ADD_INT:
         value, wrapped = add_ints(left, right)
@@ -147,7 +147,7 @@ def _int_result(code: int, left: int, right: int) -> tuple[int, bool, bool]:
 
 @rule
 def _float_result(code: int, left: float, right: float) -> tuple[float, bool]:
-    """A float64 operation of one or two operands that are not NULL: (value, is NULL)."""
+    """Return a float64 operation of one or two operands that are not NULL: (value, is NULL)."""
     value, null = left, False
     if code == Op.ADD_FLOAT:
         value = left + right
@@ -206,7 +206,7 @@ def _connect_truths(code: int, left: int, right: int, left_null: bool, right_nul
 
 @rule
 def _inner_product(vectors: Any, left: int, right: int) -> float:
-    """The sum of products, in the order of positions; a place is its column times the number of rows, plus its row."""
+    """Return the sum of products, in the order of positions; a place is its column times the number of rows, plus its row."""
     rows = vectors.shape[1]
     left_column, right_column = left // rows, right // rows
     total = 0.0
@@ -219,7 +219,7 @@ def _inner_product(vectors: Any, left: int, right: int) -> float:
 def run_program(
     first: int, last: int, programs: ProgramTable, bank: ColumnBank, stand_ins: Any, values: AggregateValues, registers: Registers
 ) -> int:
-    """Run the instructions [first, last) of `programs`; returns 0, or OVERFLOW and RAISED together as bits.
+    """Run the instructions [first, last) of `programs`; return 0, or OVERFLOW and RAISED together as bits.
 
     The rows and places in `registers` say what each role reads: a row of the
     bank, and of the aggregates' `values` those at a place of the path.

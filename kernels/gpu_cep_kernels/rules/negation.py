@@ -23,7 +23,7 @@ def _is_before(one: int, other: int, negations: NegationTable) -> bool:
 
 @rule
 def _stream_of(event: int, streams: Any) -> int:
-    """The stream that holds an event; stream s begins at ``streams[s]``."""
+    """Return the stream that holds an event; stream s begins at ``streams[s]``."""
     low, high = 0, streams.size - 2
     while low < high:
         middle = (low + high + 1) // 2
@@ -36,7 +36,7 @@ def _stream_of(event: int, streams: Any) -> int:
 
 @rule
 def _latest_before(n: int, base: int, negations: NegationTable, path: EventPath) -> int:
-    """The last event that negation n's scope is later than; -1 if only the window bounds it on that side."""
+    """Return the last event that negation n's scope is later than; -1 if only the window bounds it on that side."""
     latest = -1
     for k in range(negations.after_first[n], negations.after_first[n + 1]):
         latest = max(latest, base + path.event[path.last[negations.after[k]]])
@@ -45,7 +45,7 @@ def _latest_before(n: int, base: int, negations: NegationTable, path: EventPath)
 
 @rule
 def _earliest_behind(n: int, base: int, negations: NegationTable, path: EventPath) -> int:
-    """The first event that negation n's scope is earlier than; -1 if only the window bounds it on that side."""
+    """Return the first event that negation n's scope is earlier than; -1 if only the window bounds it on that side."""
     earliest = -1
     for k in range(negations.before_first[n], negations.before_first[n + 1]):
         event = base + path.event[path.first[negations.before[k]]]
@@ -82,7 +82,7 @@ def _is_too_late(place: int, earliest: int, first: int, stream: int, negations: 
 
 @rule
 def _first_in_scope(n: int, latest: int, last: int, stream: int, negations: NegationTable) -> int:
-    """Where in the list of negation n's events its scope begins."""
+    """Return where in the list of negation n's events its scope begins."""
     low, high = negations.place_first[n], negations.place_first[n + 1]
     while low < high:
         middle = (low + high) // 2

@@ -31,7 +31,7 @@ def bind(v: int, event: int, depth: int, pattern: PatternTable, conditions: Cond
 
 @rule
 def unbind(depth: int, pattern: PatternTable, path: EventPath) -> None:
-    """Take the event at place `depth` back from its variable."""
+    """Remove the event at place `depth`, the last one of the path, from its variable's binding."""
     v = path.bound_to[depth]
     bound = path.bound[v]
     path.last[v] = path.earlier[depth]

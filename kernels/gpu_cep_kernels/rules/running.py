@@ -50,7 +50,7 @@ def _extreme_int(aggregation: int, current: int, value: int) -> int:
 
 @rule
 def _extreme_float(aggregation: int, current: float, value: float) -> float:
-    """The lesser or greater of two; NaN if one of them is."""
+    """Return the lesser or greater of two; NaN if one of them is."""
     if current != current or value != value:
         return np.nan
     return min(current, value) if aggregation == Aggregation.MIN_FLOATS else max(current, value)

@@ -23,7 +23,7 @@ MINIMUM_INT = np.iinfo(np.int64).min
 
 @rule
 def compare(comparison: int, left: Any, right: Any) -> bool:
-    """``left φ right`` for two values of one type; NaN compares as in IEEE 754."""
+    """Whether ``left φ right``, for two values of one type; NaN compares as in IEEE 754."""
     if comparison == EQ:
         return left == right
     if comparison == NE:
@@ -39,7 +39,7 @@ def compare(comparison: int, left: Any, right: Any) -> bool:
 
 @rule
 def mix_hash(before: np.uint64, bits: int) -> np.uint64:
-    """`before` with one more value, given by its bits.
+    """Mix one more value, given by its bits, into the hash `before`.
 
     Equal values have equal hashes: the bits of −0.0, which are those of the
     least int64, count as zero.
@@ -50,7 +50,7 @@ def mix_hash(before: np.uint64, bits: int) -> np.uint64:
 
 @rule
 def mirror_comparison(comparison: int) -> int:
-    """The comparison ψ with ``right ψ left`` = ``left φ right``."""
+    """Return the comparison ψ with ``right ψ left`` = ``left φ right``."""
     if comparison == LT:
         return GT
     if comparison == LE:
@@ -65,21 +65,21 @@ def mirror_comparison(comparison: int) -> int:
 
 @rule
 def add_ints(left: int, right: int) -> tuple[int, bool]:
-    """``left + right`` in 64 bits, and whether it overflowed."""
+    """Return ``left + right`` in 64 bits, and whether it overflowed."""
     total = np.int64(np.uint64(left) + np.uint64(right))
     return total, ((left ^ total) & (right ^ total)) < 0  # type: ignore[return-value]
 
 
 @rule
 def subtract_ints(left: int, right: int) -> tuple[int, bool]:
-    """``left - right`` in 64 bits, and whether it overflowed."""
+    """Return ``left - right`` in 64 bits, and whether it overflowed."""
     difference = np.int64(np.uint64(left) - np.uint64(right))
     return difference, ((left ^ right) & (left ^ difference)) < 0  # type: ignore[return-value]
 
 
 @rule
 def multiply_ints(left: int, right: int) -> tuple[int, bool]:
-    """``left * right`` in 64 bits, and whether it overflowed."""
+    """Return ``left * right`` in 64 bits, and whether it overflowed."""
     product = np.int64(np.uint64(left) * np.uint64(right))
     overflowed = (left == -1 and right == MINIMUM_INT) or (left != 0 and left != -1 and product // left != right)
     return product, overflowed  # type: ignore[return-value]
@@ -87,7 +87,7 @@ def multiply_ints(left: int, right: int) -> tuple[int, bool]:
 
 @rule
 def bit(variable: int) -> np.uint64:
-    """The bit of a label word's variable."""
+    """Return the label word in which only the bit of `variable` is set."""
     return np.uint64(1) << np.uint64(variable)
 
 
@@ -99,7 +99,7 @@ def is_labelled(event: int, variable: int, labels: Any) -> bool:
 
 @rule
 def first_behind(after: Any, event: int) -> int:
-    """The first event that `event` is before.
+    """Return the first event that `event` is before: the next one, or, where ties are strict, the next that is later.
 
     `after` holds it for each event where ties are strict and do occur; it is
     empty where the next event in the stream will do.
@@ -109,7 +109,7 @@ def first_behind(after: Any, event: int) -> int:
 
 @rule
 def within(first: Any, last: Any, length: Any) -> bool:
-    """The time window test for first ≤ last.
+    """Whether two times, ``first <= last``, are at most `length` apart.
 
     For float64, where infinity is no time after infinity, or for integer times
     seen as uint64, whose difference cannot overflow.

@@ -26,7 +26,7 @@ NO_VARIABLE, NO_EVENT = cast(int, np.uint16(2**16 - 1)), cast(int, np.int64(-1))
 
 
 class PatternTable(NamedTuple):
-    """A strict partial order on variables with their quantifiers.
+    """Hold a pattern: a strict partial order on variables, and their quantifiers.
 
     ``precedes[u, v]`` says whether u precedes v. ``direct[direct_first[v]:direct_first[v + 1]]``
     are the variables that precede v immediately; `following` likewise those
@@ -123,7 +123,7 @@ class ConditionTable(NamedTuple):
 
 
 class AggregateTable(NamedTuple):
-    """Values that are kept while bindings grow.
+    """List the aggregates that are kept while bindings grow.
 
     ``first[v]`` to ``first[v + 1]`` are those of variable v; ``step[k]`` (see
     :mod:`gpu_cep_kernels.rules.running`) is what an event does to value k by the
@@ -137,7 +137,7 @@ class AggregateTable(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """What conditions are judged by: their table, the aggregates and programs that it names, and the columns that these read.
+    """Hold all that conditions are judged by: their table, the aggregates and programs that it names, and the columns that these read.
 
     Event e of the batch stands in row ``base + e`` of the bank.
     """
@@ -150,7 +150,7 @@ class Conditions(NamedTuple):
 
 
 class NegationTable(NamedTuple):
-    """What must not happen beside a match.
+    """List the negations: events that must not happen beside a match.
 
     Negation n is about variable ``variable[n]``: no event of those at the
     ascending places ``places[place_first[n]:place_first[n + 1]]`` (numbers of
@@ -176,7 +176,7 @@ class NegationTable(NamedTuple):
 
 
 class Criteria(NamedTuple):
-    """What makes bound events a match: the pattern's order and quantifiers, the conditions, and what must not happen."""
+    """Hold what makes bound events a match: the pattern, the conditions and the negations."""
 
     pattern: PatternTable
     conditions: Conditions
@@ -184,7 +184,7 @@ class Criteria(NamedTuple):
 
 
 class EventTable(NamedTuple):
-    """What follows each event of a batch.
+    """Look up which event follows each event of a batch.
 
     ``after[e]`` is the first event that e is before, ``successor[e]`` the event
     that follows e in its partition; each is empty where that is always the
@@ -198,7 +198,7 @@ class EventTable(NamedTuple):
 
 
 class MatchTable(NamedTuple):
-    """What an enumeration writes.
+    """Take the matches that an enumeration writes.
 
     Match m starts at candidate ``starts[m]`` and binds ``counts[m, v]`` events
     to variable v; `events` are those of all matches, variable after variable,
@@ -224,7 +224,7 @@ class AggregateValues(NamedTuple):
 
 
 class Registers(NamedTuple):
-    """Where a program works: the row of the bank and the place on the path of each role, and its registers with their NULLs."""
+    """Hold what a program works on: each role's row of the bank and place on the path, and the registers with their NULL flags."""
 
     rows: Ints
     places: Ints
@@ -234,7 +234,7 @@ class Registers(NamedTuple):
 
 
 class ProgramResults(NamedTuple):
-    """What a program gives for each row: a value, of which the one of its type counts, whether it is NULL, and whether it failed."""
+    """Take a program's result for each row: a value in the array of its type, whether it is NULL, and whether the program failed."""
 
     ints: Ints
     floats: Floats
@@ -243,7 +243,7 @@ class ProgramResults(NamedTuple):
 
 
 class EventPath(NamedTuple):
-    """The state of one depth-first enumeration; a path of bound events and, for each place on it, the choices that are left.
+    """Hold the state of one depth-first enumeration: a path of bound events, and the choices that are left at each place of it.
 
     ``event[d]``, ``bound_to[d]``, ``earlier[d]`` (the place of the event bound
     before to the same variable, or −1) describe the path; ``choice_event[d]``
@@ -279,8 +279,12 @@ class EventPath(NamedTuple):
     cut: Cut
 
 
-# UNSATISFIED: the variables that bind less than their minimum; PASSED: the events that searches came to and passed over;
-# SEARCHES: those since the start or its last match; LOOK: which of them looks ahead next; WASTED: those of long runs that led to none.
+# What the places of a path's state hold:
+# UNSATISFIED the number of variables that bind less than their minimum,
+# REJECTED the events that searches looked at and did not bind,
+# SEARCHES the searches since the start, or since its last match,
+# LOOK the number of the next search that looks ahead,
+# WASTED the searches of long runs that led to no match.
 CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION, UNSATISFIED, REJECTED, SEARCHES, LOOK, WASTED = range(12)
 STATE_SIZE = 12
 
@@ -292,7 +296,7 @@ FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, OVERFLOWED = range(5)
 
 
 def new_path(depth: int, pattern: PatternTable, conditions: Conditions, kept: int = KEEP_ALL) -> EventPath:
-    """Scratch for one thread, with room for a path of `depth` events; `kept` says which matches are asked for."""
+    """Return an empty path with room for `depth` events, for one thread; `kept` says which matches are asked for."""
     roles, registers = max(1, conditions.table.roles), max(1, conditions.programs.registers)
     variables, values = len(pattern.order), len(conditions.aggregates.step)
     # negated variables never bind, but conditions read them
@@ -329,13 +333,13 @@ def new_path(depth: int, pattern: PatternTable, conditions: Conditions, kept: in
 
 
 def new_values(values: int, depth: int) -> AggregateValues:
-    """So many values at so many places."""
+    """Return room for so many values at each of `depth` places."""
     shape = values, depth
     return AggregateValues(counts=np.zeros(shape, np.int64), ints=np.zeros(shape, np.int64), floats=np.zeros(shape))
 
 
 def deepen_path(path: EventPath) -> EventPath:
-    """`path` with room for a path twice as long."""
+    """Return `path` with room for twice as many events."""
     by_place = ("event", "bound_to", "earlier", "choice_event", "choices", "left", "led")
     grown: dict[str, Any] = {name: double_rows(getattr(path, name), 0) for name in by_place}
     cut = path.cut._replace(events=double_rows(path.cut.events))
@@ -343,7 +347,7 @@ def deepen_path(path: EventPath) -> EventPath:
 
 
 def double_rows(array: npt.NDArray[Any], axis: int = 0) -> npt.NDArray[Any]:
-    """`array` with as much room again, zeros, along an axis."""
+    """Return `array` with twice the length along an axis; the new half is zero."""
     grown = np.zeros((*array.shape[:axis], 2 * array.shape[axis], *array.shape[axis + 1 :]), array.dtype)
     # what is new takes no memory until it is written
     grown[(slice(None),) * axis + (slice(array.shape[axis]),)] = array
