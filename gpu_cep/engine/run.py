@@ -36,6 +36,7 @@ _MOST_MATCHES = 2.0**62
 
 Result = TypeVar("Result")
 
+
 def match_events(run: EventRun) -> pa.Table:
     """Return the matches of an event pattern, or their numbers, as its plan asks; raises as :func:`gpu_cep.engine.answers.answer`."""
     plan, columns = run.plan, run.columns

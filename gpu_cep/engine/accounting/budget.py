@@ -1,4 +1,4 @@
-"""Bounds on output and work: exceeding one is an error, never a truncation."""
+"""Bound the matches, the steps and the memory of a run; exceeding a bound is an error, never a truncation."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class BudgetExceeded(WindowError):
 
 
 def memory_for_results(concurrent: int) -> int:
-    """Bytes that the result of one of so many concurrent runs on this machine may take."""
+    """Return the bytes that the result of a run may take while so many runs share this machine."""
     return int(free_memory() * MEMORY_SHARE) // concurrent
 
 
 class Account(Protocol):
-    """What a matcher answers to for what it finds and does; the parts of its result may take `memory` bytes."""
+    """The protocol by which a matcher reports matches and steps; `memory` is the bytes that parts of its result may take."""
 
     @property
     def memory(self) -> int: ...
@@ -56,7 +56,7 @@ class Account(Protocol):
 
 @dataclass
 class Budget:
-    """What one run may still produce; shared by its threads."""
+    """The matches, steps and bytes of one run so far, and their bounds; shared by its threads."""
 
     max_matches: int | None
     max_steps: int | None
@@ -69,16 +69,16 @@ class Budget:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def take_over(self, other: Budget) -> None:
-        """Go on from what another budget of the same run has counted."""
+        """Go on from the counts of another budget of the same run."""
         with self._lock:
             self.matches, self.bytes, self.steps = other.matches, other.bytes, other.steps
 
     def close(self) -> None:
-        """End the run: threads that are still at work stop the next time they account for it."""
+        """End the run: threads still at work get :class:`BudgetExceeded` when they next report."""
         self.closed = True
 
     def spend(self, matches: int, events: int, steps: int, start_of: Callable[[int], int]) -> None:
-        """Account for matches found, the events they bind, and the steps made.
+        """Count matches found, the events that they bind, and steps made.
 
         Parameters
         ----------
@@ -109,17 +109,17 @@ class Budget:
 
 @dataclass
 class Spent:
-    """What the runs over parts of the same events have found and done so far: bounds are for all of them together."""
+    """The matches and steps of all runs over parts of the same events; bounds hold for all of them together."""
 
     matches: int = 0
     steps: int = 0
 
     def budget(self, settings: Settings, footprint: Footprint, memory: int) -> Budget:
-        """The budget of the next run."""
+        """Return the budget of the next run."""
         return Budget(settings.max_matches, settings.max_steps, footprint, memory, matches=self.matches, steps=self.steps)
 
     def add(self, budget: Budget) -> None:
-        """A run with a budget from here is over."""
+        """Take over the counts of a run that has ended."""
         self.matches, self.steps = budget.matches, budget.steps
 
 
@@ -144,7 +144,7 @@ def open_budget(settings: Settings, footprint: Footprint, concurrent: int, spent
 
 @dataclass
 class Meter:
-    """The account of one matcher in one batch, shared by its threads: tells how much of the run's budget it took."""
+    """An account that also counts what one matcher took in one batch; shared by its threads."""
 
     budget: Account
     matches: int = 0
@@ -153,11 +153,11 @@ class Meter:
 
     @property
     def memory(self) -> int:
-        """What the budget allows."""
+        """Return the bytes that the budget allows."""
         return self.budget.memory
 
     def spend(self, matches: int, events: int, steps: int, start_of: Callable[[int], int]) -> None:
-        """As :meth:`Budget.spend`."""
+        """Count as :meth:`Budget.spend`, here and in the budget."""
         with self._lock:
             self.matches += matches
             self.steps += steps
@@ -166,11 +166,11 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Bytes that the whole result takes at its peak: so many per match, and so many per event that a match binds."""
+    """The bytes that a whole result takes at its peak: per match, and per event that a match binds."""
 
     match: int
     event: int
 
     def of(self, matches: int, events: int) -> int:
-        """Bytes that so many matches take, which bind so many events together."""
+        """Return the bytes that so many matches take, which bind so many events together."""
         return self.match * matches + self.event * events

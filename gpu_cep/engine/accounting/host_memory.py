@@ -1,4 +1,4 @@
-"""How much memory there is to be had: on the machine, and in the container that the process runs in."""
+"""Find how much memory the machine has free, and the container in which the process runs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _UNLIMITED = 1 << 62
 
 
 def free_memory() -> int:
-    """Bytes that can be had without swapping, and without passing the container's limit."""
+    """Return the bytes that can be allocated without swapping, and without passing the container's limit."""
     contained = container_memory()
     return machine_memory() if contained is None else min(contained, machine_memory())
 
 
 def machine_memory(proc: Path = PROC) -> int:
-    """Bytes that the machine has free; what caches hold can be had, too."""
+    """Return the bytes that the machine has free, those that caches hold included."""
     meminfo = proc / "meminfo"
     if meminfo.exists():
         return _entries(meminfo)["MemAvailable:"] * 1024
@@ -25,7 +25,7 @@ def machine_memory(proc: Path = PROC) -> int:
 
 
 def container_memory(proc: Path = PROC, cgroups: Path = CGROUPS) -> int | None:
-    """Bytes that the control group of the process has left, caches included; None where none limits it."""
+    """Return the bytes that the control group of the process has left, caches included; None if nothing limits it."""
     membership = proc / "self" / "cgroup"
     if not membership.exists():
         return None
@@ -37,7 +37,7 @@ def container_memory(proc: Path = PROC, cgroups: Path = CGROUPS) -> int | None:
 
 
 def _left(root: Path, path: str, names: tuple[str, str, str]) -> int | None:
-    """What the limit leaves of the group at `path`, or at the root where a container sees itself there."""
+    """Return what the limit leaves of the group at `path`; of the root, if a container sees itself there."""
     limit, used, cache = names
     group = root / path.lstrip("/")
     group = group if (group / limit).exists() else root
@@ -48,5 +48,5 @@ def _left(root: Path, path: str, names: tuple[str, str, str]) -> int | None:
 
 
 def _entries(path: Path) -> dict[str, int]:
-    """The numbers of a file of lines ``name number …``."""
+    """Read a file of lines ``name number …``."""
     return {name: int(number) for name, number, *_ in (line.split() for line in path.read_text().splitlines())}

@@ -1,4 +1,4 @@
-"""What a run did: events and seconds of each stage, and the pruning waterfall."""
+"""Record what a run did: events and seconds of each stage, and the counts of the pruning waterfall."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gpu_cep.plan.interval_explain import Joined
 
 @dataclass
 class Profile:
-    """Counts and seconds of one run; safe to add to from several threads.
+    """The counts and seconds of one run; several threads may add to it.
 
-    `counts` holds, in the order of the road, ``events`` (read), ``filtered``
-    (left after filtering, out of reach of rare ones those too that nothing
-    else drops), ``windows`` (events a match can start with),
-    ``summarised`` and ``candidates`` (windows left after the necessary match
-    conditions), where the lazy chain ran ``pivots`` (events of the rarest
-    variable; on the CPU in place of windows), where joins ran ``pairs`` (of
-    rows, whose relation was tested), ``matches``, ``steps`` (those that
-    ``max_steps`` bounds). `seconds` are summed over batches and parts that threads work on; `engines` says how many runs
-    there were on ``cpu`` and on ``gpu``, `answers` by which algorithm each
-    batch was answered, and why, `joins` in which orders situations were joined.
+    `counts` holds, in the order of the stages:
+
+    * ``events``: read; ``filtered``: left after filtering, and near a rare event if the plan looks for these;
+    * ``windows``: events that a match can start with; ``summarised`` and ``candidates``: windows left after each condition;
+    * ``pivots``: events of the rarest variable, if the lazy chain ran (on the CPU in place of windows);
+    * ``pairs``: pairs of rows whose relation was tested, if joins ran;
+    * ``matches``, and ``steps`` (those that ``max_steps`` bounds).
+
+    `seconds` are summed over the batches and parts that threads work on. `engines` counts the runs on ``cpu`` and on
+    ``gpu``, `answers` says by which algorithm each batch was answered and why, `joins` in which orders situations were joined.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Profile:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def add(self, name: str, count: int) -> None:
-        """Raise a count."""
+        """Add to a count."""
         with self._lock:
             self.counts[name] = self.counts.get(name, 0) + count
 
@@ -57,18 +57,18 @@ class Profile:
                 self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
     def add_answer(self, answer: Answer) -> None:
-        """Add how a batch was answered."""
+        """Add the algorithm by which a batch was answered."""
         with self._lock:
             self.answers.append(answer)
 
     def add_join(self, order: tuple[int, ...], rows: Sequence[int]) -> None:
-        """Add a chunk of situations that was joined in an order of their names, with the configurations after each step."""
+        """Add a chunk of situations joined in the order of names `order`; `rows` are the configurations after each step."""
         with self._lock:
             before = self.joins.get(order, Joined(order, 0, (0,) * len(order)))
             self.joins[order] = Joined(order, before.chunks + 1, tuple(map(sum, zip(before.rows, rows, strict=True))))
 
     def merge(self, other: Profile) -> None:
-        """Add all of another profile's counts, seconds and answers."""
+        """Add another profile's counts, seconds and answers."""
         with self._lock:
             self.answers += other.answers
             for name, count in other.counts.items():

@@ -1,9 +1,9 @@
-"""The engine's unit of work: a range of ordered events, matched on its own.
+"""Cut ordered events into batches, the ranges that are matched on their own.
 
-Streams are cut into batches that fit the cache; a stream longer than that is
-cut by its events into slices, each with the events that its last windows
-still reach. A batch reports the matches that start in its own events, as a
-run over a slice of time does (see :mod:`gpu_cep.engine.events.own_events`).
+Batches fit the cache. A stream that is longer than a batch is cut into
+slices, each with the events that its last windows reach beyond it. A batch
+gives the matches that start in its own events, as a run over a slice of time
+does (see :mod:`gpu_cep.engine.events.own_events`).
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from gpu_cep_kernels.phase_one.windows import window_ends
 
 # Events per batch: labels, times, next occurrences and window ends of one batch stay near the cache.
 BATCH = 1 << 17
-# Of patterns of more variables than this, batches have fewer events.
+# If a pattern has more variables than this, its batches have fewer events.
 _FEW_VARIABLES = 64
 # A slice may carry this many times its own events for its last windows.
 MOST_CARRIED = 4
-# Events of a batch are numbered in 32 bits, and there are numbers for two more.
+# Events of a batch have numbers of 32 bits; kernels use two more numbers behind them.
 MOST_EVENTS = 2**31 - 3
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Match starts in the events [low, own); [low, high) also holds all that their windows reach."""
+    """The range of events [low, high): matches start in [low, own), and their windows reach as far as `high`."""
 
     low: int
     own: int
     high: int
 
 
-# Where the window of an event ends: (event, end of its stream) → the first event outside.
+# (event, end of its stream) → the first event behind the window of the event.
 WindowEnd = Callable[[int, int], int]
 
 
 def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH, threads: int = 1) -> list[Batch]:
-    """Cut the ordered events into batches of about `size` own events, or fewer if there are many variables.
+    """Cut the ordered events into batches of about `size` own events; fewer, if there are many variables.
 
-    Several batches are as many for each of the `threads`, none of them larger.
+    If there are several, each of the `threads` gets equally many, none of them larger than `size`.
     """
     size = max(1, size * _FEW_VARIABLES // max(_FEW_VARIABLES, len(plan.query.variables)))
     total = int(ordered.offsets[-1])
@@ -83,7 +83,11 @@ def cut_streams(offsets: Indices, window_end_of: WindowEnd, size: int) -> list[B
 
 
 def _cut_stream(window_end_of: WindowEnd, low: int, stream_end: int, size: int) -> Batch:
-    """The next slice of a long stream; where its windows reach so far that slices would repeat too much the rest of it, or half a batch."""
+    """Cut the next slice off a long stream.
+
+    If its windows reach so far that slices would repeat too many events, the slice is the rest of the stream, or half of what
+    a batch may number.
+    """
     own = min(low + size, stream_end)
     high = window_end_of(own - 1, stream_end)
     if high - own > MOST_CARRIED * size:
@@ -93,7 +97,7 @@ def _cut_stream(window_end_of: WindowEnd, low: int, stream_end: int, size: int) 
 
 
 def window_end(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> int:
-    """Where the window of event `last` ends."""
+    """Return the first event behind the window of event `last`."""
     if isinstance(plan.query.window, CountWindow):
         return min(last + plan.query.window.events, stream_end)
     clock, length = window_clock(plan, ordered, last, stream_end)
@@ -104,7 +108,7 @@ def window_end(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -
 
 
 def window_clock(plan: Plan, ordered: OrderedEvents, low: int, high: int) -> tuple[npt.NDArray[np.generic], np.uint64 | np.float64]:
-    """What windows over the events [low, high) are measured on, and their length on it: times, or positions for a number of events.
+    """Return the clock on which windows over the events [low, high) are measured, and their length: times, or positions for a count.
 
     Positions are of the type of times, which holds them exactly: so kernels are compiled for two types of clock, and no third pair.
     """
@@ -117,7 +121,7 @@ def window_clock(plan: Plan, ordered: OrderedEvents, low: int, high: int) -> tup
 
 
 def window_length(plan: Plan, times: np.dtype[np.generic]) -> np.uint64 | np.float64:
-    """The length of the window on its clock, where times are of that type."""
+    """Return the length of the window on its clock; `times` is the type of the timestamps."""
     match plan.query.window:
         case CountWindow(events=events):
             return np.uint64(min(events - 1, 2**64 - 1))

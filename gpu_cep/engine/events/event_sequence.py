@@ -1,4 +1,4 @@
-"""The events of a run over situations: by position, in the order of time in each stream, on the host or on a device."""
+"""Hold the events of a run over situations by position: in the order of time in each stream, on the host or on a device."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ class EventSequence:
         return len(self.times)
 
     def input_rows(self, positions: Array) -> Array:
-        """The input rows of the events at some positions, on the host, as these are."""
+        """Return the input rows of the events at some positions, on the host, in the order given."""
         return positions if self.rows is None else self.gather(self.rows, positions)
 
     def gather(self, column: Array, positions: Array) -> Array:
-        """What a column at the events' place holds at some positions, on the host, as these are."""
+        """Return the values of a column at some positions, on the host; the column lies where the events do."""
         return self.compute_at(lambda places: column[places], positions)
 
     def compute_at(self, function: Callable[[Array], Array], positions: Array) -> Array:
-        """What `function` makes of some positions at the events' place, on the host, as these are."""
+        """Apply `function` to some positions where the events lie, and return the result on the host."""
         place = self.place
         spans = list(blocks(0, len(positions), self.at_once)) or [(0, 0)]
         parts = [place.download(function(place.upload(positions[low:high]))) for low, high in spans]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def moments(self) -> Array:
-        """int64, at the events' place: the first event of each event's time in its stream."""
+        """Return for each event the first event of its time in its stream (int64, where the events lie)."""
         xp, size = self.place.xp, len(self)
         if not size:
             return xp.empty(0, np.int64)
@@ -68,24 +68,24 @@ class EventSequence:
 
 
 def host_sequence(ordered: OrderedEvents) -> EventSequence:
-    """The events stream after stream, each in order of time and of `order_by`."""
+    """Return ordered events as a sequence: stream after stream, each in order of time and of `order_by`."""
     count = len(ordered.offsets) - 1
     streams = np.repeat(np.arange(count, dtype=np.int32), np.diff(ordered.offsets)) if count > 1 else None
     return EventSequence(as_signed(ordered.times), streams, count, ordered.rows.astype(np.int32, copy=False), ordered.offsets)
 
 
 def as_signed(times: Array) -> Array:
-    """Times that lie as uint64 so that differences cannot overflow as what they are."""
+    """Return times that are held as uint64 as the int64 that they are; float64 as it is."""
     return times if times.dtype.kind == "f" else times.view(np.int64)
 
 
 def as_clock(points: Array) -> Array:
-    """Times as numbers whose differences are lengths of time: float64, or integers as uint64."""
+    """Return times as numbers whose differences are lengths of time: float64, or integers as uint64."""
     return points if points.dtype.kind == "f" else points.view(np.uint64)
 
 
 def elapsed_time(start: Array, end: Array) -> Array:
-    """The time from `start` to `end`, arrays of any module, as uint64 or float64; none from infinity to infinity."""
+    """Return the time from `start` to `end` (uint64 or float64; arrays of any module); 0 from infinity to infinity."""
     if start.dtype.kind != "f":
         return end.view(np.uint64) - start.view(np.uint64)
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Label words: for each event a bit for every variable whose properties it satisfies."""
+"""Hold labels: for each event a bit for every variable whose properties it satisfies."""
 
 from __future__ import annotations
 
@@ -22,31 +22,32 @@ Words = npt.NDArray[np.unsignedinteger[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of each label, for the variables from `first` on; `everyone` has a bit for each of them."""
+    """One word of each label: the bits of the variables from `first` on. `everyone` has the bit of each of them."""
 
     kind: type[np.unsignedinteger[Any]]
     first: int
     everyone: int
 
     def all(self) -> np.unsignedinteger[Any]:
+        """Return the word with the bit of every variable."""
         return self.kind(self.everyone)
 
     def own(self, bits: int) -> np.unsignedinteger[Any]:
-        """The word's variables that are in `bits`, which has a bit for each of the pattern's."""
+        """Return the bits of the word's variables that are in `bits`, which has a bit for each variable of the pattern."""
         return self.kind(bits >> self.first & self.everyone)
 
     def others(self, bits: int) -> np.unsignedinteger[Any]:
-        """The word's variables that are not."""
+        """Return the bits of the word's variables that are not in `bits`."""
         return self.kind(~bits >> self.first & self.everyone)
 
     def concerns(self, planned: Property) -> bool:
-        """Whether a property is one of the word's variables."""
+        """Return whether a property is about one of the word's variables."""
         bits = [bits for _, bits in planned.predicates] if isinstance(planned, CodeProperty) else [planned.bits]
         return any(self.own(own) for own in bits)
 
 
 def words_for(variables: int) -> list[Word]:
-    """The words of labels of so many variables: one of the narrowest type that has the bits, or several of the widest."""
+    """Return the words of a label of so many variables: one of the narrowest type that has the bits, or several of the widest."""
     kinds = (np.uint8, np.uint16, np.uint32, np.uint64)
     kind = next((kind for kind in kinds if variables <= np.iinfo(kind).bits), np.uint64)
     firsts = range(0, variables, LABEL_BITS)
@@ -54,24 +55,24 @@ def words_for(variables: int) -> list[Word]:
 
 
 def by_word(labels: Words, table: npt.NDArray[Any]) -> list[tuple[Words, npt.NDArray[Any]]]:
-    """Each word of the labels, with the entries for its variables of a table that has one for each."""
+    """Return each word of the labels with the rows of `table` for its variables; `table` has a row for each variable."""
     return [(word, table[LABEL_BITS * k : LABEL_BITS * (k + 1)]) for k, word in enumerate(labels)]
 
 
 def restrict_labels(labels: Words, variables: Sequence[int]) -> Words:
-    """The labels with the bits of `variables` alone."""
+    """Return the labels with the bits of `variables` alone."""
     word = labels.dtype.type
     bits = sum(1 << v for v in variables)
     return np.stack([own & word(bits >> LABEL_BITS * k & np.iinfo(word).max) for k, own in enumerate(labels)])
 
 
 def any_overlap(labels: Words) -> bool:
-    """Whether any event satisfies the properties of two variables."""
+    """Return whether some event satisfies the properties of two variables."""
     return any(labels_overlap(word) for word in labels) or words_overlap(labels)
 
 
 def count_by_variable(labels: Words, variables: int) -> Indices:
-    """How many events satisfy the properties of each variable."""
+    """Count the events that satisfy the properties of each variable."""
     counts = np.empty(variables, np.int64)
     for word, own in by_word(labels, counts):
         count_labels(word, own)

@@ -1,4 +1,4 @@
-"""Matches in flat arrays, and their order."""
+"""Hold matches in flat arrays, and bring them into order."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class Matches:
 
     @cached_property
     def single(self) -> bool:
-        """Whether each match binds one event to every variable."""
+        """Return whether each match binds one event to every variable."""
         return self._of_singles or (len(self.events) == self.counts.size and bool((self.counts == 1).all()))
 
     @property
     def _of_singles(self) -> bool:
-        """Whether that is known from the pattern."""
+        """Return whether the pattern allows only such matches, without looking at them."""
         return self.counts.strides == (0, 0)
 
     @cached_property
     def offsets(self) -> Indices:
-        """Where each match's events begin in `events`, and their end."""
+        """Return where each match's events begin in `events`, and where the last match's end."""
         if self.single:
             return np.arange(0, (len(self) + 1) * self.counts.shape[1], self.counts.shape[1])
         places = np.empty(len(self) + 1, np.int64)
@@ -56,18 +56,18 @@ class Matches:
 
     @cached_property
     def _numbers(self) -> Indices:
-        """Where each match's one event begins, and their end."""
+        """Return the offsets of one event for each match."""
         return np.arange(len(self) + 1)
 
     @cached_property
     def last(self) -> Indices:
-        """The last event of each match."""
+        """Return the last event of each match."""
         lasts = np.empty(len(self), np.int64)
         last_events(0, len(self), self.offsets, self.events, lasts)
         return lasts
 
     def binding(self, v: int) -> tuple[Indices, Indices]:
-        """The events bound to variable v, match after match, and where each match's begin (with the end)."""
+        """Return the events bound to variable v, match after match, and where each match's begin (with the end)."""
         if self.single:
             return self.events.reshape(self.counts.shape)[:, v], self._numbers
         places = np.concatenate([[0], np.cumsum(self.counts[:, v], dtype=np.int64)]).astype(np.int64)
@@ -76,7 +76,7 @@ class Matches:
         return bound, places
 
     def reorder(self, order: Indices) -> Matches:
-        """The matches in another order, or some of them, each at most once."""
+        """Return the matches in the order given; some may be left out, none is taken twice."""
         if self.single:
             counts = ones(len(order), self.counts.shape[1])
             return Matches(self.first[order], counts, np.take(self.events.reshape(self.counts.shape), order, axis=0).ravel())
@@ -86,7 +86,7 @@ class Matches:
         return Matches(self.first[order], counts, events)
 
     def sort_within_starts(self) -> Matches:
-        """Matches that are grouped by first event, each group by last event, then bindings (SPEC section 3)."""
+        """Sort matches that are grouped by first event: each group by last event, then by bindings (SPEC section 3)."""
         if (self.first[1:] != self.first[:-1]).all():
             return self
         order = np.arange(len(self))
@@ -95,11 +95,11 @@ class Matches:
         return self.reorder(order) if moved else self
 
     def _offsets_of(self, order: Indices) -> Indices:
-        """The `offsets` of some matches."""
+        """Return the `offsets` of some matches, one after the other."""
         return np.concatenate([[0], np.cumsum(np.diff(self.offsets)[order])]).astype(np.int64)
 
     def drop_repeated(self) -> Matches:
-        """Matches in order, without those that repeat the one before."""
+        """Drop matches that equal the one before; the matches are in order."""
         sizes = np.diff(self.offsets)
         alike = np.flatnonzero((self.counts[1:] == self.counts[:-1]).all(axis=1) & (self.first[1:] == self.first[:-1])) + 1
         lengths = sizes[alike]
@@ -110,18 +110,18 @@ class Matches:
         return self if not len(repeated) else self.reorder(np.delete(np.arange(len(self)), repeated))
 
     def group_by_starts(self, low: int, own: int) -> Matches:
-        """Matches, all of which start in the events [low, own), by first event, else as they are."""
+        """Group the matches by first event, else as they are; all start in the events [low, own)."""
         order, _ = order_by_group(self.first - low, own - low)
         return self.reorder(order)
 
     def sort_by_starts(self, low: int, own: int) -> Matches:
-        """Matches in any order, all of which start in the events [low, own), by first event, last event, then bindings."""
+        """Sort the matches by first event, last event, then bindings; all start in the events [low, own)."""
         # neighbours in memory before any two are compared
         return self.group_by_starts(low, own).sort_within_starts()
 
 
 def concatenate_matches(parts: Sequence[Matches], variables: int, threads: int = 1) -> Matches:
-    """All matches of the parts, one part after the other."""
+    """Return the matches of all parts, one part after the other."""
     if len(parts) == 1:
         return parts[0]
     first, events = (_concatenate([np.empty(0, np.int64), *own], threads) for own in ([p.first for p in parts], [p.events for p in parts]))
@@ -131,7 +131,7 @@ def concatenate_matches(parts: Sequence[Matches], variables: int, threads: int =
 
 
 def _concatenate(arrays: Sequence[npt.NDArray[_Number]], threads: int) -> npt.NDArray[_Number]:
-    """The arrays, one after the other."""
+    """Return the arrays as one, copied by several threads."""
     ends = np.cumsum([len(array) for array in arrays])
     whole = np.empty((int(ends[-1]), *arrays[0].shape[1:]), arrays[0].dtype)
     targets = np.split(whole, ends[:-1])
@@ -145,5 +145,5 @@ def _concatenate(arrays: Sequence[npt.NDArray[_Number]], threads: int) -> npt.ND
 
 
 def ones(matches: int, variables: int) -> Counts:
-    """The counts of so many matches of single variables, to be read only: one number for all."""
+    """Return the counts of matches of single variables; to be read only, as all entries are one number in memory."""
     return np.broadcast_to(np.int32(1), (matches, variables))

@@ -1,4 +1,4 @@
-"""The kept events of a batch, stream after stream, each in stream order."""
+"""Hold the kept events: stream after stream, each in stream order."""
 
 from __future__ import annotations
 

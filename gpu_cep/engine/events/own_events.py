@@ -1,7 +1,7 @@
-"""The engine's seam: a run that reports the matches which start in its own events, and the events that the next slice of time needs.
+"""Say which events are a run's own: matches are reported if they start there.
 
-Own events are those of one slice of time, or, where each stream is such a
-slice and holds copies of its neighbours' events, marked rows.
+Own events are those of one slice of time. If each stream is such a slice and
+holds copies of events of the slices beside it, own events are marked rows.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from gpu_cep_kernels.device.interface import Device
 
 @dataclass(frozen=True, slots=True)
 class TimeSlice:
-    """The times from `begin` until before `end`, in ticks of the timestamp column; None: no bound.
+    """The times from `begin` to before `end`, in ticks of the timestamp column; None: no bound.
 
     A run over a slice reports the matches whose first event falls into it.
-    They are complete if the run's events hold all from `begin` (from a window
-    before it where a negation looks back) until the windows that start before
-    `end` are over; earlier events do no harm.
+    They are complete if the run has all events from `begin` until the windows
+    that start before `end` are over. If a negation looks back, it also needs
+    those of a window before `begin`. Earlier events do no harm.
     """
 
     begin: int | float | None = None
     end: int | float | None = None
 
     def on(self, device: Device) -> TimeSlice:
-        """The slice as it is asked for on a device."""
+        """Return the slice for use on a device: itself."""
         return self
 
     def holds(self, times: Any, rows: Any = None) -> Any:
-        """Which events of these `times` (float64, or int64 seen as uint64; an array of any array module) are in the slice."""
+        """Return which events are in the slice, by their `times`: float64, or int64 held as uint64, of any array module."""
         ticks = times.view(np.int64) if times.dtype.kind == "u" else times
         inside = ticks == ticks
         if self.begin is not None:
@@ -57,33 +57,33 @@ WHOLE = TimeSlice()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnRows:
-    """The input rows that ``marks[row]`` says streams hold as their own; the others are copies from the slices beside them."""
+    """The input rows that are a stream's own, by ``marks[row]``; the others are copies from the slices beside it."""
 
     marks: Any
 
     def on(self, device: Device) -> OwnRows:
-        """The marks on a device."""
+        """Return the same with its marks on a device."""
         return OwnRows(device.upload(self.marks))
 
     def holds(self, times: Any, rows: Any) -> Any:
-        """Which events of these `rows` are own (arrays of the marks' array module)."""
+        """Return which events are own, by their `rows`; arrays of the marks' array module."""
         return self.marks[rows]
 
 
 # The events at which a match that is reported may start.
 Own = TimeSlice | OwnRows
 
-# Own events that lie together are a batch of their own where there are so many in each such place on average.
+# Runs of own events become batches if they have so many events on average.
 TOGETHER = 1 << 12
 
 
 def are_all_own(ordered: OrderedEvents, batch: Batch, own: Own) -> bool:
-    """Whether a match may start at each of the batch's own events."""
+    """Return whether a match may start at each of the batch's own events."""
     return own == WHOLE or bool(_own_events(ordered, batch, own).all())
 
 
 def cut_at_own(ordered: OrderedEvents, batch: Batch, own: Own) -> list[Batch]:
-    """The batch, cut where matches may start at one event and not at the next if that leaves batches that are worth their while."""
+    """Cut the batch into its runs of own events, if these are long enough to be batches; else return it whole."""
     if own == WHOLE:
         return [batch]
     inside = np.concatenate([[False], _own_events(ordered, batch, own), [False]])
@@ -98,14 +98,15 @@ def cut_at_own(ordered: OrderedEvents, batch: Batch, own: Own) -> list[Batch]:
 
 
 def _own_events(ordered: OrderedEvents, batch: Batch, own: Own) -> npt.NDArray[np.bool_]:
+    """Return which of the batch's own events are the run's own."""
     found: npt.NDArray[np.bool_] = own.holds(ordered.times[batch.low : batch.own], ordered.rows[batch.low : batch.own])
     return found
 
 
 def events_to_keep(plan: EventPlan, table: pa.Table, own: TimeSlice) -> pa.Table:
-    """The events of `table` that a match which starts after the slice `own` can bind, or that can rule it out.
+    """Return the events of `table` that matches starting after the slice `own` can bind, or that can rule them out.
 
-    That is what its successor needs beside its own events.
+    The run over the next slice needs these beside its own events.
 
     Raises
     ------
@@ -119,7 +120,7 @@ def events_to_keep(plan: EventPlan, table: pa.Table, own: TimeSlice) -> pa.Table
 
 
 def _earliest(plan: EventPlan, start: int | float) -> int | float:
-    """The earliest time that bears on a match which starts at `start` or later."""
+    """Return the earliest time of an event that matters to a match which starts at `start` or later."""
     if all(negation.after for branch in plan.branches for negation in branch.negations):
         return start
     match plan.query.window:
@@ -133,7 +134,7 @@ def _earliest(plan: EventPlan, start: int | float) -> int | float:
 
 
 def refuse_slices(plan: Plan) -> None:
-    """Raise UnsupportedError if what a slice of time reports depends on what was reported of earlier ones."""
+    """Raise UnsupportedError if the matches of a slice of time depend on those of earlier slices."""
     if plan.settings.after_match == "skip_past_last":
         message = "after_match='skip_past_last' over a slice of time is not supported"
         raise UnsupportedError([Diagnostic(message, hint="matches of earlier slices decide which ones are taken")])

@@ -1,4 +1,4 @@
-"""Small parts of a batch's work, done to learn what all of it would take."""
+"""Sample the work on a batch, to estimate what all of it would take."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gpu_cep.engine.events.matches import Indices
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What `tried` of the `places` where a search can begin took, and gave: matches that bind `bound` events together.
+    """What searches from `tried` of the `places` took and gave: `matches`, which bind `bound` events together.
 
-    In `passed` of the steps an event was passed over; so many searches were `wasted` on long runs that became no match.
+    `passed` of the steps passed over an event; `wasted` searches followed long runs that became no match.
     """
 
     places: int
@@ -27,26 +27,26 @@ class Sample:
 
     @property
     def all_steps(self) -> float:
-        """The steps that all places take, by this sample."""
+        """Return the steps that all places would take."""
         return self.places * self.steps / max(self.tried, 1)
 
     @property
     def all_passed(self) -> float:
-        """The steps that pass over an event, by this sample."""
+        """Return the steps of all places that would pass over an event."""
         return self.places * self.passed / max(self.tried, 1)
 
     @property
     def all_matches(self) -> float:
-        """The matches that all places give, by this sample."""
+        """Return the matches that all places would give."""
         return self.places * self.matches / max(self.tried, 1)
 
     @property
     def all_bound(self) -> float:
-        """The events that all matches bind, each counted for every match, by this sample."""
+        """Return the events that all matches would bind, each counted for every match."""
         return self.places * self.bound / max(self.tried, 1)
 
     def add_share(self, other: Sample, share: float) -> Sample:
-        """The same with a share of what another sample took and gave on top."""
+        """Return the sample with a share of what another one took and gave on top."""
         spent = ("steps", "matches", "bound", "passed", "wasted")
         return replace(self, **{name: getattr(self, name) + round(share * getattr(other, name)) for name in spent})
 
@@ -55,12 +55,12 @@ NOTHING = Sample(0, 0, 0, 0, 0)
 
 
 def sum_samples(samples: Sequence[Sample]) -> Sample:
-    """What was tried in any of the samples."""
+    """Return one sample of all places of the samples."""
     return Sample(*(sum(values) for values in zip(*map(astuple, samples), strict=True)))
 
 
 def combine_searches(samples: Sequence[Sample]) -> Sample:
-    """Return what some searches take and give together, by a sample of each."""
+    """Return what several searches take and give together, estimated from a sample of each."""
     if len(samples) == 1:
         return samples[0]
     places, steps = sum(each.places for each in samples), sum(each.all_steps for each in samples)
@@ -69,12 +69,12 @@ def combine_searches(samples: Sequence[Sample]) -> Sample:
 
 
 def spread_places(size: int, most: int) -> Indices:
-    """At most so many places among `size`, evenly spread, in ascending order."""
+    """Return at most `most` places among `size`, evenly spread, in ascending order."""
     return np.arange(size) if size <= most else np.arange(most, dtype=np.int64) * size // most
 
 
 def scatter_places(size: int, most: int) -> Indices:
-    """The same so ordered that the first few of them are spread over all."""
+    """Return the same places in an order in which the first few are spread over all."""
     places = spread_places(size, most)
     # multiples of the golden ratio fill the unit interval evenly
     found: Indices = places[np.argsort(np.arange(len(places)) * 0.6180339887498949 % 1.0)]
@@ -82,7 +82,7 @@ def scatter_places(size: int, most: int) -> Indices:
 
 
 def cluster_places(size: int, most: int, together: int) -> Indices:
-    """At most so many places among `size`, so many of them side by side each time; the first few clusters are spread over all."""
+    """Return at most `most` places among `size`, in clusters of `together` neighbours; the first clusters are spread over all."""
     if size <= most:
         return np.arange(size)
     begins = scatter_places(size // together, most // together) * together

@@ -1,4 +1,4 @@
-"""Stream keys: one small integer per event for the values of its key columns."""
+"""Encode stream keys: one small integer per event for the values of its key columns."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from gpu_cep.engine.lowering.text_predicates import Values
 # A direct code (value − smallest) may take this many times as many streams as there are events.
 SPARSE = 4
 _ROOM = 1 << 16
-# Up to so many keys are ranked before their streams are laid out; of more, only those with matches are, at the end.
+# Up to so many keys are ranked before streams are formed; if there are more, only those with matches are, at the end.
 RANKED = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class StreamKeys:
-    """``codes[row]`` in ``[0, count)`` (some may be unused); None where all events are one stream.
+    """The stream of each row: ``codes[row]`` in ``[0, count)``, some of them unused; None if all events are one stream.
 
-    ``ranks[code]`` ascends with the keys, NULL first and NaN last; None where it is not known.
+    ``ranks[code]`` ascends with the keys, NULL first and NaN last; None if the order is not known.
     """
 
     codes: Array | None
@@ -32,14 +32,14 @@ class StreamKeys:
 
     @property
     def order(self) -> Indices:
-        """The codes in the order of their keys; empty where they are in that order, or it is not known."""
+        """Return the codes in the order of their keys; empty if they are in that order, or if it is not known."""
         if self.ranks is None or bool((np.diff(self.ranks) > 0).all()):
             return np.empty(0, np.int64)
         return np.argsort(self.ranks, kind="stable")
 
 
 def encode_keys(columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
-    """Codes for the combination of the key columns; NULLs are one key value, and so are NaNs."""
+    """Return codes for the combinations of the key columns; NULLs are one key value, and so are NaNs."""
     encoded = StreamKeys(None, 1, np.zeros(1, np.int64))
     for column in keys:
         encoded = _combine(encoded, _encode_column(columns, column), len(columns))
@@ -47,6 +47,7 @@ def encode_keys(columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
 
 
 def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
+    """Return codes for one key column."""
     if columns.type(column).kind is Kind.STRING:
         text = columns.text(column)
         count = len(text.values) + 1
@@ -63,7 +64,7 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
 
 
 def text_ranks(values: Values) -> Indices:
-    """The rank of each of a dictionary's values and, last, of NULL, which comes first."""
+    """Return the rank of each of a dictionary's values and, last, of NULL, which comes first."""
     return np.append(dense_rank(values) + 1, 0)
 
 
@@ -80,11 +81,13 @@ def shift_codes(xp: Any, values: Any, low: int, high: int, nulls: Any) -> tuple[
 
 
 def _by_dictionary(columns: EventColumns, column: int) -> StreamKeys:
+    """Return codes for the distinct values of a column."""
     codes, values = columns.distinct_codes(column)
     return StreamKeys(codes, len(values), dense_rank(values) if len(values) <= RANKED else None)
 
 
 def _combine(left: StreamKeys, right: StreamKeys, length: int) -> StreamKeys:
+    """Return codes for the pairs of two columns."""
     if left.codes is None or right.codes is None:
         return right if left.codes is None else left
     codes, count, distinct = combine_codes(np, left.codes, right.codes, left.count, right.count, SPARSE * length + _ROOM)
@@ -106,6 +109,7 @@ def combine_codes(xp: Any, left: Any, right: Any, left_count: int, right_count: 
 
 
 def _combined_ranks(left: StreamKeys, right: StreamKeys, codes: Indices) -> Indices | None:
+    """Return the rank of each pair; None if that of a column is not known."""
     if left.ranks is None or right.ranks is None:
         return None
     first, second = np.divmod(codes, right.count)

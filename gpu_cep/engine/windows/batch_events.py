@@ -1,4 +1,4 @@
-"""The events of a batch, indexed for whatever looks for matches among them."""
+"""Hold a batch with the indexes that algorithms ask for, each made once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpu_cep_kernels.rules.scalars import LABEL_BITS
 
 @dataclass(frozen=True)
 class BatchEvents:
-    """A batch of the ordered events; what is asked of it is found once, for all branches and algorithms."""
+    """A batch of the ordered events; its indexes are made on first use, once for all branches and algorithms."""
 
     plan: EventPlan
     ordered: OrderedEvents
@@ -30,26 +30,26 @@ class BatchEvents:
 
     @property
     def labels(self) -> Words:
-        """Which variables' properties each event satisfies: [word, event]."""
+        """Return the labels of its events, [word, event]."""
         return self.ordered.labels[:, self.batch.low : self.batch.high]
 
     @cached_property
     def windows(self) -> BatchWindows:
-        """The windows, which have no starts yet: they are the same for all branches."""
+        """Return its windows; the same for all branches, so without starts."""
         return match_windows(self.plan, self.ordered, self.batch, self.profile)
 
     @cached_property
     def counts(self) -> Indices:
-        """How many events satisfy the properties of each variable, the negated ones behind the others."""
+        """Return how many events satisfy the properties of each variable, negated variables last."""
         with self.profile.stage("buffers"):
             return count_by_variable(self.labels, len(self.plan.query.variables))
 
     def counts_of(self, variables: tuple[int, ...]) -> Indices:
-        """The counts of some variables."""
+        """Return the counts of some variables."""
         return self.counts[list(variables)]
 
     def buffers_of(self, variables: tuple[int, ...]) -> InputBuffers:
-        """The events that satisfy the properties of some variables."""
+        """Return the input buffers of some variables: the events that satisfy their properties."""
         if len(variables) == len(self.counts):
             return self._buffers
         first = self._buffers.first
@@ -58,13 +58,14 @@ class BatchEvents:
 
     @cached_property
     def _buffers(self) -> InputBuffers:
+        """Return the input buffers of all variables."""
         counts = self.counts
         with self.profile.stage("buffers"):
             return input_buffers(self.labels, counts)
 
 
 def input_buffers(labels: Words, counts: Indices) -> InputBuffers:
-    """The input buffers of so many variables, which have so many events."""
+    """Return for each variable the events that have its bit; `counts` says how many these are."""
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     events = np.empty(int(first[-1]) + 1, np.int32)
     for k, word in enumerate(labels):

@@ -1,4 +1,4 @@
-"""Phase 1, third stage: match windows and necessary match conditions of one batch, all starts at once."""
+"""Find the windows of a batch, and the candidates among them by the necessary match conditions (phase 1, third stage)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from gpu_cep_kernels.phase_one.window_conditions import chain_windows, judge_win
 from gpu_cep_kernels.phase_one.windows import mark_streams, next_occurrences, window_ends
 from gpu_cep_kernels.rules.tables import Places
 
-# The most parts that the starts of a batch of many events are divided into, and the fewest events for each. What threads there are
-# does not bear on it, so that it does not on work and errors.
+# The most parts that a large batch is divided into, and the fewest events for each. The number of threads plays no part, so that
+# work and errors do not depend on it.
 _PARTS, _EVENTS_PER_PART = 64, BATCH // 4
 
 
@@ -49,7 +49,7 @@ class BatchWindows:
     judged: bool
 
     def ends(self, starts: Indices, inside: Indices | Places | None = None) -> Places:
-        """Where the windows of `starts` end; `inside` holds an event of each, if one is known."""
+        """Return where the windows of `starts` end; `inside` is an event of each window, if one is known."""
         found = np.empty(len(starts), np.int32)
         window_ends(0, len(starts), starts, starts if inside is None else inside, self.clock, self.stream_end, self.length, found)
         return found
@@ -77,7 +77,7 @@ class CountedWindows(BranchWindows):
 class Candidates:
     """The starts whose windows satisfy the necessary match conditions that were tested.
 
-    `earliest` is what the chained condition found, [variable, candidate], or None where it was not tested last.
+    ``earliest[variable, candidate]`` is the event that the chained condition found; None if another condition was tested last.
     """
 
     starts: Indices
@@ -85,7 +85,7 @@ class Candidates:
 
 
 def candidate_ends(windows: BatchWindows, candidates: Candidates) -> Places:
-    """Where the candidates' windows end."""
+    """Return where the candidates' windows end."""
     inside = None if candidates.earliest is None else candidates.earliest.max(axis=0, initial=0)
     return windows.ends(candidates.starts, inside)
 
@@ -136,7 +136,7 @@ def _rows_of(table: Places, variables: tuple[int, ...]) -> Places:
 
 
 def _starts(ordered: OrderedEvents, batch: Batch, labels: Words, tables: MatcherTables) -> Indices:
-    """The events of the batch's own, of which the labels are given, that a match can start with."""
+    """Return the batch's own events that a match can start with; `labels` are those of its own events."""
     if ordered.starts is not None:
         first, last = np.searchsorted(ordered.starts, [batch.low, batch.own])
         return ordered.starts[first:last] - batch.low

@@ -1,4 +1,4 @@
-"""Matches of deterministic patterns, read off the chained condition."""
+"""Read the matches of deterministic patterns off the chained condition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpu_cep_kernels.rules.tables import PatternTable
 
 
 def reads_directly(plan: EventPlan, tables: MatcherTables) -> bool:
-    """Whether matches follow from labels alone, as far as the plan shows: no conditions, only single and unbounded variables."""
+    """Return whether the plan allows labels alone to decide matches: no conditions, only single and unbounded variables."""
     pattern = tables.pattern
     quantifiers = zip(pattern.minimum, pattern.maximum, strict=True)
     return (
@@ -31,7 +31,7 @@ def reads_directly(plan: EventPlan, tables: MatcherTables) -> bool:
 
 
 def is_deterministic(plan: EventPlan, windows: BatchWindows, tables: MatcherTables) -> bool:
-    """Whether no event of the batch fits two available variables."""
+    """Return whether no event of the batch fits two available variables."""
 
     def overlap() -> bool:
         alone = len(plan.branches) == 1
@@ -41,7 +41,7 @@ def is_deterministic(plan: EventPlan, windows: BatchWindows, tables: MatcherTabl
 
 
 def labels_decide(pattern: PatternTable, tied: bool, overlap: Callable[[], bool]) -> bool:
-    """Whether no event fits two available variables: labels do not `overlap`, or single variables follow one another.
+    """Return whether no event fits two available variables: labels do not `overlap`, or single variables follow one another.
 
     Where events tie, a quantified variable must not have two successors
     either: which of them is bound first decides whether it still binds.
@@ -60,11 +60,11 @@ class DirectMatcher:
     tables: MatcherTables
 
     def candidates(self, windows: BranchWindows) -> Candidates:
-        """The starts of the matches."""
+        """Return the starts of the matches."""
         return keep_chained(windows, windows.starts, self.tables, exact=True)
 
     def counts(self, windows: BatchWindows, candidates: Candidates) -> Counts:
-        """How many events each match binds to each variable."""
+        """Return how many events each match binds to each variable, [match, variable]."""
         starts, earliest = candidates.starts, candidates.earliest
         assert earliest is not None
         counts = np.empty(earliest.shape[::-1], np.int32)
@@ -75,7 +75,7 @@ class DirectMatcher:
         return counts
 
     def find(self, batch: Batch, windows: BatchWindows, candidates: Candidates, counts: Counts) -> Matches:
-        """The matches themselves."""
+        """Return the matches, given their candidates and counts."""
         starts, earliest = candidates.starts, candidates.earliest
         assert earliest is not None
         offsets: Indices = np.concatenate([[0], np.cumsum(counts.sum(axis=1, dtype=np.int64))])

@@ -1,4 +1,4 @@
-"""Counting without enumerating, where labels decide the matches."""
+"""Count matches without enumerating them, if labels decide the matches."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gpu_cep.plan.states import StateSpace, Transition
 from gpu_cep_kernels.labels_decide.counting import CountScratch, LabelledEvents, Moves, StateTable, count_matches
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 
-# Starts that are counted at a time where windows slide over them.
+# Starts that are counted at a time.
 _ROWS = 1 << 14
 
 
 def count_by_states(branch: PlannedBranch, space: StateSpace, windows: BatchWindows, candidates: Candidates) -> Indices:
-    """The number of matches that start at each candidate; the greatest int64 stands for more than that."""
+    """Return the number of matches that start at each candidate; the greatest int64 stands for any larger number."""
     totals = np.zeros(len(candidates.starts), np.int64)
     states = len(space.final)
     scratch = CountScratch(
@@ -34,12 +34,12 @@ def count_by_states(branch: PlannedBranch, space: StateSpace, windows: BatchWind
 
 
 def sum_counts(totals: Indices) -> int:
-    """The sum of numbers of matches, however large."""
+    """Return the sum of numbers of matches, however large."""
     return int(totals.sum()) if float(totals.sum(dtype=np.float64)) < UNBOUNDED / 2 else sum(totals.tolist())
 
 
 def state_table(branch: PlannedBranch, space: StateSpace) -> StateTable:
-    """The states as kernels see them; variables are the query's."""
+    """Return the states as kernels read them; variables are the query's."""
     later = [transition for transition in space.transitions if transition.source]
     first = [transition for transition in space.transitions if not transition.source]
     number = len(space.final)
@@ -56,6 +56,7 @@ def state_table(branch: PlannedBranch, space: StateSpace) -> StateTable:
 
 
 def _moves(branch: PlannedBranch, transitions: Sequence[Transition], ends: Sequence[int], others: Sequence[int], number: int) -> Moves:
+    """Return the transitions grouped by the states at `ends`."""
     order = np.argsort(_numbers(ends), kind="stable")
     return Moves(
         first=offsets(np.bincount(_numbers(ends), minlength=number)),
@@ -65,4 +66,5 @@ def _moves(branch: PlannedBranch, transitions: Sequence[Transition], ends: Seque
 
 
 def _numbers(numbers: Iterable[int]) -> Indices:
+    """Return the numbers as int64."""
     return np.array(list(numbers), np.int64)

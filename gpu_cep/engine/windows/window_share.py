@@ -1,4 +1,4 @@
-"""How much of a batch a window around one of the rarest variable's events holds."""
+"""Measure how much of a batch the window around an event of the rarest variable holds."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.phase_one.rare_events import find_spans
 
-# Events of which windows are measured, and of each variable of which values are compared.
+# Events whose windows are measured, and events of each variable whose values are compared.
 _SAMPLE = 64
 
 
 def sample_places(size: int) -> Indices:
-    """Places among `size`, evenly spread."""
+    """Return at most so many places among `size`, evenly spread."""
     return np.unique(np.linspace(0, size - 1, min(size, _SAMPLE)).astype(np.int64))
 
 
 def measure_window_share(batch: Batch, buffers: InputBuffers, streams: Streams, before: tuple[int, ...]) -> float:
-    """The share of a batch's events that a window at one of the rarest variable's holds on average.
+    """Return the share of a batch's events that a window at an event of the rarest variable holds on average.
 
-    Only on the sides where the pattern, by the masks `before` of its
-    variables, has others: events may stand closer on one side of rare ones.
+    Only the sides count on which the pattern has other variables, by the masks
+    `before`: events may be denser on one side of rare events.
     """
     size = len(streams.times)
     v = int(np.argmin(np.diff(buffers.first)))
