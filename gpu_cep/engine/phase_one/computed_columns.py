@@ -1,4 +1,4 @@
-"""The columns that a plan reads, with those that are expressions of one event: the interpreter runs over all events once."""
+"""Compute the columns that are expressions of one event: the interpreter runs over all events once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpu_cep.plan.properties import place_leaves
 
 
 def event_columns(plan: Plan, table: pa.Table | ResidentTable) -> EventColumns:
-    """The columns of `table` that the plan's query reads.
+    """Return the columns of `table` that the plan's query reads, computed ones included.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def event_columns(plan: Plan, table: pa.Table | ResidentTable) -> EventColumns:
 
 
 def _values(computed: ComputedExpression, columns: EventColumns) -> pa.Array:
-    """The expression over all events; it reads columns that are there."""
+    """Return the values of the expression for all events; the columns that it reads are there."""
     layout, slots = place_leaves(leaves(computed.expression))
     program = compile_program(computed.expression, mapped(slots))
     table, _ = assemble([program], tabulator(columns))

@@ -1,10 +1,9 @@
-"""Which engine runs phase 1 of a plan, and why.
+"""Choose the engine that runs phase 1 of a plan, and say why.
 
-``auto`` takes the GPU where one is usable and moving the events there takes
-less time than phase 1 would take on the CPU. What a transfer, a launch and a
-copy on the host cost is measured on the machine at hand, once per process;
-how many copies' worth of time phase 1 takes on the CPU comes from the
-recorded benchmarks.
+``auto`` takes the GPU if one is usable, and if moving the events there takes
+less time than phase 1 would take on the CPU. The costs of a transfer, a launch
+and a copy on the host are measured on this machine, once per process. How many
+copies' worth of time phase 1 takes on the CPU comes from recorded benchmarks.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The device that runs phase 1 (None: the CPU does), and why, in a line."""
+    """The device that runs phase 1 (None: the CPU does), and the reason in one line."""
 
     device: Device | None
     reason: str
@@ -60,7 +59,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What this machine does: bytes per second of a copy by one thread and of a transfer to the device, seconds of a launch."""
+    """The speed of this machine: bytes per second of a copy by one thread and of a transfer to the device, seconds of a launch."""
 
     copy_rate: float
     transfer_rate: float
@@ -69,7 +68,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Phase 1 of a run: its events, the bytes that it reads of each, and what it takes on the CPU.
+    """The size of phase 1 of a run: its events, the bytes that it reads of each, and its time on the CPU.
 
     `copies` is its time on one thread, in multiples of copying these bytes.
     """
@@ -82,18 +81,19 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Expected seconds of phase 1: on the CPU, and until the GPU has the events."""
+    """The expected seconds of phase 1 on the CPU, and of moving the events to the GPU."""
 
     cpu: float
     gpu: float
 
     @property
     def gpu_pays(self) -> bool:
+        """Return whether the GPU is expected to be faster."""
         return self.gpu < self.cpu
 
 
 def choose_engine(plan: EventPlan, events: int, row_bytes: int, threads: int | None = None, *, resident: bool = False) -> Choice:
-    """The engine for phase 1 of `plan`.
+    """Return the engine for phase 1 of `plan`.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def choose_engine(plan: EventPlan, events: int, row_bytes: int, threads: int | N
 
 
 def require_device() -> Device:
-    """The device, for callers that take nothing else.
+    """Return the device, for callers that cannot use the CPU.
 
     Raises
     ------
@@ -135,21 +135,22 @@ def require_device() -> Device:
 
 
 def use_device(number: Callable[[int], int], promised: bool) -> None:
-    """Let the runs of this process that come use a device of several; the parameters are those of :func:`select_device`."""
+    """Choose one of several devices for the later runs of this process; the parameters are those of :func:`select_device`."""
     select_device(number, promised)
 
 
 def bytes_per_event(plan: EventPlan) -> int:
-    """Bytes per event of the columns that phase 1 of `plan` reads: codes of text take 4, all else 8."""
+    """Return the bytes per event of the columns that phase 1 of `plan` reads: codes of text take 4, all else 8."""
     types = [attribute.type for attribute in plan.query.schema.attributes] + [computed.type for computed in plan.query.computed]
     return sum(4 if types[column].kind is Kind.STRING else 8 for column in plan.bulk_columns)
 
 
 def _choose_automatically(plan: EventPlan, work: Work, resident: bool) -> Choice:
+    """Return the engine that is expected to be faster."""
     if not any("gpu" in algorithm_named(name).engines for name in plan.contenders):
         return _on_cpu(logging.INFO, f"algorithm={plan.algorithm!r} cannot run on GPU because it has no phase 1")
     if work.events < BATCH and not resident:
-        # to open a device takes longer than all of it
+        # opening a device takes longer than the whole run
         return Choice(None, f"{BATCH:,} events and more are worth looking for a GPU")
     try:
         device = open_device()
@@ -162,6 +163,7 @@ def _choose_automatically(plan: EventPlan, work: Work, resident: bool) -> Choice
 
 
 def _cheaper(device: Device, calibration: Calibration, work: Work) -> Choice:
+    """Return the cheaper engine for the work."""
     threshold = break_even(calibration, work)
     against = f"phase 1 on {work.threads} thread{'s' * (work.threads > 1)}"
     if threshold is None:
@@ -171,6 +173,7 @@ def _cheaper(device: Device, calibration: Calibration, work: Work) -> Choice:
 
 
 def _on_cpu(level: int, reason: str) -> Choice:
+    """Choose the CPU, and log the reason once."""
     _log_once(level, reason)
     return Choice(None, reason)
 
@@ -182,7 +185,7 @@ def _log_once(level: int, reason: str) -> None:
 
 
 def copies_worth(plan: EventPlan) -> float:
-    """Time of phase 1 on one thread of the CPU in multiples of copying the columns that it reads."""
+    """Return the time of phase 1 on one thread of the CPU, in multiples of copying the columns that it reads."""
     decided = reduce(or_, (planned.bits for planned in plan.properties), 0)
     # a variable without properties takes any event
     if "filter" not in plan.steps or decided != (1 << len(plan.query.variables)) - 1:
@@ -191,7 +194,7 @@ def copies_worth(plan: EventPlan) -> float:
 
 
 def costs(calibration: Calibration, work: Work) -> Costs:
-    """What the work costs on a machine that does so much."""
+    """Return the expected costs of the work on a machine of that speed."""
     size = work.events * work.row_bytes
     return Costs(
         cpu=size * work.copies / calibration.copy_rate / work.threads,
@@ -200,13 +203,14 @@ def costs(calibration: Calibration, work: Work) -> Costs:
 
 
 def break_even(calibration: Calibration, work: Work) -> int | None:
-    """The number of such events above which the GPU pays; None: it never does."""
+    """Return the number of such events above which the GPU pays; None if it never does."""
     fixed = LAUNCHES * calibration.latency
     gained = work.row_bytes * (work.copies / calibration.copy_rate / work.threads - 1 / calibration.transfer_rate)
     return math.ceil(fixed / gained) if gained > 0 else None
 
 
 def _calibration() -> Calibration:
+    """Return the speed of this machine, measured once per process; raise the error of the first attempt again."""
     found = _calibrate_once()
     if isinstance(found, DeviceUnavailable):
         raise found.anew()
@@ -215,6 +219,7 @@ def _calibration() -> Calibration:
 
 @cache
 def _calibrate_once() -> Calibration | DeviceUnavailable:
+    """Measure the speed of this machine; return the error if the device fails."""
     try:
         return calibrate(open_device())
     except DeviceUnavailable as fault:
@@ -237,16 +242,18 @@ def calibrate(device: Device, clock: Clock = time.perf_counter) -> Calibration:
             latency=_quickest(_launch_action(device), clock),
         )
     except Exception as fault:
-        # whatever a driver or an allocator throws: the CPU is there
+        # whatever a driver or an allocator throws: the CPU can take over
         raise DeviceUnavailable(f"measuring its speed failed: {type(fault).__name__}: {fault}") from fault
 
 
 def _transfer(device: Device, sample: HostArray) -> None:
+    """Upload the sample, and wait."""
     device.upload(sample)
     device.synchronize()
 
 
 def _launch_action(device: Device) -> Callable[[], None]:
+    """Return a function that launches a kernel over one index, and waits."""
     rows = device.upload(np.zeros(1, np.int64))
     values, found = device.upload(np.ones(1, np.int64)), device.upload(np.zeros(1, np.int64))
 
@@ -258,7 +265,7 @@ def _launch_action(device: Device) -> Callable[[], None]:
 
 
 def _quickest(action: Callable[[], object], clock: Clock) -> float:
-    """Seconds of the quickest of some runs, after one that does not count."""
+    """Return the seconds of the quickest of some runs, after one that does not count."""
     action()
     seconds = []
     for _ in range(_REPEATS):

@@ -1,4 +1,4 @@
-"""Phase 1, first stage: label every event with the variables whose properties it satisfies, and drop those that satisfy none."""
+"""Label events on the CPU with the variables whose properties they satisfy, and drop the others (phase 1, first stage)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PACKED_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class LabelledEvents:
-    """The events that are kept, slice after slice: their row numbers (ascending) and labels [word, event]."""
+    """The events that are kept, slice after slice: row numbers (ascending), and labels [word, event]."""
 
     rows: list[npt.NDArray[np.int32]]
     labels: list[Words]
@@ -47,7 +47,7 @@ class LabelledEvents:
 
 @dataclass(frozen=True, slots=True)
 class HostBlock:
-    """The rows [low, high) of the columns, as views where the columns are not NULL anywhere."""
+    """The rows [low, high) of the columns on the host."""
 
     columns: EventColumns
     low: int
@@ -57,24 +57,24 @@ class HostBlock:
         return self.high - self.low
 
     def values(self, column: int) -> Array:
-        """The column in its machine representation; text as its codes."""
+        """Return the column in its machine representation; text as its codes."""
         values: Array = self.columns.values(column)[self.low : self.high]
         return values
 
     def present(self, column: int) -> npt.NDArray[np.uint8] | None:
-        """uint8: 0 where the column is NULL; None where it never is."""
+        """Return uint8: 0 where the column is NULL; None if it never is."""
         nulls = self.columns.null_mask(column)
         return None if nulls is None else (~nulls[self.low : self.high]).view(np.uint8)
 
     def label_codes(self, column: int, codes: Loadable) -> Array:
-        """The rows of `codes`, by which the properties of a text column are decided."""
+        """Return the rows of `codes`, by which the properties of a text column are decided."""
         loaded: Array = codes.load(self.low, self.high)
         return loaded
 
 
 @dataclass(frozen=True, slots=True)
 class _FoundCodes:
-    """Codes that a function finds for a block of rows."""
+    """Codes that a function finds for the rows that are asked for."""
 
     load: Callable[[int, int], npt.NDArray[np.int32]]
 
@@ -91,13 +91,13 @@ class _KnownCodes:
 
 @dataclass(frozen=True, slots=True)
 class HostLabelEngine:
-    """Label steps on the CPU: loops that the compiler vectorises, one for each comparison."""
+    """How the CPU runs label steps: one vectorised loop for each comparison."""
 
     events: EventColumns
     place: Place = HOST
 
     def label_codes(self, planned: CodeProperty) -> tuple[Loadable, Values]:
-        """Codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
+        """Return codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
         found = constant_codes(self.events.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
         if found is not None:
             of_block, values = found
@@ -106,7 +106,7 @@ class HostLabelEngine:
         return _KnownCodes(codes), values
 
     def code_mask(self, table: Words, word: Word) -> tuple[CodeMask, tuple[Array, ...]]:
-        """What keeps the bits ``table[code]`` of each label: by one number that holds a small table whole, else by the table."""
+        """Return a function that keeps the bits ``table[code]`` of each label; a small table is packed into one number."""
         bits = word.everyone.bit_length()
         if bits * len(table) > _PACKED_BITS:
             return lambda codes, labels: mask_by_code(0, len(codes), codes, table, labels), (table,)
@@ -114,7 +114,7 @@ class HostLabelEngine:
         return lambda codes, labels: mask_by_packed_code(0, len(codes), codes, entries, bits, labels), ()
 
     def comparison_mask(self, comparisons: Comparisons) -> tuple[ComparisonMask, tuple[Array, ...]]:
-        """What clears the bits that comparisons of a column deny: a pass for each, and one for NULLs."""
+        """Return a function that clears the bits denied by comparisons of a column: a pass for each, and one for NULLs."""
         at_null = others_at_null(comparisons)
 
         def mask(values: Array, present: Array | None, labels: Array) -> None:
@@ -126,13 +126,13 @@ class HostLabelEngine:
         return mask, tuple(comparisons)
 
     def evaluate(self, program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
-        """The results of a program for all rows of `bank`."""
+        """Return the results of a program for all rows of `bank`."""
         return run_program(program, table, bank)
 
 
 @dataclass(frozen=True, slots=True)
 class Labeller:
-    """Labels any rows of the columns; may be shared by threads."""
+    """Labels any rows of the columns; threads may share it."""
 
     columns: EventColumns
     steps: LabelSteps

@@ -42,10 +42,10 @@ _KEY = 2
 
 
 class Loadable(Protocol):
-    """A column of codes, of which rows are loaded when they are needed."""
+    """A column of codes whose rows are loaded on demand."""
 
     def load(self, low: int, high: int) -> Array:
-        """The codes of the rows [low, high)."""
+        """Return the codes of the rows [low, high)."""
 
 
 class Block(Protocol):
@@ -57,17 +57,17 @@ class Block(Protocol):
     def __len__(self) -> int: ...
 
     def values(self, column: int) -> Array:
-        """The column in its machine representation; text as its codes."""
+        """Return the column in its machine representation; text as its codes."""
 
     def present(self, column: int) -> Array | None:
-        """uint8: 0 where the column is NULL; None where it never is."""
+        """Return uint8: 0 where the column is NULL; None if it never is."""
 
     def label_codes(self, column: int, codes: Loadable) -> Array:
-        """The rows of `codes`, by which the properties of a text column are decided."""
+        """Return the rows of `codes`, by which the properties of a text column are decided."""
 
 
 class Comparisons(NamedTuple):
-    """The properties ``column φ constant`` of one column; `others` are the label bits that stay where property t fails."""
+    """The properties ``column φ constant`` of one column; ``others[t]`` are the label bits that stay if property t fails."""
 
     operators: npt.NDArray[np.int64]
     constants: npt.NDArray[Any]
@@ -81,32 +81,32 @@ ComparisonMask = Callable[[Array, Array | None, Array], None]
 
 
 class LabelEngine(Protocol):
-    """What differs between the CPU and a card when events are labelled."""
+    """What differs between the CPU and a card when they label events."""
 
     @property
     def place(self) -> Place:
-        """Where arrays lie and kernels run."""
+        """Return where arrays lie and kernels run."""
 
     @property
     def events(self) -> EventColumns:
-        """The columns as the host sees them."""
+        """Return the columns as the host sees them."""
 
     def label_codes(self, planned: CodeProperty) -> tuple[Loadable, Values]:
-        """Codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
+        """Return codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
 
     def code_mask(self, table: Words, word: Word) -> tuple[CodeMask, tuple[Array, ...]]:
-        """What keeps the bits ``table[code]`` of each label, and the arrays that it holds."""
+        """Return a function that keeps the bits ``table[code]`` of each label, and the arrays that it holds."""
 
     def comparison_mask(self, comparisons: Comparisons) -> tuple[ComparisonMask, tuple[Array, ...]]:
-        """What clears the bits that comparisons of a column deny, NULLs included, and the arrays that it holds."""
+        """Return a function that clears the bits denied by comparisons of a column, NULLs included, and the arrays that it holds."""
 
     def evaluate(self, program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
-        """The results of a program of one role, which `table` holds alone, for all rows of `bank`."""
+        """Return the results of a program of one role for all rows of `bank`; `table` holds the program alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`clear` clears the bits of one word of labels that a property denies the events of a block.
+    """A step that clears, in one word of the labels of a block, the bits that a property denies.
 
     `tables` are the arrays that the step holds, `row_bytes` what it takes for each row while it runs.
     """
@@ -155,6 +155,7 @@ def label_steps(plan: Plan, engine: LabelEngine) -> LabelSteps:
 
 
 def _word_steps(plan: Plan, engine: LabelEngine, word: Word) -> list[Step]:
+    """Build the steps of one word, cheap ones first."""
     properties = [planned for planned in plan.properties if word.concerns(planned)]
     comparisons = _comparisons_by_column(properties)
     return [
@@ -174,6 +175,7 @@ def _comparisons_by_column(properties: Sequence[Property]) -> dict[int, list[Com
 
 
 def _property_step(planned: Property, engine: LabelEngine, word: Word) -> Step:
+    """Build the step of a property that is no comparison."""
     match planned:
         case CodeProperty():
             return _code_step(planned, engine, word)
@@ -183,6 +185,7 @@ def _property_step(planned: Property, engine: LabelEngine, word: Word) -> Step:
 
 
 def _code_step(planned: CodeProperty, engine: LabelEngine, word: Word) -> Step:
+    """Build the step that looks up the code of each row in a table of label words."""
     codes, values = engine.label_codes(planned)
     mask, tables = engine.code_mask(label_table(planned, values, word), word)
     return Step(lambda block, labels: mask(block.label_codes(planned.column, codes), labels), tables)
@@ -198,6 +201,7 @@ def label_table(planned: CodeProperty, values: Values, word: Word) -> Words:
 
 
 def _comparison_step(column: int, planned: Sequence[ComparisonProperty], engine: LabelEngine, word: Word) -> Step:
+    """Build the step that compares a column with constants."""
     kind = np.float64 if engine.events.type(column).kind is Kind.FLOAT else np.int64
     comparisons = Comparisons(
         operators=np.array([COMPARISONS[each.comparison] for each in planned], np.int64),
@@ -230,6 +234,7 @@ def _key_step(column: int, engine: LabelEngine, word: Word) -> Step:
 
 
 def _program_step(planned: ProgramProperty, engine: LabelEngine, word: Word) -> Step:
+    """Build the step that runs a program for the rows whose labels it can still change."""
     xp, layout = engine.place.xp, planned.layout
     table, _ = assemble([planned.program], tabulator(engine.events))
     table = to_device(engine.place, table)

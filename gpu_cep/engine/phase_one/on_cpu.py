@@ -11,7 +11,7 @@ from gpu_cep.engine.phase_one.run import PhaseOne, Run
 
 
 def order_on_cpu(run: Run) -> PhaseOne:
-    """All labelled events in order; windows are left to the matchers, which judge them batch by batch.
+    """Return all labelled events in order; matchers judge their windows later, batch by batch.
 
     Raises
     ------

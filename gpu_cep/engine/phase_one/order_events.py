@@ -1,4 +1,4 @@
-"""Phase 1, second stage: events into streams, in order of time, by a counting sort that scatters the columns."""
+"""Bring events into streams, in order of time, by a counting sort that scatters the columns (phase 1, second stage)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from gpu_cep_kernels.phase_one.ordering import (
 def order_events(
     plan: Plan, columns: EventColumns, times: Array, labelled: LabelledEvents, keys: StreamKeys, threads: int
 ) -> OrderedEvents:
-    """The labelled events by stream and time; ties by `order_by`, then by input position."""
+    """Return the labelled events by stream and time; ties by `order_by`, then by input position."""
     layout = plan.layout
     inputs = [times, *(columns.values(column) for column in layout.columns)]
     offsets, arrays, ascending = _group_by_stream(labelled, keys, inputs, threads)
@@ -70,9 +70,9 @@ def _null_at(columns: EventColumns, column: int, rows: Indices) -> npt.NDArray[n
 
 
 def _group_by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array], bool]:
-    """Where each stream begins, and its events: times, row numbers, label words and the other input columns, in input order.
+    """Return where each stream begins, its events in input order, and whether no event is known to be earlier than the one before.
 
-    And whether no event is known to be earlier than the one before it in its stream.
+    Events are arrays: times, row numbers, label words and the other input columns.
     """
     if keys.codes is None:
         return _gather_columns(labelled, inputs, threads)
@@ -80,7 +80,7 @@ def _group_by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Ar
 
 
 def _gather_columns(labelled: LabelledEvents, inputs: list[Array], threads: int) -> tuple[Indices, list[Array], bool]:
-    """All kept events as one stream, in input order."""
+    """Return all kept events as one stream, in input order."""
     rows, labels = np.concatenate(labelled.rows), np.concatenate(labelled.labels, axis=1)
     targets = [column if len(rows) == len(column) else np.empty(len(rows), column.dtype) for column in inputs]
 
@@ -100,7 +100,7 @@ def _gather_columns(labelled: LabelledEvents, inputs: list[Array], threads: int)
 def _scatter_by_stream(
     labelled: LabelledEvents, codes: Array, keys: StreamKeys, inputs: list[Array], threads: int
 ) -> tuple[Indices, list[Array], bool]:  # fmt: skip
-    """A stable counting sort by stream that scatters the columns."""
+    """Sort the events by stream with a stable counting sort that scatters the columns."""
     times, *others = inputs
     parts = range(len(labelled.rows))
     counts = np.zeros((len(labelled.rows), keys.count), np.int32)
@@ -129,7 +129,7 @@ def _scatter_by_stream(
 
 
 def _parts_ascend(labelled: LabelledEvents, times: Array) -> bool:
-    """Whether no part of the labelled events begins earlier than the one before it ends."""
+    """Return whether no part of the labelled events begins earlier than the one before it ends."""
     parts = [rows for rows in labelled.rows if len(rows)]
     return all(times[before[-1]] <= times[after[0]] for before, after in pairwise(parts))
 
@@ -137,7 +137,7 @@ def _parts_ascend(labelled: LabelledEvents, times: Array) -> bool:
 def _order_ties(
     columns: EventColumns, order_by: tuple[int, ...], offsets: Indices, arrays: list[Array], threads: int
 ) -> list[Array]:  # fmt: skip
-    """The arrays of streams that are in order of time, in that of `order_by` among ties."""
+    """Return the arrays with ties in the order of `order_by`; streams are in order of time."""
     tied = find_ties(np, offsets, arrays[0]) if order_by else _UNRANKED
     if not tied.size:
         return arrays
@@ -148,6 +148,7 @@ def _order_ties(
 
 
 def _sort_streams(offsets: Indices, arrays: list[Array], ranks: Indices, threads: int) -> list[Array]:
+    """Return the arrays with each stream sorted by time, then by rank; unchanged if they are in order."""
     times = arrays[0]
     parts = stream_slices(offsets, threads)
     disordered = np.empty(len(offsets) - 1, np.bool_)
@@ -160,7 +161,7 @@ def _sort_streams(offsets: Indices, arrays: list[Array], ranks: Indices, threads
 
 
 def stream_slices(offsets: Indices, parts: int) -> list[tuple[int, int]]:
-    """The streams cut into at most `parts` ranges of nearly equal numbers of events."""
+    """Cut the streams into at most `parts` ranges of nearly equal numbers of events."""
     targets = np.linspace(0, offsets[-1], max(parts, 1) + 1)
     borders = np.unique(np.concatenate([[0], np.searchsorted(offsets, targets[1:-1]), [len(offsets) - 1]]))
     return [(int(low), int(high)) for low, high in zip(borders[:-1], borders[1:], strict=True)]

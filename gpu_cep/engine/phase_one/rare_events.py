@@ -1,10 +1,12 @@
-"""Phase 1, first stage, where every match needs a rare event: only events that a window around one of them reaches are kept.
+"""Label only the events that can be in a match, if every match needs a rare event (phase 1, first stage).
 
-No algorithm sees the difference. All events of a match, and all between them,
-are at most a window's length from each of its events; so is what else decides
-about it: events behind it that its first event's window holds, and, where a
-negation looks back, those before it that its last event's does. What is left
-is found by one pass over times that do not fall, whatever the streams.
+All events of a match, and all between them, are at most a window's length
+from each of its events. So is everything else that decides about the match:
+events behind it that the window of its first event holds, and, if a negation
+looks back, those before it that the window of its last event holds. An event
+that no window around a rare event reaches can therefore be dropped; no
+algorithm sees the difference. One pass over the timestamps finds these
+events, if the timestamps do not fall from row to row, whatever the streams.
 """
 
 from __future__ import annotations
@@ -30,10 +32,10 @@ from gpu_cep_kernels.phase_one.ordering import DISORDERED, gather, order_faults
 from gpu_cep_kernels.phase_one.rare_events import find_spans, keep_spans
 from gpu_cep_kernels.rules.tables import Places
 
-# So many parts of so many events each are labelled to see which variables are rare.
+# The samples, and the events of each, that are labelled to see which variables are rare.
 _SAMPLES, _SAMPLE_ROWS = 32, 1 << 11
-# What it takes, in nanoseconds measured on one core, to look at the time of an event, and to find what a rare one reaches; and what an
-# event that is dropped spares later.
+# Nanoseconds, measured on one core: to look at the time of an event, to find the span of a rare one, and what a dropped event spares
+# later.
 _LOOK, _RARE, _SPARED = 1.0, 40.0, 25.0
 
 # Where spans of rows begin, and where they end.
@@ -42,7 +44,7 @@ Spans = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RareEvents:
-    """What every match has an event of, `variables` as a mask of bits, and how far windows reach back and on from each such event."""
+    """The rare variables, one of which every match binds (a mask of bits), and how far windows reach `before` and `after` them."""
 
     variables: int
     before: np.uint64 | np.float64
@@ -52,10 +54,10 @@ class RareEvents:
 def label_near_rare(
     plan: Plan, columns: EventColumns, tables: tuple[MatcherTables, ...], times: Array, threads: int
 ) -> LabelledEvents | None:  # fmt: skip
-    """Label the events and drop those that no window around a rare event reaches; None where a sample promises little.
+    """Label the events and drop those that no window around a rare event reaches; None if a sample shows little gain.
 
-    Row numbers of all parts ascend. An event is dropped only if times do not
-    fall from row to row.
+    Row numbers ascend over all parts. Nothing is dropped if times fall from one
+    row to the next.
     """
     if "reach" not in plan.steps or len(columns) < _SAMPLES * _SAMPLE_ROWS:
         return None
@@ -73,7 +75,7 @@ def label_near_rare(
 
 @dataclass(frozen=True, slots=True)
 class _LabelledSlice:
-    """The rows from `low` on: their labels, the spans that rare ones reach, and whether no row is earlier than the one before."""
+    """The rows from `low` on: their labels, the spans that their rare events reach, and whether times never fall."""
 
     low: int
     labels: Words
@@ -82,7 +84,7 @@ class _LabelledSlice:
 
 
 def _choose_rare(plan: Plan, labels_of: Labeller, tables: tuple[MatcherTables, ...], times: Array) -> RareEvents | None:
-    """What few events reach, as far as a sample tells; None where the others are not worth the search."""
+    """Return the rare variables by a sample of the events; None if too few events would be dropped."""
     size = len(times)
     begins = spread_places(size - _SAMPLE_ROWS + 1, _SAMPLES)
     sampled = times[begins]
@@ -94,7 +96,7 @@ def _choose_rare(plan: Plan, labels_of: Labeller, tables: tuple[MatcherTables, .
     reach = _rare_of_branches(plan, tables, counts, times.dtype)
     kept = 1.0 if "filter" not in plan.steps else np.count_nonzero(merged_words(labels)) / labels.shape[1]
     rare = np.count_nonzero(marked_events(labels, reach.variables)) / labels.shape[1]
-    # of rare events at random times, as many reach another event on average
+    # so many rare events reach another event on average, if times are random
     reaching = rare * size * (float(reach.before) + float(reach.after)) / lasted
     dropped = (kept - rare) * math.exp(-reaching)
     return reach if _SPARED * dropped > _LOOK + _RARE * rare else None
@@ -103,14 +105,14 @@ def _choose_rare(plan: Plan, labels_of: Labeller, tables: tuple[MatcherTables, .
 def _rare_of_branches(
     plan: Plan, tables: tuple[MatcherTables, ...], counts: Indices, times: np.dtype[np.generic]
 ) -> RareEvents:  # fmt: skip
-    """The rarest variable of each branch, for a match has an event of all, and what windows around their events reach."""
+    """Return the rarest variable of each branch, and how far windows reach from events of these."""
     length = window_length(plan, times)
     variables, before, after = 0, False, False
     for branch in tables:
         positives = branch.branch.positives
         v = int(np.argmin(counts[list(positives)]))
         variables |= 1 << positives[v]
-        # one event that begins or ends a match has nothing on that side, unless negations look beyond
+        # the first or last event of a match has no others on that side, unless negations look beyond
         others, closed = len(positives) - 1, branch.pattern.maximum[v] == 1 and not branch.branch.negations
         before |= not (closed and branch.pattern.precedes[v].sum() == others)
         after |= not (closed and branch.pattern.precedes[:, v].sum() == others)
@@ -119,6 +121,7 @@ def _rare_of_branches(
 
 
 def _label_slice(labels_of: Labeller, reach: RareEvents, times: Array, low: int, high: int) -> _LabelledSlice:
+    """Label the rows [low, high), and find the spans that their rare events reach."""
     labels = labels_of.room(high - low)
     reached, faults = [], 0
     for start, end in blocks(low, high, BLOCK):
@@ -131,7 +134,7 @@ def _label_slice(labels_of: Labeller, reach: RareEvents, times: Array, low: int,
 
 
 def _find_spans(reach: RareEvents, rare: Indices, times: Array) -> Spans:
-    """The span of rows that each rare one reaches."""
+    """Return the span of rows that each rare event reaches."""
     clock = times if times.dtype.kind == "f" else times.view(np.uint64)
     spans = np.empty((2, len(rare)), np.int64)
     first, last = np.zeros(len(rare), np.int64), np.full(len(rare), len(times))
@@ -140,7 +143,7 @@ def _find_spans(reach: RareEvents, rare: Indices, times: Array) -> Spans:
 
 
 def _merge_spans(reached: Sequence[Spans]) -> Spans:
-    """The spans, whose begins ascend as their ends do, each that meets the one before made one with it."""
+    """Merge spans that overlap or touch; their begins ascend, and so do their ends."""
     begins, ends = np.concatenate(reached, axis=1)
     opens, closes = np.ones(len(begins), np.bool_), np.ones(len(ends), np.bool_)
     opens[1:] = closes[:-1] = begins[1:] > ends[:-1]
@@ -148,7 +151,7 @@ def _merge_spans(reached: Sequence[Spans]) -> Spans:
 
 
 def _keep_rows(part: _LabelledSlice, begins: Indices, ends: Indices, keeps_all: bool) -> tuple[Places, Words]:
-    """The part's rows that are in the spans, and have a label unless all are kept; and their labels."""
+    """Return the slice's rows in the spans that have a label (or all of them), and their labels."""
     words, size = part.labels.shape
     here = slice(np.searchsorted(ends, part.low, side="right"), np.searchsorted(begins, part.low + size))
     begins, ends = np.clip(begins[here] - part.low, 0, size), np.clip(ends[here] - part.low, 0, size)

@@ -17,7 +17,7 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is asked, over which columns, and what it may take; only matches that start in `own` are asked for."""
+    """What is asked of which columns, and what it may take; matches are reported if they start in `own`."""
 
     plan: Plan
     columns: EventColumns
@@ -44,11 +44,11 @@ class IntervalRun(Run):
 
 @dataclass(frozen=True, slots=True)
 class PhaseOne:
-    """The events in order; where labels decided the matches on a device, these or their numbers, too.
+    """The events in order, and their matches if labels decided these on a device.
 
-    `found` and `counted` (first events in ascending order, and a number of
-    matches at each) number the events of `ordered`; both are None where the
-    matchers are still to run.
+    `found` are the matches, by the numbers of `ordered`. `counted` are first
+    events (ascending) and the number of matches at each. Both are None if matchers
+    are still to run.
     """
 
     ordered: OrderedEvents

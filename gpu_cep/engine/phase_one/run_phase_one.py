@@ -1,4 +1,4 @@
-"""Phase 1 of a run, on the engine that is chosen for it; and all of a run that asks for the device by name."""
+"""Run phase 1 on the engine that is chosen for it, and work that may run on a device only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _log = logging.getLogger("gpu_cep")
 
 
 def phase_one(run: EventRun) -> PhaseOne:
-    """Phase 1 on the engine that is chosen; a device without the memory for it leaves it to the CPU, unless it was asked for by name."""
+    """Run phase 1 on the engine that is chosen.
+
+    If the device has too little memory, the CPU takes over, unless the plan asks for the device.
+    """
     settings = run.plan.settings
     resident = is_resident(run.columns.table)
     device = choose_engine(run.plan, len(run.columns), bytes_per_event(run.plan), run.threads, resident=resident).device
@@ -36,7 +39,7 @@ def phase_one(run: EventRun) -> PhaseOne:
 
 
 def on_device(run: Run, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Result:
-    """What `work` gives on the device, and nowhere else.
+    """Return the result of `work` on the device; it never runs on the CPU.
 
     Raises
     ------
@@ -50,8 +53,10 @@ def on_device(run: Run, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Re
 
 
 def _unavailable(fault: TooLittleMemory) -> EngineUnavailable:
+    """Return the error for a device with too little memory."""
     return EngineUnavailable(f"{_reason(fault)}; use engine='auto', engine='cpu' or a larger gpu_memory")
 
 
 def _reason(fault: TooLittleMemory) -> str:
+    """Return why phase 1 cannot run on the device."""
     return f"phase 1 cannot run on GPU because its memory does not suffice: {fault}"

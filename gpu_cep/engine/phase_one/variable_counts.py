@@ -1,4 +1,4 @@
-"""How many events satisfy all properties of each variable, for those who ask why there are no matches."""
+"""Count the events that satisfy the properties of each variable, to explain why there are no matches."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from gpu_cep_kernels.rules.scalars import LABEL_BITS
 
 
 def events_of_variables(plan: Plan, columns: EventColumns, threads: int | None = None) -> dict[str, int]:
-    """The number of events that each variable of `plan` may bind by its properties alone, by the variable's name."""
+    """Return the number of events that each variable of `plan` may bind by its properties alone, by the variable's name."""
     labelled = label_events(plan, columns, threads or available_threads())
     names = [variable.name for variable in plan.query.variables]
     return {name: sum(_count_bit(part[v // LABEL_BITS], v % LABEL_BITS) for part in labelled.labels) for v, name in enumerate(names)}
 
 
 def _count_bit(words: npt.NDArray[np.unsignedinteger[Any]], bit: int) -> int:
+    """Count the words that have a bit."""
     return int(np.count_nonzero(words & words.dtype.type(1 << bit)))

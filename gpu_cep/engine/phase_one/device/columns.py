@@ -1,4 +1,4 @@
-"""Columns of an event table as a device reads them: Arrow's buffers travel as they are, and are converted there."""
+"""Hold the columns of an event table as a device reads them: Arrow's buffers travel as they are, and are converted there."""
 
 from __future__ import annotations
 
@@ -53,26 +53,26 @@ class DeviceColumns:
     _codes: dict[int, Input] = field(default_factory=dict)
 
     def values(self, column: int) -> Input:
-        """The column in its machine representation, as :meth:`EventColumns.values` has it; what stands at NULLs is arbitrary."""
+        """Return the column in its machine representation, as :meth:`EventColumns.values` has it; values at NULLs are arbitrary."""
         if column not in self._values:
             self._values[column] = self._number_input(column)
         return self._values[column]
 
     def present(self, column: int) -> Input | None:
-        """uint8, 0 where the column is NULL; None where it never is."""
+        """Return uint8, 0 where the column is NULL; None if it never is."""
         if column not in self._present:
             resident = self.columns.resident(column)
             self._present[column] = presence(self.device, self.columns.arrow(column)) if resident is None else resident.present
         return self._present[column]
 
     def text_codes(self, column: int) -> Input:
-        """A text column's codes (int32), which stand for :meth:`EventColumns.text_values`; NULL has the code after the last."""
+        """Return a text column's codes (int32), which stand for :meth:`EventColumns.text_values`; NULL has the code after the last."""
         if column not in self._codes:
             self._codes[column] = self._code_input(column)
         return self._codes[column]
 
     def label_codes(self, planned: CodeProperty) -> tuple[Input, Values]:
-        """Codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
+        """Return codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
         if self.columns.resident(planned.column) is None:
             codes = constant_codes(self.columns.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
             if codes is not None:
@@ -82,11 +82,11 @@ class DeviceColumns:
 
     @property
     def tables(self) -> int:
-        """Bytes of the device's memory that the inputs in use hold throughout."""
+        """Return the bytes of the device's memory that the inputs in use hold throughout."""
         return sum(int(codes.table.nbytes) for codes in self._codes.values() if isinstance(codes, Mapped))
 
     def row_bytes(self, column: int) -> int:
-        """Bytes of the device's memory that loading the column, and where it is NULL, takes for each row."""
+        """Return the bytes of the device's memory that loading the column and its NULLs takes for each row."""
         present = self.present(column)
         return self._value_bytes(column) + (0 if present is None else present.row_bytes)
 
@@ -117,7 +117,7 @@ class DeviceColumns:
         return codes if places is None else Mapped(codes, self.device.upload(places))
 
     def _own_codes(self, column: int) -> Input | None:
-        """The codes of a column that has a dictionary of its own."""
+        """Return the codes of a column that has a dictionary of its own; None if it has none."""
         resident = self.columns.resident(column)
         if isinstance(resident, ResidentText):
             return DeviceNumbers(self.device, resident.encoded.codes, _INT32)
@@ -146,7 +146,7 @@ def numbers(device: Device, array: pa.Array, name: str) -> Input:
 
 
 def presence(device: Device, array: pa.Array) -> Input | None:
-    """uint8, 0 where an Arrow array is NULL; None where it never is."""
+    """Return uint8, 0 where an Arrow array is NULL; None if it never is."""
     if array.null_count == 0:
         return None
     validity = array.buffers()[0]
@@ -156,10 +156,11 @@ def presence(device: Device, array: pa.Array) -> Input | None:
 
 
 def _validity(array: pa.Array) -> npt.NDArray[np.uint8]:
+    """Return where the array is not NULL, as uint8."""
     valid: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
     return valid.view(np.uint8)
 
 
 def _values(array: pa.Array, stored: Any) -> npt.NDArray[Any]:
-    """The values of a fixed-width array as they stand in its buffer."""
+    """Return the values of a fixed-width array as they stand in its buffer."""
     return buffer_values(array.buffers()[1], stored, len(array), array.offset)

@@ -22,12 +22,12 @@ class DeviceMatches:
 
 
 def direct_candidates(query: DevicePattern, windows: DeviceWindows) -> DeviceCandidates:
-    """The starts of the matches."""
+    """Return the starts of the matches."""
     return keep_chained_on_device(query, windows, windows.starts, exact=True)
 
 
 def count_on_device(query: DevicePattern, windows: DeviceWindows, candidates: DeviceCandidates) -> Array:
-    """How many events each match binds to each variable, [match, variable]."""
+    """Return how many events each match binds to each variable, [match, variable]."""
     xp = windows.device.xp
     counts = xp.empty((candidates.starts.size, query.variables), xp.int32)
     windows.device.launch(
@@ -38,7 +38,7 @@ def count_on_device(query: DevicePattern, windows: DeviceWindows, candidates: De
 
 
 def cut_matches(windows: DeviceWindows, counts: Array, most: int) -> list[tuple[int, int]]:
-    """The matches cut into slices that bind about `most` events each."""
+    """Cut the matches into slices that bind about `most` events each."""
     device, xp = windows.device, windows.device.xp
     bound = xp.cumsum(counts.sum(axis=1, dtype=xp.int64))
     targets = np.arange(most, int(bound[-1]), most)
@@ -48,7 +48,7 @@ def cut_matches(windows: DeviceWindows, counts: Array, most: int) -> list[tuple[
 
 
 def bind_on_device(windows: DeviceWindows, candidates: DeviceCandidates, counts: Array, low: int, high: int) -> DeviceMatches:
-    """The matches [low, high) themselves."""
+    """Return the matches [low, high)."""
     xp, starts, counts = windows.device.xp, candidates.starts[low:high], counts[low:high]
     assert candidates.earliest is not None
     earliest = xp.ascontiguousarray(candidates.earliest[:, low:high])

@@ -1,4 +1,4 @@
-"""The ordered events that windows are judged over: all on the device, or on the host and uploaded batch by batch."""
+"""Hold the ordered events whose windows are judged: all on the device, or on the host and uploaded batch by batch."""
 
 from __future__ import annotations
 
@@ -24,44 +24,44 @@ from gpu_cep_kernels.phase_one.windows import window_ends
 
 
 class EventSource(Protocol):
-    """Ordered events, wherever they are."""
+    """Ordered events on the device or on the host."""
 
     @property
     def offsets(self) -> Indices:
-        """Where each stream begins, and the last one ends."""
+        """Return where each stream begins, and where the last one ends."""
 
     @property
     def resident(self) -> int:
-        """How many events lie on the device."""
+        """Return how many events lie on the device."""
 
     def part(self, low: int, high: int) -> tuple[Array, Array]:
-        """Times and labels of the events [low, high), on the device."""
+        """Return times and labels of the events [low, high), on the device."""
 
     def rows(self, low: int, high: int) -> Array:
-        """The input rows of these events, on the device."""
+        """Return the input rows of the events [low, high), on the device."""
 
     def window_end(self, last: int, stream_end: int) -> int:
-        """Where the window of event `last` ends, or an event behind that."""
+        """Return the first event behind the window of event `last`, or one after that."""
 
     def has_overlap(self) -> bool:
-        """Whether an event has two labels."""
+        """Return whether an event has two labels."""
 
     def has_ties(self) -> bool:
-        """Whether two neighbours have the same time."""
+        """Return whether two neighbours have the same time."""
 
     def sequence(self) -> EventSequence:
-        """All events, but for their labels, where they lie."""
+        """Return all events but for their labels, where they lie."""
 
     def fetch(self) -> EventSequence:
-        """The same on the host."""
+        """Return the same on the host."""
 
     def pick(self, events: Indices, starts: Indices | None) -> OrderedEvents:
-        """Some of the events, in the order given, on the host; `starts` are those of them that begin a candidate window."""
+        """Return some events on the host, in the order given; `starts` are those of them that begin a candidate window."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResidentEvents:
-    """Events that are all on the device; of those that are picked, so many are copied at a time."""
+    """Events that are all on the device; `most_picked` of them are copied to the host at a time."""
 
     plan: Plan
     columns: EventColumns
@@ -122,7 +122,7 @@ class ResidentEvents:
         return _as_ordered_events(self, events, starts, np.concatenate(times), np.concatenate(labels, axis=1), np.concatenate(rows))
 
     def _copy_events(self, events: Indices) -> tuple[HostArray, HostArray, HostArray]:
-        """Times, labels and rows of some events, on the host."""
+        """Return times, labels and rows of some events, on the host."""
         device, held, places = self.device, self.events, self.device.upload(events)
         labels = device.download(device.xp.take(held.labels, places, axis=1))
         return device.download(held.times[places]), labels, device.download(held.rows[places])
@@ -130,7 +130,7 @@ class ResidentEvents:
 
 @dataclass(frozen=True, slots=True)
 class SpilledEvents:
-    """Events that are on the host, as they were too many for the device at once."""
+    """Events on the host, as the device could not hold all of them."""
 
     plan: Plan
     columns: EventColumns
@@ -188,7 +188,7 @@ def _as_ordered_events(
     labels: HostArray,
     rows: HostArray,
 ) -> OrderedEvents:
-    """Some of the events of `source` as ordered events of their own."""
+    """Return some of the events of `source` as ordered events of their own."""
     streams = np.searchsorted(source.offsets, events, side="right") - 1
     counted = isinstance(source.plan.query.window, CountWindow)
     return OrderedEvents(

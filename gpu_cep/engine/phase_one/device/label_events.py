@@ -1,4 +1,4 @@
-"""Labels on the device: chunk by chunk of rows, so that the copies of one chunk overlap with the kernels of the last."""
+"""Label events on a device, chunk by chunk, so that the copies of one chunk overlap with the kernels of the one before."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Sources = dict[tuple[str, int], Loadable | None]
 
 @dataclass
 class Chunk:
-    """The rows [low, high) of the columns that are asked for, each loaded once; `sources` are those that any chunk was asked for."""
+    """The rows [low, high) of the columns that are asked for, each loaded once; `sources` are the inputs that any chunk asked for."""
 
     columns: DeviceColumns
     sources: Sources
@@ -51,20 +51,21 @@ class Chunk:
         return device
 
     def values(self, column: int) -> Array:
-        """The column in its machine representation; text as its codes."""
+        """Return the column in its machine representation; text as its codes."""
         if self.columns.columns.type(column).kind is Kind.STRING:
             return self._load("text", column, self.columns.text_codes)
         return self._load("values", column, self.columns.values)
 
     def present(self, column: int) -> Array | None:
-        """uint8: 0 where the column is NULL; None where it never is."""
+        """Return uint8: 0 where the column is NULL; None if it never is."""
         return self._load("present", column, self.columns.present)
 
     def label_codes(self, column: int, codes: Loadable) -> Array:
-        """The rows of `codes`, by which the properties of a text column are decided."""
+        """Return the rows of `codes`, by which the properties of a text column are decided."""
         return self._load("label", column, lambda _: codes)
 
     def _load(self, kind: str, column: int, source: Callable[[int], Loadable | None]) -> Array | None:
+        """Return the rows of an input, loaded on first use."""
         key = kind, column
         if key not in self.sources:
             self.sources[key] = source(column)
@@ -73,7 +74,7 @@ class Chunk:
         return self._loaded[key]
 
     def prefetch(self) -> Chunk:
-        """Itself, after all known sources were loaded."""
+        """Load the rows of all known inputs, and return the chunk."""
         self._loaded = {key: _load_rows(source, self.low, self.high) for key, source in self.sources.items()}
         return self
 
@@ -84,7 +85,7 @@ def _load_rows(source: Loadable | None, low: int, high: int) -> Array | None:
 
 @dataclass(frozen=True, slots=True)
 class DeviceLabelEngine:
-    """Label steps on a device: one pass for all comparisons of a column, as reading memory is what takes the time."""
+    """How a device runs label steps: one pass for all comparisons of a column, as reading memory takes the time."""
 
     columns: DeviceColumns
 
@@ -97,16 +98,16 @@ class DeviceLabelEngine:
         return self.columns.columns
 
     def label_codes(self, planned: CodeProperty) -> tuple[Input, Values]:
-        """Codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
+        """Return codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
         return self.columns.label_codes(planned)
 
     def code_mask(self, table: Words, word: Word) -> tuple[CodeMask, tuple[Array, ...]]:
-        """What keeps the bits ``table[code]`` of each label, and the table on the device."""
+        """Return a function that keeps the bits ``table[code]`` of each label, and the table on the device."""
         held = self.place.upload(table)
         return lambda codes, labels: self.place.launch(mask_by_code, codes.size, codes, held, labels), (held,)
 
     def comparison_mask(self, comparisons: Comparisons) -> tuple[ComparisonMask, tuple[Array, ...]]:
-        """What clears the bits that comparisons of a column deny, NULLs included, and the comparisons on the device."""
+        """Return a function that clears the bits denied by comparisons of a column, NULLs included, and their arrays on the device."""
         xp, held = self.place.xp, tuple(self.place.upload(array) for array in comparisons)
 
         def mask(values: Array, present: Array | None, labels: Array) -> None:
@@ -116,7 +117,7 @@ class DeviceLabelEngine:
         return mask, held
 
     def evaluate(self, program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
-        """The results of a program for all rows of `bank`."""
+        """Return the results of a program for all rows of `bank`."""
         place, rows = self.place, bank.ints.shape[1]
         registers, results = program_registers(place.xp, table, place.slots(rows)), program_results(place.xp, rows)
         place.launch(evaluate_rows, rows, program.result, table, bank, registers, results)
@@ -144,7 +145,7 @@ class LabelledChunk:
     kept: Array | None
 
     def pick(self, values: Array) -> Array:
-        """What a column of the chunk holds for the events that are kept."""
+        """Return the values of a column of the chunk at the events that are kept."""
         return values if self.kept is None else values[self.kept]
 
 
@@ -171,7 +172,7 @@ def plan_labelling(plan: Plan, columns: DeviceColumns) -> DeviceLabelling:
 
 
 def _row_bytes(plan: Plan, columns: DeviceColumns, steps: LabelSteps) -> int:
-    """Bytes that a row of a chunk takes beside the scratch of steps: its columns, its label twice, its keys."""
+    """Return the bytes that a row of a chunk takes beside the scratch of steps: its columns, its label twice, its keys."""
     loaded = sum(columns.row_bytes(column) for column in plan.bulk_columns)
     # codes by which properties are decided may differ from those of a key
     coded = 4 * sum(isinstance(planned, CodeProperty) for planned in plan.properties)
@@ -181,7 +182,7 @@ def _row_bytes(plan: Plan, columns: DeviceColumns, steps: LabelSteps) -> int:
 def label_chunks(
     plan: Plan, columns: DeviceColumns, steps: LabelSteps, chunk_rows: int, keep: Callable[[LabelledChunk], Kept]
 ) -> Iterator[Kept]:
-    """Evaluate all properties chunk by chunk and yield what `keep` makes of each labelled chunk.
+    """Label the events chunk by chunk, and yield what `keep` makes of each labelled chunk.
 
     On the CPU :func:`gpu_cep.engine.phase_one.label_events.label_events` does the same.
 
@@ -211,7 +212,7 @@ def label_chunks(
 
 
 def _compact(plan: Plan, chunk: Chunk, labels: Array) -> LabelledChunk:
-    """The events of a chunk that have a label, or all without the ``filter`` step."""
+    """Return the events of a chunk that have a label, or all of them without the ``filter`` step."""
     xp = chunk.device.xp
     if "filter" not in plan.steps:
         return LabelledChunk(chunk, xp.arange(chunk.low, chunk.high, dtype=xp.int32), labels, None)

@@ -1,14 +1,16 @@
-"""What a run may take of a device's memory, and the pieces that its work is cut into to stay within.
+"""Bound what a run takes of a device's memory, and cut its work into pieces that stay within.
 
-An eighth of the memory is for tables. While rows are labelled, their chunks
-take a half, and the events that are kept what is left; to order these takes
-three quarters. After that an eighth is for events on their way to the host,
-and three quarters are for the ordered events and for the batch of them whose
-windows are judged. Where situations are derived, these are for the ordered
-events and, half and half, for the part of them in which borders are sought
-and for the borders found; then for the events and the join. The bytes per
-event are the most that live at a time, what CuPy's functions take beside
-their results included.
+Shares of the memory:
+
+* tables: an eighth;
+* while rows are labelled: a half for chunks, the rest for the events that are kept;
+* while these are ordered: three quarters;
+* afterwards: an eighth for events on their way to the host, three quarters for the ordered events and for the batch whose
+  windows are judged;
+* for situations, these three quarters hold the ordered events and, half and half, the part in which borders are sought and
+  the borders found; then the events and the join.
+
+The bytes per event are the most that live at a time, what CuPy's functions take beside their results included.
 """
 
 from __future__ import annotations
@@ -58,12 +60,12 @@ _LARGEST = 1 << 62
 
 
 class TooLittleMemory(Exception):
-    """The device's memory does not hold what cannot be cut any further; the message says what."""
+    """The device's memory does not hold what cannot be cut any further; the message says what that is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labelling:
-    """What labelling takes: bytes per row of a chunk, bytes of tables; in how many arrays rows lie, and how many rows there are."""
+    """What labelling takes: bytes per row of a chunk, bytes of tables, arrays that rows lie in, and the number of rows."""
 
     row_bytes: int
     tables: int
@@ -73,7 +75,7 @@ class Labelling:
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
-    """Bytes that a run may take, and how many rows or events of a query that lets it work on at a time.
+    """The bytes that a run may take, and how many rows or events of a query it may work on at a time.
 
     `label` is the bytes of an event's label, `variables` and `keys` are numbers of
     the query's variables and stream keys.
@@ -85,7 +87,7 @@ class DeviceMemory:
     keys: int = 0
 
     def chunk_rows(self, labelling: Labelling) -> int:
-        """Rows of a chunk whose labels are computed: two chunks, one of them on its way, take a half.
+        """Return the rows of a chunk to be labelled: two chunks, one of them on its way, take a half.
 
         Raises
         ------
@@ -98,9 +100,11 @@ class DeviceMemory:
         return self._rows(labelling.row_bytes)
 
     def _rows(self, row_bytes: int) -> int:
+        """Return the rows of a chunk of so many bytes per row."""
         return min(LARGEST_CHUNK, self.bytes // 4 // max(1, row_bytes))
 
     def _suffices(self, labelling: Labelling) -> bool:
+        """Return whether tables, chunks and batches of the smallest size fit."""
         return (
             self._tables(labelling) <= self.bytes // 8
             and self._rows(labelling.row_bytes) >= min(SMALLEST_CHUNK, labelling.rows)
@@ -108,62 +112,62 @@ class DeviceMemory:
         )
 
     def _tables(self, labelling: Labelling) -> int:
-        """Bytes of tables, the pattern's and labelling's, and of what arrays lose to an allocator's pieces."""
+        """Return the bytes of tables, the pattern's and labelling's, and of what arrays lose to an allocator's pieces."""
         return labelling.tables + PIECE * labelling.arrays + _SMALL_ARRAYS + 8 * self.variables * (self.variables + 8)
 
     @property
     def ranked_values(self) -> int:
-        """Distinct values of a key whose ranks, beside its column, fit among the tables."""
+        """Return how many distinct values of a key can have ranks among the tables, beside its column."""
         return self.bytes // 8 // 8
 
     @property
     def kept_events(self) -> int:
-        """Events that can be kept and ordered on the device."""
+        """Return how many events can be kept and ordered on the device."""
         return self.bytes * 3 // 4 // (_ORDERING + 2 * self.label + _ORDERING_KEY * self.keys)
 
     def batch_events(self, resident: int) -> int:
-        """Events of a batch, those that its last windows reach included, while so many ordered events lie on the device."""
+        """Return the events of a batch, what its last windows reach included, while `resident` ordered events lie on the device."""
         return self._beside(resident * (_KEPT + self.label)) // (_WINDOWS + 3 * self.label + _PER_VARIABLE * self.variables)
 
     def _beside(self, held: int) -> int:
-        """Bytes that are left for work while so many are held."""
+        """Return the bytes that are left for work while so many are held."""
         return max(0, self.bytes * 3 // 4 - held)
 
     def sought_events(self, resident: int) -> int:
-        """Events among which borders are sought at a time, while so many ordered events lie on the device."""
+        """Return among how many events borders are sought at a time, while `resident` ordered events lie on the device."""
         return max(1, self._beside(resident * (_KEPT + self.label)) // 2 // (_SEEKING + self.label))
 
     def paired_borders(self, resident: int) -> int:
-        """Borders that can be paired to runs, of which each has two, while so many ordered events lie on the device."""
+        """Return how many borders can be paired to runs (two each), while `resident` ordered events lie on the device."""
         runs = -(-self.variables // 2)
         return self._beside(resident * (_KEPT + self.label)) // 2 // (_BORDER + _RUN * runs)
 
     def joined_candidates(self, resident: int, situations: int) -> int:
-        """Candidates of a call that joins so many situations, beside so many events; 0 if that does not fit."""
+        """Return the candidates of a call that joins so many situations, beside so many events; 0 if that does not fit."""
         member = 4 * self.variables
         held = resident * _SEQUENCE + situations * (_SITUATION + 16 * self.variables + _ROW + member)
         return self._beside(held) // max(1, self.variables - 1) // (_CANDIDATE + member)
 
     def _batch_of(self, total: int) -> int:
-        """Events of a batch of so many, as many of which as can be kept lie on the device."""
+        """Return the events of a batch of `total`, if as many of these as can be kept lie on the device."""
         return self.batch_events(min(self.kept_events, total))
 
     def for_batch(self, events: int, total: int) -> int:
-        """The bytes with which a batch may have so many events of `total`."""
+        """Return the bytes that a batch of so many events of `total` needs."""
         return bisect_left(range(_LARGEST), events, key=lambda size: replace(self, bytes=size)._batch_of(total))
 
     @property
     def bound_events(self) -> int:
-        """Events that the matches which are read off at a time bind, one match at least, or that are picked at a time."""
+        """Return how many events may be bound by the matches read off at a time (at least one match), or picked at a time."""
         return max(1, self.bytes // 8 // (_BOUND + self.label))
 
     def halve(self) -> DeviceMemory:
-        """Half of it, for another try."""
+        """Return half of it, for another attempt."""
         return replace(self, bytes=self.bytes // 2)
 
 
 def memory_of(device: Device, plan: Plan) -> DeviceMemory:
-    """What a run of `plan` may take: ``gpu_memory=``, or the share of what is free."""
+    """Return what a run of `plan` may take: ``gpu_memory=``, or the share of what is free."""
     free = int(device.free_memory() * MEMORY_SHARE)
     wanted = plan.settings.gpu_memory
     variables = len(plan.query.variables)
@@ -173,5 +177,5 @@ def memory_of(device: Device, plan: Plan) -> DeviceMemory:
 
 
 def in_pieces(*sizes: int) -> int:
-    """Bytes that arrays of these sizes take of an allocator."""
+    """Return the bytes that arrays of these sizes take of an allocator."""
     return sum(-(-size // PIECE) * PIECE for size in sizes)

@@ -1,7 +1,7 @@
-"""Phase 1 on a device: columns → labels → streams → candidate windows, or whole matches where labels decide them.
+"""Run phase 1 on a device: columns → labels → streams → candidate windows, or matches if labels decide them.
 
-Only what phase 1 reads is uploaded, and only events of candidate windows, or
-of matches, come back: the matchers on the CPU go on from there.
+Only what phase 1 reads is uploaded. Only the events of candidate windows, or of matches, come back: matchers on the CPU
+go on from there.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class DeviceRun(Run):
 
 
 def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
-    """Phase 1 of a run.
+    """Run phase 1 on a device, and return its result on the host.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
 
 
 def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Result:
-    """What `work` gives, in pieces that the device's memory holds; with smaller pieces if an allocation fails nevertheless.
+    """Return the result of `work`, done in pieces that the device's memory holds; in smaller ones if an allocation fails.
 
     Raises
     ------
@@ -110,6 +110,7 @@ def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMem
 
 
 def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
+    """Run phase 1 in pieces that `memory` holds."""
     source = label_and_order(run, memory)
     run.profile.add("filtered", int(source.offsets[-1]))
     plan = run.plan
@@ -127,7 +128,7 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
 
 
 def label_and_order(run: DeviceRun, memory: DeviceMemory) -> EventSource:
-    """The labelled events in order: on the device if all that are kept fit, else (or if there are none) on the host."""
+    """Return the labelled events in order: on the device if all that are kept fit there, else (or if none are) on the host."""
     plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
     device_columns = DeviceColumns(columns, device)
     with profile.stage("labels"):
@@ -152,7 +153,7 @@ def label_and_order(run: DeviceRun, memory: DeviceMemory) -> EventSource:
 
 
 def _order_on_device(run: DeviceRun, kept: list[KeptEvents], memory: DeviceMemory) -> DeviceEvents:
-    """The parts, which are let go, as one in order."""
+    """Return the parts as one in order on the device; `kept` is emptied."""
     plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
     with profile.stage("keys"):
         all_kept = concatenate_kept(device.xp, kept)
@@ -166,14 +167,17 @@ def _order_on_device(run: DeviceRun, kept: list[KeptEvents], memory: DeviceMemor
 
 
 def _count_kept(parts: Sequence[KeptEvents]) -> int:
+    """Return the number of events of the parts."""
     return sum(part.rows.size for part in parts)
 
 
 def _download_kept(device: Device, parts: Sequence[KeptEvents]) -> list[tuple[Places, Words]]:
+    """Return rows and labels of the parts on the host."""
     return [(device.download(part.rows), device.download(part.labels)) for part in parts]
 
 
 def _refuse_null_times(plan: Plan, columns: DeviceColumns, chunk_rows: int) -> None:
+    """Raise EventError if a timestamp is NULL."""
     column = plan.query.timestamp
     present = columns.present(column)
     if present is not None:
@@ -182,7 +186,7 @@ def _refuse_null_times(plan: Plan, columns: DeviceColumns, chunk_rows: int) -> N
 
 
 def _order_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> OrderedEvents:
-    """The labelled events in order, as the CPU's road makes it."""
+    """Return the labelled events in order, by the same steps as on the CPU."""
     plan, columns, profile = run.plan, run.columns, run.profile
     with profile.stage("keys"):
         keys = encode_keys(columns, plan.stream_keys)
@@ -193,7 +197,7 @@ def _order_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> Order
 
 
 def _batches(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> list[Batch]:
-    """The events cut into batches whose windows the device's memory holds: streams, or slices of a long one with what its windows reach."""
+    """Cut the events into batches that the device's memory holds: streams, or slices of a long one with what its windows reach."""
     most, total = memory.batch_events(source.resident), int(source.offsets[-1])
     if total <= most:
         return [Batch(0, total, total)] if total else []
@@ -208,7 +212,7 @@ def _batches(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> list[
 
 
 def _is_direct(plan: EventPlan, run: DeviceRun, source: EventSource) -> bool:
-    """Whether every candidate window has one match, which its labels decide."""
+    """Return whether every candidate window has one match, which its labels decide."""
     (tables,) = run.tables
     # the events of matches that are read off are numbered batch by batch, not by their positions in streams
     if not reads_directly(plan, tables) or plan.settings.after_match != "all":
@@ -218,6 +222,7 @@ def _is_direct(plan: EventPlan, run: DeviceRun, source: EventSource) -> bool:
 
 
 def _windows(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> DeviceWindows:
+    """Return the windows of a batch."""
     times, labels = source.part(batch.low, batch.high)
     rows = None if run.own == WHOLE else source.rows(batch.low, batch.high)
     return windows_on_device(query, batch, times, labels, rows, source.offsets, run.device, run.profile)
@@ -227,7 +232,7 @@ def _windows(run: DeviceRun, query: DevicePattern, source: EventSource, batch: B
 
 
 def _find_candidates(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
-    """The events of all candidate windows."""
+    """Return the events of all candidate windows."""
     held, starts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         own_events, own_starts = _find_candidates_in_batch(run, query, source, batch)
@@ -240,7 +245,7 @@ def _find_candidates(run: DeviceRun, query: DevicePattern, source: EventSource, 
 
 
 def _find_candidates_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
-    """The events of a batch's candidate windows, and those that start one."""
+    """Return the events of a batch's candidate windows, and those that start one."""
     device, windows = run.device, _windows(run, query, source, batch)
     candidates = prune_on_device(query, windows, run.profile)
     run.profile.add("candidates", int(candidates.starts.size))
@@ -252,7 +257,7 @@ def _find_candidates_in_batch(run: DeviceRun, query: DevicePattern, source: Even
 
 
 def _count_matches(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
-    """How many matches start in each stream of each batch, at the first event that starts one."""
+    """Return how many matches start in each stream of each batch, at the first event that starts one."""
     firsts, totals = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         own_firsts, own_totals = _count_in_batch(run, query, source, batch)
@@ -264,7 +269,7 @@ def _count_matches(run: DeviceRun, query: DevicePattern, source: EventSource, ba
 
 
 def _count_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
-    """The first event that starts a match in each stream of a batch that has one, and how many do."""
+    """Return, for each stream of a batch that has a match, the first event that starts one, and how many start."""
     device, xp = run.device, run.device.xp
     windows = _windows(run, query, source, batch)
     with run.profile.stage("chain"):
@@ -282,14 +287,17 @@ def _count_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, b
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """Some matches, over the events that they bind (places among all)."""
+    """Some matches, and the events that they bind (numbered among all)."""
 
     events: Indices
     matches: Matches
 
 
 def _find_matches(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch], memory: DeviceMemory) -> PhaseOne:
-    """All matches, over the events that they bind; an event that matches of two batches, or of two slices of one, bind is there twice."""
+    """Return all matches over the events that they bind.
+
+    An event is there twice if matches of two batches bind it, or of two slices of one batch.
+    """
     events, parts = [np.empty(0, np.int64)], []
     bound = 0
     for found in chain.from_iterable(_find_in_batch(run, query, source, batch, memory) for batch in batches):
@@ -301,12 +309,12 @@ def _find_matches(run: DeviceRun, query: DevicePattern, source: EventSource, bat
 
 
 def _shift_events(matches: Matches, bound: int) -> Matches:
-    """The matches, with `bound` events before theirs."""
+    """Return the matches with `bound` events put before theirs."""
     return Matches(matches.first + bound, matches.counts, matches.events + bound)
 
 
 def _find_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, memory: DeviceMemory) -> Iterator[_Slice]:
-    """The matches that start in a batch, slice by slice."""
+    """Yield the matches that start in a batch, slice by slice."""
     windows = _windows(run, query, source, batch)
     with run.profile.stage("chain"):
         candidates = direct_candidates(query, windows)
@@ -321,7 +329,7 @@ def _find_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, ba
 def _read_off(
     run: DeviceRun, batch: Batch, windows: DeviceWindows, candidates: DeviceCandidates, counts: Array, low: int, high: int
 ) -> _Slice:
-    """The matches [low, high) of a batch's."""
+    """Return the matches [low, high) of a batch."""
     device, xp = run.device, run.device.xp
     with run.profile.stage("matching"):
         matches = bind_on_device(windows, candidates, counts, low, high)
@@ -335,7 +343,7 @@ def _read_off(
 
 
 def _account(run: DeviceRun, source: EventSource, batch: Batch, starts: Array, events: int) -> None:
-    """Account for one match at each of `starts` of a batch, which bind so many events together; nothing was walked."""
+    """Report one match at each of `starts` to the budget; together they bind `events` events. No steps were made."""
     run.profile.add("candidates", int(starts.size))
     run.profile.add("matches", int(starts.size))
     run.profile.add("steps", 0)

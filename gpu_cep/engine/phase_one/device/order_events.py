@@ -1,4 +1,4 @@
-"""The kept events on the device: into streams, and in order of time inside each."""
+"""Bring the kept events into streams on the device, and into order of time inside each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAN = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class KeptKey:
-    """A stream key's values of the kept events: int64 in the order of the keys, or text codes; `present` is 0 where NULL (None: never)."""
+    """A stream key of the kept events: int64 in the keys' order, or text codes; `present` is 0 where it is NULL (None: nowhere)."""
 
     values: Array
     present: Array | None
@@ -46,7 +46,7 @@ class KeptEvents:
 
 @dataclass(frozen=True, slots=True)
 class DeviceEvents:
-    """The kept events, stream after stream, each in stream order, on the device.
+    """The kept events on the device: stream after stream, each in stream order.
 
     ``offsets[s]``, on the host, is where stream s begins, none of them empty
     unless all are; `times` are float64 or uint64, as in
@@ -61,7 +61,7 @@ class DeviceEvents:
 
 
 def keep_events(plan: Plan, labelled: LabelledChunk) -> KeptEvents:
-    """The columns of a chunk's kept events that ordering needs.
+    """Return the columns of a chunk's kept events that ordering needs.
 
     Raises
     ------
@@ -78,6 +78,7 @@ def keep_events(plan: Plan, labelled: LabelledChunk) -> KeptEvents:
 
 
 def _times(plan: Plan, chunk: Chunk) -> Array:
+    """Return the timestamps of a chunk as int64 or float64, -0.0 as 0.0."""
     xp, column = chunk.device.xp, plan.query.timestamp
     times = chunk.values(column)
     if times.dtype.kind == "i":
@@ -89,6 +90,7 @@ def _times(plan: Plan, chunk: Chunk) -> Array:
 
 
 def _kept_key(labelled: LabelledChunk, column: int) -> KeptKey:
+    """Return a stream key of the events that are kept."""
     chunk = labelled.chunk
     present = chunk.present(column)
     values = labelled.pick(chunk.values(column))
@@ -97,14 +99,14 @@ def _kept_key(labelled: LabelledChunk, column: int) -> KeptKey:
 
 
 def _ordered_bits(xp: Any, values: Array) -> Array:
-    """Floats as int64 in the same order, -0.0 as 0.0, NaN last."""
+    """Return floats as int64 in the same order: -0.0 as 0.0, NaN last."""
     bits = (values.astype(xp.float64) + 0.0).view(xp.int64)
     ordered = xp.where(bits < 0, bits ^ xp.int64(_NAN), bits)
     return xp.where(xp.isnan(values), xp.int64(_NAN), ordered)
 
 
 def concatenate_kept(xp: Any, parts: Sequence[KeptEvents]) -> KeptEvents:
-    """Several parts as one, in their order."""
+    """Return several parts as one, in their order."""
     if len(parts) == 1:
         return parts[0]
     columns = [[part.keys[number] for part in parts] for number in range(len(parts[0].keys))]
@@ -117,13 +119,14 @@ def concatenate_kept(xp: Any, parts: Sequence[KeptEvents]) -> KeptEvents:
 
 
 def _concatenate_masks(xp: Any, keys: Iterable[KeptKey]) -> Array | None:
+    """Return the masks as one; None if there are none."""
     masks = [key.present for key in keys]
     return None if masks[0] is None else xp.concatenate(masks)
 
 
 @dataclass(frozen=True, slots=True)
 class StreamCodes:
-    """The stream of each event: codes in [0, count), which ascend with the keys if `ordered`; None: all events are one stream."""
+    """The stream of each event: codes in [0, count), ascending with the keys if `ordered`; None if all events are one stream."""
 
     codes: Array | None
     count: int
@@ -131,7 +134,7 @@ class StreamCodes:
 
 
 def encode_streams(plan: Plan, columns: EventColumns, kept: KeptEvents, device: Device, most_ranked: int) -> StreamCodes:
-    """Codes for the combinations of the kept events' keys; NULLs are one key value, and so are NaNs.
+    """Return codes for the combinations of the kept events' keys; NULLs are one key value, and so are NaNs.
 
     Text of up to `most_ranked` distinct values gets codes in its order.
     """
@@ -142,6 +145,7 @@ def encode_streams(plan: Plan, columns: EventColumns, kept: KeptEvents, device: 
 
 
 def _encode_key(columns: EventColumns, column: int, key: KeptKey, device: Device, most_ranked: int) -> StreamCodes:
+    """Return codes for one key."""
     if columns.type(column).kind is not Kind.STRING:
         return _integer_codes(device.xp, key)
     values = columns.text_values(column)
@@ -151,7 +155,7 @@ def _encode_key(columns: EventColumns, column: int, key: KeptKey, device: Device
 
 
 def _integer_codes(xp: Any, key: KeptKey) -> StreamCodes:
-    """0 for NULL if there is one, then the values in order: their distance from the least if that is small enough, else their rank."""
+    """Return codes in the order of the values, NULL first: distances from the least value if these are small, else ranks."""
     values, nulls = key.values, None if key.present is None else key.present == 0
     if not values.size:
         return StreamCodes(values, 1, ordered=True)
@@ -166,11 +170,12 @@ def _integer_codes(xp: Any, key: KeptKey) -> StreamCodes:
 
 
 def _some_present(xp: Any, key: KeptKey) -> Array:
-    """The first value that is not NULL (the first of all if there is none)."""
+    """Return the first value that is not NULL (the first of all if there is none)."""
     return key.values[xp.argmax(key.present)]
 
 
 def _combine_codes(xp: Any, left: StreamCodes, right: StreamCodes) -> StreamCodes:
+    """Return codes for the pairs of two keys."""
     if left.codes is None or right.codes is None:
         return right if left.codes is None else left
     codes, count, _ = combine_codes(xp, left.codes, right.codes, left.count, right.count, _LARGEST_CODE)
@@ -178,7 +183,7 @@ def _combine_codes(xp: Any, left: StreamCodes, right: StreamCodes) -> StreamCode
 
 
 class _Placement(NamedTuple):
-    """Events in the order found so far; `streams` are their codes, empty where all are one stream, labels are [word, event]."""
+    """Events in the order found so far; `streams` are their codes (empty if all are one stream), labels are [word, event]."""
 
     streams: Array
     times: Array
@@ -186,7 +191,7 @@ class _Placement(NamedTuple):
     labels: Array
 
     def sort_by(self, xp: Any, *keys: Array) -> _Placement:
-        """By stream, then by `keys`, then as they are."""
+        """Return the events sorted by stream, then by `keys`, then as they are."""
         order = stable_order(xp, [key for key in (self.streams, *keys) if key.size])
         return _Placement(*(xp.take(values, order, axis=-1) if values.size else values for values in self))
 
@@ -215,7 +220,7 @@ def order_on_device(plan: Plan, columns: EventColumns, kept: KeptEvents, streams
 
 
 def _is_disordered(device: Device, streams: Array, values: Array, ranks: Array) -> bool:
-    """Whether some event is less than the one before it, of the same stream, by value and then by rank."""
+    """Return whether some event is less than the one before it in its stream, by value and then by rank."""
     disordered = device.xp.empty(values.size, device.xp.bool_)
     device.launch(mark_disorder, values.size, streams, values, ranks, disordered)
     return any_set(disordered)
@@ -230,7 +235,7 @@ def _tie_ranks(plan: Plan, columns: EventColumns, placed: _Placement, borders: A
 
 
 def streams_of_range(device: Device, offsets: Indices, low: int, high: int) -> tuple[Array, Array]:
-    """int32: the stream of each of the events [low, high), numbered from the first, and where it ends in that range."""
+    """Return for each of the events [low, high) its stream, numbered from the first, and where that ends in the range (int32)."""
     xp = device.xp
     first, last = (int(place) for place in np.searchsorted(offsets, [low, high - 1], side="right"))
     # a stream without events begins where the next one does

@@ -1,4 +1,4 @@
-"""Match windows and necessary match conditions on the device: which windows are candidates, and which events they hold."""
+"""Find candidate windows on the device, by match windows and necessary match conditions, and the events in them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gpu_cep_kernels.rules.tables import PatternTable
 
 @dataclass(frozen=True, slots=True)
 class DevicePattern:
-    """What judging windows needs to know of a query: its plan, its tables, and the pattern's table on the device."""
+    """What is needed to judge windows of a query: plan, tables, and the pattern's table on the device."""
 
     plan: EventPlan
     tables: MatcherTables
@@ -32,11 +32,12 @@ class DevicePattern:
 
     @property
     def variables(self) -> int:
+        """Return the number of positive variables."""
         return len(self.tables.pattern.order)
 
 
 def pattern_on_device(plan: EventPlan, tables: MatcherTables, own: Own, device: Device) -> DevicePattern:
-    """The pattern where kernels read it."""
+    """Return the pattern with its table on the device."""
     return DevicePattern(plan, tables, to_device(device, tables.pattern), own.on(device))
 
 
@@ -54,7 +55,7 @@ class DeviceWindows:
     starts: Array
 
     def ends(self, starts: Array, inside: Array) -> Array:
-        """Where the windows of `starts` end; `inside` holds an event of each."""
+        """Return where the windows of `starts` end; `inside` is an event of each window."""
         found = self.device.xp.empty(starts.size, self.device.xp.int32)
         self.device.launch(window_ends, starts.size, starts, inside, self.clock, self.stream_end, self.length, found)
         return found
@@ -62,7 +63,7 @@ class DeviceWindows:
 
 @dataclass(frozen=True, slots=True)
 class DeviceCandidates:
-    """Starts (int64) of the windows that are left, and the earliest event of each variable in them if the chain was tested."""
+    """The starts (int64) of the windows that are left; the earliest event of each variable in them if the chain was tested."""
 
     starts: Array
     earliest: Array | None
@@ -71,7 +72,7 @@ class DeviceCandidates:
 def windows_on_device(
     query: DevicePattern, batch: Batch, times: Array, labels: Array, rows: Array | None, offsets: Indices, device: Device, profile: Profile
 ) -> DeviceWindows:
-    """The windows of a batch (thesis Def. 4.3) and the starts that can begin a match at all (Condition 5.2).
+    """Return the windows of a batch (thesis Def. 4.3) and the starts that can begin a match at all (Condition 5.2).
 
     `times`, `labels` and `rows` (None: all events are own) are those of the batch's events, `offsets` of all streams.
     """
@@ -94,7 +95,7 @@ def windows_on_device(
 
 
 def prune_on_device(query: DevicePattern, windows: DeviceWindows, profile: Profile) -> DeviceCandidates:
-    """The candidates left by the steps ``summary`` and ``chain`` of the plan."""
+    """Return the candidates left by the steps ``summary`` and ``chain`` of the plan."""
     candidates = DeviceCandidates(windows.starts, None)
     if "summary" in query.plan.steps:
         with profile.stage("summary"):
@@ -107,7 +108,7 @@ def prune_on_device(query: DevicePattern, windows: DeviceWindows, profile: Profi
 
 
 def keep_chained_on_device(query: DevicePattern, windows: DeviceWindows, starts: Array, *, exact: bool) -> DeviceCandidates:
-    """Those of `starts` that satisfy the chained condition."""
+    """Return those of `starts` whose windows satisfy the chained condition."""
     device, xp = windows.device, windows.device.xp
     earliest, holds = xp.empty((query.variables + 1, starts.size), xp.int32), xp.empty(starts.size, xp.bool_)
     device.launch(
@@ -119,6 +120,7 @@ def keep_chained_on_device(query: DevicePattern, windows: DeviceWindows, starts:
 
 
 def _keep_summarised(query: DevicePattern, windows: DeviceWindows) -> DeviceCandidates:
+    """Return the starts of the windows that hold enough events of each variable."""
     device, xp, starts = windows.device, windows.device.xp, windows.starts
     counts = prefix_counts(xp, windows.labels, query.variables)
     holds = xp.empty(starts.size, xp.bool_)
@@ -130,7 +132,7 @@ def _keep_summarised(query: DevicePattern, windows: DeviceWindows) -> DeviceCand
 
 
 def mark_covered(windows: DeviceWindows, candidates: DeviceCandidates) -> Array:
-    """Whether each event of the batch falls into a candidate window."""
+    """Return for each event of the batch whether it falls into a candidate window."""
     starts = candidates.starts
     inside = starts if candidates.earliest is None else candidates.earliest.max(axis=0)
     return covered_events(windows.device.xp, starts, windows.ends(starts, inside), windows.clock.size)
