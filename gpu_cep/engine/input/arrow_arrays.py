@@ -1,4 +1,4 @@
-"""Machine arrays → Arrow arrays, and the Arrow types of data types."""
+"""Write machine arrays as Arrow arrays of their data types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLAIN = {
 
 
 def arrow_type(data_type: DataType) -> pa.DataType:
-    """The Arrow type in which values of a data type leave."""
+    """Return the Arrow type of results of a data type."""
     match data_type.kind:
         case Kind.DECIMAL:
             return pa.decimal128(data_type.precision, data_type.scale)
@@ -32,7 +32,7 @@ def arrow_type(data_type: DataType) -> pa.DataType:
 
 
 def arrow_array(values: HostArray, nulls: npt.NDArray[np.bool_], data_type: DataType) -> pa.Array:
-    """Machine values as an Arrow array of their data type."""
+    """Return machine values as an Arrow array of their data type."""
     mask = nulls if nulls.any() else None
     match data_type.kind:
         case Kind.DECIMAL:
@@ -48,7 +48,7 @@ def arrow_array(values: HostArray, nulls: npt.NDArray[np.bool_], data_type: Data
 
 
 def _decimals(values: HostArray, mask: npt.NDArray[np.bool_] | None, target: pa.DataType) -> pa.Array:
-    """128-bit decimals of int64 unscaled values: the high word repeats the sign."""
+    """Return 128-bit decimals of int64 unscaled values: the high word repeats the sign."""
     words = np.empty((len(values), 2), np.int64)
     words[:, 0] = values
     words[:, 1] = values >> 63

@@ -1,4 +1,4 @@
-"""Arrow's buffers as NumPy arrays."""
+"""Read Arrow's buffers as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 
 class _Memory:
-    """Part of a buffer, which lives as long as an array over this does."""
+    """A part of a buffer, kept alive by the arrays over it."""
 
     def __init__(self, buffer: pa.Buffer, kind: np.dtype[Any], count: int, first: int) -> None:
         if not 0 <= first <= first + count <= buffer.size // kind.itemsize:
@@ -21,11 +21,11 @@ class _Memory:
 
 
 def buffer_values(buffer: pa.Buffer | None, kind: npt.DTypeLike, count: int | None = None, first: int = 0) -> npt.NDArray[Any]:
-    """The `count` values (None: all) of a buffer from number `first` on; None is an empty buffer.
+    """Return the `count` values (None: all) of a buffer from number `first` on; None is an empty buffer.
 
-    Nobody is to write to them. Arrays that say so are another type to
-    kernels, which would be compiled once more for the buffers of pandas,
-    polars, DuckDB and messages; so these do not.
+    The values must not be written to. The arrays are not marked read-only, as
+    kernels would be compiled once more for that type: for the buffers of pandas,
+    polars, DuckDB and messages.
 
     Raises
     ------
@@ -34,5 +34,5 @@ def buffer_values(buffer: pa.Buffer | None, kind: npt.DTypeLike, count: int | No
     """
     dtype, held = np.dtype(kind), pa.py_buffer(b"") if buffer is None else buffer
     size = held.size // dtype.itemsize - first if count is None else count
-    # of no values there may be no place
+    # a buffer without values may have no address
     return np.require(_Memory(held, dtype, size, first), requirements="A") if size else np.empty(0, dtype)

@@ -1,4 +1,4 @@
-"""Arrow's encodings of columns, taken off where Arrow's own functions and the kernels do not read them."""
+"""Decode columns whose encoding neither Arrow's functions nor the kernels read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary
 
 
 def decode_table(table: pa.Table) -> pa.Table:
-    """`table` without views (polars hands these out), run-end encoding and dictionaries of anything but text."""
+    """Return `table` without views (polars has them), run-end encoding, and dictionaries of anything but text."""
     for number, field in enumerate(table.schema):
         plain = plain_type(field.type)
         if plain != field.type:
@@ -19,7 +19,7 @@ def decode_table(table: pa.Table) -> pa.Table:
 
 
 def plain_type(arrow: pa.DataType) -> pa.DataType:
-    """The type in which a column of type `arrow` is read."""
+    """Return the type in which a column of type `arrow` is read."""
     if pa.types.is_dictionary(arrow):
         values = plain_type(arrow.value_type)
         return pa.dictionary(arrow.index_type, values, arrow.ordered) if _is_text(values) else values
@@ -29,7 +29,7 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def is_copied(arrow: pa.DataType) -> bool:
-    """Whether Arrow can pick rows of a column of this type."""
+    """Return whether Arrow can pick rows of a column of this type."""
     if pa.types.is_primitive(arrow) or _is_text(arrow):
         return True
     try:
@@ -40,11 +40,12 @@ def is_copied(arrow: pa.DataType) -> bool:
 
 
 def _is_text(arrow: pa.DataType) -> bool:
+    """Return whether the type is text in full, not in views."""
     return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow))
 
 
 def _viewless_type(arrow: pa.DataType) -> pa.DataType:
-    """`arrow` with views, also those in lists and structs, as large strings and binaries."""
+    """Return `arrow` with views, also those in lists and structs, as large strings and binaries."""
     if pa.types.is_list(arrow):
         return pa.list_(_viewless_field(arrow.value_field))
     if pa.types.is_large_list(arrow):
@@ -58,11 +59,12 @@ def _viewless_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def _viewless_field(field: pa.Field) -> pa.Field:
+    """Return the field with the type without views."""
     return field.with_type(_viewless_type(field.type))
 
 
 def _decode(array: pa.Array) -> pa.Array:
-    """`array` in the type it is read in, but for views."""
+    """Return `array` in the type it is read in, but for views."""
     if pa.types.is_dictionary(array.type):
         values = _drop_views(_decode(array.dictionary))
         text = _is_text(values.type)
@@ -75,4 +77,5 @@ def _decode(array: pa.Array) -> pa.Array:
 
 
 def _drop_views(array: pa.Array) -> pa.Array:
+    """Return `array` in its type without views."""
     return array.cast(_viewless_type(array.type))

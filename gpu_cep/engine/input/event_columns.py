@@ -1,4 +1,4 @@
-"""Columns of an event table as machine arrays, each converted once."""
+"""Hold the columns of an event table as machine arrays, each converted once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class _SharedDictionary:
-    """The values of several text columns in ascending order, and by column the place there of each of its own values and, last, of NULL."""
+    """The values of several text columns in ascending order; `places` are, by column, the places of its own values and of NULL."""
 
     values: pa.Array
     places: dict[int, npt.NDArray[np.int32]]
@@ -68,15 +68,15 @@ class EventColumns:
         return int(self.table.num_rows)
 
     def name(self, column: int) -> str:
-        """How the column is called in messages."""
+        """Return the column's name for messages."""
         return self.query.column_name(column)
 
     def type(self, column: int) -> DataType:
-        """The column's data type."""
+        """Return the column's data type."""
         return self._types[column]
 
     def arrow(self, column: int) -> pa.Array:
-        """The column as one Arrow array."""
+        """Return the column as one Arrow array."""
         if column not in self._arrow:
             if column < len(self.query.schema.attributes):
                 source = self.table.column(column)
@@ -86,21 +86,22 @@ class EventColumns:
         return self._arrow[column]
 
     def put(self, column: int, values: pa.Array) -> None:
-        """Give a computed column that is an expression its values."""
+        """Set the values of a computed column that is an expression."""
         self._arrow[column] = values
 
     def _compute(self, column: int) -> pa.Array:
+        """Return the values of a computed column that is a function of another."""
         computed = self.query.computed[column - len(self.query.schema.attributes)]
         assert isinstance(computed, ComputedColumn), f"{self.name(column)} has been put"
         return compute_column(computed, self.arrow(computed.column))
 
     def vectors(self, wanted: tuple[int, ...], rows: Array) -> Array:
-        """Columns of fixed-size lists, each list less its mean, at some rows, as [column, row, position]."""
+        """Return columns of fixed-size lists at some rows, each list less its mean, as [column, row, position]."""
         places = pa.array(rows) if wanted else None
         return stack_lists([centre_lists(self.take(column, places)) for column in wanted], len(rows))
 
     def take(self, column: int, rows: pa.Array) -> pa.Array:
-        """The column's values at `rows`, in its own type.
+        """Return the column's values at `rows`, in its own type.
 
         Raises
         ------
@@ -123,23 +124,24 @@ class EventColumns:
             raise MatchLimitExceeded(f"column {self.name(column)!r} of {len(rows):,} matched events: {fault}; {remedy}") from fault
 
     def value(self, column: int, row: int) -> object:
-        """The value in one row, for messages."""
+        """Return the value in one row, for messages."""
         return self.take(column, pa.array([row]))[0].as_py()
 
     def resident(self, column: int) -> ResidentColumn | None:
-        """The column where it lies on a device; None where it lies on the host."""
+        """Return the column if it lies on a device; None if it lies on the host."""
         if column >= len(self.query.schema.attributes):
             return None
         source = self.table.column(column)
         return None if isinstance(source, pa.ChunkedArray) else source
 
     def values(self, column: int) -> Array:
-        """The column in its machine representation (int32 and float32 as they are); what stands at NULLs is arbitrary."""
+        """Return the column in its machine representation (int32 and float32 as they are); values at NULLs are arbitrary."""
         if column not in self._values:
             self._values[column] = self._convert(column)
         return self._values[column]
 
     def _convert(self, column: int) -> Array:
+        """Return the machine representation."""
         data_type = self.type(column)
         if data_type.kind is Kind.STRING:
             return self.text(column).codes
@@ -149,7 +151,10 @@ class EventColumns:
         return machine_values(self.arrow(column), self.name(column))
 
     def pick(self, column: int, rows: Array) -> tuple[Array, npt.NDArray[np.bool_] | None]:
-        """The machine representation at some rows, and where it is NULL there (None: nowhere); of a device only these rows are fetched."""
+        """Return the machine representation at some rows, and where it is NULL there (None: nowhere).
+
+        If the column lies on a device, only these rows are fetched.
+        """
         resident = None if column in self._values else self.resident(column)
         if isinstance(resident, ResidentText):
             codes, places = resident.codes_at(rows), self.shared_places(column)
@@ -161,7 +166,7 @@ class EventColumns:
         return self.values(column)[rows], None if nulls is None else nulls[rows]
 
     def null_mask(self, column: int) -> npt.NDArray[np.bool_] | None:
-        """True where the column is NULL, or None where it never is."""
+        """Return True where the column is NULL; None if it never is."""
         if column not in self._nulls:
             array = self.arrow(column)
             self._nulls[column] = None if array.null_count == 0 else array.is_null().to_numpy(zero_copy_only=False)
@@ -175,14 +180,17 @@ class EventColumns:
         return mask
 
     def text(self, column: int) -> Codes:
-        """A text column's codes."""
+        """Return a text column's codes."""
         if column not in self._codes:
             own, places = self._encode_own(column), self.shared_places(column)
             self._codes[column] = own if places is None else Codes(places[own.codes], self.text_values(column))
         return self._codes[column]
 
     def label_codes(self, column: int) -> tuple[Array, pa.Array]:
-        """A text column's codes and their values, for what is read of each row once: those that are narrower in its dictionary stay so."""
+        """Return a text column's codes and their values, for code that reads each row once.
+
+        Codes that are narrower in the column's own dictionary stay narrow.
+        """
         array = self.arrow(column)
         width = array.type.index_type.bit_width if pa.types.is_dictionary(array.type) else 0
         # NULL has a code of its own
@@ -192,22 +200,24 @@ class EventColumns:
         return text.codes, text.values
 
     def text_values(self, column: int) -> pa.Array:
-        """The values that a text column's codes stand for, known without the codes of a dictionary's rows."""
+        """Return the values that a text column's codes stand for; this does not encode the rows of a dictionary column."""
         shared = self._shared_dictionary(column)
         return self._own_values(column) if shared is None else shared.values
 
     def shared_places(self, column: int) -> npt.NDArray[np.int32] | None:
-        """The code of each value of a text column's own dictionary and, last, of NULL; None where it shares none with other columns."""
+        """Return the code of each value of a text column's own dictionary and, last, of NULL; None if it shares none with others."""
         shared = self._shared_dictionary(column)
         return None if shared is None else shared.places[column]
 
     def _shared_dictionary(self, column: int) -> _SharedDictionary | None:
+        """Return the dictionary that the column shares with others; None if it shares none."""
         group = next((group for group in self.dictionaries if column in group), None)
         if group is not None and column not in self._shared:
             self._shared.update(dict.fromkeys(group, _share({member: self._own_values(member) for member in group})))
         return self._shared.get(column)
 
     def _own_values(self, column: int) -> pa.Array:
+        """Return the values of the column's own dictionary."""
         resident = self.resident(column)
         if isinstance(resident, ResidentText):
             return resident.encoded.values
@@ -215,33 +225,34 @@ class EventColumns:
         return array.dictionary if pa.types.is_dictionary(array.type) else self._encode_own(column).values
 
     def _encode_own(self, column: int) -> Codes:
-        """Codes for the column's own dictionary."""
+        """Return codes for the column's own dictionary."""
         if column not in self._own_codes:
             self._own_codes[column] = _encode(self.arrow(column))
         return self._own_codes[column]
 
     def key_values(self, column: int) -> Array:
-        """The column, not text, as values that are equal where keys are: -0.0 as 0.0."""
+        """Return a column that is not text as values that are equal if keys are: -0.0 as 0.0."""
         values = self.values(column)
         return values + values.dtype.type(0) if values.dtype.kind == "f" else values
 
     def distinct_codes(self, column: int) -> tuple[npt.NDArray[np.int32], pa.Array]:
-        """A code for each distinct key value, NULL and NaN being one value each, and these values."""
+        """Return a code for each distinct key value, and these values; NULL and NaN are one value each."""
         values = self.key_values(column)
         encoded = pa.array(values, mask=self.null_mask(column)).dictionary_encode(null_encoding="encode")
         return machine_values(encoded.indices, self.name(column)), encoded.dictionary
 
     def dense_rank(self, column: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The place of the value of each of `rows` among their distinct values: NULL first, NaN last."""
+        """Return the place of the value of each of `rows` among their distinct values: NULL first, NaN last."""
         return dense_rank(self.take(column, pa.array(rows)))
 
     @cached_property
     def _types(self) -> tuple[DataType, ...]:
+        """Return the data types of all columns, computed ones last."""
         return tuple(attribute.type for attribute in self.query.schema.attributes) + tuple(c.type for c in self.query.computed)
 
 
 def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:
-    """The place of each value among the distinct values, from 0: NULL first, NaN last."""
+    """Return the place of each value among the distinct values, from 0: NULL first, NaN last."""
     source = _rankable(array)
     places = pc.rank(source, sort_keys=[("", "ascending", "at_start")], tiebreaker="dense")
     ranks: npt.NDArray[np.int64] = places.to_numpy().astype(np.int64)
@@ -251,7 +262,7 @@ def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _rankable(array: pa.Array) -> pa.Array:
-    """The same values, in a type that Arrow ranks."""
+    """Return the same values in a type that Arrow ranks."""
     arrow = array.type
     if pa.types.is_dictionary(arrow):
         return array.dictionary_decode()
@@ -268,7 +279,7 @@ _MOST_TEXT = (1 << 31) - 1
 
 
 def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:
-    """All chunks as one array; text of more than 2 GiB has larger offsets then."""
+    """Return all chunks as one array; text of more than 2 GiB gets larger offsets."""
     if column.num_chunks == 1:
         return column.chunk(0)
     if column.type in _LARGE and column.nbytes > _MOST_TEXT:
@@ -278,20 +289,20 @@ def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array, dictionaries without NULLs or repeated values."""
+    """Return a column as one array, its dictionary without NULLs or repeated values."""
     array = _combine_chunks(column)
     return _plain_dictionary(array) if pa.types.is_dictionary(array.type) else array
 
 
 def _plain_dictionary(array: pa.Array) -> pa.Array:
-    """A dictionary array whose NULLs all stand in its indices, and whose values are distinct."""
+    """Return a dictionary array whose NULLs all stand in its indices, and whose values are distinct."""
     values = array.dictionary
     plain = values.null_count == 0 and len(values.unique()) == len(values)
     return array if plain else array.dictionary_decode().dictionary_encode()
 
 
 def machine_values(array: pa.Array, name: str) -> Array:
-    """An Arrow array that is not text as int32, int64, float32 or float64 values."""
+    """Return an Arrow array that is not text as int32, int64, float32 or float64 values."""
     arrow = array.type
     if pa.types.is_decimal(arrow):
         return _unscaled_values(array, name)
@@ -313,7 +324,7 @@ def machine_values(array: pa.Array, name: str) -> Array:
 
 
 def _unscaled_values(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
-    """The unscaled values of decimals of at most 18 digits."""
+    """Return the unscaled values of decimals of at most 18 digits."""
     if array.type.precision > EXACT_DIGITS:
         raise EventError(f"column {name!r}: {array.type} is wider than {EXACT_DIGITS} digits")
     wide = array.cast(pa.decimal128(array.type.precision, array.type.scale))
@@ -325,12 +336,13 @@ def _unscaled_values(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
 
 
 def _encode(array: pa.Array) -> Codes:
+    """Return the codes of a text array for its own dictionary."""
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     return Codes(_codes(encoded, pa.int32()), encoded.dictionary)
 
 
 def _codes(encoded: pa.Array, kind: pa.DataType) -> Array:
-    """A dictionary array's codes in an integer type, NULL's among them; those of its width are not copied, unless there is a NULL."""
+    """Return a dictionary array's codes in an integer type, NULL's among them; those of that width are copied only for NULLs."""
     indices = encoded.indices
     # no code is negative, so a sign's bit is free
     codes = indices.view(kind) if indices.type.bit_width == kind.bit_width else indices.cast(kind)
@@ -340,7 +352,7 @@ def _codes(encoded: pa.Array, kind: pa.DataType) -> Array:
 
 
 def _share(own: dict[int, pa.Array]) -> _SharedDictionary:
-    """One ordered dictionary for columns whose own dictionaries hold these values."""
+    """Return one ordered dictionary for columns whose own dictionaries hold these values."""
     merged = pa.concat_arrays([values.cast(pa.large_string()) for values in own.values()]).dictionary_encode()
     order = pc.sort_indices(merged.dictionary).to_numpy()
     ranks = np.empty(len(order), np.int32)

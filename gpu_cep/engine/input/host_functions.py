@@ -1,4 +1,4 @@
-"""Functions that are computed once, on the host, as columns.
+"""Compute functions once, on the host, as columns.
 
 exp, log and the like are not IEEE-exact in kernels, and text never reaches them.
 """
@@ -16,16 +16,18 @@ from gpu_cep.engine.input.vectors import variation
 
 
 def _substring(array: pa.Array, start: int, length: int | None = None) -> pa.Array:
-    """SQL's SUBSTRING: positions count from 1."""
+    """Return SQL's SUBSTRING: positions count from 1."""
     begin = max(start - 1, 0)
     return pc.utf8_slice_codeunits(array, begin, None if length is None else max(start - 1 + length, begin))
 
 
 def _float(function: Callable[[Any], Any]) -> Callable[..., pa.Array]:
+    """Return the function of a column cast to float64."""
     return lambda array: function(array.cast(pa.float64()))
 
 
 def _integer(function: Callable[[Any], Any]) -> Callable[..., pa.Array]:
+    """Return the function with its result cast to int64."""
     return lambda array: function(array).cast(pa.int64())
 
 
@@ -55,7 +57,7 @@ HOST_FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
 
 
 def compute_column(computed: ComputedColumn, source: pa.Array) -> pa.Array:
-    """The computed column over its source column."""
+    """Return the computed column over its source column."""
     if pa.types.is_dictionary(source.type):
         source = source.dictionary_decode()
     return HOST_FUNCTIONS[computed.function](source, *(constant.value for constant in computed.constants))

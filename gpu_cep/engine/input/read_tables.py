@@ -1,4 +1,4 @@
-"""Where tables come in: Arrow types → data types, anything tabular → one Arrow table."""
+"""Read anything tabular as one Arrow table, and Arrow types as data types."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from gpu_cep.errors import EventError
 
 
 def schema_of(schema: pa.Schema) -> Schema:
-    """The event relation's schema; types that conditions cannot read are OTHER."""
+    """Return the event relation's schema; types that conditions cannot read are OTHER."""
     return Schema(tuple(Attribute(field.name, type_of(field.type)) for field in schema))
 
 
 def type_of(arrow: pa.DataType) -> DataType:
-    """The data type of an Arrow type."""
+    """Return the data type of an Arrow type."""
     if pa.types.is_dictionary(arrow):
         inner = type_of(arrow.value_type)
         return inner if inner.kind is Kind.STRING else DataType(Kind.OTHER, name=str(arrow))
@@ -53,7 +53,7 @@ def type_of(arrow: pa.DataType) -> DataType:
 
 
 def _length(arrow: pa.DataType) -> int:
-    """The length of a fixed-size list of integers or floats, 0 for other types."""
+    """Return the length of a fixed-size list of integers or floats, 0 for other types."""
     if not pa.types.is_fixed_size_list(arrow):
         return 0
     numeric = pa.types.is_integer(arrow.value_type) or pa.types.is_floating(arrow.value_type)
@@ -72,7 +72,7 @@ _PLAIN = (
 
 
 def read_events(events: Any) -> pa.Table | ResidentTable:
-    """`events` as a table.
+    """Return `events` as a table.
 
     They are an Arrow table or batch, a source of columns (:mod:`gpu_cep.engine.input.sources`), anything else with the Arrow C stream
     interface, a path to CSV or Arrow IPC; or, left where they are, a cudf
@@ -111,12 +111,12 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
 
 
 def is_resident(table: pa.Table | ResidentTable) -> bool:
-    """Whether a table of events lies on a device."""
+    """Return whether a table of events lies on a device."""
     return isinstance(table, ResidentTable)
 
 
 def to_host(table: pa.Table | ResidentTable) -> pa.Table:
-    """A table of events, downloaded if it lies on a device."""
+    """Return a table of events, downloaded if it lies on a device."""
     return table.to_arrow() if isinstance(table, ResidentTable) else table
 
 

@@ -1,4 +1,4 @@
-"""Sources of events that are read column by column, so that a query reads what it needs: of each its schema, and some of its columns."""
+"""Open sources of events whose columns are read one by one, so that a query reads only what it needs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ PARQUET = (".parquet", ".pq")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The schema of events that have not been read, and what reads some of their columns."""
+    """The schema of events that have not been read, and a function that reads some of their columns."""
 
     schema: pa.Schema
     _read: Callable[[list[str]], pa.Table]
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of all events, in this order.
+        """Return these columns of all events, in this order.
 
-        What another library computes for that raises that library's errors.
+        Another library may compute them, and raise its own errors.
 
         Raises
         ------
@@ -38,7 +38,7 @@ class Source:
 
 
 def source_of(events: Any) -> Source | None:
-    """The events as a source of columns; None if they are a table, or are read as a whole.
+    """Return the events as a source of columns; None if they are a table, or are read as a whole.
 
     Sources are Parquet files and data sets, Arrow's data sets, lazy frames of
     polars, and relations of DuckDB.
@@ -52,7 +52,7 @@ def source_of(events: Any) -> Source | None:
         path = Path(events)
         return _parquet(path) if path.is_dir() or path.suffix.lower() in PARQUET else None
     for (library, name), opened in _LAZY.items():
-        # what has not been imported made no object
+        # a library that has not been imported made no object
         kind = getattr(sys.modules.get(library), name, None)
         if kind is not None and isinstance(events, kind):
             return opened(events)
@@ -60,7 +60,7 @@ def source_of(events: Any) -> Source | None:
 
 
 def read_checked(reader: Callable[[Path], Any], path: Path) -> Any:
-    """What a reader makes of a file, or an error that names it."""
+    """Return the result of a reader of a file, or raise an error that names the file."""
     try:
         return reader(path)
     except FileNotFoundError as fault:
@@ -70,6 +70,7 @@ def read_checked(reader: Callable[[Path], Any], path: Path) -> Any:
 
 
 def _parquet(path: Path) -> Source:
+    """Return a Parquet file or data set as a source."""
     from pyarrow import parquet
 
     schema = read_checked(lambda where: parquet.ParquetDataset(where).schema, path)
@@ -77,10 +78,12 @@ def _parquet(path: Path) -> Source:
 
 
 def _data_set(data_set: Any) -> Source:
+    """Return Arrow's data set as a source."""
     return _source(data_set.schema, lambda columns: data_set.to_table(columns=columns))
 
 
 def _lazy_frame(frame: Any) -> Source:
+    """Return a lazy frame of polars as a source."""
     polars = sys.modules["polars"]
     # a frame without rows has the schema that one with rows has
     schema = pa.table(polars.DataFrame(schema=frame.collect_schema())).schema
@@ -89,6 +92,8 @@ def _lazy_frame(frame: Any) -> Source:
 
 
 def _relation(relation: Any) -> Source:
+    """Return a relation of DuckDB as a source."""
+
     def picked(columns: list[str]) -> pa.Table:
         quoted = ['"' + name.replace('"', '""') + '"' for name in columns]
         return relation.project(", ".join(quoted)).to_arrow_table()
@@ -105,4 +110,5 @@ _LAZY: dict[tuple[str, str], Callable[[Any], Source]] = {
 
 
 def _source(schema: pa.Schema, read: Callable[[list[str]], pa.Table]) -> Source:
+    """Return a source whose schema has the types in which columns are read."""
     return Source(pa.schema([field.with_type(plain_type(field.type)) for field in schema], schema.metadata), read)

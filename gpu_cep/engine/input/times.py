@@ -1,4 +1,4 @@
-"""The timestamp column as numbers, refused where it is NULL or NaN."""
+"""Read the timestamp column as numbers; NULL and NaN are refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpu_cep.errors import EventError
 
 
 def load_times(columns: EventColumns, column: int) -> Array:
-    """The timestamp column as int64 or float64.
+    """Return the timestamp column as int64 or float64.
 
     Raises
     ------

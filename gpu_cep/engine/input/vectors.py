@@ -1,4 +1,4 @@
-"""Fixed-size lists of numbers, as corr reads them: each less its mean, so that an inner product is left to do.
+"""Read fixed-size lists of numbers for corr: each list less its mean, so that corr is an inner product.
 
 All sums run in the order of positions, one operation after the other.
 """
@@ -17,7 +17,7 @@ Flags = npt.NDArray[np.bool_]
 
 @np.errstate(invalid="ignore", over="ignore")
 def centre_lists(array: pa.FixedSizeListArray) -> Floats:
-    """Every list less its mean, as [row, position]; zeros where it, or a number in it, is NULL."""
+    """Return every list less its mean, as [row, position]; zeros if the list, or a number in it, is NULL."""
     values, missing = _numbers(array)
     values -= (_sums(values) / values.shape[1])[:, None]
     values[missing] = 0.0
@@ -26,7 +26,7 @@ def centre_lists(array: pa.FixedSizeListArray) -> Floats:
 
 @np.errstate(invalid="ignore", over="ignore")
 def variation(array: pa.FixedSizeListArray) -> pa.Array:
-    """The sum of squares of each list less its mean; NULL where its numbers are all equal, or it or one of them is NULL."""
+    """Return the sum of squares of each list less its mean; NULL if its numbers are equal, or if it or one of them is NULL."""
     values, missing = _numbers(array)
     # the mean of equal numbers need not be that number
     constant = (values == values[:, :1]).all(axis=1)
@@ -35,7 +35,7 @@ def variation(array: pa.FixedSizeListArray) -> pa.Array:
 
 
 def stack_lists(columns: Sequence[Floats], length: int) -> Floats:
-    """Columns of lists as one array [column, row, position], shorter lists filled up with zeros."""
+    """Return columns of lists as one array [column, row, position]; shorter lists are filled up with zeros."""
     width = max((column.shape[1] for column in columns), default=0)
     stacked = np.zeros((len(columns), length, width))
     for place, column in zip(stacked, columns, strict=True):
@@ -44,7 +44,7 @@ def stack_lists(columns: Sequence[Floats], length: int) -> Floats:
 
 
 def _numbers(array: pa.FixedSizeListArray) -> tuple[Floats, Flags]:
-    """The numbers as [row, position], in an array of their own, and which rows have none."""
+    """Return the numbers as [row, position], in an array of their own, and which rows have none."""
     length = array.type.list_size
     # what stands under a NULL list counts as well here, and need not be NULL
     inner = array.values.slice(array.offset * length, len(array) * length).cast(pa.float64(), safe=False)
@@ -54,7 +54,7 @@ def _numbers(array: pa.FixedSizeListArray) -> tuple[Floats, Flags]:
 
 
 def _sums(values: Floats) -> Floats:
-    """The sum of each row, from the first position to the last."""
+    """Return the sum of each row, from the first position to the last."""
     total = np.zeros(len(values))
     for column in values.T:
         total += column

@@ -1,4 +1,4 @@
-"""Which conditions let the automaton jump, and the indexes of a batch by which it does."""
+"""Find the conditions that let the automaton jump, and make the indexes of a batch by which it does."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gpu_cep_kernels.automaton.jumps import Jumps, JumpTable, ValueBuckets, Zone
 from gpu_cep_kernels.rules.scalars import COMPARISONS
 from gpu_cep_kernels.rules.tables import ColumnBank, Ints, Places
 
-# Events that a search passes over one by one before it jumps, and in the mean where indexes are made: fewer cost no more than a jump.
-# So many searches in a row are made before one looks ahead.
+# Events that a search passes over one by one before it jumps, and on average if indexes are to be made: fewer cost no more than a
+# jump. Also the searches in a row before one looks ahead.
 PATIENCE = 16
-# Indexes are made once so many steps, for each event of the batch, have been wasted: by then that has cost about as much as they do.
+# Indexes are made once so many steps per event of the batch have been wasted: these have then cost about as much as the indexes.
 WASTED_PER_EVENT = 1.0
 
 _MIRRORED = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -27,7 +27,7 @@ _LOADS = {"load_int": False, "load_float": True}
 
 @dataclass(frozen=True, slots=True)
 class _Jump:
-    """A condition as ``new φ bound``: the new event's column, and the register of what is bound."""
+    """A condition as ``new φ bound``: the column of the new event, and the register of the bound value."""
 
     condition: int
     comparison: str
@@ -37,12 +37,12 @@ class _Jump:
 
     @property
     def direction(self) -> str:
-        """What an index must tell: equal values, or the greatest or least value of many events."""
+        """Return what an index must find: equal values, or the greatest or least value of many events."""
         return {"eq": "equal", "gt": "greatest", "ge": "greatest"}.get(self.comparison, "least")
 
 
 def jump_table(branch: PlannedBranch, final: Ints) -> JumpTable:
-    """The jumps of a branch's positive variables, those by equality first; `final` conditions decide no event."""
+    """Return the jumps of a branch's positive variables, those by equality first; `final` conditions decide no event."""
     listed = [_jumps_of(v, branch, set(final.tolist())) for v in range(len(branch.before))]
     jumps = [(v, each) for v, own in enumerate(listed) for each in own]
     return JumpTable(
@@ -57,7 +57,7 @@ def jump_table(branch: PlannedBranch, final: Ints) -> JumpTable:
 
 
 def _keys(jumps: Sequence[tuple[int, _Jump]]) -> list[int]:
-    """The number of each jump's index; jumps of a variable that look for the same in the same column share one."""
+    """Return the number of each jump's index; jumps of a variable that look for the same in the same column share one."""
     kinds: dict[tuple[bool, bool], dict[tuple[int, int, bool, str], int]] = {}
     keys = []
     for v, each in jumps:
@@ -69,7 +69,7 @@ def _keys(jumps: Sequence[tuple[int, _Jump]]) -> list[int]:
 
 
 def _jumps_of(v: int, branch: PlannedBranch, final: set[int]) -> list[_Jump]:
-    """The jumps of variable v, those by equality first."""
+    """Return the jumps of variable v, those by equality first."""
     found = []
     for c, condition in enumerate(branch.conditions):
         part = next((part for part in condition.parts if part.variable == v), None)
@@ -79,7 +79,7 @@ def _jumps_of(v: int, branch: PlannedBranch, final: set[int]) -> list[_Jump]:
 
 
 def _orient_jump(c: int, condition: PlannedCondition, part: Part) -> _Jump | None:
-    """Condition c as a jump of the variable of `part`, if it compares a column of the new event with what is bound."""
+    """Return condition c as a jump of the variable of `part`; None if it does not compare a column of the new event with what is bound."""
     program = condition.program
     loads = {target: (name, column, role) for name, target, column, role in program.code if name in _LOADS}
     name, target, left, right = program.code[-1]
@@ -97,7 +97,7 @@ def _orient_jump(c: int, condition: PlannedCondition, part: Part) -> _Jump | Non
 
 
 def _roles(program: Program) -> dict[int, frozenset[int]]:
-    """The roles that each register depends on; a register is written once."""
+    """Return the roles that each register depends on; a register is written once."""
     roles: dict[int, frozenset[int]] = {}
     for name, target, first, second in program.code:
         if name.startswith("load"):
@@ -124,26 +124,26 @@ class JumpIndexes:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def jumps(self) -> Jumps:
-        """Jumps for one enumeration, which works on bounds of its own."""
+        """Return jumps for one enumeration, which works on bounds of its own."""
         with self._lock:
             if self._made is None:
                 self._made = jump_indexes(self.table, self.bank, self.base, self.occurrence)
         return Jumps(self.table, *self._made, new_bounds(self.table), PATIENCE)
 
     def none(self) -> Jumps:
-        """The same, while nothing is indexed: a search is patient without end."""
+        """Return jumps that are never taken, for use before indexes are made."""
         return no_jumps(self.table)
 
     @property
     def may_pay(self) -> bool:
-        """Whether some condition lets searches jump."""
+        """Return whether some condition lets searches jump."""
         return len(self.table.condition) > 0
 
     def pay(self, steps: int, passed: int, wasted: int, share: float) -> bool:
-        """Whether indexes pay for an enumeration of a `share` of the batch, which took so many steps.
+        """Return whether indexes pay for an enumeration of a `share` of the batch, which took so many steps.
 
-        In many of them it `passed` over an event; or at least half as many searches as there were other steps were `wasted`
-        on long runs that became no match.
+        They pay if many of the steps `passed` over an event, or if many searches were `wasted` on long runs that became no
+        match: at least half as many as there were other steps.
         """
         least = WASTED_PER_EVENT * share * self.occurrence.shape[1]
         return (passed >= least and passed >= PATIENCE * (steps - passed)) or (wasted >= least and 2 * wasted >= steps - passed)

@@ -1,4 +1,4 @@
-"""The plan's branches as the tables that kernels read."""
+"""Write the plan's branches as the tables that kernels read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SPREADS = {Spread.ONCE: ONCE, Spread.SINGLY: SINGLY, Spread.CONSECUTIVELY: CONS
 
 @dataclass(frozen=True, slots=True)
 class MatcherTables:
-    """A branch as kernels see it: its variables are numbered by their place in ``branch.variables``.
+    """A branch as kernels see it; its variables are numbered by their place in ``branch.variables``.
 
     `minimal` is the label mask of the variables a match can start with,
     `fewest` the least number of events in a match.
@@ -58,11 +58,12 @@ class MatcherTables:
 
 
 def matcher_tables(plan: EventPlan, columns: EventColumns) -> tuple[MatcherTables, ...]:
-    """The tables of each of the plan's branches."""
+    """Return the tables of each of the plan's branches."""
     return tuple(_branch_tables(plan, branch, columns) for branch in plan.branches)
 
 
 def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns) -> MatcherTables:
+    """Return the tables of a branch."""
     variables = [plan.query.variables[v] for v in branch.positives]
     precedes = _relation(branch.before)
     # what precedes v, but nothing else that does
@@ -91,7 +92,7 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
 
 
 def _relation(before: Sequence[int]) -> npt.NDArray[np.bool_]:
-    """[u, v]: whether ``before[v]``, a mask of bits, has that of u."""
+    """Return [u, v]: whether ``before[v]``, a mask of bits, has the bit of u."""
     size = -(-len(before) // 8)
     masks = np.frombuffer(b"".join(mask.to_bytes(size, "little") for mask in before), np.uint8).reshape(-1, size)
     bits = np.unpackbits(masks, axis=1, count=len(before), bitorder="little")
@@ -99,6 +100,7 @@ def _relation(before: Sequence[int]) -> npt.NDArray[np.bool_]:
 
 
 def _condition_table(branch: PlannedBranch, spans: Sequence[tuple[int, int]], single: Sequence[bool]) -> ConditionTable:
+    """Return the conditions as kernels read them."""
     conditions = branch.conditions
     listed = _deciding_conditions(branch)
     parts = [part for condition in conditions for part in condition.parts]
@@ -136,7 +138,7 @@ def _condition_table(branch: PlannedBranch, spans: Sequence[tuple[int, int]], si
 
 
 def _deciding_conditions(branch: PlannedBranch) -> list[list[int]]:
-    """For each variable the conditions that its events decide; those on a negated variable wait for its events alone."""
+    """Return for each variable the conditions that its events decide; those on a negated variable only for that."""
     positives = len(branch.before)
     listed: list[list[int]] = [[] for _ in branch.variables]
     for c, condition in enumerate(branch.conditions):
@@ -150,18 +152,19 @@ def _deciding_conditions(branch: PlannedBranch) -> list[list[int]]:
 
 
 def _deciding_variables(condition: PlannedCondition, branch: PlannedBranch) -> frozenset[int]:
-    """The variables whose events may decide a condition: those that it reads, but instead of those that must be closed what closes them."""
+    """Return the variables whose events may decide a condition: those it reads; for one that must be closed, those that close it."""
     closers = frozenset(v for v, mask in enumerate(branch.before) for u in condition.closing if mask >> u & 1)
     return (condition.variables - frozenset(condition.closing)) | closers
 
 
 def _is_final(condition: PlannedCondition, branch: PlannedBranch) -> bool:
-    """Whether only the end of a match decides a condition: it waits for a variable that nothing follows."""
+    """Return whether only the end of a match decides a condition: it waits for a variable that nothing follows."""
     followed = {u for u in condition.closing if any(mask >> u & 1 for mask in branch.before)}
     return max(condition.variables, default=0) < len(branch.before) and not followed.issuperset(condition.closing)
 
 
 def _aggregate_table(plan: EventPlan, branch: PlannedBranch, columns: EventColumns) -> AggregateTable:
+    """Return the running aggregates as kernels read them."""
     counts = np.bincount(np.array([each.variable for each in branch.aggregates], np.int64), minlength=len(branch.variables))
     return AggregateTable(
         first=offsets(counts),
@@ -172,7 +175,7 @@ def _aggregate_table(plan: EventPlan, branch: PlannedBranch, columns: EventColum
 
 
 def _missing(plan: EventPlan, aggregate: RunningAggregate, columns: EventColumns) -> int:
-    """What stands for an integer that is not there: of text the code of NULL."""
+    """Return what stands for an integer that is not there: for text the code of NULL."""
     if not aggregate.step.endswith("ints"):
         return 0
     column = plan.layout.ints[aggregate.column]
@@ -184,7 +187,7 @@ def _numbers(numbers: Iterable[int]) -> Ints:
 
 
 def offsets(sizes: Sequence[int] | npt.NDArray[np.int64]) -> Ints:
-    """Where parts of these sizes begin, one after the other, and where the last one ends."""
+    """Return where parts of these sizes begin, one after the other, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
 
@@ -192,7 +195,7 @@ Comparison = tuple[int, int, int, int, int, int]
 
 
 def _single_comparison(condition: PlannedCondition) -> Comparison | None:
-    """(means, comparison, left column and role, right column and role) of a program that only compares two loaded columns."""
+    """Return (means, comparison, left column and role, right column and role) if a program only compares two loaded columns."""
     code: tuple[Instruction, ...] = condition.program.code
     if len(code) != 3:
         return None
@@ -206,7 +209,7 @@ def _single_comparison(condition: PlannedCondition) -> Comparison | None:
 
 
 def _single_pair(condition: PlannedCondition, comparison: Comparison | None, single: Sequence[bool]) -> tuple[int, int]:
-    """The two single variables whose events a comparison compares; −1 twice if it is not of that kind."""
+    """Return the two single variables whose events a comparison compares; −1 twice if there are none."""
     by_role = {part.each: part.variable for part in condition.parts if part.previous < 0 and single[part.variable]}
     if comparison is None or len(by_role) < 2:
         return -1, -1

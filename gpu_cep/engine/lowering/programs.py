@@ -1,4 +1,4 @@
-"""Planned programs → the arrays that the interpreter reads."""
+"""Write programs of the plan as the arrays that the interpreter reads, and run them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Tabulate = Callable[[Bound], npt.NDArray[np.uint8]]
 
 
 def tabulator(columns: EventColumns) -> Tabulate:
-    """The truth table of a text predicate over the dictionary of its column in `columns`."""
+    """Return a function that gives the truth table of a text predicate over the dictionary of its column."""
 
     def tabulate(predicate: Bound) -> npt.NDArray[np.uint8]:
         column = string_predicate_column(predicate)
@@ -35,7 +35,7 @@ def tabulator(columns: EventColumns) -> Tabulate:
 
 
 def assemble(programs: Sequence[Program], tabulate: Tabulate) -> tuple[ProgramTable, list[tuple[int, int]]]:
-    """All programs in one table, and where the instructions of each stand in it."""
+    """Return all programs in one table, and where the instructions of each begin and end in it."""
     code: list[tuple[int, int, int, int]] = []
     ints: list[int] = []
     floats: list[float] = []
@@ -69,7 +69,7 @@ def assemble(programs: Sequence[Program], tabulate: Tabulate) -> tuple[ProgramTa
 
 
 def failure(program: Program) -> str:
-    """What went wrong where a program failed."""
+    """Return what went wrong if a program failed, for messages."""
     names = ", ".join(dict.fromkeys(f"{call.function.name}()" for call in program.calls))
     return f"an exception of {names}, or integer overflow," if names else "integer overflow"
 
@@ -136,12 +136,12 @@ def evaluate(program: Program, table: ProgramTable, bank: ColumnBank) -> tuple[H
 
 
 def program_registers(xp: Any, table: ProgramTable, slots: int, roles: int = 1) -> Registers:
-    """What so many programs of so many roles need that are at work at the same time; arrays of the module `xp`."""
+    """Return registers for so many programs at work at the same time, of so many roles; arrays of the module `xp`."""
     ints, floats, nulls = (xp.empty((table.registers, slots), kind) for kind in (np.int64, np.float64, np.bool_))
     rows = xp.empty((roles, slots), np.int64)
     return Registers(rows, rows, ints, floats, nulls)
 
 
 def program_results(xp: Any, length: int) -> ProgramResults:
-    """Room for the results of a program in so many rows."""
+    """Return arrays for the results of a program in so many rows."""
     return ProgramResults(*(xp.empty(length, kind) for kind in (np.int64, np.float64, np.bool_, np.bool_)))

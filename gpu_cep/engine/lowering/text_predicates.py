@@ -1,4 +1,4 @@
-"""Predicates on text, decided once per distinct value."""
+"""Decide predicates on text once per distinct value."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ FALSE, TRUE, UNKNOWN = 0, 1, 2
 
 
 def truth_table(predicate: Bound, values: pa.Array) -> npt.NDArray[np.uint8]:
-    """The truth of `predicate` for each of `values` and, last, for NULL: FALSE, TRUE or UNKNOWN."""
+    """Return the truth of `predicate` for each of `values` and, last, for NULL: FALSE, TRUE or UNKNOWN."""
     return truth_of(predicate, domain_of(values))
 
 
 def domain_of(values: pa.Array) -> pa.Array:
-    """What a predicate is asked about: the values, and NULL last."""
+    """Return the values that a predicate is asked about, and NULL last."""
     return pa.concat_arrays([values.cast(pa.large_string()), pa.nulls(1, pa.large_string())])
 
 
 def truth_of(predicate: Bound, domain: pa.Array) -> npt.NDArray[np.uint8]:
-    """As :func:`truth_table`, of a domain."""
+    """Return the truth of a predicate for each value of a domain, as :func:`truth_table`."""
     truth = _evaluate(predicate, domain)
     if not isinstance(truth, (pa.Array, pa.ChunkedArray)):
         truth = pa.array([truth.as_py()] * len(domain), pa.bool_())
@@ -55,6 +55,7 @@ def truth_of(predicate: Bound, domain: pa.Array) -> npt.NDArray[np.uint8]:
 
 
 def _evaluate(expression: Bound, domain: pa.Array) -> Any:
+    """Return the value of an expression for each value of a domain."""
     match expression:
         case Field() | Aggregation():
             return domain
@@ -73,7 +74,7 @@ def _evaluate(expression: Bound, domain: pa.Array) -> Any:
 
 
 def _member(subject: pa.Array, items: list[Any]) -> pa.Array:
-    """SQL's IN: NULL where the subject is NULL, and where it is not found among items that include NULL."""
+    """Return SQL's IN: NULL if the subject is NULL, and if it is not found among items that include NULL."""
     known = [item for item in items if item is not None]
     found = pc.is_in(subject, pa.array(known, pa.large_string()))
     unknown = pc.or_(pc.is_null(subject), pc.and_(pc.invert(found), len(known) < len(items)))
@@ -81,10 +82,10 @@ def _member(subject: pa.Array, items: list[Any]) -> pa.Array:
 
 
 def constant_codes(array: pa.Array, predicates: Sequence[Bound]) -> tuple[Callable[[int, int], npt.NDArray[np.int32]], Values] | None:
-    """Codes for predicates that only test a plain text column for equality with constants, or None if they do more.
+    """Return codes for predicates that only test a plain text column for equality with constants; None if they do more.
 
-    The constants are the dictionary then, followed by one value that stands
-    for all others; none has to be made of the column. Returns a function from
+    The constants, followed by one value that stands for all others, are the
+    dictionary: no dictionary is made of the column. Returned are a function from
     a block of rows to its codes, and the values that the codes stand for.
     """
     tested = [equality_constants(predicate) for predicate in predicates]
@@ -102,7 +103,7 @@ def constant_codes(array: pa.Array, predicates: Sequence[Bound]) -> tuple[Callab
 
 
 class _TextBuffers(NamedTuple):
-    """What plain text is made of: row e is ``bytes[offsets[e]:offsets[e + 1]]``; `validity`, empty without NULLs, is not sliced so."""
+    """The buffers of plain text: row e is ``bytes[offsets[e]:offsets[e + 1]]``; `validity` (empty without NULLs) is not sliced."""
 
     validity: npt.NDArray[np.uint8]
     offsets: npt.NDArray[Any]
@@ -110,20 +111,22 @@ class _TextBuffers(NamedTuple):
 
 
 def _text_buffers(array: pa.Array) -> _TextBuffers:
+    """Return the buffers of plain text."""
     validity, offsets, text = array.buffers()
     kind = np.int32 if pa.types.is_string(array.type) else np.int64
-    # of no rows there may be no offsets
+    # a column without rows may have no offsets
     bounds = buffer_values(offsets, kind, len(array) + 1, array.offset) if len(array) else np.zeros(1, kind)
     return _TextBuffers(buffer_values(validity if array.null_count else None, np.uint8), bounds, buffer_values(text, np.uint8))
 
 
 def equality_constants(predicate: Bound) -> tuple[str, ...] | None:
-    """The constants that a predicate compares its column with for equality, or None if it does anything else with it."""
+    """Return the constants that a predicate tests its column for equality with; None if it tests anything else."""
     found = list(_find_constants(predicate))
     return None if None in found else tuple(constant for constant in found if constant is not None)
 
 
 def _find_constants(expression: Bound) -> Iterator[str | None]:
+    """Yield the constants of an expression, and None for anything but a test for equality."""
     match expression:
         case Operation(name="eq" | "ne" | "in", arguments=(Field(), *items)) if all(isinstance(item, Constant) for item in items):
             yield from (item.value for item in items if isinstance(item, Constant) and isinstance(item.value, str))

@@ -1,4 +1,4 @@
-"""Functions that the caller brings: what makes them fit for queries, and their compiled form."""
+"""Check the functions that the caller brings, and compile them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _compiling = Lock()
 
 
 def scalar_functions(functions: Mapping[str, Callable[..., Any]] | None) -> tuple[ScalarFunction, ...]:
-    """The functions of a call's ``functions=``, by their names in lower case.
+    """Return the functions of a call's ``functions=``, by their names in lower case.
 
     Raises
     ------
     PatternError
-        Something is no function, or takes no fixed number of arguments, or has
-        a name that queries know already; all such faults at once.
+        A value is not a function, takes no fixed number of arguments, or has a
+        name that queries already know. All such faults are named at once.
     """
     if functions is None:
         return ()
@@ -52,16 +52,20 @@ def scalar_functions(functions: Mapping[str, Callable[..., Any]] | None) -> tupl
 
 
 def result_type(function: ScalarFunction, parameters: tuple[DataType, ...]) -> DataType:
-    """What `function` gives for arguments of these types; TypeError with the reason if it cannot be compiled for them."""
+    """Return the type of the result of `function` for arguments of these types.
+
+    Raises TypeError with the reason if it cannot be compiled for them.
+    """
     return _RESULTS[_compile(function, parameters).result]
 
 
 def address_of(call: ScalarCall) -> int:
-    """Where kernels find a function's compiled form in this process."""
+    """Return the address of a function's compiled form in this process."""
     return _compile(call.function, call.parameters).address
 
 
 def _compile(function: ScalarFunction, parameters: tuple[DataType, ...]) -> CompiledScalar:
+    """Return the compiled form of a function for arguments of these types."""
     from gpu_cep_kernels.compile.jit import compile_scalar
 
     key = function, "".join(_KINDS[parameter.kind] for parameter in parameters)
@@ -72,6 +76,7 @@ def _compile(function: ScalarFunction, parameters: tuple[DataType, ...]) -> Comp
 
 
 def _find_fault(name: object, function: object) -> str | None:
+    """Return what is wrong with a function or its name; None if nothing is."""
     if not isinstance(name, str) or not name.isidentifier():
         return f"functions: {name!r} is no name of a function"
     if name.lower() in _TAKEN:
@@ -87,15 +92,17 @@ def _find_fault(name: object, function: object) -> str | None:
 
 
 def _repeated_names(names: list[str]) -> list[str]:
+    """Return the names that are there more than once."""
     return sorted({name for name in names if names.count(name) > 1})
 
 
 def _python_function(function: Any) -> Any:
-    """The Python function that numba compiled, or `function` itself."""
+    """Return the Python function that numba compiled, or `function` itself."""
     return getattr(function, "py_func", function)
 
 
 def _scalar_function(name: str, body: Callable[..., Any]) -> ScalarFunction:
+    """Return the function with its digest and number of parameters."""
     parameters = inspect.signature(body).parameters.values()
     required = sum(parameter.default is inspect.Parameter.empty for parameter in parameters)
     digest = hashlib.sha256("\n".join(_describe(body, ())).encode()).hexdigest()
@@ -103,7 +110,7 @@ def _scalar_function(name: str, body: Callable[..., Any]) -> ScalarFunction:
 
 
 def _describe(value: object, seen: tuple[object, ...]) -> Iterator[str]:
-    """What tells a function, or a value that it reads, from others, the same in every process."""
+    """Yield what tells a function, or a value that it reads, from others; the same in every process."""
     value = _python_function(value)
     if isinstance(value, FunctionType):
         if not any(value is other for other in seen):
@@ -127,6 +134,7 @@ def _describe(value: object, seen: tuple[object, ...]) -> Iterator[str]:
 
 
 def _describe_function(function: FunctionType, seen: tuple[object, ...]) -> Iterator[str]:
+    """Yield the same of a function: its code, defaults, and the values that it reads."""
     read = inspect.getclosurevars(function)
     yield from _describe(function.__code__, seen)
     yield from _describe(function.__defaults__, seen)

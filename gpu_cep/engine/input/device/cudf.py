@@ -1,4 +1,4 @@
-"""cuDF: its DataFrames as events, and results as DataFrames; the only file that imports cudf.
+"""Read DataFrames of cuDF as events, and return results as such; the only file that imports cudf.
 
 It uses what cuDF documents: ``DataFrame.from_arrow``, ``Series.factorize``,
 ``Series.cat``, ``Series.take``, ``Series.to_arrow`` and the CUDA array
@@ -22,19 +22,19 @@ from gpu_cep_kernels.device.selection import open_device
 
 
 def is_frame(events: Any) -> bool:
-    """Whether `events` is a cudf.DataFrame."""
+    """Return whether `events` is a cudf.DataFrame."""
     cudf = sys.modules.get("cudf")
     return cudf is not None and isinstance(events, cudf.DataFrame)
 
 
 def is_series(column: Any) -> bool:
-    """Whether `column` is a cudf.Series."""
+    """Return whether `column` is a cudf.Series."""
     cudf = sys.modules.get("cudf")
     return cudf is not None and isinstance(column, cudf.Series)
 
 
 def open_series(device: Device, series: Any, name: str) -> ResidentColumn:
-    """A cudf.Series as a column: numbers where they lie; text is encoded on the card when it is first asked for.
+    """Return a cudf.Series as a column: numbers where they lie; text is encoded on the card when it is first asked for.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def open_series(device: Device, series: Any, name: str) -> ResidentColumn:
 
 
 def require_cudf() -> Any:
-    """The module, for results.
+    """Return the module, to make results with it.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def require_cudf() -> Any:
 
 
 def to_cudf(table: pa.Table) -> Any:
-    """An Arrow table as a cudf.DataFrame.
+    """Return an Arrow table as a cudf.DataFrame.
 
     Raises
     ------
@@ -98,19 +98,19 @@ def to_cudf(table: pa.Table) -> Any:
 
 
 def _text(strings: Any) -> pa.Array:
-    """The strings of a Series or Index on the host; where all are NULL, cuDF gives them no type."""
+    """Return the strings of a Series or Index on the host; if all are NULL, cuDF gives them no type."""
     return strings.to_arrow().cast(pa.string())
 
 
 def _factorize(device: Device, series: Any) -> DeviceCodes:
-    """Codes in the order of cuDF's choice; NULL is −1 among them."""
+    """Return codes in cuDF's order; NULL is −1 among cuDF's."""
     codes, distinct = series.factorize()
     values = _text(distinct)
     return DeviceCodes(_fill_nulls(device, device.xp.asarray(codes), len(values)), values)
 
 
 def _categories(device: Device, series: Any, values: pa.Array, name: str) -> DeviceCodes:
-    """The codes of a categorical column; NULL is masked, −1, or both."""
+    """Return the codes of a categorical column; its NULLs are masked, −1, or both."""
     opened = open_array(device, series.cat.codes, name)
     codes = _fill_nulls(device, opened.values, len(values))
     if opened.mask is not None:
@@ -119,6 +119,6 @@ def _categories(device: Device, series: Any, values: pa.Array, name: str) -> Dev
 
 
 def _fill_nulls(device: Device, codes: Array, null: int) -> Array:
-    """Codes as int32, those below 0 as the code of NULL."""
+    """Return codes as int32, those below 0 as the code of NULL."""
     narrow = codes.astype(np.int32)
     return device.xp.where(narrow < 0, np.int32(null), narrow)

@@ -1,6 +1,6 @@
-"""Arrays of other libraries that lie on a device, read where they are.
+"""Read arrays of other libraries where they lie on a device.
 
-They say where by ``__cuda_array_interface__``; those of the simulator, where
+They say where by ``__cuda_array_interface__``; those of the simulator, whose
 host and device are one, by ``__array_interface__``.
 """
 
@@ -24,7 +24,7 @@ _TIME = np.dtype(np.int64)
 
 @dataclass(frozen=True, slots=True)
 class ForeignArray:
-    """A column as another library holds it: times as int64, `dtype` as it calls them, and where it is not NULL (None: nowhere)."""
+    """A column of another library: `values` (times as int64), that library's `dtype`, and where it is not NULL (None: everywhere)."""
 
     values: Array
     dtype: DType
@@ -33,7 +33,7 @@ class ForeignArray:
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """The memory of `owner`, which lives as long as this, under another description."""
+    """The memory of `owner` under another description; it keeps `owner` alive."""
 
     owner: Any
     interface: Mapping[str, Any]
@@ -48,12 +48,12 @@ class _Described:
 
 
 def is_array(device: Device, value: Any) -> bool:
-    """Whether `value` is an array on the device."""
+    """Return whether `value` is an array on the device."""
     return hasattr(value, _protocol(device))
 
 
 def open_array(device: Device, value: Any, name: str) -> ForeignArray:
-    """The column `name`, which is an array on the device; nothing is copied.
+    """Return the array `value` on the device as the column `name`; nothing is copied.
 
     Raises
     ------
@@ -71,11 +71,12 @@ def open_array(device: Device, value: Any, name: str) -> ForeignArray:
 
 
 def _protocol(device: Device) -> str:
+    """Return the name of the array interface of the device."""
     return "__array_interface__" if device.simulated else "__cuda_array_interface__"
 
 
 def _checked_type(typestr: str, name: str) -> DType:
-    """The type of a column's values, if that can be read."""
+    """Return the type of a column's values; raise EventError if that cannot be read."""
     dtype = np.dtype(typestr)
     timed = dtype.kind in "mM" and np.datetime_data(dtype) in [(unit, 1) for unit in ("s", "ms", "us", "ns")]
     numeric = dtype.kind in "biu" or dtype in (np.float32, np.float64)
@@ -88,6 +89,7 @@ def _checked_type(typestr: str, name: str) -> DType:
 
 
 def _open_mask(device: Device, mask: Any, rows: int, name: str) -> Mask:
+    """Return where a column is not NULL."""
     interface = getattr(mask, _protocol(device))
     if tuple(interface["shape"]) != (rows,):
         raise EventError(f"column {name!r}: a mask of shape {tuple(interface['shape'])} for {rows:,} rows")
@@ -99,7 +101,7 @@ def _open_mask(device: Device, mask: Any, rows: int, name: str) -> Mask:
 
 
 def _seen_as(device: Device, owner: Any, interface: Mapping[str, Any], dtype: DType, length: int) -> Array:
-    """The array's memory as so many values of a type of the same width."""
+    """Return the array's memory as `length` values of a type of the same width."""
     if length == 0:
         return device.xp.empty(0, dtype)
     described = {key: value for key, value in interface.items() if key not in ("descr", "mask")}

@@ -1,4 +1,4 @@
-"""Where tables on a device come in: cudf DataFrames, and arrays by name."""
+"""Read tables that lie on a device: cudf DataFrames, and arrays by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpu_cep_kernels.device.selection import open_device
 
 
 def read_frame(frame: Any) -> ResidentTable | pa.Table:
-    """A cudf.DataFrame, left where it is; downloaded if kernels cannot run there."""
+    """Return a cudf.DataFrame as a table where it lies; downloaded if kernels cannot run there."""
     try:
         device = open_device()
     except DeviceUnavailable:
@@ -27,12 +27,12 @@ def read_frame(frame: Any) -> ResidentTable | pa.Table:
 
 
 def are_arrays(events: Any) -> bool:
-    """Whether `events` are columns by name, some of them on a device."""
+    """Return whether `events` are columns by name, some of them on a device."""
     return isinstance(events, Mapping) and any(_is_on_device(column) for column in events.values())
 
 
 def read_arrays(arrays: Mapping[Any, Any]) -> ResidentTable:
-    """Columns by name: arrays on the device and cudf Series are left where they are; Arrow's may stand beside them.
+    """Return columns by name as a table: arrays on the device and cudf Series stay there; Arrow's may stand beside them.
 
     Raises
     ------
@@ -50,6 +50,7 @@ def read_arrays(arrays: Mapping[Any, Any]) -> ResidentTable:
 
 
 def _names(names: Any) -> list[str]:
+    """Return the names of columns; raise EventError if one is not text."""
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
         raise EventError(f"events: the name of a column must be text, not {wrong[0]!r}")
@@ -57,6 +58,7 @@ def _names(names: Any) -> list[str]:
 
 
 def _column(device: Device, column: Any, name: str) -> AnyColumn:
+    """Return a column, read where it lies."""
     if is_series(column):
         return open_series(device, column, name)
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
@@ -71,10 +73,12 @@ def _column(device: Device, column: Any, name: str) -> AnyColumn:
 
 def _is_on_device(column: Any) -> bool:
     # a cudf Series of text has no array interface
+    """Return whether a column lies on a device."""
     return is_series(column) or hasattr(column, "__cuda_array_interface__") or (simulated() and hasattr(column, "__array_interface__"))
 
 
 def _table(device: Device, columns: Mapping[str, AnyColumn]) -> ResidentTable:
+    """Return the columns as a table; raise EventError if they differ in length."""
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise EventError(f"events: columns of different lengths: {', '.join(f'{name} {length:,}' for name, length in lengths.items())}")

@@ -1,4 +1,4 @@
-"""Events that lie on a device, as the host sees them: it downloads a column, or only the rows it takes, when it asks for them."""
+"""Hold events that lie on a device; the host downloads a column, or the rows that it takes, when it asks for them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOT_A_TIME = np.iinfo(np.int64).min
 
 
 class ResidentColumn(Protocol):
-    """A column on a device; like a column of an Arrow table it has a type, a length and a size, and rows can be taken from it."""
+    """A column on a device; as a column of an Arrow table it has a type, a length and a size, and rows can be taken from it."""
 
     @property
     def type(self) -> pa.DataType: ...
@@ -35,18 +35,18 @@ class ResidentColumn(Protocol):
 
     @property
     def present(self) -> Input | None:
-        """uint8, 0 where the column is NULL; None where it never is."""
+        """Return uint8, 0 where the column is NULL; None if it never is."""
 
     def to_arrow(self) -> pa.Array:
-        """The whole column on the host; text as a dictionary."""
+        """Return the whole column on the host; text as a dictionary."""
 
     def take(self, rows: pa.Array) -> pa.Array:
-        """Some rows on the host, NULL where `rows` are."""
+        """Return some rows on the host, NULL where `rows` are."""
 
 
 @dataclass(frozen=True, eq=False)
 class ResidentNumbers:
-    """Numbers or times."""
+    """A column of numbers or times."""
 
     device: Device
     name: str
@@ -65,7 +65,7 @@ class ResidentNumbers:
 
     @cached_property
     def values(self) -> Input:
-        """The column in its machine representation."""
+        """Return the column in its machine representation."""
         if self.array.dtype == np.uint64:
             return WideNumbers(self.device, self.array.values, self.present, self.name)
         return DeviceNumbers(self.device, self.array.values, _MACHINE_TYPES.get(self.array.dtype, _INT64))
@@ -107,7 +107,7 @@ class DeviceCodes:
 
 @dataclass(frozen=True, eq=False)
 class ResidentText:
-    """Text. `encode` makes codes of it; `gather` fetches the text of some rows, or is None if only codes are there."""
+    """A column of text. `encode` makes its codes; `gather` fetches the text of some rows (None if only codes are there)."""
 
     device: Device
     type: pa.DataType
@@ -121,7 +121,7 @@ class ResidentText:
 
     @cached_property
     def encoded(self) -> DeviceCodes:
-        """The codes, made on first use."""
+        """Return the codes, made on first use."""
         return self.encode()
 
     @cached_property
@@ -133,7 +133,7 @@ class ResidentText:
         return self._dictionary(self.encoded.codes)
 
     def codes_at(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
-        """The codes of some rows on the host."""
+        """Return the codes of some rows on the host."""
         return self.device.download(self.encoded.codes[self.device.upload(rows)])
 
     def take(self, rows: pa.Array) -> pa.Array:
@@ -147,12 +147,12 @@ class ResidentText:
 
 
 def _places(device: Device, rows: pa.Array) -> Array:
-    """Row numbers on the device; any row for NULL."""
+    """Return row numbers on the device; any row for NULL."""
     return device.upload(pc.fill_null(rows, 0).to_numpy().astype(np.int64))
 
 
 def _with_nulls(picked: pa.Array, rows: pa.Array) -> pa.Array:
-    """`picked`, but NULL where `rows` are."""
+    """Return `picked`, but NULL where `rows` are."""
     if not rows.null_count:
         return picked
     places: npt.NDArray[np.int64] = np.arange(len(rows))
@@ -178,10 +178,10 @@ class ResidentTable:
         return len(next(iter(self.columns.values()), ()))
 
     def column(self, place: int) -> AnyColumn:
-        """A column, by its place in the schema."""
+        """Return a column by its place in the schema."""
         return self.columns[self.schema.names[place]]
 
     def to_arrow(self) -> pa.Table:
-        """The whole table on the host."""
+        """Return the whole table on the host."""
         host = [column if isinstance(column, pa.ChunkedArray) else column.to_arrow() for column in self.columns.values()]
         return pa.table(host, names=self.schema.names).cast(self.schema)

@@ -1,4 +1,4 @@
-"""How rows of a column reach a device: each kind of input copies what the column's buffers hold, and converts it there."""
+"""Load rows of a column onto a device: each kind of input copies the buffers of the column, and converts them there."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Input(Protocol):
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of the device's memory that loading takes for each row."""
+        """Return the bytes of the device's memory that loading takes for each row."""
 
     def load(self, low: int, high: int) -> Array:
-        """The rows [low, high)."""
+        """Return the rows [low, high)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +73,7 @@ class HostBits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostBlocks:
-    """What a function computes on the host for a block of rows, `itemsize` bytes each."""
+    """Values that a function computes on the host for a block of rows, `itemsize` bytes each."""
 
     device: Device
     of_block: Callable[[int, int], HostArray]
@@ -105,7 +105,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceNumbers:
-    """Numbers that lie on the device; a copy is made only where they are not of `kind`, or not side by side."""
+    """Numbers that lie on the device; copied only if they are not of `kind`, or not side by side."""
 
     device: Device
     numbers: Array
@@ -122,7 +122,7 @@ class DeviceNumbers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WideNumbers:
-    """Unsigned 64-bit numbers that lie on the device, as int64; those of column `name` that do not fit are an error, but for NULLs."""
+    """Unsigned 64-bit numbers on the device, as int64; numbers of column `name` that do not fit are an error, unless NULL."""
 
     device: Device
     numbers: Array
@@ -158,13 +158,13 @@ class DeviceBits:
         return _unpack_bits(self.device, self.bitmap[low // 8 : -(-high // 8)], low % 8, high - low)
 
     def at(self, rows: Array) -> Array:
-        """The bits of some rows."""
+        """Return the bits of some rows."""
         return (self.bitmap[rows >> 3] >> (rows & 7).astype(np.uint8)) & np.uint8(1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceFlags:
-    """Whether numbers that lie on the device are not 0, as uint8."""
+    """Numbers on the device as uint8: 1 if they are not 0."""
 
     device: Device
     flags: Array
@@ -177,13 +177,13 @@ class DeviceFlags:
         return (self.flags[low:high] != 0).astype(np.uint8)
 
     def at(self, rows: Array) -> Array:
-        """The flags of some rows."""
+        """Return the flags of some rows."""
         return (self.flags[rows] != 0).astype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Filled:
-    """Numbers, with one value in place of those that are NULL."""
+    """Numbers with one value in place of NULLs."""
 
     device: Device
     numbers: Input
@@ -216,5 +216,5 @@ class Mapped:
 
 
 def _unpack_bits(device: Device, packed: Array, skipped: int, count: int) -> Array:
-    """`count` bits of a bitmap as uint8, after the first few."""
+    """Return `count` bits of a bitmap as uint8, after the first `skipped`."""
     return device.xp.unpackbits(packed, bitorder="little")[skipped : skipped + count]

@@ -75,19 +75,19 @@ class ResidentEvents:
 
     @property
     def resident(self) -> int:
-        """All."""
+        """Return the number of all events."""
         return int(self.events.rows.size)
 
     def part(self, low: int, high: int) -> tuple[Array, Array]:
-        """Views."""
+        """Return views."""
         return self.events.times[low:high], self.events.labels[:, low:high]
 
     def rows(self, low: int, high: int) -> Array:
-        """A view."""
+        """Return a view."""
         return self.events.rows[low:high]
 
     def window_end(self, last: int, stream_end: int) -> int:
-        """Found by the kernel, for one window."""
+        """Return the end that the kernel finds, for one window."""
         if isinstance(self.plan.query.window, CountWindow):
             return min(last + self.plan.query.window.events, stream_end)
         xp, clock = self.device.xp, self.events.times[last:stream_end]
@@ -97,26 +97,26 @@ class ResidentEvents:
         return last + int(found[0])
 
     def has_overlap(self) -> bool:
-        """One pass on the device."""
+        """Look at all labels in one pass on the device."""
         return primitives.labels_overlap(self.events.labels)
 
     def has_ties(self) -> bool:
-        """One pass on the device."""
+        """Look at all times in one pass on the device."""
         return primitives.any_set(self.events.times[1:] == self.events.times[:-1])
 
     def sequence(self) -> EventSequence:
-        """On the device."""
+        """Return the events on the device."""
         events = self.events
         return EventSequence(
             as_signed(events.times), None, len(events.offsets) - 1, events.rows, events.offsets, self.device, self.most_picked
         )  # fmt: skip
 
     def fetch(self) -> EventSequence:
-        """Copies."""
+        """Return copies."""
         return host_sequence(self.pick(np.arange(self.resident), None))
 
     def pick(self, events: Indices, starts: Indices | None) -> OrderedEvents:
-        """Only what is picked is copied to the host."""
+        """Copy only what is picked to the host."""
         spans = list(blocks(0, len(events), self.most_picked)) or [(0, 0)]
         times, labels, rows = zip(*(self._copy_events(events[low:high]) for low, high in spans), strict=True)
         return _as_ordered_events(self, events, starts, np.concatenate(times), np.concatenate(labels, axis=1), np.concatenate(rows))
@@ -143,40 +143,40 @@ class SpilledEvents:
 
     @property
     def resident(self) -> int:
-        """None."""
+        """Return 0: no event lies on the device."""
         return 0
 
     def part(self, low: int, high: int) -> tuple[Array, Array]:
-        """Copies."""
+        """Return copies."""
         times, *words = self.device.upload_slices([self.events.times, *self.events.labels], low, high)
         return times, self.device.xp.stack(words)
 
     def rows(self, low: int, high: int) -> Array:
-        """A copy."""
+        """Return a copy."""
         return self.device.upload_slices([self.events.rows], low, high)[0]
 
     def window_end(self, last: int, stream_end: int) -> int:
-        """Found on the host."""
+        """Return the end that is found on the host."""
         return window_end(self.plan, self.events, last, stream_end)
 
     def has_overlap(self) -> bool:
-        """One pass on the host."""
+        """Look at all labels in one pass on the host."""
         return any_overlap(self.events.labels)
 
     def has_ties(self) -> bool:
-        """One pass on the host."""
+        """Look at all times in one pass on the host."""
         return bool((self.events.times[1:] == self.events.times[:-1]).any())
 
     def sequence(self) -> EventSequence:
-        """On the host."""
+        """Return the events on the host."""
         return host_sequence(self.events)
 
     def fetch(self) -> EventSequence:
-        """They are there."""
+        """Return the events, which are on the host."""
         return self.sequence()
 
     def pick(self, events: Indices, starts: Indices | None) -> OrderedEvents:
-        """Copies of what is picked."""
+        """Return copies of what is picked."""
         return _as_ordered_events(self, events, starts, self.events.times[events], self.events.labels[:, events], self.events.rows[events])
 
 
