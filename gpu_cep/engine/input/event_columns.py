@@ -172,13 +172,6 @@ class EventColumns:
             self._nulls[column] = None if array.null_count == 0 else array.is_null().to_numpy(zero_copy_only=False)
         return self._nulls[column]
 
-    def comparable_mask(self, column: int) -> npt.NDArray[np.bool_]:
-        """True where the column equals itself: it is neither NULL nor NaN."""
-        array = self.arrow(column)
-        equal = pc.fill_null(pc.equal(array, array), False) if pa.types.is_floating(array.type) else pc.is_valid(array)
-        mask: npt.NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
-        return mask
-
     def text(self, column: int) -> Codes:
         """Return a text column's codes."""
         if column not in self._codes:
