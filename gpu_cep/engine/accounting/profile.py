@@ -25,7 +25,8 @@ class Profile:
     * ``matches``, and ``steps`` (those that ``max_steps`` bounds).
 
     `seconds` are summed over the batches and parts that threads work on. `engines` counts the runs on ``cpu`` and on
-    ``gpu``, `answers` says by which algorithm each batch was answered and why, `joins` in which orders situations were joined.
+    ``gpu``. `answers` says by which algorithm each batch was answered, and why. `joins` says in which orders situations
+    were joined.
     """
 
     counts: dict[str, int] = field(default_factory=dict)

@@ -85,8 +85,8 @@ def cut_streams(offsets: Indices, window_end_of: WindowEnd, size: int) -> list[B
 def _cut_stream(window_end_of: WindowEnd, low: int, stream_end: int, size: int) -> Batch:
     """Cut the next slice off a long stream.
 
-    If its windows reach so far that slices would repeat too many events, the slice is the rest of the stream, or half of what
-    a batch may number.
+    Windows that reach far would make slices repeat too many events. The slice is then the rest of the stream, or half of
+    what a batch may number.
     """
     own = min(low + size, stream_end)
     high = window_end_of(own - 1, stream_end)

@@ -21,11 +21,11 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 @dataclass(frozen=True)
 class Matches:
-    """The bindings of M matches of V variables.
+    """The bindings of M matches of V variables; events are numbers of ordered events.
 
-    ``first[m]`` is the first event of match m, ``counts[m, v]`` how many
-    events v binds, ``events`` all of them, match after match, variable after
-    variable, in stream order. Events are numbers of ordered events.
+    * ``first[m]``: the first event of match m.
+    * ``counts[m, v]``: how many events variable v binds in match m.
+    * `events`: all bound events, match after match, variable after variable, in stream order.
     """
 
     first: Indices

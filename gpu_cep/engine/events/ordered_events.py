@@ -13,15 +13,14 @@ from gpu_cep_kernels.rules.tables import ColumnBank
 class OrderedEvents:
     """The kept events, stream after stream, each in stream order.
 
-    ``offsets[s]`` is where stream s begins (one more entry than streams,
-    empty streams among them), `times` float64 or uint64 (int64 seen so that
-    differences cannot overflow), `rows` the input row numbers, `labels` [word,
-    event] with as few bits as hold the variables.
-    `keys_ordered`: the streams ascend with their keys.
+    * ``offsets[s]``: where stream s begins, with one more entry for the end; streams may be empty.
+    * `times`: float64, or uint64 (int64 held so that differences cannot overflow).
+    * `rows`: the input row numbers. `labels`: [word, event], of the narrowest type that holds the variables.
+    * `keys_ordered`: whether the streams ascend with their keys.
 
-    Where windows were judged before, only the events of candidate windows are
-    here: `starts` are the events that begin one (None: not judged yet), and
-    `positions` those that the events had among all (None: their own).
+    If windows were judged before, only the events of candidate windows are here.
+    `starts` are then the events that begin one (None: not judged yet). `positions`
+    are the positions that the events had among all (None: their own).
     """
 
     offsets: Indices

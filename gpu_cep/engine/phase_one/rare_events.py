@@ -1,9 +1,10 @@
 """Label only the events that can be in a match, if every match needs a rare event (phase 1, first stage).
 
 All events of a match, and all between them, are at most a window's length
-from each of its events. So is everything else that decides about the match:
-events behind it that the window of its first event holds, and, if a negation
-looks back, those before it that the window of its last event holds. An event
+from each of its events. So is everything else that decides about the match.
+These are events behind it that the window of its first event holds. If a
+negation looks back, events before it that the window of its last event holds
+decide, too. An event
 that no window around a rare event reaches can therefore be dropped; no
 algorithm sees the difference. One pass over the timestamps finds these
 events, if the timestamps do not fall from row to row, whatever the streams.

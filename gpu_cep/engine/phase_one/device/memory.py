@@ -7,8 +7,9 @@ Shares of the memory:
 * while these are ordered: three quarters;
 * afterwards: an eighth for events on their way to the host, three quarters for the ordered events and for the batch whose
   windows are judged;
-* for situations, these three quarters hold the ordered events and, half and half, the part in which borders are sought and
-  the borders found; then the events and the join.
+* for situations, these three quarters hold the ordered events; half of the rest is for the part in which borders are sought,
+  half for the borders found;
+* while situations are joined, they hold the events and the join.
 
 The bytes per event are the most that live at a time, what CuPy's functions take beside their results included.
 """
