@@ -11,7 +11,7 @@ from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.keywords import ExplainOptions, Functions, Names, check_threads, make_options, make_settings, read_keywords, takes_keywords
 from gpu_cep.lang.ast import IntervalQuery, Query
 from gpu_cep.lang.parser import parse
-from gpu_cep.plan.columns_read import columns_read, narrowed
+from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
@@ -223,7 +223,7 @@ def _plan_events(events: Any, pattern: Pattern, options: Options, settings: Sett
     whole = make_plan(pattern, source.schema, options, settings)
     read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
     table = source.read(read)
-    return make_plan(pattern, table.schema, options, narrowed(settings, read)), table
+    return make_plan(pattern, table.schema, options, narrow_settings(settings, read)), table
 
 
 def _by_definition(plan: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.budget import LESS_MEMORY
 from gpu_cep.engine.adaptive.choice import Choices
-from gpu_cep.engine.compressed.buffer_graph import buffer_graph, may_share_buffer, united
+from gpu_cep.engine.compressed.buffer_graph import buffer_graph, may_share_buffer, unite_batches
 from gpu_cep.engine.compressed.compressed import node_table
 from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
 from gpu_cep.engine.events.batches import Batch, cut_batches
@@ -68,7 +68,7 @@ def _graph(run: EventRun, first: PhaseOne) -> Graph | None:
         graph = label_graph(run.plan, first.ordered, run.own)
     if graph is None and run.own == WHOLE and may_share_buffer(run.plan):
         found = _each_batch(run, first.ordered, partial(buffer_graph, searches(run, first.ordered)))
-        graph = united(run.plan, first.ordered, found)
+        graph = unite_batches(run.plan, first.ordered, found)
     return graph
 
 

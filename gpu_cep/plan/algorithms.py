@@ -21,7 +21,7 @@ from gpu_cep.plan.settings import EVENT_ALGORITHMS, PRUNING_STEPS, Settings
 _MOST_JOINED = 128
 
 
-def _any(query: BoundPattern) -> bool:
+def _runs_any(query: BoundPattern) -> bool:
     return True
 
 
@@ -29,10 +29,10 @@ def _any(query: BoundPattern) -> bool:
 class Algorithm:
     """A way to find matches: the queries it runs (`needs` says so in words), the pruning steps it can use, and what it does.
 
-    `engines` are those that can run its phase 1; what follows runs on the CPU.
-    ``auto`` chooses among those that are `contending`; where only some matches
-    are taken, and those of Kleene closure may be exponentially many, among
-    those that are `selecting`, which need not find them all.
+    `engines` can run its phase 1; the rest runs on the CPU. ``auto`` chooses
+    among algorithms that are `contending`. If `after_match` drops matches and
+    a Kleene closure may make them exponentially many, it chooses among those
+    that are `selecting`: they need not find all matches.
     """
 
     name: str
@@ -46,27 +46,27 @@ class Algorithm:
 
 
 def _all_matches(query: BoundPattern) -> bool:
-    """Whether all matches are asked for."""
+    """Return whether all matches are asked for."""
     return query.strategy == "skip_till_any_match"
 
 
 def _iterates(query: BoundPattern) -> bool:
-    """Whether all matches are sought, and some variable may bind several events."""
+    """Return whether all matches are sought and some variable can bind several events."""
     return _all_matches(query) and any(variable.maximum != 1 for variable in query.positives)
 
 
-def _all_single(query: BoundPattern) -> bool:
-    """Whether all variables that are not negated are single, and all matches are asked for."""
+def _has_single_only(query: BoundPattern) -> bool:
+    """Return whether all matches are sought and every positive variable binds one event."""
     return _all_matches(query) and all(variable.minimum == variable.maximum == 1 for variable in query.positives)
 
 
-def _few_joined(query: BoundPattern) -> bool:
-    """The same of branches of no more variables than joins are nested."""
-    return _all_single(query) and all(len(branch.variables) <= _MOST_JOINED for branch in query.branches)
+def _has_few_single(query: BoundPattern) -> bool:
+    """Return whether a tree of joins can answer: single variables only, few enough in each branch to nest joins."""
+    return _has_single_only(query) and all(len(branch.variables) <= _MOST_JOINED for branch in query.branches)
 
 
 def _looks_back_only(query: BoundPattern) -> bool:
-    """Whether the strategy decides about an event by what is bound before it."""
+    """Return whether the strategy decides about an event by what is bound before it."""
     return query.strategy != "robust_skip_till_next_match"
 
 
@@ -78,7 +78,7 @@ _ALGORITHMS = (
         ("filter", "reach", "partition"),
         "binds variables from the rarest to the most frequent, as each batch counts them, and quantified ones last",
     ),
-    Algorithm("ses_automaton", _any, "nothing", PRUNING_STEPS, "walks each candidate window", selecting=True),
+    Algorithm("ses_automaton", _runs_any, "nothing", PRUNING_STEPS, "walks each candidate window", selecting=True),
     Algorithm(
         "nfab",
         _looks_back_only,
@@ -88,7 +88,7 @@ _ALGORITHMS = (
     ),
     Algorithm(
         "backtracking",
-        _any,
+        _runs_any,
         "nothing",
         ("filter", "reach", "partition", "overlap"),
         "tries one run after the other, from each start",
@@ -103,12 +103,12 @@ _ALGORITHMS = (
     ),
     Algorithm(
         "join_tree",
-        _few_joined,
+        _has_few_single,
         f"skip_till_any_match and variables without quantifiers but ?, at most {_MOST_JOINED} in a branch",
         ("filter", "reach", "partition"),
         "joins the events of variables in the cheapest order, as each batch's statistics have it",
     ),
-    Algorithm("brute_force", _any, "nothing", (), "tries all combinations, by definition", engines=("cpu",), contending=False),
+    Algorithm("brute_force", _runs_any, "nothing", (), "tries all combinations, by definition", engines=("cpu",), contending=False),
 )
 
 
@@ -129,7 +129,7 @@ def choose_algorithms(plan: EventPlan) -> EventPlan:
     settings = plan.settings
     if settings.algorithm == "auto":
         return replace(plan, contenders=tuple(algorithm.name for algorithm in _contending(plan.query, settings)))
-    return replace(plan, contenders=(_named(plan.query, settings.algorithm, settings.engine).name,))
+    return replace(plan, contenders=(_find_algorithm(plan.query, settings.algorithm, settings.engine).name,))
 
 
 def may_cut(settings: Settings) -> bool:
@@ -143,7 +143,7 @@ def _contending(query: BoundPattern, settings: Settings) -> list[Algorithm]:
     return [each for each in _ALGORITHMS if each.runs(query) and each.contending and each.selecting >= selecting]
 
 
-def _named(query: BoundPattern, name: str, engine: str) -> Algorithm:
+def _find_algorithm(query: BoundPattern, name: str, engine: str) -> Algorithm:
     """Return the algorithm `name`; raises as :func:`choose_algorithms`."""
     running = [algorithm for algorithm in _ALGORITHMS if algorithm.runs(query)]
     supported = ", ".join(name for name in EVENT_ALGORITHMS if name == "auto" or algorithm_named(name) in running)
@@ -159,5 +159,5 @@ def _named(query: BoundPattern, name: str, engine: str) -> Algorithm:
 
 
 def algorithm_named(name: str) -> Algorithm:
-    """The row of the table."""
+    """Return the row of the table."""
     return next(algorithm for algorithm in _ALGORITHMS if algorithm.name == name)

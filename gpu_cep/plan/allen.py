@@ -27,13 +27,13 @@ _DEFINED: dict[str, Order] = {
 }
 
 
-def _reversed(order: Order) -> Order:
-    """The order of B's endpoints with A's."""
+def _reverse(order: Order) -> Order:
+    """Return how the endpoints of B compare with those of A."""
     starts, start_to_end, end_to_start, ends = order
     return -starts, -end_to_start, -start_to_end, -ends
 
 
-ORDERS = {name: _DEFINED[name] if name in _DEFINED else _reversed(_DEFINED[RELATIONS[name]]) for name in RELATIONS}
+ORDERS = {name: _DEFINED[name] if name in _DEFINED else _reverse(_DEFINED[RELATIONS[name]]) for name in RELATIONS}
 NAMES = tuple(RELATIONS)
 ALL = (1 << len(NAMES)) - 1
 
@@ -42,12 +42,15 @@ Network = list[list[int]]
 
 
 def mask_of(relations: Iterable[str]) -> int:
-    """The set of some relations."""
+    """Return a set of relations as a mask."""
     return sum(1 << NAMES.index(name) for name in set(relations))
 
 
 def clash(constraints: Sequence[BoundConstraint]) -> tuple[BoundConstraint, ...]:
-    """Some of the constraints that no situations satisfy together, though they do if any one of them is left out; none if all can hold."""
+    """Return a smallest set of constraints that cannot hold together; empty if all can.
+
+    Without any one of them the others can hold.
+    """
     if _is_satisfiable(constraints):
         return ()
     left = list(constraints)
@@ -59,7 +62,7 @@ def clash(constraints: Sequence[BoundConstraint]) -> tuple[BoundConstraint, ...]
 
 
 def _is_satisfiable(constraints: Sequence[BoundConstraint]) -> bool:
-    """Whether some intervals satisfy all constraints."""
+    """Return whether some intervals satisfy all constraints."""
     names = sorted({number for constraint in constraints for number in (constraint.left, constraint.right)})
     places = {number: place for place, number in enumerate(names)}
     network = [[ALL] * len(names) for _ in names]
@@ -74,17 +77,20 @@ def _narrow(network: Network, i: int, j: int, mask: int) -> None:
 
 
 def _has_solution(network: Network) -> bool:
-    """Whether a network of constraints has a solution: by path consistency, and by a choice of relations where that does not decide."""
+    """Return whether a network of constraints has a solution.
+
+    Path consistency decides it, or trying the relations one by one.
+    """
     if not _is_path_consistent(network):
         return False
     undecided = [(i, j) for i, j in combinations(range(len(network)), 2) if network[i][j].bit_count() > 1]
     if not undecided:
         return True
     i, j = min(undecided, key=lambda edge: network[edge[0]][edge[1]].bit_count())
-    return any(_has_solution(_decided(network, i, j, bit)) for bit in _bits(network[i][j]))
+    return any(_has_solution(_decide(network, i, j, bit)) for bit in _bits(network[i][j]))
 
 
-def _decided(network: Network, i: int, j: int, bit: int) -> Network:
+def _decide(network: Network, i: int, j: int, bit: int) -> Network:
     decided = [row.copy() for row in network]
     _narrow(decided, i, j, bit)
     return decided
@@ -96,7 +102,7 @@ def _is_path_consistent(network: Network) -> bool:
     while changed:
         changed = False
         for i, j, k in permutations(range(len(network)), 3):
-            narrowed = network[i][k] & _composed(network[i][j], network[j][k])
+            narrowed = network[i][k] & _compose(network[i][j], network[j][k])
             if narrowed != network[i][k]:
                 _narrow(network, i, k, narrowed)
                 changed = True
@@ -113,8 +119,8 @@ def _inverse(mask: int) -> int:
 
 
 @cache
-def _composed(first: int, second: int) -> int:
-    """The relations of A and C where A is related to B by one of the first, and B to C by one of the second."""
+def _compose(first: int, second: int) -> int:
+    """Return the relations that A and C can have if A has one of `first` to B, and B one of `second` to C."""
     found = 0
     for one in _bits(first):
         for other in _bits(second):
@@ -124,7 +130,10 @@ def _composed(first: int, second: int) -> int:
 
 @cache
 def _compositions() -> dict[tuple[int, int], int]:
-    """The composition of each two relations, from all three intervals with endpoints among six: these are all orders there are."""
+    """Return the composition of every two relations, from all triples of intervals with endpoints among six points.
+
+    Three intervals have six endpoints, so these are all orders there are.
+    """
     intervals = tuple(combinations(range(6), 2))
     relation = {(a, b): _relation(a, b) for a in intervals for b in intervals}
     found: dict[tuple[int, int], int] = {}
@@ -137,6 +146,6 @@ def _compositions() -> dict[tuple[int, int], int]:
 
 
 def _relation(a: tuple[int, int], b: tuple[int, int]) -> int:
-    """The one relation of two intervals."""
+    """Return the relation of two intervals as a mask of one bit."""
     order = tuple((end > other) - (end < other) for end in a for other in b)
     return next(1 << place for place, name in enumerate(NAMES) if ORDERS[name] == order)

@@ -1,4 +1,4 @@
-"""How the batches of a run were answered, in words: what was chosen and why, and what was expected beside what came."""
+"""Say in words how the batches of a run were answered: what was chosen, what was expected, and what came."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpu_cep.plan.costs import Answer, Estimate
 
 
 def answer_lines(answers: Iterable[Answer], branches: int) -> Iterator[str]:
-    """The answers of a run, those of one branch, algorithm and order together."""
+    """Yield lines about the answers of a run; answers of one branch, algorithm and order stand together."""
 
     def kind(answer: Answer) -> tuple[int, str, str]:
         return answer.branch, answer.expected.algorithm, answer.expected.order
@@ -19,26 +19,26 @@ def answer_lines(answers: Iterable[Answer], branches: int) -> Iterator[str]:
         of_branch = f"branch {branch + 1}, " if branches > 1 else ""
         bound = f", bound in the order {order}" if order else ""
         yield f"{of_branch}{algorithm} in {_batches(len(same))} of {sum(each.events for each in same):,} events{bound}"
-        yield f"  took      {_taken(same)}"
+        yield f"  took      {_took_text(same)}"
         expected = [each.expected for each in same if each.expected.exact]
         if expected:
-            yield f"  expected  {_expected(expected)}"
-            yield from (f"  against   {line}" for line in _others([other for each in same for other in each.others]))
+            yield f"  expected  {_expected_text(expected)}"
+            yield from (f"  against   {line}" for line in _other_lines([other for each in same for other in each.others]))
 
 
-def _taken(answers: Sequence[Answer]) -> str:
+def _took_text(answers: Sequence[Answer]) -> str:
     seconds = sum(answer.seconds for answer in answers)
     steps, matches = sum(answer.steps for answer in answers), sum(answer.matches for answer in answers)
     return f"{1e3 * seconds:,.1f} ms, {steps:,} steps, {matches:,} matches"
 
 
-def _expected(estimates: Sequence[Estimate]) -> str:
+def _expected_text(estimates: Sequence[Estimate]) -> str:
     steps, matches = sum(each.steps for each in estimates), sum(each.matches for each in estimates)
     return f"{_milliseconds(estimates)}, {steps:,.0f} steps, {matches:,.0f} matches"
 
 
-def _others(estimates: list[Estimate]) -> Iterator[str]:
-    """What the algorithms promised that were not taken, in the order of what they would have cost."""
+def _other_lines(estimates: list[Estimate]) -> Iterator[str]:
+    """Yield the estimates of the algorithms that were not taken, cheapest first."""
     by_name = {name: [each for each in estimates if each.algorithm == name] for name in {each.algorithm for each in estimates}}
     for name, own in sorted(by_name.items(), key=lambda item: (_mean_cost(item[1]), item[0])):
         at_least = "" if all(each.exact for each in own) else "at least "

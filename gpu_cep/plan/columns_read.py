@@ -10,20 +10,20 @@ from gpu_cep.plan.settings import Settings
 
 
 def columns_read(query: BoundQuery, settings: Settings) -> tuple[int, ...]:
-    """The columns that conditions, keys, order and output of `query` read, in the order of its schema."""
+    """Return the columns that conditions, keys, order and output of `query` read, in the order of its schema."""
     named = (query.timestamp, *query.partition_by, *query.order_by, *query.derived_keys)
     expressions = (*(condition.expression for condition in query.conditions), *(item.expression for item in query.returns))
     found = {column for expression in expressions for read in _columns(expression) for column in query.input_columns(read)}
-    return tuple(sorted(found.union(named) | _shown(query, settings)))
+    return tuple(sorted(found.union(named) | _output_columns(query, settings)))
 
 
-def narrowed(settings: Settings, schema: Collection[str]) -> Settings:
-    """The settings where only the columns called so are there: of others nothing is carried."""
+def narrow_settings(settings: Settings, schema: Collection[str]) -> Settings:
+    """Return the settings for events that have only the columns `schema`: no others are carried."""
     return replace(settings, columns=None if settings.columns is None else tuple(name for name in settings.columns if name in schema))
 
 
-def _shown(query: BoundQuery, settings: Settings) -> set[int]:
-    """The columns of whole events in the output."""
+def _output_columns(query: BoundQuery, settings: Settings) -> set[int]:
+    """Return the columns of whole events in the output."""
     bare = any(isinstance(item.expression, Binding) and item.expression.column is None for item in query.returns)
     whole = settings.output in ("events", "compressed") or (settings.output == "matches" and not query.returns) or bare
     if not whole:

@@ -60,7 +60,7 @@ class Drawing:
 
 
 def drawings(plan: EventPlan | IntervalPlan) -> tuple[Drawing, ...]:
-    """A drawing for each branch of the pattern.
+    """Return a drawing for each branch of the pattern, or one of the situations.
 
     A state is the set of variables that are bound; an arrow binds an event to
     its variable, and names the conditions that are decided then.
@@ -90,14 +90,14 @@ def _branch(plan: EventPlan, branch: PlannedBranch, title: str) -> Drawing:
         notes.append(f"no {variables[negation.variable].name} between {after} and {before}")
     states = _states(branch)
     if states is None:
-        return Drawing(title, Shows.VARIABLES, tuple(_ordered(branch, variables)), tuple(_successions(branch)), tuple(notes))
+        return Drawing(title, Shows.VARIABLES, tuple(_variable_nodes(branch, variables)), tuple(_successions(branch)), tuple(notes))
     complete = (1 << len(branch.before)) - 1
-    nodes = tuple(Node(_bound(branch, variables, state), state.bit_count(), state == complete) for state in states)
+    nodes = tuple(Node(_state_text(branch, variables, state), state.bit_count(), state == complete) for state in states)
     return Drawing(title, Shows.STATES, nodes, tuple(_transitions(branch, variables, states)), tuple(notes))
 
 
 def _states(branch: PlannedBranch) -> list[int] | None:
-    """The reachable sets of bound variables as masks, breadth first; None if they are too many to be drawn."""
+    """Return the reachable sets of bound variables as masks, breadth first; None if there are too many to draw."""
     found = [0]
     for state in found:
         found += [reached for v in _following(branch, state) if (reached := state | 1 << v) not in found]
@@ -107,11 +107,11 @@ def _states(branch: PlannedBranch) -> list[int] | None:
 
 
 def _following(branch: PlannedBranch, state: int) -> list[int]:
-    """The variables that may be bound next: not bound yet, and after bound ones only."""
+    """Return the variables that can be bound next: not bound yet, and all before them are."""
     return [v for v, mask in enumerate(branch.before) if not state >> v & 1 and mask & ~state == 0]
 
 
-def _bound(branch: PlannedBranch, variables: list[EventVariable], state: int) -> str:
+def _state_text(branch: PlannedBranch, variables: list[EventVariable], state: int) -> str:
     return " ".join(variables[v].name for v in range(len(branch.before)) if state >> v & 1) or "∅"
 
 
@@ -135,10 +135,10 @@ def _binding(branch: PlannedBranch, variables: list[EventVariable], state: int, 
     """What an arrow says: the variable, how many events it binds in all, and the conditions that its event decides."""
     known = state | 1 << v
     decided = [c.text for c in branch.conditions if v in c.variables and all(known >> u & 1 for u in c.variables)]
-    return "\n".join([_quantified(variables[v]), *decided])
+    return "\n".join([_variable_text(variables[v]), *decided])
 
 
-def _quantified(variable: EventVariable) -> str:
+def _variable_text(variable: EventVariable) -> str:
     if variable.minimum == variable.maximum == 1:
         return variable.name
     if variable.maximum is None:
@@ -148,7 +148,7 @@ def _quantified(variable: EventVariable) -> str:
     )
 
 
-def _ordered(branch: PlannedBranch, variables: list[EventVariable]) -> Iterator[Node]:
+def _variable_nodes(branch: PlannedBranch, variables: list[EventVariable]) -> Iterator[Node]:
     """The variables; how many may have to be bound before one is its layer."""
     layers: dict[int, int] = {}
 
@@ -158,7 +158,7 @@ def _ordered(branch: PlannedBranch, variables: list[EventVariable]) -> Iterator[
         return layers[v]
 
     for v in range(len(branch.before)):
-        yield Node(_quantified(variables[v]), layer(v))
+        yield Node(_variable_text(variables[v]), layer(v))
 
 
 def _successions(branch: PlannedBranch) -> Iterator[Arrow]:

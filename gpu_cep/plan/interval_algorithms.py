@@ -16,9 +16,9 @@ AUTO = "range_join"
 
 @dataclass(frozen=True, slots=True)
 class IntervalAlgorithm:
-    """A way to join situations: whether candidates are cut by the window and by the constraints' zones, and what it does.
+    """A way to join situations: whether window and zones of constraints cut its candidates, and what it does.
 
-    All test what is left of each candidate, so that they find the same.
+    All algorithms test the candidates that are left, so all find the same.
     """
 
     name: str
@@ -60,5 +60,5 @@ def choose_join(plan: IntervalPlan) -> IntervalPlan:
 
 
 def interval_algorithm(name: str) -> IntervalAlgorithm:
-    """The row of the table."""
+    """Return the row of the table."""
     return next(algorithm for algorithm in _ALGORITHMS if algorithm.name == name)

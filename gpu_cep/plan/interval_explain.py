@@ -28,7 +28,7 @@ _DETECTED = {
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What the chunks did that were joined in one order of the names: how many there were, and their rows after each step."""
+    """The chunks that were joined in one order of the names: their number, and their rows after each join."""
 
     order: tuple[int, ...]
     chunks: int

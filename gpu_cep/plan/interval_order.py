@@ -1,4 +1,4 @@
-"""The order in which situations are joined, by the cost model of ``002_…`` section 5.4 (equations 2 to 4)."""
+"""Choose the order in which situations are joined, by the cost model of ``002_…`` section 5.4 (equations 2 to 4)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _TABLE_3 = {
 }  # fmt: skip
 SELECTIVITIES = {name: _TABLE_3.get(name, _TABLE_3.get(mirrored, 0.0)) for name, mirrored in RELATIONS.items()}
 
-# The weight of a new measurement in a moving average, and by what factor an average must differ from what an order was chosen by
-# for a new choice.
+# The weight of a new measurement in a moving average. The factor by which an average must drift from the value an order was
+# chosen by before an order is chosen anew.
 WEIGHT, DRIFT = 0.3, 1.5
-# A search among candidates, in tests of a pair, for each bit of their number; the least share that is told from none.
+# The cost of a search, in tests of a pair, for each bit of the number of candidates; and the least share above none.
 _SEARCH, _LEAST = 1.0, 1e-9
 
 
@@ -27,8 +27,8 @@ _SEARCH, _LEAST = 1.0, 1e-9
 class Statistics:
     """What an order is chosen by.
 
-    `buffers` says how many situations of each name one situation may be in a
-    match with, `selectivities` of which share of all pairs each constraint holds.
+    `buffers` says how many situations of each name a situation can be in a
+    match with; `selectivities` is the share of pairs that satisfy each constraint.
     """
 
     buffers: tuple[float, ...]
@@ -36,20 +36,20 @@ class Statistics:
 
 
 def selectivity(constraint: BoundConstraint) -> float:
-    """The expected selectivity of a constraint: the sum of its alternatives' (equation 4)."""
+    """Return the expected selectivity of a constraint: the sum over its alternatives (equation 4)."""
     return min(1.0, sum(SELECTIVITIES[relation] for relation in constraint.relations))
 
 
 def assume_statistics(constraints: Sequence[BoundConstraint], buffers: Sequence[float]) -> Statistics:
-    """Statistics before anything is measured."""
+    """Return statistics from table 3, before anything is measured."""
     return Statistics(tuple(buffers), tuple(map(selectivity, constraints)))
 
 
 def evaluation_order(statistics: Statistics, constraints: Sequence[BoundConstraint]) -> tuple[int, ...]:
-    """The cheapest order of the names (equation 2).
+    """Return the cheapest order of the names (equation 2).
 
-    A name that no constraint relates to those before it is joined only where
-    no other is left that one relates.
+    A name without a constraint to the names before it comes only when no name
+    with one is left.
     """
     names = len(statistics.buffers)
     rows = [_rows(statistics, constraints, members) for members in range(1 << names)]
@@ -70,12 +70,12 @@ def evaluation_order(statistics: Statistics, constraints: Sequence[BoundConstrai
 
 
 def expected_rows(statistics: Statistics, constraints: Sequence[BoundConstraint], order: Sequence[int]) -> list[float]:
-    """The number of partial configurations after each step, of as many situations as a buffer holds (equation 3)."""
+    """Return the expected number of partial configurations after each join of an order (equation 3)."""
     return [_rows(statistics, constraints, sum(1 << v for v in order[: step + 1])) for step in range(len(order))]
 
 
 def _rows(statistics: Statistics, constraints: Sequence[BoundConstraint], members: int) -> float:
-    """How many configurations of some names there are that satisfy all constraints between them."""
+    """Return the expected number of configurations of some names that satisfy all constraints between them."""
     rows = math.prod(max(buffer, _LEAST) for v, buffer in enumerate(statistics.buffers) if members >> v & 1)
     inside = (
         share for share, own in zip(statistics.selectivities, constraints, strict=True) if members >> own.left & members >> own.right & 1
@@ -84,14 +84,14 @@ def _rows(statistics: Statistics, constraints: Sequence[BoundConstraint], member
 
 
 def _related_names(constraints: Sequence[BoundConstraint], name: int) -> int:
-    """The names that constraints relate to one, as a mask."""
+    """Return the mask of the names that constraints relate to `name`."""
     pairs = ((each.left, each.right) for each in constraints if name in (each.left, each.right))
     return sum({1 << (left if right == name else right) for left, right in pairs})
 
 
 @dataclass
 class OrderChoice:
-    """The order that parts are joined in; chosen anew when what they measure drifts away from what it was chosen by (section 5.4.1)."""
+    """The order in which chunks are joined; it is chosen anew when measurements drift from what it was chosen by (section 5.4.1)."""
 
     constraints: tuple[BoundConstraint, ...]
     average: Statistics
@@ -104,7 +104,7 @@ class OrderChoice:
         self._choose()
 
     def order(self, buffers: Sequence[float]) -> tuple[int, ...]:
-        """The order for a part with such buffers."""
+        """Return the order for a chunk with such buffers."""
         with self._lock:
             averages = tuple(_moving_average(old, new) for old, new in zip(self.average.buffers, buffers, strict=True))
             self.average = replace(self.average, buffers=averages)
@@ -112,14 +112,14 @@ class OrderChoice:
             return self._order
 
     def observe(self, order: Sequence[int], buffers: Sequence[float], rows: Sequence[int]) -> None:
-        """A part with such buffers had so many partial configurations after each step of an order."""
+        """Learn from a chunk with such buffers, which had `rows` partial configurations after each join of an order."""
         with self._lock:
             for step in range(1, len(order)):
                 self._measure(order[:step], order[step], rows[step - 1] * buffers[order[step]], rows[step])
             self._follow_drift()
 
     def _measure(self, bound: Sequence[int], name: int, pairs: float, found: int) -> None:
-        """What a step says of the selectivity of its constraints, which share it alike."""
+        """Move the averages by what a join says of its constraints, which share the difference alike."""
         members = sum(1 << v for v in bound)
         own = {k for k, each in enumerate(self.constraints) if name in (each.left, each.right) and _related_names([each], name) & members}
         if not own or not pairs:
@@ -142,5 +142,5 @@ class OrderChoice:
 
 
 def _moving_average(average: float, measured: float) -> float:
-    """The exponential moving average after one more measurement."""
+    """Return the exponential moving average after one more measurement."""
     return (1 - WEIGHT) * average + WEIGHT * measured

@@ -52,7 +52,7 @@ Tree = Leaf | Join
 
 
 def leaves(tree: Tree) -> list[int]:
-    """The variables of a tree from left to right."""
+    """Return the variables of a tree from left to right."""
     found, pending = [], [tree]
     while pending:
         match pending.pop():
@@ -64,7 +64,7 @@ def leaves(tree: Tree) -> list[int]:
 
 
 def tree_text(tree: Tree, names: Sequence[str]) -> str:
-    """A tree as text: a join is its two sides in parentheses."""
+    """Return a tree as text: a join is its two sides in parentheses."""
     match tree:
         case Leaf(variable=v):
             return names[v]
@@ -73,7 +73,7 @@ def tree_text(tree: Tree, names: Sequence[str]) -> str:
 
 
 def demands_equality(condition: PlannedCondition) -> bool:
-    """Whether a condition compares columns of two events for equality, so that a hash finds the partners of an event."""
+    """Return whether a condition compares columns of two events for equality, so that a hash finds the partners of an event."""
     operations = [instruction[0] for instruction in condition.program.code]
     by_hash = (["load_int", "load_int", "eq_int"], ["load_float", "load_float", "eq_float"])
     return len(condition.variables) == 2 and operations in by_hash
@@ -94,7 +94,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How many events each variable has, the masks of those before it, the share of all events that a window holds, and conditions.
+    """The number of events of each variable, the masks of the variables before it, the share of events in a window, and conditions.
 
     `judged` are the masks of the variables that each negation needs to be judged.
     """
@@ -105,8 +105,8 @@ class Statistics:
     relations: tuple[Relation, ...]
     judged: tuple[int, ...] = ()
 
-    def rounded(self) -> Statistics:
-        """The same in powers of two: trees of one order of magnitude are planned once."""
+    def round_down(self) -> Statistics:
+        """Return the statistics rounded down to powers of two, so that a tree is planned once for each order of magnitude."""
         return Statistics(
             tuple(1 << max(count, 1).bit_length() - 1 for count in self.counts),
             self.before,
@@ -115,8 +115,8 @@ class Statistics:
             self.judged,
         )
 
-    def judged_by(self, left: int, right: int) -> int:
-        """How many negations a join of two sets of variables, masks, is the first to decide."""
+    def count_judged(self, left: int, right: int) -> int:
+        """Return how many negations the join of two masks of variables is the first to decide."""
         return sum(not mask & ~(left | right) and bool(mask & ~left) and bool(mask & ~right) for mask in self.judged)
 
 
@@ -126,13 +126,13 @@ def _power(share: float) -> float:
 
 @lru_cache(maxsize=1 << 10)
 def cheapest_tree(statistics: Statistics) -> Tree:
-    """The tree that costs least by what `statistics` say."""
-    return _compared(statistics) if len(statistics.counts) <= MOST_COMPARED else grown_tree(statistics)
+    """Return the tree that costs least by `statistics`."""
+    return _compare_trees(statistics) if len(statistics.counts) <= MOST_COMPARED else grow_tree(statistics)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Of a set of variables, as binary logarithms: its rows, and the shares of combinations that fit, and that hashing finds."""
+    """Estimates for a set of variables, as binary logarithms: rows, the share of combinations that fit, and that a hash finds."""
 
     rows: float = 0.0
     fitting: float = 0.0
@@ -140,16 +140,16 @@ class Estimate:
 
 
 def estimate(statistics: Statistics, variables: int) -> Estimate:
-    """The estimate of a set of variables, a mask."""
+    """Return the estimate of a set of variables, a mask."""
     found, seen = Estimate(), 0
     for v in members(variables):
-        found = extended(statistics, found, seen, v)
+        found = extend_estimate(statistics, found, seen, v)
         seen |= 1 << v
     return found
 
 
-def extended(statistics: Statistics, found: Estimate, variables: int, v: int) -> Estimate:
-    """The estimate of `variables`, of which `found` is that without v."""
+def extend_estimate(statistics: Statistics, found: Estimate, variables: int, v: int) -> Estimate:
+    """Return the estimate of `variables` and v, from `found`, that of `variables`."""
     joined = variables | 1 << v
     decided = [each for each in statistics.relations if each.variables >> v & 1 and not each.variables & ~joined]
     hashed = sum(math.log2(each.selectivity) for each in _independent(statistics, decided, variables, v))
@@ -163,7 +163,7 @@ def extended(statistics: Statistics, found: Estimate, variables: int, v: int) ->
 
 
 def _independent(statistics: Statistics, decided: list[Relation], variables: int, v: int) -> Iterator[Relation]:
-    """Those of the equalities that relate v to `variables` that do not follow from others."""
+    """Yield the conditions that relate v to `variables`, without equalities that follow from others."""
     implied: dict[int, int] = {}
     for each in decided:
         other = each.variables & ~(1 << v)
@@ -173,7 +173,7 @@ def _independent(statistics: Statistics, decided: list[Relation], variables: int
 
 
 def _equal(statistics: Statistics, group: int, found: int, variables: int) -> int:
-    """The mask of the `variables` whose values equal those of `found`, a mask, by equalities of a group between them."""
+    """Return the mask of the `variables` that equalities of a group make equal to the variables of mask `found`."""
     edges = [each.variables for each in statistics.relations if each.group == group and not each.variables & ~variables]
     grown = found
     for _ in edges:
@@ -183,7 +183,7 @@ def _equal(statistics: Statistics, group: int, found: int, variables: int) -> in
 
 
 def _in_window(variables: int, share: float) -> float:
-    """The share of combinations that span no more than a window: that of random places on a line."""
+    """Return the share of combinations that fit in a window, if events lie at random."""
     size = variables.bit_count()
     return (size - 1) * math.log2(share) + math.log2(size - (size - 1) * share) if size else 0.0
 
@@ -203,7 +203,7 @@ def _out_of_order(statistics: Statistics, variables: int, v: int) -> float:
 
 
 def members(variables: int) -> Iterator[int]:
-    """The variables in a mask."""
+    """Yield the variables of a mask."""
     while variables:
         yield (variables & -variables).bit_length() - 1
         variables &= variables - 1
@@ -220,19 +220,19 @@ def join_cost(left: Estimate, right: Estimate, joined: Estimate, orders: bool, j
 
 
 def _pairs(left: Estimate, right: Estimate, joined: Estimate) -> float:
-    """How many pairs of rows a join looks at."""
+    """Return the number of pairs of rows that a join looks at."""
     fitting, hashed = joined.fitting - left.fitting - right.fitting, joined.hashed - left.hashed - right.hashed
     return _number(left.rows + right.rows + fitting + hashed)
 
 
 def tree_cost(statistics: Statistics, tree: Tree) -> tuple[float, float, float]:
-    """What the joins of a tree cost together, how many pairs of rows they look at, and how many rows come out."""
+    """Return the cost of all joins of a tree, the number of pairs of rows that they look at, and the number of rows that come out."""
     cost, pairs, pending = 0.0, 0.0, [tree]
     while pending:
         match pending.pop():
             case Join(left=left, right=right) as each:
                 one, other, both = (estimate(statistics, _mask(side)) for side in (left, right, each))
-                judged = statistics.judged_by(_mask(left), _mask(right))
+                judged = statistics.count_judged(_mask(left), _mask(right))
                 cost += join_cost(one, other, both, _orders(one, other, both, len(leaves(right))), judged)
                 pairs += _pairs(one, other, both)
                 pending += (left, right)
@@ -240,7 +240,7 @@ def tree_cost(statistics: Statistics, tree: Tree) -> tuple[float, float, float]:
 
 
 def _mask(tree: Tree) -> int:
-    """The variables of a tree."""
+    """Return the mask of the variables of a tree."""
     return sum(1 << v for v in leaves(tree))
 
 
@@ -249,25 +249,25 @@ def _number(logarithm: float) -> float:
 
 
 def _orders(left: Estimate, right: Estimate, joined: Estimate, size: int) -> bool:
-    """Whether the right side, of `size` variables, comes in another order than the join wants: events are ordered, rows are not."""
+    """Return whether the right side, of `size` variables, must be sorted for the join: events are in order, rows are not."""
     return size > 1 or joined.hashed < left.hashed + right.hashed
 
 
-def _compared(statistics: Statistics) -> Tree:
-    """The cheapest of all trees."""
+def _compare_trees(statistics: Statistics) -> Tree:
+    """Return the cheapest of all trees."""
     full = (1 << len(statistics.counts)) - 1
     estimates, costs = [Estimate()], [0.0]
     trees: list[Tree] = [Leaf(0)]  # of no variables, and never used
     for variables in range(1, full + 1):
         highest = variables.bit_length() - 1
         rest = variables ^ 1 << highest
-        estimates.append(extended(statistics, estimates[rest], rest, highest))
+        estimates.append(extend_estimate(statistics, estimates[rest], rest, highest))
         cost, tree = (math.inf, trees[0]) if rest else (0.0, Leaf(highest))
         left = variables & variables - 1
         while left:
             right = variables ^ left
             one, other, both = estimates[left], estimates[right], estimates[variables]
-            judged = statistics.judged_by(left, right)
+            judged = statistics.count_judged(left, right)
             total = costs[left] + costs[right] + join_cost(one, other, both, _orders(one, other, both, right.bit_count()), judged)
             if total < cost:
                 cost, tree = total, Join(trees[left], trees[right])
@@ -277,8 +277,8 @@ def _compared(statistics: Statistics) -> Tree:
     return trees[full]
 
 
-def grown_tree(statistics: Statistics) -> Tree:
-    """A tree that joins the events of one variable after the other, from the rarest on, at the least cost each time."""
+def grow_tree(statistics: Statistics) -> Tree:
+    """Return a tree that joins one variable after the other, from the rarest on, each time the cheapest."""
     remaining = set(range(len(statistics.counts)))
     first = min(remaining, key=lambda v: statistics.counts[v])
     events = {v: estimate(statistics, 1 << v) for v in remaining}
@@ -286,9 +286,9 @@ def grown_tree(statistics: Statistics) -> Tree:
     found, seen = events[first], 1 << first
     remaining.discard(first)
     while remaining:
-        grown = {v: extended(statistics, found, seen, v) for v in remaining}
+        grown = {v: extend_estimate(statistics, found, seen, v) for v in remaining}
         costs = {
-            v: join_cost(found, events[v], each, _orders(found, events[v], each, 1), statistics.judged_by(seen, 1 << v))
+            v: join_cost(found, events[v], each, _orders(found, events[v], each, 1), statistics.count_judged(seen, 1 << v))
             for v, each in grown.items()
         }
         v = min(remaining, key=lambda u: (costs[u], u))

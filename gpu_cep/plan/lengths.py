@@ -1,4 +1,4 @@
-"""Lengths of time in words: in units where the timestamp's ticks have a length, else in ticks."""
+"""Write lengths of time in words: in units if the timestamp's ticks have a length, else in ticks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpu_cep.lang.literals import with_unit
 
 
 def length_text(length: int | float, timestamp: Attribute) -> str:
-    """A number of the timestamp's ticks as one reads it: ``6 hours``, or ``10 ticks of ts``."""
+    """Return a number of the timestamp's ticks in words: ``6 hours``, or ``10 ticks of ts``."""
     tick = own_tick(timestamp)
     if tick is None:
         return f"{length:,} ticks of {timestamp.name}"

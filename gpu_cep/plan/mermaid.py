@@ -13,7 +13,7 @@ _LETTERS = {Shows.STATES: "s", Shows.VARIABLES: "v"}
 
 
 def mermaid(plan: EventPlan) -> str:
-    """A flowchart: a subgraph for each branch of the pattern; the complete state has a double border."""
+    """Return a flowchart with a subgraph for each branch of the pattern; the complete state has a double border."""
     lines = ["flowchart LR"]
     for number, drawing in enumerate(drawings(plan)):
         lines.append(f"  subgraph b{number}[{_text(drawing.title)}]")
@@ -35,6 +35,6 @@ def _flowchart(drawing: Drawing, name: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Text in quotes, in which what Mermaid may take for its own syntax stands as character codes."""
+    """Return the text in quotes; characters that Mermaid may take for its syntax become character codes."""
     escaped = "".join(c if c.isalnum() or c in " ∅{},.+-*/_=" else "<br>" if c == "\n" else f"#{ord(c)};" for c in text)
     return f'"{escaped}"'

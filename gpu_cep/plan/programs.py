@@ -1,8 +1,8 @@
-"""Bound expressions → programs for the kernels' interpreter."""
+"""Compile bound expressions to programs for the kernels' interpreter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Endpoint, Field, Operation, ScalarFunction
@@ -51,9 +51,9 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where a value stands: in a column of the int or the float bank, or of the lists, and the row of which role is read.
+    """Where a value stands: a column of the ints, the floats or the lists of a bank, and the role whose row is read.
 
-    Of an aggregate (`is_aggregate`) `column` is its number, and the role's event is the last that it counts.
+    For an aggregate (`is_aggregate`) `column` is its number, and the role's event is the last that it counts.
     """
 
     is_float: bool
@@ -84,12 +84,12 @@ class _Emitter:
 
 
 def is_float(data_type: DataType) -> bool:
-    """Whether values of this type are float64 in the machine; all others are int64."""
+    """Return whether values of this type are float64 in the machine; all others are int64."""
     return data_type.kind is Kind.FLOAT
 
 
 def compile_program(expression: Bound, place: Placement) -> Program:
-    """The program of a bound expression; `place` says where each field's values stand."""
+    """Return the program of a bound expression; `place` says where each field's values stand."""
     emitter = _Emitter(place)
     result = _compile(expression, emitter)
     return Program(
@@ -177,7 +177,7 @@ def _compile_operation(operation: Operation, emitter: _Emitter) -> int:
 
 
 def _compile_call(operation: Operation, function: ScalarFunction, emitter: _Emitter) -> int:
-    """A call reads its arguments from registers that follow one another."""
+    """Emit a call, which reads its arguments from registers that follow one another."""
     registers = [_compile(argument, emitter) for argument in operation.arguments]
     if registers != list(range(registers[0], registers[0] + len(registers))):
         pairs = zip(operation.arguments, registers, strict=True)
@@ -193,7 +193,7 @@ def _suffix(data_type: DataType) -> str:
 
 
 def _compile_chain(instruction: str, arguments: tuple[Bound, ...], emitter: _Emitter) -> int:
-    """A left-deep chain of a two-place instruction (or one application of a one-place one)."""
+    """Emit a left-deep chain of a binary instruction, or one unary instruction."""
     result = _compile(arguments[0], emitter)
     if len(arguments) == 1:
         return emitter.emit(instruction, result, result) if instruction == "not" else result
@@ -203,7 +203,7 @@ def _compile_chain(instruction: str, arguments: tuple[Bound, ...], emitter: _Emi
 
 
 def scale_factor(source: DataType, target: DataType) -> int:
-    """By what a machine value of `source` is multiplied to be one of `target` (both int64)."""
+    """Return the factor that turns a machine value of `source` into one of `target` (both int64)."""
     if target.kind is Kind.DECIMAL:
         return int(10 ** (target.scale - (source.scale if source.kind is Kind.DECIMAL else 0)))
     if source.kind is Kind.DATE:
@@ -240,12 +240,12 @@ def _fields(expression: Bound) -> Iterator[Leaf]:
 
 
 def leaves(expression: Bound) -> tuple[Leaf, ...]:
-    """The fields, aggregates and bindings that the expression reads, in order, each once."""
+    """Return the fields, aggregates and bindings that the expression reads, in order, each once."""
     return tuple(dict.fromkeys(_fields(expression)))
 
 
 def string_predicate_column(expression: Bound) -> int | None:
-    """The column of the one STRING value of an event that a truth value depends on through string operations alone, or None.
+    """Return the one STRING column that a truth value depends on, or None if it depends on anything else.
 
     Such a predicate is decided once per distinct value.
     """
@@ -256,7 +256,7 @@ def string_predicate_column(expression: Bound) -> int | None:
 
 
 def string_comparisons(expression: Bound) -> tuple[tuple[int, ...], ...]:
-    """The groups of STRING columns that the expression compares with each other, and so need one dictionary."""
+    """Return the groups of STRING columns that the expression compares with each other; each needs one dictionary."""
     match expression:
         case Operation() if string_predicate_column(expression) is None:
             own = tuple(
@@ -266,8 +266,3 @@ def string_comparisons(expression: Bound) -> tuple[tuple[int, ...], ...]:
             nested = tuple(group for argument in expression.arguments for group in string_comparisons(argument))
             return ((own,) if len(own) > 1 else ()) + nested
     return ()
-
-
-def mapped(slots: Mapping[Leaf, Slot]) -> Placement:
-    """A placement that reads a table."""
-    return slots.__getitem__

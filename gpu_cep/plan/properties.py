@@ -14,7 +14,7 @@ from dataclasses import replace
 from gpu_cep.analysis.bound import Bound, BoundQuery, Condition, ConditionKind, Constant, Field, Operation
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.plan.event_plan import BankLayout, CodeProperty, ComparisonProperty, PlanT, ProgramProperty, Property
-from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, mapped, string_predicate_column
+from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, string_predicate_column
 
 _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
@@ -58,7 +58,7 @@ def plan_properties(plan: PlanT) -> PlanT:
 
 
 def property_conjuncts(query: BoundQuery) -> Iterator[tuple[Condition, Bound, int]]:
-    """The operands of the top-level ANDs of all properties, each with the condition it is of and the bits of its variables."""
+    """Yield each operand of the top-level ANDs of all properties, with its condition and the bits of its variables."""
     everyone = (1 << len(query.variables)) - 1
     for condition in query.conditions:
         if condition.kind is ConditionKind.PROPERTY:
@@ -68,7 +68,7 @@ def property_conjuncts(query: BoundQuery) -> Iterator[tuple[Condition, Bound, in
 
 
 def split_conjunction(expression: Bound) -> Iterator[Bound]:
-    """The operands of a top-level AND, nested ones too, or the expression itself."""
+    """Yield the operands of a top-level AND, nested ones too, or the expression itself."""
     if isinstance(expression, Operation) and expression.name == "and":
         for argument in expression.arguments:
             yield from split_conjunction(argument)
@@ -77,7 +77,7 @@ def split_conjunction(expression: Bound) -> Iterator[Bound]:
 
 
 def _anonymous(expression: Bound) -> Bound:
-    """The property with its variable taken out, so that equal tests of two variables are equal."""
+    """Return the property as one of variable 0, so that equal tests of two variables are equal."""
     match expression:
         case Operation():
             return replace(expression, arguments=tuple(_anonymous(argument) for argument in expression.arguments))
@@ -87,7 +87,7 @@ def _anonymous(expression: Bound) -> Bound:
 
 
 def _comparison(expression: Bound) -> tuple[int, str, int | float] | None:
-    """``column φ constant`` as (column, φ, constant), or None; a truth value is 1 or 0."""
+    """Return ``column φ constant`` as (column, φ, constant), or None for other expressions; a truth value is 1 or 0."""
     match expression:
         case Field(column=column) if expression.type.kind is Kind.BOOLEAN:
             return column, "eq", 1
@@ -107,24 +107,24 @@ def _comparison(expression: Bound) -> tuple[int, str, int | float] | None:
 
 def _program(expression: Bound, bits: int, text: str) -> ProgramProperty:
     layout, slots = place_leaves(leaves(expression))
-    return ProgramProperty(compile_program(expression, mapped(slots)), layout, bits, text)
+    return ProgramProperty(compile_program(expression, slots.__getitem__), layout, bits, text)
 
 
 def place_leaves(found: tuple[Leaf, ...]) -> tuple[BankLayout, dict[Leaf, Slot]]:
-    """A bank for the fields of one event, all at role 0."""
+    """Return a bank for the fields of one event, and the slot of each field at role 0."""
     layout = layout_of({leaf.column: leaf.type for leaf in found if isinstance(leaf, Field)})
     return layout, {leaf: slot_of(leaf, layout, 0) for leaf in found if isinstance(leaf, Field)}
 
 
 def layout_of(columns: Mapping[int, DataType]) -> BankLayout:
-    """A bank for these columns, each by its type."""
+    """Return a bank for these columns, each by its type."""
     vectors = tuple(column for column, data_type in columns.items() if data_type.length)
     floats = tuple(column for column, data_type in columns.items() if is_float(data_type))
     return BankLayout(tuple(column for column in columns if column not in floats + vectors), floats, vectors)
 
 
 def slot_of(leaf: Field, layout: BankLayout, role: int) -> Slot:
-    """Where a field stands in a bank of that layout."""
+    """Return where a field stands in a bank of that layout."""
     if leaf.type.length:
         return Slot(False, layout.vectors.index(leaf.column), role, is_vector=True)
     floating = is_float(leaf.type)

@@ -15,7 +15,7 @@ from gpu_cep.analysis.bound import Aggregation, Bound, BoundPattern, Branch, Con
 from gpu_cep.analysis.conditions import reads
 from gpu_cep.analysis.types import FLOAT, INTEGER, Kind
 from gpu_cep.plan.event_plan import BankLayout, EventPlan, Part, PlannedBranch, PlannedCondition, PlannedNegation, RunningAggregate, Spread
-from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, mapped
+from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves
 from gpu_cep.plan.properties import layout_of, slot_of
 
 
@@ -32,14 +32,15 @@ def plan_branches(plan: EventPlan) -> EventPlan:
     (['a.x < b.x'], BankLayout(ints=(3,), floats=(), vectors=()))
     """
     query = plan.query
-    kept = [tuple(_expanded(condition, query) for condition in _kept(branch, plan.derived)) for branch in query.branches]
+    needed = [_needed_conditions(branch, plan.derived) for branch in query.branches]
+    kept = [tuple(_expand_averages(condition, query) for condition in conditions) for conditions in needed]
     columns = dict.fromkeys(column for conditions in kept for condition in conditions for column in _columns(condition.expression))
     layout = layout_of({column: query.column_type(column) for column in columns})
-    planned = (_planned(branch, conditions, query, layout) for branch, conditions in zip(query.branches, kept, strict=True))
+    planned = (_plan_branch(branch, conditions, query, layout) for branch, conditions in zip(query.branches, kept, strict=True))
     return replace(plan, branches=tuple(planned), layout=layout)
 
 
-def _kept(branch: Branch, derived: tuple[int, ...]) -> Iterator[Condition]:
+def _needed_conditions(branch: Branch, derived: tuple[int, ...]) -> Iterator[Condition]:
     return (condition for condition in branch.conditions if condition.key is None or condition.key not in derived)
 
 
@@ -47,12 +48,12 @@ def _columns(expression: Bound) -> Iterator[int]:
     return (read.column for read in reads(expression) if read.column is not None)
 
 
-def _expanded(condition: Condition, query: BoundPattern) -> Condition:
+def _expand_averages(condition: Condition, query: BoundPattern) -> Condition:
     return replace(condition, expression=_without_averages(condition.expression, query))
 
 
 def _without_averages(expression: Bound, query: BoundPattern) -> Bound:
-    """Averages as what they are: the sum divided by the count, as floats."""
+    """Replace averages by the sum divided by the count, as floats."""
     match expression:
         case Operation(arguments=arguments):
             return replace(expression, arguments=tuple(_without_averages(argument, query) for argument in arguments))
@@ -68,7 +69,7 @@ def _without_averages(expression: Bound, query: BoundPattern) -> Bound:
     return expression
 
 
-def _planned(branch: Branch, conditions: tuple[Condition, ...], query: BoundPattern, layout: BankLayout) -> PlannedBranch:
+def _plan_branch(branch: Branch, conditions: tuple[Condition, ...], query: BoundPattern, layout: BankLayout) -> PlannedBranch:
     variables = (*branch.variables, *(negation.variable for negation in branch.negations))
     places = {variable: place for place, variable in enumerate(variables)}
     aggregations = dict.fromkeys(read for c in conditions for read in reads(c.expression) if isinstance(read, Aggregation))
@@ -77,7 +78,7 @@ def _planned(branch: Branch, conditions: tuple[Condition, ...], query: BoundPatt
     numbers = {read: aggregates.index(_aggregate(read, places, query, layout)) for read in aggregations}
     return PlannedBranch(
         variables=variables,
-        before=tuple(_local(mask, places) for mask in branch.before),
+        before=tuple(_local_mask(mask, places) for mask in branch.before),
         conditions=tuple(_condition(condition, places, numbers, layout) for condition in conditions),
         aggregates=tuple(aggregates),
         negations=tuple(
@@ -92,7 +93,7 @@ def _members(mask: int, places: Mapping[int, int]) -> tuple[int, ...]:
     return tuple(place for variable, place in places.items() if mask >> variable & 1)
 
 
-def _local(mask: int, places: Mapping[int, int]) -> int:
+def _local_mask(mask: int, places: Mapping[int, int]) -> int:
     return sum(1 << place for place in _members(mask, places))
 
 
@@ -124,7 +125,7 @@ def _condition(condition: Condition, places: Mapping[int, int], numbers: Mapping
     pairwise = condition.kind is ConditionKind.WITHIN
     parts = tuple(_part(variable, places[variable], roles, pairwise) for variable in condition.variables)
     closing = tuple(places[variable] for variable in condition.closing)
-    return PlannedCondition(parts, closing, compile_program(condition.expression, mapped(slots)), len(roles), condition.text)
+    return PlannedCondition(parts, closing, compile_program(condition.expression, slots.__getitem__), len(roles), condition.text)
 
 
 def _part(variable: int, number: int, roles: Mapping[tuple[int, Place], int], pairwise: bool) -> Part:

@@ -28,7 +28,7 @@ def plan_returns(plan: PlanT) -> PlanT:
 
 
 def plan_return(expression: Bound) -> ReturnProgram | None:
-    """The program of a RETURN item, or None where its values are read as they stand.
+    """Return the program of a RETURN item, or None if its values are read as they stand.
 
     Raises
     ------

@@ -58,18 +58,18 @@ def _never_misses(query: BoundPattern, branch: Branch, derived: tuple[int, ...])
 
 
 def _root(query: BoundPattern, branch: Branch) -> int | None:
-    """The single variable that precedes all others, if there is one."""
+    """Return the single variable that precedes all others, if there is one."""
     first = [v for v, mask in zip(branch.variables, branch.before, strict=True) if not mask]
     return first[0] if len(first) == 1 and query.variables[first[0]].maximum == 1 else None
 
 
 def _is_local(query: BoundPattern, condition: Condition, root: int | None) -> bool:
-    """Whether a condition relates one variable, of which one event is enough, to itself or the root, and waits for nothing."""
+    """Return whether a condition relates one variable to itself or the root, needs one event of it, and waits for nothing."""
     others = [query.variables[v] for v in condition.variables if v != root]
     return not condition.closing and len(others) <= 1 and all(variable.minimum == 1 for variable in others)
 
 
 def _may_join(query: BoundPattern, branch: Branch, v: int) -> bool:
-    """Whether a variable that others follow may bind more events than it must."""
+    """Return whether a variable that others follow can bind more events than it must."""
     variable = query.variables[v]
     return variable.maximum != variable.minimum and any(mask >> v & 1 for mask in branch.before)

@@ -1,4 +1,4 @@
-"""What the caller chose, apart from the query itself."""
+"""Hold and check what the caller chose, apart from the query itself."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ class Settings:
     `prune` names the pruning steps that may be used (see
     :data:`PRUNING_STEPS`; none changes the matches), `columns` the input
     columns that the output carries (None: all), `max_matches` bounds the
-    output, `max_steps` the work: the steps that are made over the whole run,
-    `gpu_memory` the bytes that a run takes of a GPU's memory (None: a share
-    of what is free).
+    output, `max_steps` the work of the whole run. A run takes at most
+    `gpu_memory` bytes of a GPU's memory (None: a share of what is free).
     """
 
     output: str = "matches"
@@ -43,7 +42,7 @@ class Settings:
 
 
 def pruning_steps(prune: bool | Iterable[str]) -> tuple[str, ...]:
-    """The steps that `prune=` means: all, none, or those named."""
+    """Return the pruning steps that `prune=` means: all, none, or those named."""
     if isinstance(prune, bool):
         return PRUNING_STEPS if prune else ()
     if not isinstance(prune, Iterable):
@@ -64,7 +63,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?|[kmgt]i)b?", re.IGNORECASE | re.
 
 
 def memory_bytes(size: int | str | None, argument: str = "gpu_memory") -> int | None:
-    """The bytes that a keyword, `argument`, means: a number, or text such as ``8GB`` (10⁹ bytes each) or ``512MiB`` (2²⁰)."""
+    """Return the bytes that the keyword `argument` means: a number, or text such as ``8GB`` (10⁹ bytes each) or ``512MiB`` (2²⁰)."""
     if size is None:
         return None
     found = _SIZE.fullmatch(size.strip()) if isinstance(size, str) else None

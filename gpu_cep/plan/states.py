@@ -1,7 +1,8 @@
-"""The states of a branch whose matches its labels decide: what may come next depends on them, not on the events bound.
+"""Compute the states of a branch whose matches labels alone decide.
 
-A match is one path through these states, event after event. They are computed
-breadth first from the state in which nothing is bound.
+What may be bound next depends on the state only, not on the events bound. A
+match is one path through the states, event after event. They are found breadth
+first from the state in which nothing is bound.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class StateSpace:
 
 
 def branch_states(plan: EventPlan, branch: PlannedBranch, tied: bool) -> StateSpace | None:
-    """The states of a branch whose matches its labels decide, `tied` if its events tie; None for others, and where they are too many."""
+    """Return the states of a branch; None if labels do not decide its matches, or if there are too many. `tied`: its events may tie."""
     if plan.query.strategy != "skip_till_any_match" or branch.conditions or branch.negations:
         return None
     variables = [plan.query.variables[v] for v in branch.positives]
@@ -50,12 +51,12 @@ def branch_states(plan: EventPlan, branch: PlannedBranch, tied: bool) -> StateSp
 
 
 def unites_disjointly(plan: EventPlan) -> bool:
-    """Whether no two branches bind the same variables, and so none finds a match of another."""
+    """Return whether no two branches bind the same variables, so that no two find the same match."""
     return len({branch.positives for branch in plan.branches}) == len(plan.branches)
 
 
 def decided_by_states(plan: EventPlan) -> bool:
-    """Whether all matches are wanted, and can be counted and compressed without enumerating them, even if events tie."""
+    """Return whether all matches are wanted and can be counted or compressed without enumeration, even if events tie."""
     tied = plan.query.ties == "strict"
     every = plan.settings.after_match == "all" and unites_disjointly(plan)
     return every and all(branch_states(plan, branch, tied) is not None for branch in plan.branches)
@@ -63,7 +64,7 @@ def decided_by_states(plan: EventPlan) -> bool:
 
 @lru_cache(maxsize=256)
 def state_space(before: tuple[int, ...], minimum: tuple[int, ...], maximum: tuple[int | None, ...], tied: bool) -> StateSpace | None:
-    """The states of a strict partial order with quantifiers; None if they are more than :data:`MOST_STATES`.
+    """Return the states of a strict partial order with quantifiers; None if they are more than :data:`MOST_STATES`.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def state_space(before: tuple[int, ...], minimum: tuple[int, ...], maximum: tupl
     waiting = [initial]
     while waiting:
         state = waiting.pop(0)
-        moves = [(v, after) for v in range(len(before)) if (after := order.taken(state, v)) is not None]
+        moves = [(v, after) for v in range(len(before)) if (after := order.bind(state, v)) is not None]
         found[state] = moves
         for reached in (*(after for _, after in moves), (state[0], 0)):
             if reached not in found:
@@ -100,7 +101,7 @@ def state_space(before: tuple[int, ...], minimum: tuple[int, ...], maximum: tupl
 
 
 def _height(state: State) -> tuple[int, int, int]:
-    """What grows with every transition that leads to another state."""
+    """Return a key that grows with every transition to another state."""
     counts, tied = state
     return sum(bound > 0 for bound in counts), sum(counts), tied.bit_count()
 
@@ -112,8 +113,8 @@ class _Order:
     maximum: tuple[int | None, ...]
     tied: bool
 
-    def taken(self, state: State, v: int) -> State | None:
-        """The state after an event is bound to v, or None if none may be."""
+    def bind(self, state: State, v: int) -> State | None:
+        """Return the state after an event is bound to v; None if no event can be."""
         counts, tied = state
         unsatisfied = sum(1 << u for u, bound in enumerate(counts) if bound < self.minimum[u])
         bound = sum(1 << u for u, events in enumerate(counts) if events)
@@ -127,5 +128,5 @@ class _Order:
         return tuple(closed), tied | (1 << v if self.tied and self._behind(v) else 0)
 
     def _behind(self, v: int) -> int:
-        """The mask of the variables that v precedes."""
+        """Return the mask of the variables that v precedes."""
         return sum(1 << w for w, mask in enumerate(self.before) if mask >> v & 1)

@@ -27,7 +27,7 @@ _NAME, _LABEL, _ASIDE = Letters("name", at="middle", bold=True), Letters("label"
 
 
 def vector(plan: EventPlan | IntervalPlan) -> Picture:
-    """The drawings of a plan, one above the other."""
+    """Return the drawings of a plan, one above the other."""
     laid: list[_Layout] = []
     for drawing in drawings(plan):
         laid.append(_Layout.of(drawing, laid[-1].foot if laid else 0.0))
@@ -37,7 +37,7 @@ def vector(plan: EventPlan | IntervalPlan) -> Picture:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where everything of a drawing is, from `top` to `foot`: the middles of its nodes, and half their widths."""
+    """The places of a drawing from `top` to `foot`: the middles of its nodes, and half their widths."""
 
     drawing: Drawing
     places: tuple[tuple[float, float], ...]
@@ -63,7 +63,7 @@ class _Layout:
         return cls(drawing, tuple(places[n] for n in range(len(halves))), halves, max(edge, aside) + 2 * _MARGIN, top, foot)
 
     def shapes(self) -> Iterator[Shape]:
-        """What the drawing is made of, nodes above arrows, texts above both."""
+        """Yield the shapes of the drawing: nodes above arrows, texts above both."""
         yield Text(_ASIDE, _MARGIN, self.top + _MARGIN + 4, (self.drawing.title,))
         texts = []
         for arrow in self.drawing.arrows:
@@ -94,7 +94,7 @@ class _Layout:
             yield Text(_NAME, x, y + 4, (_short(node.text),))
 
     def _loops(self) -> dict[int, str]:
-        """What repeats at each node, all of a node's loops in one."""
+        """Return the text of each node's loops, all of a node in one."""
         loops: dict[int, list[str]] = {}
         for arrow in self.drawing.arrows:
             if arrow.source == arrow.target:
@@ -102,7 +102,7 @@ class _Layout:
         return {node: "\n".join(dict.fromkeys("\n".join(texts).split("\n"))) for node, texts in loops.items()}
 
     def _path(self, arrow: Arrow) -> tuple[tuple[Point, ...], Point]:
-        """An arrow between two nodes, and where the foot of its text is."""
+        """Return the path of an arrow between two nodes, and the foot of its text."""
         (x0, y0), (x1, y1) = self.places[arrow.source], self.places[arrow.target]
         x0, x1 = x0 + self.halves[arrow.source], x1 - self.halves[arrow.target]
         skipped = self.drawing.nodes[arrow.target].layer - self.drawing.nodes[arrow.source].layer - 1
@@ -114,7 +114,7 @@ class _Layout:
 
 
 def _columns(drawing: Drawing, halves: tuple[float, ...]) -> list[float]:
-    """The middle of each layer, so far apart that nodes and the texts of arrows between two layers fit."""
+    """Return the middle of each layer; layers are far enough apart for nodes and the texts of arrows."""
     columns: list[float] = []
     edge = float(_MARGIN)
     for layer in range(1 + max((node.layer for node in drawing.nodes), default=-1)):
@@ -132,13 +132,13 @@ def _row_height(drawing: Drawing) -> float:
 
 
 def _headroom(drawing: Drawing) -> float:
-    """What arrows that skip layers need above the first row."""
+    """Return the room above the first row that arrows that skip layers need."""
     nodes = drawing.nodes
     return _RISE * max((nodes[arrow.target].layer - nodes[arrow.source].layer - 1 for arrow in drawing.arrows), default=0)
 
 
 def _head(before: Point, tip: Point) -> Area:
-    """The head of an arrow that comes to its tip from the direction of the point before."""
+    """Return the head of an arrow whose `tip` lies in the direction from `before`."""
     along, across = tip[0] - before[0], tip[1] - before[1]
     length = hypot(along, across)
     along, across = _HEAD * along / length, _HEAD * across / length
@@ -151,7 +151,7 @@ def _box(look: Look, x: float, y: float, half: float, rise: float) -> Box:
 
 
 def _text(text: str, foot: Point) -> Text | None:
-    """A text whose last line stands at `foot`, each line short, and whole where a mouse rests on it."""
+    """Return a text whose last line stands at `foot`: short lines, and the whole text where a mouse rests on it."""
     lines = tuple(map(_short, text.split("\n")))
     return Text(_LABEL, foot[0], foot[1] - LEADING * (len(lines) - 1), lines, text) if text else None
 
@@ -161,6 +161,6 @@ def _width(text: str) -> float:
 
 
 def _short(text: str) -> str:
-    """The text on one line, without what no file of XML may hold."""
+    """Return the text on one line, without characters that XML forbids."""
     line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

@@ -11,7 +11,7 @@ from gpu_cep.analysis.bound import Constant, ReturnColumn
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.types import INTEGER, Kind
 from gpu_cep.engine.answers import AnyPlan, answer_schema
-from gpu_cep.plan.columns_read import columns_read, narrowed
+from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.returns import plan_return
@@ -43,7 +43,7 @@ class NarrowQuery:
         read = columns_read(query, settings)
         order = tuple(events.names[number] for number in tie_breakers(query, read))
         narrow = pa.schema([events.field(number) for number in read])
-        ordered, shown = replace(options, order_by=order), narrowed(settings, narrow.names)
+        ordered, shown = replace(options, order_by=order), narrow_settings(settings, narrow.names)
         return cls(pattern, narrow, ordered, shown, make_plan(pattern, narrow, ordered, shown))
 
 

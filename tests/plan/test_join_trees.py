@@ -17,8 +17,8 @@ from gpu_cep.plan.join_trees import (
     Statistics,
     cheapest_tree,
     estimate,
-    extended,
-    grown_tree,
+    extend_estimate,
+    grow_tree,
     join_cost,
     leaves,
     members,
@@ -89,7 +89,7 @@ def cost(statistics, tree):
         return 0.0
     one, other, both = (estimate(statistics, mask(each)) for each in (tree.left, tree.right, tree))
     orders = isinstance(tree.right, Join) or both.hashed < one.hashed + other.hashed
-    judged = statistics.judged_by(mask(tree.left), mask(tree.right))
+    judged = statistics.count_judged(mask(tree.left), mask(tree.right))
     return cost(statistics, tree.left) + cost(statistics, tree.right) + join_cost(one, other, both, orders, judged)
 
 
@@ -122,7 +122,7 @@ def test_the_cost_of_a_tree_is_that_of_its_joins(given):
 
 @given(statistics(40))
 def test_many_variables_are_joined_one_after_the_other_from_the_rarest_on(given):
-    tree = grown_tree(given)
+    tree = grow_tree(given)
     assert sorted(leaves(tree)) == list(range(len(given.counts)))
     assert given.counts[leaves(tree)[0]] == min(given.counts)
     assert math.isfinite(cost(given, tree))
@@ -130,7 +130,7 @@ def test_many_variables_are_joined_one_after_the_other_from_the_rarest_on(given)
 
 def test_a_negation_is_judged_by_the_join_that_is_the_first_to_bind_all_that_it_needs():
     given = Statistics((10,) * 3, (0,) * 3, 1.0, (), judged=(0b011, 0b001))
-    assert [given.judged_by(0b001, 0b010), given.judged_by(0b011, 0b100), given.judged_by(0b101, 0b010)] == [1, 0, 1]
+    assert [given.count_judged(0b001, 0b010), given.count_judged(0b011, 0b100), given.count_judged(0b101, 0b010)] == [1, 0, 1]
 
 
 @pytest.mark.parametrize("needed", [0b011, 0b101, 0b110])
@@ -161,7 +161,7 @@ def test_selective_pairs_are_joined_before_they_meet():
 
 def test_statistics_of_one_magnitude_are_rounded_to_one():
     def rounded(count, share, selectivity):
-        return Statistics((count, 0), (0, 1), share, (Relation(3, selectivity),)).rounded()
+        return Statistics((count, 0), (0, 1), share, (Relation(3, selectivity),)).round_down()
 
     assert rounded(1_024, 0.25, 0.5) == rounded(2_047, 0.3, 0.4)
     assert rounded(1_024, 0.25, 0.5) != rounded(2_048, 0.25, 0.5)
@@ -173,4 +173,4 @@ def test_estimates_do_not_depend_on_the_order_in_which_variables_are_added(given
     for variables in range(1, 1 << len(given.counts)):
         for v in members(variables):
             rest = variables ^ 1 << v
-            assert extended(given, estimate(given, rest), rest, v).rows == pytest.approx(estimate(given, variables).rows, abs=1e-6)
+            assert extend_estimate(given, estimate(given, rest), rest, v).rows == pytest.approx(estimate(given, variables).rows, abs=1e-6)

@@ -40,7 +40,7 @@ from gpu_cep.plan.costs import (
     WALKED,
     Estimate,
     buffers_cost,
-    grown_offers,
+    extrapolate_offers,
     windows_cost,
 )
 from gpu_cep_kernels.rules.tables import BY_PROGRAM
@@ -132,7 +132,7 @@ def _estimate_nfab(statistics: BatchStatistics) -> Estimate:
     """
     traced, sample = statistics.traced_offers, statistics.path_sample
     halves = np.diff(np.interp([0, traced[-1, 0] / 2, traced[-1, 0]], *traced.T))
-    offers = grown_offers(halves.tolist(), int(traced[-1, 0]), statistics.window_size, statistics.event_count)
+    offers = extrapolate_offers(halves.tolist(), int(traced[-1, 0]), statistics.window_size, statistics.event_count)
     reading = PATH * sample.all_matches + READ * sample.all_bound
     # threads share what is read off the buffer path by path, and nothing else
     reading *= COUNTED if statistics.counts_only and every_path_matches(statistics.search) else 1 / statistics.workers

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpu_cep.engine.compressed.graph import NONE, Graph, graph_windows, joined
+from gpu_cep.engine.compressed.graph import NONE, Graph, graph_windows, join_graphs
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
@@ -44,15 +44,15 @@ def buffer_graph(searches: tuple[Search, ...], batch: Batch) -> Graph | None:
     # where windows end matches that go on in later ones, an end is not told by its node alone
     if any((each.ends.last_start != UNBOUNDED).any() for each in grown):
         return None
-    return joined([_graph(search, batch, buffer) for search, buffer in zip(searches, grown, strict=True)])
+    return join_graphs([_graph(search, batch, buffer) for search, buffer in zip(searches, grown, strict=True)])
 
 
-def united(plan: EventPlan, ordered: OrderedEvents, parts: Sequence[Graph | None]) -> Graph | None:
+def unite_batches(plan: EventPlan, ordered: OrderedEvents, parts: Sequence[Graph | None]) -> Graph | None:
     """The graph of all batches, if there is one of each; an end's window is the same in all."""
     graphs = [part for part in parts if part is not None]
     if not graphs or len(graphs) < len(parts):
         return None
-    graph = joined(graphs)
+    graph = join_graphs(graphs)
     earliest = graph_windows(plan, ordered, WHOLE).earliest[graph.event]
     return replace(graph, earliest=np.where(graph.earliest == NONE, NONE, earliest))
 

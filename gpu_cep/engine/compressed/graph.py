@@ -61,7 +61,7 @@ def label_graph(plan: EventPlan, ordered: OrderedEvents, own: Own) -> Graph | No
     windows = graph_windows(plan, ordered, own)
     spaces = [(branch, branch_states(plan, branch, bool(windows.after.size))) for branch in plan.branches]
     graphs = [_branch_graph(ordered, windows, branch, space) for branch, space in spaces if space is not None]
-    return joined(graphs) if len(graphs) == len(spaces) else None
+    return join_graphs(graphs) if len(graphs) == len(spaces) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +101,10 @@ def _branch_graph(ordered: OrderedEvents, windows: GraphWindows, branch: Planned
     useful = np.zeros(room, np.bool_)
     scratch = np.empty(number, np.int64), np.empty(number, np.int64), np.zeros(room, np.int64)
     mark_useful(len(ordered.times), groups, growth.used, nodes, *scratch, useful)
-    return _compacted(windows, groups, nodes, useful)
+    return _keep_useful(windows, groups, nodes, useful)
 
 
-def _compacted(windows: GraphWindows, groups: GroupTable, nodes: NodeTable, useful: Flags) -> Graph:
+def _keep_useful(windows: GraphWindows, groups: GroupTable, nodes: NodeTable, useful: Flags) -> Graph:
     """The useful nodes, renumbered; what precedes them is useful, too."""
     number = offsets(useful.astype(np.int64))
     group = np.repeat(np.arange(len(groups.variable)), np.diff(groups.base))[useful]
@@ -161,7 +161,7 @@ def _scope(space: StateSpace, state: int, source: int) -> int | None:
     return TIED if state == source else None
 
 
-def joined(graphs: list[Graph]) -> Graph:
+def join_graphs(graphs: list[Graph]) -> Graph:
     """Several graphs as one that has the paths of all."""
     before = offsets([len(graph.event) for graph in graphs])
     groups = offsets([int(graph.group.max(initial=NONE)) + 1 for graph in graphs])

@@ -12,7 +12,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import assemble, evaluate, failure, load_bank, tabulator
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep.plan.programs import compile_program, leaves, mapped
+from gpu_cep.plan.programs import compile_program, leaves
 from gpu_cep.plan.properties import place_leaves
 
 
@@ -34,7 +34,7 @@ def event_columns(plan: Plan, table: pa.Table | ResidentTable) -> EventColumns:
 def _values(computed: ComputedExpression, columns: EventColumns) -> pa.Array:
     """Return the values of the expression for all events; the columns that it reads are there."""
     layout, slots = place_leaves(leaves(computed.expression))
-    program = compile_program(computed.expression, mapped(slots))
+    program = compile_program(computed.expression, slots.__getitem__)
     table, _ = assemble([program], tabulator(columns))
     values, nulls, failed = evaluate(program, table, load_bank(columns, layout, np.arange(len(columns))))
     if failed >= 0:

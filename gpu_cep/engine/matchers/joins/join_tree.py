@@ -62,7 +62,7 @@ class JoinTree:
             return Estimate("join_tree", 0.0)
         needs = earliest_needs(self.search, batch)
         statistics = join_statistics(self.search, batch, *inputs, needs)
-        tree = cheapest_tree(statistics.rounded())
+        tree = cheapest_tree(statistics.round_down())
         cost, pairs, matches = tree_cost(statistics, tree)
         return Estimate("join_tree", cost, pairs, matches, order=tree_text(tree, self.search.variable_names), at_most=len(needs) > 0)
 
@@ -74,7 +74,7 @@ class JoinTree:
         buffers, streams = inputs
         with search.profile.stage("planning"):
             needs = earliest_needs(search, batch)
-            tree = cheapest_tree(join_statistics(search, batch, buffers, streams, needs).rounded())
+            tree = cheapest_tree(join_statistics(search, batch, buffers, streams, needs).round_down())
         conditions, account = search.conditions(batch), _Account(search, batch.low)
         threads = min(search.threads, count_parts(batch))
         registers = program_registers(np, conditions.programs, REGISTER_STRIDE * threads, conditions.table.roles)
