@@ -23,7 +23,7 @@ TIES = ("strict", "position")
 
 
 def bind(query: Query, schema: Schema, options: Options, text: str | None = None) -> BoundPattern:
-    """`query` over events of `schema`, with names resolved, types explicit and conditions split.
+    """Return `query` over events of `schema`, with names resolved, types explicit and conditions split.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
 
 
 def _variables(found: Sequence[Primitive]) -> tuple[EventVariable, ...]:
-    """Each variable once, the negated ones last."""
+    """Return each variable once, the negated ones last."""
     named = {primitive.variable.name: primitive.variable for primitive in found}
     return tuple(sorted(named.values(), key=lambda variable: variable.negated))
 

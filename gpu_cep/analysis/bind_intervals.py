@@ -53,7 +53,7 @@ _EVENT_ALONE = "DEFINE reads attributes of the current event, as attribute or al
 
 
 def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text: str | None = None) -> BoundIntervals:
-    """`query` over events of `schema`, with names resolved, types explicit and one constraint for each pair of situations.
+    """Return `query` over events of `schema`, with names resolved, types explicit and one constraint for each pair of situations.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def _bind_property(situation: Situation, query: IntervalQuery, scope: Scope) -> 
 
 
 def _of_event(node: Expression, situation: str, qualifiers: Sequence[str], scope: Scope) -> Expression:
-    """The same, with each attribute written as one of the situation's events."""
+    """Return the expression with each attribute written as one of the situation's events."""
     match node:
         case Reference(variable=None, attribute=str(attribute)) | Reference(variable=str(attribute), attribute=None, index=None):
             # a bare name is an attribute here, whether or not a situation is called the same
@@ -165,7 +165,7 @@ def _of_event(node: Expression, situation: str, qualifiers: Sequence[str], scope
 
 
 def _parts(node: Expression) -> Iterator[tuple[str, Expression | tuple[Expression, ...]]]:
-    """The operands of an expression, by the names of their fields."""
+    """Yield the operands of an expression, by the names of their fields."""
     for each in fields(node):
         value = getattr(node, each.name)
         if isinstance(value, Expression) or (isinstance(value, tuple) and all(isinstance(item, Expression) for item in value)):
@@ -202,7 +202,7 @@ def _window(query: IntervalQuery, timestamp: int | None, options: Options, scope
 
 
 def _gap(timestamp: int | None, options: Options, scope: Scope) -> _Length:
-    """The time without events that ends a situation, in ticks."""
+    """Return the time without events that ends a situation, in ticks."""
     if options.gap is None or timestamp is None:
         return None
     length = length_of(options.gap)
@@ -217,7 +217,7 @@ def _gap(timestamp: int | None, options: Options, scope: Scope) -> _Length:
 
 
 def _constraints(query: IntervalQuery, options: Options, scope: Scope) -> Iterator[BoundConstraint]:
-    """One constraint for each pair that is related: of several about one pair, each must hold."""
+    """Yield one constraint for each related pair; it holds if all that the query says of the pair hold."""
     pairs: dict[tuple[int, int], list[tuple[Constraint, frozenset[str]]]] = {}
     for constraint in query.constraints:
         pair = _pair(constraint, scope)
@@ -233,7 +233,7 @@ def _constraints(query: IntervalQuery, options: Options, scope: Scope) -> Iterat
 
 
 def _pair(constraint: Constraint, scope: Scope) -> tuple[int, int] | None:
-    """The numbers of the two situations that a constraint relates, the smaller one first; None, and a fault, if there are no such two."""
+    """Return the numbers of the two situations that a constraint relates, the smaller first; None, and a fault, if there are not two."""
     found = set()
     for relation in constraint.alternatives:
         numbers = [scope.variable(name, relation.span) for name in (relation.left, relation.right)]
@@ -252,6 +252,6 @@ def _pair(constraint: Constraint, scope: Scope) -> tuple[int, int] | None:
 
 
 def _relation(relation: Relation, pair: tuple[int, int], options: Options, scope: Scope) -> str:
-    """The relation between the two of a pair, by its name in Table 1."""
+    """Return the relation between the two of a pair, by its name in Table 1."""
     name = _OF_1983.get(relation.relation, relation.relation) if options.allen == "1983" else relation.relation
     return name if scope.names[pair[0]] == relation.left else RELATIONS[name]

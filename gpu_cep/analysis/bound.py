@@ -290,7 +290,7 @@ class BoundQuery:
         return tuple(variable for variable in self.variables if not variable.negated)
 
     def column_name(self, column: int) -> str:
-        """How messages call an attribute or a computed column."""
+        """Return the name of an attribute or a computed column for messages."""
         width = len(self.schema.attributes)
         if column < width:
             return self.schema.attributes[column].name
@@ -301,14 +301,14 @@ class BoundQuery:
                 return f"{function}({self.column_name(source)})"
 
     def input_columns(self, column: int) -> tuple[int, ...]:
-        """The attributes that an attribute or a computed column is made of."""
+        """Return the attributes that an attribute or a computed column is made of."""
         width = len(self.schema.attributes)
         if column < width:
             return (column,)
         return tuple(source for each in self.computed[column - width].columns for source in self.input_columns(each))
 
     def column_type(self, column: int) -> DataType:
-        """The type of an attribute or a computed column."""
+        """Return the type of an attribute or a computed column."""
         width = len(self.schema.attributes)
         return self.schema.attributes[column].type if column < width else self.computed[column - width].type
 

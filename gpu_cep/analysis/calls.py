@@ -17,7 +17,7 @@ PARAMETERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN})
 
 
 def called(function: ScalarFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
-    """A call of the caller's function, whose number of arguments is right."""
+    """Bind a call of the caller's function; its number of arguments is right."""
     if FAULTY in arguments:
         return FAULTY
     arguments = tuple(cast(argument, FLOAT) if is_fraction(argument) else argument for argument in arguments)
@@ -40,7 +40,7 @@ def called(function: ScalarFunction, call: Call, arguments: tuple[Bound, ...], s
 
 
 def computed_once(expression: Operation, call: Call, scope: Scope) -> Bound:
-    """`expression`, which `call` says, as a computed column if it reads the current event of one variable alone."""
+    """Return `expression`, written as `call`, as a computed column if it reads the current event of one variable alone."""
     fields = tuple(_leaves(expression))
     if any(not isinstance(field, Field) or field.place is not Place.EACH for field in fields):
         return expression

@@ -25,7 +25,7 @@ FAULTY = Constant(None, NULL)
 
 
 def common_type(operands: Sequence[Bound]) -> DataType | None:
-    """The type in which `operands` meet, None if there is none.
+    """Return the type in which `operands` meet, None if there is none.
 
     A literal with a fraction adapts: it is exact among decimals and a float
     among other numbers. NULL meets every type.
@@ -41,12 +41,12 @@ def common_type(operands: Sequence[Bound]) -> DataType | None:
 
 
 def is_fraction(bound: Bound) -> bool:
-    """Whether `bound` is a literal with a fraction: no other constant is a DECIMAL before it is cast."""
+    """Return whether `bound` is a literal with a fraction: no other constant is a DECIMAL before it is cast."""
     return isinstance(bound, Constant) and bound.type.kind is Kind.DECIMAL
 
 
 def join(left: DataType, right: DataType) -> DataType | None:
-    """The type in which two types meet, None if there is none."""
+    """Return the type in which two types meet, None if there is none."""
     if left == right:
         return left
     kinds = {left.kind, right.kind}
@@ -58,12 +58,12 @@ def join(left: DataType, right: DataType) -> DataType | None:
 
 
 def finer(left: str, right: str) -> str:
-    """The finer of two units of time."""
+    """Return the finer of two units of time."""
     return max(left, right, key=TICKS_PER_SECOND.__getitem__)
 
 
 def cast(bound: Bound, target: DataType) -> Bound:
-    """`bound` as a `target`: itself, a converted constant, or a cast (of a column without a type, NULL in any)."""
+    """Return `bound` as a `target`: itself, a converted constant, or a cast. A column without a type is NULL in any."""
     if isinstance(bound, Constant):
         return bound if bound.type == target else Constant(_convert(bound, target), target)
     if _same_machine_type(bound.type, target):
@@ -76,7 +76,7 @@ def cast_all(operands: Sequence[Bound], target: DataType) -> tuple[Bound, ...]:
 
 
 def digits(type: DataType) -> DataType:
-    """A whole number's type as a DECIMAL, a DECIMAL as it is."""
+    """Return the DECIMAL type of a whole number's type; a DECIMAL as it is."""
     return type if type.kind is Kind.DECIMAL else decimal(MAX_DIGITS, 0)
 
 

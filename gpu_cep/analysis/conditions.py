@@ -24,7 +24,7 @@ from gpu_cep.lang.format import format_expression
 
 
 def bind_where(where: Expression | None, scope: Scope) -> Iterator[Condition]:
-    """The conditions of WHERE, in the order in which they are written."""
+    """Yield the conditions of WHERE, in the order in which they are written."""
     for conjunct in _conjuncts(where):
         if isinstance(conjunct, Equivalence):
             yield from _equivalence(conjunct, scope)
@@ -33,7 +33,7 @@ def bind_where(where: Expression | None, scope: Scope) -> Iterator[Condition]:
 
 
 def event_types(primitives: Sequence[Primitive], type_column: str, scope: Scope) -> Iterator[Condition]:
-    """``EventType v`` as the property ``v.<type_column> = 'EventType'``."""
+    """Yield ``EventType v`` as the property ``v.<type_column> = 'EventType'``."""
     typed = [primitive for primitive in primitives if primitive.event_type is not None]
     if not typed:
         return
@@ -52,7 +52,7 @@ def event_types(primitives: Sequence[Primitive], type_column: str, scope: Scope)
 
 
 def equality(column: int, left: int, right: int, span: Span | None, scope: Scope) -> Condition:
-    """``v.A = w.A``: every two events of two variables agree on a column; of one variable, if `left` is `right`."""
+    """Return ``v.A = w.A``: every two events of two variables agree on a column; of one variable, if `left` is `right`."""
     attribute = scope.column(column)
     first, second = (format_expression(Reference(scope.names[variable], attribute.name)) for variable in (left, right))
     if left == right:
@@ -63,7 +63,7 @@ def equality(column: int, left: int, right: int, span: Span | None, scope: Scope
 
 
 def equalities(column: int, variables: Sequence[int], span: Span | None, scope: Scope) -> Iterator[Condition]:
-    """All events bound to `variables` agree on a column: a pair for every two, a WITHIN for every quantified one."""
+    """Yield conditions that all events of `variables` agree on a column: a PAIR for every two, a WITHIN for every quantified one."""
     for left, right in combinations(variables, 2):
         yield equality(column, left, right, span, scope)
     for number in variables:
@@ -72,7 +72,7 @@ def equalities(column: int, variables: Sequence[int], span: Span | None, scope: 
 
 
 def reads(expression: Bound) -> Iterator[Field | Aggregation]:
-    """The fields and aggregates that `expression` reads, from left to right."""
+    """Yield the fields and aggregates that `expression` reads, from left to right."""
     if isinstance(expression, Field | Aggregation):
         yield expression
     elif isinstance(expression, Operation):
@@ -114,12 +114,12 @@ def _kind(read: Sequence[Field | Aggregation], variables: int) -> ConditionKind:
 
 
 def _is_consecutive(read: Field | Aggregation) -> bool:
-    """Whether it needs an event before the current one."""
+    """Return whether an expression needs an event before the current one."""
     return read.running if isinstance(read, Aggregation) else read.place in (Place.PREVIOUS, Place.FIRST_BEFORE)
 
 
 def _is_closing(read: Field | Aggregation) -> bool:
-    """Whether its value may change with every further event of the binding."""
+    """Return whether the value of a read can change with every further event of the binding."""
     return not read.running if isinstance(read, Aggregation) else read.place is Place.LAST
 
 
@@ -135,7 +135,7 @@ def _equivalence(node: Equivalence, scope: Scope) -> Iterator[Condition]:
 
 
 def _type_literal(primitive: Primitive, column: int, scope: Scope) -> Constant | None:
-    """The event type as a constant of the type column's type; None, and a fault, if it is none."""
+    """Return the event type as a constant of the type column's type; None, and a fault, if it is not such a constant."""
     written = primitive.event_type or ""
     attribute = scope.column(column)
     if attribute.type.kind is Kind.STRING:

@@ -30,7 +30,7 @@ from gpu_cep.lang.ast import (
 
 @singledispatch
 def bind_expression(node: Expression, scope: Scope) -> Bound:
-    """`node` with its names and types resolved.
+    """Return `node` with its names and types resolved.
 
     A fault is recorded in the scope and stands as NULL in the result, so that
     one pass finds all faults.
@@ -39,17 +39,17 @@ def bind_expression(node: Expression, scope: Scope) -> Bound:
 
 
 def bind_operand(node: Expression, scope: Scope) -> Bound:
-    """`node`, bound, if it has a value to compare and compute with."""
+    """Return `node`, bound, if it has a value to compare and compute with."""
     return references.operand(bind_expression(node, scope), node, scope)
 
 
 def bind_list(node: Expression, scope: Scope) -> Bound:
-    """`node`, bound, if it is a list of a fixed number of numbers."""
+    """Return `node`, bound, if it is a list of a fixed number of numbers."""
     return references.fixed_list(bind_expression(node, scope), node, scope)
 
 
 def bind_condition(node: Expression, scope: Scope) -> Bound:
-    """`node`, bound, if it is true or false."""
+    """Return `node`, bound, if it is true or false."""
     condition = bind_operand(node, scope)
     if condition.type.kind not in (Kind.BOOLEAN, Kind.NULL):
         scope.faults.error(f"a condition is true or false; this one is {operators.describe(condition)}", node.span)
@@ -158,7 +158,7 @@ def _(node: Equivalence, scope: Scope) -> Bound:
 
 
 def _endpoint(node: Call, time: DataType, scope: Scope) -> Bound:
-    """``start(A)``, ``end(A)`` or ``duration(A)``, which is the difference of the two."""
+    """Return ``start(A)``, ``end(A)`` or ``duration(A)``, which is the difference of the two."""
     variable = references.situation(node, scope)
     if variable is None:
         return FAULTY
@@ -173,7 +173,7 @@ def _unless(negated: bool, condition: Bound) -> Bound:
 
 
 def _member(node: In, value: Bound, items: tuple[Bound, ...], scope: Scope) -> Bound:
-    """``value IN (constants)``, as one operation if all items meet the value in one type."""
+    """Return ``value IN (constants)``, as one operation if all items meet the value in one type."""
     meeting, *others = {common_type((value, item)) for item in items}
     if meeting is None or others or isinstance(value, Constant) or value.type.kind is Kind.NULL:
         return _equal_to_any(node, value, items, scope)

@@ -24,13 +24,13 @@ class Faults:
         self.errors.append(Diagnostic(message, span, hint))
 
     def unknown(self, what: str, name: str, choices: Iterable[str], span: Span | None = None, *, also: str | None = None) -> None:
-        """An error about a `name` that is none of `choices`, with the nearest of them as hint, and what `also` may have been meant."""
+        """Record that `name` is none of `choices`; the hint is the nearest of them, and what `also` may have been meant."""
         known = tuple(choices)
         hints = [nearest(name, known) or f"there are {', '.join(known) or 'none'};", *filter(None, [also])]
         self.error(f"unknown {what} {name!r}", span, " ".join(hints).removesuffix(";"))
 
     def refuse(self, construct: str, supported: str, span: Span | None = None) -> None:
-        """`construct`, as the user wrote it, is not supported; `supported` says what is."""
+        """Record that `construct`, as the user wrote it, is not supported; `supported` says what is."""
         self.refusals.append(Diagnostic(f"{construct} is not supported", span, supported))
 
     def raise_any(self, text: str | None) -> None:

@@ -44,7 +44,7 @@ class HostFunction:
 
 
 def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
-    """The function of `call` over its bound arguments."""
+    """Return the function of `call` over its bound arguments."""
     name = ALIASES.get(call.function, call.function)
     own = {function.name: function for function in scope.functions}
     function = KERNEL_FUNCTIONS.get(name) or HOST_FUNCTIONS.get(name) or own.get(name)
@@ -83,7 +83,7 @@ def _misfit(call: Call, argument: Bound, scope: Scope) -> Bound:
 
 
 def _settled(argument: Bound) -> Bound:
-    """A literal with a fraction, which meets no decimal here, as a float."""
+    """Return a literal with a fraction as a float, as it meets no decimal here; other expressions as they are."""
     meeting = common_type((argument,))
     assert meeting is not None, "a type meets itself"
     return cast(argument, meeting)
@@ -113,7 +113,7 @@ def _rounded(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
 
 
 def _decimal_floor(value: Bound) -> Bound:
-    """``x - ((x % 1 + 1) % 1)``: exact, where floats hold 15 digits only."""
+    """Return ``x - ((x % 1 + 1) % 1)``: exact, where floats hold 15 digits only."""
     type = value.type
     one = Constant(10**type.scale, type)
     above = Operation("add", (Operation("mod", (value, one), type), one), type)
@@ -121,7 +121,7 @@ def _decimal_floor(value: Bound) -> Bound:
 
 
 def _decimal_ceil(value: Bound) -> Bound:
-    """``-floor(-x)``"""
+    """Return ``-floor(-x)``"""
     return Operation("neg", (_decimal_floor(Operation("neg", (value,), value.type)),), value.type)
 
 
@@ -161,7 +161,7 @@ def _remainder(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
 
 
 def _correlation(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
-    """Pearson's: the inner product of both lists less their means, by the root of the product of those that each has with itself."""
+    """Return Pearson's correlation: the inner product of the centred lists, divided by the root of the product of their variations."""
     left, right = arguments
     if not isinstance(left, Field | Aggregation) or not isinstance(right, Field | Aggregation):
         return FAULTY
@@ -175,7 +175,7 @@ def _correlation(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Boun
 
 
 def _variation(values: Field | Aggregation, scope: Scope) -> Bound:
-    """The sum of squares of a list less its mean; NULL where the list has no correlation with any."""
+    """Return the sum of squares of a centred list; NULL if the list has no correlation with any other."""
     assert values.column is not None, "a list is an attribute's"
     return replace(values, column=scope.compute(ComputedColumn("variation", values.column, (), FLOAT)), type=FLOAT)
 

@@ -17,7 +17,7 @@ from gpu_cep.analysis.types import Kind
 
 
 def with_conditions(branch: Branch, conditions: Iterable[Condition], scope: Scope) -> Branch:
-    """`branch` with those of `conditions` that relate events and mention no variable that is absent from it.
+    """Return `branch` with those of `conditions` that relate events and mention no variable that is absent from it.
 
     The closure of each connecting equality stands in place of its parts.
     """
@@ -33,7 +33,7 @@ def with_conditions(branch: Branch, conditions: Iterable[Condition], scope: Scop
 
 
 def derived_keys(branches: Sequence[Branch], partition_by: Sequence[int], scope: Scope) -> tuple[int, ...]:
-    """The columns that streams can be split by: agreed upon in every branch, and by all that its negations ask for.
+    """Return the columns that can split streams: in every branch all events of a match and all negated events agree on them.
 
     A column of `partition_by` is none, but its conditions stay: they rule out
     NULL, which partitioning does not. A float is none either: NaN equals
@@ -52,7 +52,7 @@ def derived_keys(branches: Sequence[Branch], partition_by: Sequence[int], scope:
 
 
 def marked(branch: Branch, keys: Sequence[int]) -> Branch:
-    """`branch` with the conditions that partitioning by `keys` makes redundant marked by their key."""
+    """Return `branch` with the conditions that partitioning by `keys` makes redundant marked by their key."""
 
     def mark(condition: Condition) -> Condition:
         column = equated_column(condition)
@@ -62,7 +62,7 @@ def marked(branch: Branch, keys: Sequence[int]) -> Branch:
 
 
 def equated_column(condition: Condition) -> int | None:
-    """The column A of a condition ``v.A = w.A``, or that v's events agree on A; None for any other."""
+    """Return the column A of a condition ``v.A = w.A``, or that v's events agree on A; None for any other."""
     match condition:
         case Condition(Operation("eq", (Field(place=Place.EACH) as left, Field() as right)), ConditionKind.PAIR | ConditionKind.WITHIN):
             agrees = right.place is Place.EACH or condition.kind is ConditionKind.WITHIN
@@ -71,13 +71,13 @@ def equated_column(condition: Condition) -> int | None:
 
 
 def _equated_columns(conditions: Iterable[Condition], width: int) -> list[int]:
-    """The columns of the schema (not the computed ones, which no input is partitioned by) that some condition equates."""
+    """Return the columns of the schema (not the computed ones, which no input is partitioned by) that some condition equates."""
     columns = (equated_column(condition) for condition in conditions)
     return list(dict.fromkeys(column for column in columns if column is not None and column < width))
 
 
 def _connects(conditions: Iterable[Condition], column: int, variables: Sequence[int]) -> bool:
-    """Whether the equalities on `column` connect all of the branch's positive variables."""
+    """Return whether the equalities on `column` connect all of the branch's positive variables."""
     component = {variable: variable for variable in variables}
     for condition in conditions:
         if equated_column(condition) == column:
@@ -87,13 +87,13 @@ def _connects(conditions: Iterable[Condition], column: int, variables: Sequence[
 
 
 def _binds_negations(branch: Branch, column: int) -> bool:
-    """Whether every negated event must agree with the match on `column`."""
+    """Return whether every negated event must agree with the match on `column`."""
     bound = {variable for condition in branch.conditions if equated_column(condition) == column for variable in condition.variables}
     return bound.issuperset(negation.variable for negation in branch.negations)
 
 
 def _replaced(conditions: Sequence[Condition], column: int, variables: Sequence[int], scope: Scope) -> tuple[Condition, ...]:
-    """`conditions` with the whole closure on `column` of all `variables` where its first part stood."""
+    """Return `conditions` with the closure on `column` of all `variables` in place of the equalities that imply it."""
     positive = set(variables)
     parts = [
         index for index, condition in enumerate(conditions)

@@ -20,7 +20,7 @@ _NANOSECONDS = TICKS_PER_SECOND["ns"]
 
 
 def constant(value: int | Decimal | float | str | bool | date | datetime | None) -> Constant:
-    """The constant that a literal stands for.
+    """Return the constant that a literal stands for.
 
     A number with a fraction becomes a DECIMAL with exactly its digits; whether
     it stays one is up to what it meets (see :func:`gpu_cep.analysis.coercion.common_type`).
@@ -46,7 +46,7 @@ def constant(value: int | Decimal | float | str | bool | date | datetime | None)
 
 
 def span_of_time(amount: int | Decimal, unit: str) -> Constant | None:
-    """A duration literal in the coarsest unit that holds it exactly; None below a nanosecond."""
+    """Return a duration literal in the coarsest unit that holds it exactly; None below a nanosecond."""
     nanoseconds = Fraction(amount) * UNITS[unit]
     if nanoseconds.denominator != 1:
         return None
@@ -55,7 +55,7 @@ def span_of_time(amount: int | Decimal, unit: str) -> Constant | None:
 
 
 def approximate(value: Fraction) -> float:
-    """The nearest float, infinite where none is near."""
+    """Return the nearest float; infinity for a number beyond all floats."""
     try:
         return float(value)
     except OverflowError:

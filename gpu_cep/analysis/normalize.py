@@ -35,7 +35,7 @@ class Primitive:
 
 
 def primitives(pattern: PatternNode, faults: Faults) -> tuple[Primitive, ...]:
-    """The occurrences of variables in `pattern`, in order; faults are recorded, and what stands below them is read all the same."""
+    """Return the occurrences of variables in `pattern`, in order; faults are recorded, and what stands below them is read all the same."""
     found = tuple(_primitives(pattern, faults))
     _check_alike(found, faults)
     _check_places(found, pattern, faults)
@@ -46,7 +46,7 @@ def primitives(pattern: PatternNode, faults: Faults) -> tuple[Primitive, ...]:
 
 
 def branches(pattern: PatternNode, variables: tuple[EventVariable, ...], faults: Faults) -> tuple[Branch, ...]:
-    """The branches of `pattern` that bind something, each once, without conditions; `variables` number the names."""
+    """Return the distinct branches of `pattern` that bind something, without conditions; `variables` number the names."""
     if _repeated_in_seq(pattern):
         return ()  # recorded where it was read; here it would come up again as a circle
     count = _number_of_branches(pattern)
@@ -134,7 +134,7 @@ def _check_quantifier(node: Repeat, name: str, faults: Faults) -> None:
 
 
 def _check_alike(found: tuple[Primitive, ...], faults: Faults) -> None:
-    """A variable that stands in several places has one type and one quantifier, and is negated in all of them or in none."""
+    """Refuse a variable that stands in several places with different types or quantifiers, or is negated in only some of them."""
     first: dict[str, Primitive] = {}
     for primitive in found:
         known = first.setdefault(primitive.variable.name, primitive)
@@ -155,7 +155,7 @@ def _check_places(found: tuple[Primitive, ...], pattern: PatternNode, faults: Fa
 
 
 def _repeated_in_seq(node: PatternNode) -> frozenset[str]:
-    """The variables that stand in two elements of one SEQ."""
+    """Return the variables that stand in two elements of one SEQ."""
     elements = _elements(node)
     counts = Counter(name for element in elements for name in _names(element)) if isinstance(node, Seq) else Counter[str]()
     return frozenset(name for name, count in counts.items() if count > 1).union(*map(_repeated_in_seq, elements))
@@ -193,7 +193,7 @@ class _Disjunct:
 
 
 def _number_of_branches(node: PatternNode) -> int:
-    """How many disjuncts there are, counting those that turn out equal or contradictory."""
+    """Return the number of disjuncts, including equal and contradictory ones."""
     match node:
         case Or(elements):
             return sum(map(_number_of_branches, elements))
@@ -260,7 +260,7 @@ def _one_after_the_other(one: _Disjunct, other: _Disjunct) -> _Disjunct:
 
 
 def _closed(disjunct: _Disjunct) -> _Disjunct:
-    """The transitive closure of the order; which variables were left out is forgotten."""
+    """Return the branch with the transitive closure of its order; the variables that were left out are dropped."""
     before = dict(disjunct.before)
     for middle in before:
         before = {number: mask | before[middle] if mask >> middle & 1 else mask for number, mask in before.items()}
@@ -268,7 +268,7 @@ def _closed(disjunct: _Disjunct) -> _Disjunct:
 
 
 def _in_cycle(disjunct: _Disjunct) -> int:
-    """The mask of the variables that would precede themselves."""
+    """Return the mask of the variables that would precede themselves."""
     return sum(1 << number for number, mask in disjunct.before.items() if mask >> number & 1)
 
 

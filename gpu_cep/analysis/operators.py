@@ -20,7 +20,7 @@ ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
 
 
 def operation(name: str, arguments: tuple[Bound, ...], type: DataType, scope: Scope, span: Span | None) -> Bound:
-    """An operation, once its constants are known to fit their machine type."""
+    """Return an operation; record a fault if a constant does not fit its machine type."""
     for argument in arguments:
         if isinstance(argument, Constant) and not fits(argument):
             scope.faults.error(f"the constant {argument.value} is out of range: {argument.type} has 64 bits", span)
@@ -33,12 +33,12 @@ def operation(name: str, arguments: tuple[Bound, ...], type: DataType, scope: Sc
 
 
 def fits(constant: Constant) -> bool:
-    """Whether `constant` is no whole number beyond 64 bits."""
+    """Return whether `constant` fits: it is not a whole number beyond 64 bits."""
     return not isinstance(constant.value, int) or INT64_MIN <= constant.value <= INT64_MAX
 
 
 def compare(name: str, left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
-    """``left φ right``, both cast to the type in which they meet."""
+    """Return ``left φ right``, both cast to the type in which they meet."""
     meeting = common_type((left, right))
     if meeting is None:
         scope.faults.error(f"cannot compare {describe(left)} with {describe(right)}", span, _comparison_hint(left.type, right.type))
@@ -52,7 +52,7 @@ def compare(name: str, left: Bound, right: Bound, scope: Scope, span: Span | Non
 
 
 def negative(operand: Bound, scope: Scope, span: Span | None) -> Bound:
-    """``-operand``; the minus of a constant is folded into it."""
+    """Return ``-operand``; the minus of a constant is folded into it."""
     if operand.type.kind not in NUMERIC | {Kind.DURATION, Kind.NULL}:
         scope.faults.error(f"cannot apply - to {describe(operand)}", span)
         return FAULTY
@@ -62,7 +62,7 @@ def negative(operand: Bound, scope: Scope, span: Span | None) -> Bound:
 
 
 def arithmetic(operator: str, left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
-    """``left operator right`` over numbers, points in time and durations."""
+    """Return ``left operator right`` over numbers, points in time and durations."""
     kinds = {left.type.kind, right.type.kind}
     if kinds <= NUMERIC | {Kind.NULL}:
         return _numbers(operator, left, right, scope, span)
@@ -72,7 +72,7 @@ def arithmetic(operator: str, left: Bound, right: Bound, scope: Scope, span: Spa
 
 
 def describe(bound: Bound) -> str:
-    """How a message calls the type of `bound`."""
+    """Return the name of the type of `bound` for messages."""
     return "number" if is_fraction(bound) else str(bound.type)
 
 

@@ -12,7 +12,7 @@ ResultType = Callable[[ScalarFunction, tuple[DataType, ...]], DataType]
 
 
 def no_result(function: ScalarFunction, parameters: tuple[DataType, ...]) -> DataType:
-    """What stands for a compiler where there are no functions to compile."""
+    """Raise TypeError: a query without functions has no compiler that could tell a result type."""
     raise TypeError("there is no compiler")
 
 

@@ -22,7 +22,7 @@ IN_WHERE = "WHERE reads v.attr, v[i].attr, v[i-1].attr, v[1].attr, v[v.LEN].attr
 
 
 def reference(node: Reference, scope: Scope) -> Bound:
-    """``v.attr``, ``v[…].attr`` or, in RETURN, a bare ``v``."""
+    """Return ``v.attr``, ``v[…].attr`` or, in RETURN, a bare ``v``."""
     if node.variable is None or node.attribute is None:
         return _bare(node, scope)
     match node.index:
@@ -42,14 +42,14 @@ def reference(node: Reference, scope: Scope) -> Bound:
 
 
 def previous(node: PrevBound, scope: Scope) -> Bound:
-    """``prev(v.attr)``: the event bound to v just before the current one."""
+    """Return ``prev(v.attr)``: the event bound to v just before the current one."""
     if scope.clause is Clause.RETURN:
         return _misplaced(node, scope)
     return _previous(node, node.variable, node.attribute, scope)
 
 
 def aggregate(node: Aggregate, scope: Scope, written: str | None = None) -> Bound:
-    """An aggregate over a binding; `written` is its spelling where it stands for something else."""
+    """Return an aggregate over a binding; `written` is its spelling where it stands for something else."""
     variable = scope.variable(node.variable, node.span)
     column = None if node.attribute is None else scope.attribute(node.attribute, node.span)
     if variable is None or (column is None and node.attribute is not None):
@@ -76,7 +76,7 @@ _PLACES = {
 
 
 def _in_condition(node: Aggregate, variable: int, column: int | None, result: DataType, scope: Scope, written: str) -> Bound:
-    """An aggregate in WHERE: of a quantified variable the value of an event or an aggregate, of a single one that of its event."""
+    """Bind an aggregate in WHERE; an aggregate of a single variable is the value of its event."""
     if scope.variables[variable].maximum != 1 or (node.running and scope.variables[variable].quantified):
         if column is not None and (node.function, node.running) in _PLACES:
             return Field(variable, column, result, _PLACES[node.function, node.running])
@@ -94,7 +94,7 @@ def _in_condition(node: Aggregate, variable: int, column: int | None, result: Da
 
 
 def situation(node: Call, scope: Scope) -> int | None:
-    """The situation that ``start``, ``end`` or ``duration`` is asked of; None, and a fault, if it is of anything else."""
+    """Return the situation that ``start``, ``end`` or ``duration`` is asked of; None, and a fault, if it is of anything else."""
     match node.arguments:
         case (Reference(variable=str(name), attribute=None),):
             return scope.variable(name, node.span)
@@ -103,7 +103,7 @@ def situation(node: Call, scope: Scope) -> int | None:
 
 
 def single_value(bound: Bound, node: Expression, scope: Scope) -> Bound:
-    """`bound`, if it is one value and neither an event nor a list."""
+    """Return `bound` if it is one value, neither an event nor a list; else record a fault."""
     if not isinstance(bound, Binding):
         return bound
     name = scope.variables[bound.variable].name
@@ -116,7 +116,7 @@ def single_value(bound: Bound, node: Expression, scope: Scope) -> Bound:
 
 
 def operand(bound: Bound, node: Expression, scope: Scope) -> Bound:
-    """`bound`, if it is one value of a type to compare and compute with."""
+    """Return `bound` if it is one value of a type to compare and compute with; else record a fault."""
     bound = single_value(bound, node, scope)
     if bound.type.kind is Kind.OTHER:
         scope.faults.error(f"{format_expression(node)} is of type {bound.type}, which cannot be compared or computed with", node.span)
@@ -129,7 +129,7 @@ def operand(bound: Bound, node: Expression, scope: Scope) -> Bound:
 
 
 def fixed_list(bound: Bound, node: Expression, scope: Scope) -> Bound:
-    """`bound`, if it is a list of numbers whose length its type says."""
+    """Return `bound` if it is a list of numbers whose length its type says; else record a fault."""
     bound = single_value(bound, node, scope)
     if bound == FAULTY or bound.type.length:
         return bound
@@ -144,7 +144,7 @@ def _misplaced(node: Expression, scope: Scope) -> Bound:
 
 
 def text_hint(name: str) -> str:
-    """How `name`, which is none, is written if it is a text."""
+    """Return the hint to quote `name`, in case an unknown name is meant as text."""
     return f"a text stands in single quotes: {write_text(name)}"
 
 
@@ -204,7 +204,7 @@ def _unsupported_index(node: Reference, variable: str, attribute: str, scope: Sc
 
 
 def _aggregate_type(node: Aggregate, type: DataType, scope: Scope) -> DataType | None:
-    """The type of an aggregate's result over values of `type`; None, and a fault, if it has none."""
+    """Return the type of an aggregate's result over values of `type`; None, and a fault, if it has none."""
     if node.function == "count":
         return INTEGER
     if node.function in ("first", "last"):

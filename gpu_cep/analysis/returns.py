@@ -16,7 +16,7 @@ MATCH_COLUMNS = ("match_start", "match_end")
 
 
 def bind_returns(items: Sequence[ReturnItem], keys: Sequence[str], scope: Scope) -> tuple[ReturnColumn, ...]:
-    """The columns of RETURN; `keys` are the stream keys' names, which stand before them in the result.
+    """Return the columns of RETURN; `keys` are the stream keys' names, which stand before them in the result.
 
     An item without AS is called by its attribute if nothing else is, else
     ``v_attr``; an aggregate ``avg_v_attr``; any other expression ``column_n``.
@@ -39,7 +39,7 @@ def _value(item: ReturnItem, scope: Scope) -> Bound:
 
 
 def _plain_name(item: ReturnItem, value: Bound, scope: Scope) -> str | None:
-    """The name that an item would like best: its AS name, or its attribute."""
+    """Return the preferred name of an item: its AS name, or its attribute."""
     if item.name is not None:
         return item.name
     if isinstance(item.expression, Reference) and isinstance(value, Field | Binding) and value.column is not None:

@@ -43,14 +43,14 @@ class Scope:
         return tuple(variable.name for variable in self.variables)
 
     def variable(self, name: str, span: Span | None) -> int | None:
-        """The number of variable `name`; None, and a fault, if there is none."""
+        """Return the number of variable `name`; None, and a fault, if there is none."""
         if name in self.names:
             return self.names.index(name)
         self.faults.unknown("variable", name, self.names, span)
         return None
 
     def attribute(self, name: str, span: Span | None) -> int | None:
-        """The column of attribute `name`; None, and a fault, if there is none."""
+        """Return the column of attribute `name`; None, and a fault, if there is none."""
         if name in self.schema.names:
             return self.schema.index(name)
         self.faults.unknown("attribute", name, self.schema.names, span)
@@ -67,7 +67,7 @@ class Scope:
         return Attribute(f"{computed.function}({self.column(computed.column).name})", computed.type)
 
     def compute(self, column: Computed) -> int:
-        """The number of computed column `column`, which is appended unless it is there."""
+        """Return the number of computed column `column`, which is appended unless it is there."""
         if column not in self.computed:
             self.computed.append(column)
         return len(self.schema.attributes) + self.computed.index(column)

@@ -15,7 +15,7 @@ _TIMESTAMP_KINDS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAM
 
 
 def timestamp_column(name: str, scope: Scope) -> int | None:
-    """The column of the events' time; None, and a fault, if there is none, or none that can be a time."""
+    """Return the column of the events' time; None, and a fault, if it is missing or cannot be a time."""
     if name not in scope.schema.names:
         times = [attribute.name for attribute in scope.schema.attributes if attribute.type.kind in _TIMESTAMP_KINDS]
         scope.faults.unknown("timestamp column", name, times or scope.schema.names)
@@ -33,7 +33,7 @@ def timestamp_column(name: str, scope: Scope) -> int | None:
 
 
 def partition_names(query: Query | IntervalQuery, options: Options, faults: Faults) -> tuple[str, ...]:
-    """The names of the stream keys, from the text or the caller."""
+    """Return the names of the stream keys, from the text or the caller."""
     if options.partition_by is None:
         return query.partition_by
     if query.partition_by and set(query.partition_by) != set(options.partition_by):
@@ -43,7 +43,7 @@ def partition_names(query: Query | IntervalQuery, options: Options, faults: Faul
 
 
 def key_columns(names: Sequence[str], role: str, scope: Scope) -> tuple[int, ...]:
-    """The columns called `names`, each of a type that `role` can order and compare."""
+    """Return the columns called `names`, each of a type that `role` can order and compare."""
     columns: list[int] = []
     for name in names:
         if name not in scope.schema.names:

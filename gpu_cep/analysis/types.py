@@ -93,5 +93,5 @@ class Schema:
         return tuple(attribute.name for attribute in self.attributes)
 
     def index(self, name: str) -> int:
-        """The position of column `name`; ValueError if there is none."""
+        """Return the position of column `name`; ValueError if there is none."""
         return self.names.index(name)

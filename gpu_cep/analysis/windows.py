@@ -27,7 +27,7 @@ _LENGTH = re.compile(r"(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
 
 
 def bind_window(window: Window | None, timestamp: Attribute, time_unit: str | None, faults: Faults) -> TimeWindow | CountWindow | None:
-    """The window of a query over events whose time is `timestamp`; None without WITHIN."""
+    """Return the window of a query over events whose time is `timestamp`; None without WITHIN."""
     if window is not None and window.unit == EVENTS and window.amount >= 0:
         _tick(timestamp, time_unit, faults)
         return _count(window, faults)
@@ -38,7 +38,7 @@ def bind_window(window: Window | None, timestamp: Attribute, time_unit: str | No
 def bind_length(
     what: str, length: Window | None, timestamp: Attribute, time_unit: str | None, faults: Faults, *, least: bool = False
 ) -> int | float | None:
-    """A length of time, which messages call `what`, in ticks of the timestamp column; None without one.
+    """Return a length of time in ticks of the timestamp column; None without one. Messages call it `what`.
 
     It is the greatest whole number of ticks that is no longer or, where it is the
     `least` length of something, the least one that is no shorter.
@@ -58,7 +58,7 @@ def bind_length(
 
 
 def length_of(given: float | str) -> Window | None:
-    """A length of time that a caller gives, as a number of ticks or as text such as ``30 seconds``; None if it is none."""
+    """Return the length of time that a caller gives as a number of ticks or as text such as ``30 seconds``; None for anything else."""
     found = _LENGTH.fullmatch(str(given).strip().lower())
     if isinstance(given, bool) or found is None or found[2] not in (*UNIT_NAMES, ""):
         return None
@@ -73,7 +73,7 @@ def _count(window: Window, faults: Faults) -> CountWindow | None:
 
 
 def _tick(timestamp: Attribute, time_unit: str | None, faults: Faults) -> int | None:
-    """The nanoseconds of one tick of the timestamp column; None if nobody said."""
+    """Return the nanoseconds of one tick of the timestamp column; None if neither type nor caller says."""
     tick = own_tick(timestamp)
     if tick is None:
         return _number_tick(time_unit, faults)
@@ -83,7 +83,7 @@ def _tick(timestamp: Attribute, time_unit: str | None, faults: Faults) -> int | 
 
 
 def own_tick(timestamp: Attribute) -> int | None:
-    """The nanoseconds of one tick of a timestamp column by its type; None if that is a number's."""
+    """Return the nanoseconds of one tick of a timestamp column by its type; None for a type of numbers."""
     match timestamp.type.kind:
         case Kind.TIMESTAMP:
             return UNITS["seconds"] // TICKS_PER_SECOND[timestamp.type.unit]
@@ -102,7 +102,7 @@ def _number_tick(time_unit: str | None, faults: Faults) -> int | None:
 
 
 def _ticks(length: Window, timestamp: Attribute, tick: int | None, whole: Callable[[Fraction], int]) -> int | float:
-    """A length in ticks: whole ones, at most the largest, unless the column is a float."""
+    """Return a length in ticks: a float for a float column, else whole ticks, at most the largest int64."""
     ticks = Fraction(length.amount)
     if length.unit is not None and tick is not None:
         ticks = ticks * UNITS[length.unit] / tick

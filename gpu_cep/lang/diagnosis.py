@@ -102,12 +102,12 @@ _UNCLOSED = {"'": "a text that is not closed", '"': "a quoted name that is not c
 
 
 def span_of(place: Any) -> Span:
-    """Where one of lark's tokens stands, or a subtree (given as its `meta`)."""
+    """Return the place of one of lark's tokens, or of a subtree (given as its `meta`)."""
     return Span(place.line, place.column, place.end_line, place.end_column)
 
 
 def unexpected_token(found: Token, expected: frozenset[str], read: Sequence[Token], opened: Sequence[Token]) -> DiagnosedError:
-    """The error for a token that fits nowhere: `read` are those before it, `opened` the brackets still open."""
+    """Return the error for a token that fits nowhere; `read` are the tokens before it, `opened` the brackets still open."""
     span = _end_of(read[-1]) if found.type == "$END" else span_of(found)
     misplaced = _misplaced_clause(found, expected, read)
     if misplaced is not None:
@@ -118,7 +118,7 @@ def unexpected_token(found: Token, expected: frozenset[str], read: Sequence[Toke
 
 
 def unexpected_character(text: str, position: int, span: Span) -> PatternSyntaxError:
-    """The error for text that is no token at all."""
+    """Return the error for text that is not a token."""
     return PatternSyntaxError([Diagnostic(*_stray(text, position, span))])
 
 
@@ -198,7 +198,7 @@ def _hint(found: Token, expected: frozenset[str], read: Sequence[Token], opened:
 
 
 def _foreign(found: Token, expected: frozenset[str], read: Sequence[Token]) -> str | None:
-    """What a word of another language is here, if one stands, or was read as a name or a unit, where a clause may."""
+    """Return what to write for a word of another language that stands where a clause may, even if it was read as a name or a unit."""
     words = [token.lower() for token in (found, *read[-1:])] if expected & {"_PATTERN", "_RETURN"} else []
     return next((_FOREIGN[word] for word in words if word in _FOREIGN), None)
 

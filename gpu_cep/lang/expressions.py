@@ -27,7 +27,7 @@ class _LengthIndex:
 
 
 def expression_rules(variables: frozenset[str]) -> dict[str, Rule]:
-    """The rules, given the names that PATTERN declares: a bare name among them is a variable, any other an attribute."""
+    """Return the rules; a bare name that PATTERN declares is a variable, any other an attribute."""
     return _RULES | {"reference": partial(_reference, variables)}
 
 

@@ -175,7 +175,7 @@ def _(node: ast.Not) -> str:
 
 
 def _within(node: Expression, level: int) -> str:
-    """`node` as an operand that must bind at least as tightly as `level`."""
+    """Return `node` as an operand that must bind at least as tightly as `level`."""
     text = _text(node)
     return text if _level(node, text) >= level else f"({text})"
 

@@ -39,7 +39,7 @@ _AMOUNT = re.compile(r"\s*(-?)\s*(\d+|\d+\.\d*|\.\d+)\s*", re.ASCII)
 
 
 def read_number(text: str) -> int | Decimal | float:
-    """An int, a Decimal for a fraction or a percentage, a float for an exponent."""
+    """Return an int, a Decimal for a fraction or a percentage, a float for an exponent."""
     _check_length(text)
     if text.endswith("%"):
         return Decimal(f"{text[:-1]}e-2")
@@ -77,7 +77,7 @@ def write_number(value: int | Decimal | float) -> str:
 
 
 def read_text(text: str) -> str:
-    """The content of a quoted text or name: its quote, doubled, stands for itself."""
+    """Return the content of a quoted text or name: its quote, doubled, stands for itself."""
     quote = text[0]
     return text[1:-1].replace(quote * 2, quote)
 
@@ -87,12 +87,12 @@ def write_text(value: str, quote: str = "'") -> str:
 
 
 def write_name(name: str) -> str:
-    """`name` as an identifier, quoted where it must be."""
+    """Return `name` as an identifier, quoted if it must be."""
     return write_text(name, '"') if _RESERVED.fullmatch(name) else write_attribute(name)
 
 
 def write_attribute(name: str) -> str:
-    """`name` as it may stand behind a dot, where no word is reserved."""
+    """Return `name` as written behind a dot, where no word is reserved."""
     if not name:
         raise ValueError("a name cannot be empty")
     return name if _NAME.fullmatch(name) else write_text(name, '"')
@@ -116,7 +116,7 @@ def read_timestamp(text: str) -> datetime:
 
 
 def read_amount(text: str) -> int | Decimal:
-    """The number of a duration; inside ``INTERVAL '…'`` it may be negative."""
+    """Return the number of a duration; inside ``INTERVAL '…'`` it may be negative."""
     found = _AMOUNT.fullmatch(text)
     if not found:
         raise ValueError("the amount of a duration is a whole number or a decimal: 15 days, INTERVAL '1.5' HOUR")
@@ -125,7 +125,7 @@ def read_amount(text: str) -> int | Decimal:
 
 
 def read_unit(text: str) -> str | None:
-    """The canonical name of a unit of time; None if `text` is none."""
+    """Return the canonical name of a unit of time; None if `text` is not one."""
     unit = text.lower()
     if unit.rstrip("s") in ("month", "year"):
         raise ValueError(f"a {unit.rstrip('s')} has no fixed length: say it in days")
@@ -133,12 +133,12 @@ def read_unit(text: str) -> str | None:
 
 
 def negative(value: int | Decimal | float) -> int | Decimal | float:
-    """`value` with its sign turned, exactly: Decimal's own minus rounds."""
+    """Return −`value` exactly; the minus of Decimal rounds."""
     return value.copy_negate() if isinstance(value, Decimal) else -value
 
 
 def with_unit(amount: str, unit: str) -> str:
-    """An amount and the canonical name of its unit, as one reads them: ``1 day``, ``2 days``, ``1 ms``."""
+    """Return an amount with its unit in words: ``1 day``, ``2 days``, ``1 ms``."""
     return f"{amount} {unit.removesuffix('s') if amount == '1' and len(unit) > 2 else unit}"
 
 

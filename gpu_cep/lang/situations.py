@@ -65,7 +65,7 @@ class Alternatives:
 
 
 def constraints_of(parts: tuple[Alternatives, ...], ending: Ending | None) -> tuple[ast.Constraint, ...]:
-    """The constraints of a whole query; a semicolon behind one of them is a fault if anything follows."""
+    """Return the constraints of a whole query; raise a fault if something follows a semicolon."""
     for part in parts if ending is not None else parts[:-1]:
         if part.semicolon is not None:
             raise fault("a semicolon stands between two relations, or ends the query", part.semicolon)

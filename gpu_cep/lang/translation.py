@@ -37,7 +37,7 @@ class _Where:
 
 
 def translate(tree: Tree[Token]) -> Query | IntervalQuery:
-    """The query that a whole parse tree stands for."""
+    """Return the query that a whole parse tree stands for."""
     rules = _RULES | SITUATION_RULES | expression_rules(_variables(tree))
     values: list[Any] = []
     for node in _postorder(tree):
@@ -63,7 +63,7 @@ def _postorder(tree: Tree[Token]) -> list[Any]:
 
 
 def _variables(tree: Tree[Token]) -> frozenset[str]:
-    """The names that PATTERN or DEFINE declares: a bare name among them is a variable, any other an attribute."""
+    """Return the names that PATTERN or DEFINE declares: a bare name among them is a variable, any other an attribute."""
     declared = tree.find_pred(lambda node: node.data in _DECLARATIONS)
     names: list[Any] = [
         [child for child in node.children if getattr(child, "data", None) == "name"][_DECLARATIONS[node.data]] for node in declared

@@ -58,7 +58,7 @@ Condition = Relation | Agreement
 
 
 def conjuncts_of(where: ast.Expression | None) -> list[ast.Expression]:
-    """The conditions of a WHERE clause: its top-level conjuncts."""
+    """Return the conditions of a WHERE clause: its top-level conjuncts."""
     if where is None:
         return []
     if isinstance(where, ast.Binary) and where.operator == "AND":
@@ -67,7 +67,7 @@ def conjuncts_of(where: ast.Expression | None) -> list[ast.Expression]:
 
 
 def condition_of(conjunct: ast.Expression, variables: Collection[str], quantified: Collection[str], schema: Schema) -> Condition:
-    """The condition that `conjunct` is over a pattern with `variables`, those in `quantified` among them, and events of `schema`."""
+    """Return the condition that `conjunct` is over a pattern with `variables`, those in `quantified` among them, and events of `schema`."""
     if isinstance(conjunct, ast.Equivalence):
         attribute_kind(conjunct.attribute, schema)
         return Agreement(conjunct.attribute)
@@ -89,7 +89,7 @@ def condition_of(conjunct: ast.Expression, variables: Collection[str], quantifie
 
 
 class _Read(enum.Enum):
-    """Which events of a binding an expression reads."""
+    """The events of a binding that an expression reads."""
 
     EACH = enum.auto()  # one after the other
     EARLIER = enum.auto()  # those before each
@@ -137,7 +137,7 @@ def _parts(expression: ast.Node) -> Iterator[ast.Node]:
 
 
 def connecting_attributes(conjuncts: Collection[ast.Expression], variables: Collection[str]) -> tuple[str, ...]:
-    """The attributes on which equality conditions connect all of `variables` (thesis Def. 5.3); a single one by ``[attribute]`` alone."""
+    """Return the attributes on which equality conditions connect all `variables` (thesis Def. 5.3); one variable needs ``[attribute]``."""
     edges: dict[str, set[tuple[str, str]]] = {}
     for conjunct in conjuncts:
         if isinstance(conjunct, ast.Equivalence):
@@ -149,7 +149,7 @@ def connecting_attributes(conjuncts: Collection[ast.Expression], variables: Coll
 
 
 def _equality(conjunct: ast.Expression) -> tuple[str, str, str] | None:
-    """Attribute and variables of ``v.A = w.A``."""
+    """Return the attribute and the variables of ``v.A = w.A``; None for other conditions."""
     if not (isinstance(conjunct, ast.Binary) and conjunct.operator == "="):
         return None
     left, right = conjunct.left, conjunct.right

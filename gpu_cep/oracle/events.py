@@ -42,7 +42,7 @@ def matches(
     functions: Mapping[str, Scalar] | None = None,
     limit: int = 200_000,
 ) -> list[Match]:
-    """All matches of `query` in `events`, in the order of SPEC section 3.
+    """Return all matches of `query` in `events`, in the order of SPEC section 3.
 
     Parameters
     ----------
@@ -113,12 +113,12 @@ AFTER_MATCH: Mapping[str, Callable[[Iterable[Bindings]], list[Bindings]]] = {
 
 
 def _completion(bindings: Bindings) -> tuple[Any, ...]:
-    """The order in which matches are completed: by last event, first event, bindings."""
+    """Return the order in which matches are completed: by last event, first event, bindings."""
     return _last(bindings), _first(bindings), bindings
 
 
 def _rank(bindings: Bindings) -> tuple[Any, ...]:
-    """The order of the results: by first event, last event, bindings."""
+    """Return the order of the results: by first event, last event, bindings."""
     return _first(bindings), _last(bindings), bindings
 
 

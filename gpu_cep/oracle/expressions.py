@@ -68,7 +68,7 @@ NUMBERS = (Kind.INTEGER, Kind.FRACTION, Kind.DECIMAL, Kind.FLOAT)
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The events bound to each variable, and the index among them of the one that it stands for, where it stands for one."""
+    """The events bound to each variable, and the index of the event that the variable stands for, if it stands for one."""
 
     bound: Mapping[str, Sequence[Row]]
     index: Mapping[str, int]
@@ -77,17 +77,17 @@ class Assignment:
         return self.bound[variable][self.index[variable]]
 
     def previous(self, variable: str) -> Row:
-        """The event bound just before; it exists."""
+        """Return the event bound just before the current one; it exists."""
         return self.bound[variable][self.index[variable] - 1]
 
     def earlier(self, variable: str) -> Sequence[Row]:
-        """All events bound before."""
+        """Return all events bound before the current one."""
         return self.bound[variable][: self.index[variable]]
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What an expression stands for."""
+    """The kind of an expression, and the function that computes its value."""
 
     kind: Kind
     value: Callable[[Assignment], Value]
@@ -103,14 +103,14 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What names in expressions stand for: attributes of these kinds, and functions."""
+    """The names that expressions can use: attributes of these kinds, and functions."""
 
     kinds: Mapping[str, Kind]
     functions: Mapping[str, Scalar] = field(default_factory=dict)
 
 
 def meaning(expression: ast.Expression, schema: Schema) -> Meaning:
-    """The meaning of `expression` over events with attributes `schema`."""
+    """Return the kind of `expression` and how to compute it, over events with attributes `schema`."""
     return _meaning(expression, schema)
 
 
@@ -201,7 +201,7 @@ def _aggregate_kind(function: str, kind: Kind) -> Kind:
 
 
 def attribute_kind(name: str, schema: Schema) -> Kind:
-    """The kind of attribute `name`; PatternError if conditions cannot read it."""
+    """Return the kind of attribute `name`; PatternError if conditions cannot read it."""
     if name not in schema.kinds:
         raise PatternError(f"unknown attribute {name!r}")
     if schema.kinds[name] is Kind.OTHER:
@@ -353,7 +353,7 @@ def _called(function: Scalar, arguments: Sequence[Meaning]) -> Meaning:
 
 
 def common(kinds: Iterable[Kind]) -> Kind:
-    """The kind in which values of `kinds` are compared and chosen from."""
+    """Return the kind in which values of `kinds` are compared and chosen from."""
     present = {kind for kind in kinds if kind is not Kind.NULL}
     if len(present) <= 1:
         return Kind.FLOAT if present == {Kind.FRACTION} else next(iter(present), Kind.NULL)
@@ -368,7 +368,7 @@ def _as(kind: Kind, operand: Meaning) -> Meaning:
 
 
 def _strict(kind: Kind, function: Callable[..., Value], *operands: Meaning) -> Meaning:
-    """`function` of the operands' values; NULL if one of them is."""
+    """Return `function` of the operands' values; NULL if one of them is."""
 
     def value(assignment: Assignment) -> Value:
         values = [operand.value(assignment) for operand in operands]

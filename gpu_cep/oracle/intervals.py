@@ -94,7 +94,7 @@ def matches(
     gap: ast.Window | None = None,
     limit: int = 200_000,
 ) -> list[IntervalMatch]:
-    """All matches of `query` in `events`.
+    """Return all matches of `query` in `events`.
 
     Parameters
     ----------
@@ -188,18 +188,18 @@ class Problem:
     limit: int
 
     def value_of(self, time: Time) -> Value:
-        """A time as the values of its column are computed with."""
+        """Return a time as the oracle computes with values of its column."""
         return time * self.tick
 
     def combinations(self, candidates: Sequence[Sequence[Situation]]) -> Iterator[Combination]:
-        """All with one situation of each list."""
+        """Yield all combinations of one situation of each list."""
         if prod(map(len, candidates)) > self.limit:
             raise UnsupportedError(f"the oracle does not try more than {self.limit} combinations of situations")
         return product(*candidates)
 
 
 def _final(problem: Problem) -> Iterator[Detection]:
-    """The combinations of situations that have ended and satisfy the constraints (Definition 11), and their last ends."""
+    """Yield the combinations of situations that have ended and satisfy the constraints (Definition 11), and their last ends."""
     candidates = [
         [situation for situation in situations(definition, problem.stream, problem.gap) if definition.admits(situation)]
         for definition in problem.definitions
@@ -210,7 +210,7 @@ def _final(problem: Problem) -> Iterator[Detection]:
 
 
 def _early(problem: Problem) -> Iterator[Detection]:
-    """The combinations as they are seen at the first time that decides all constraints, and that time (section 5.3.1)."""
+    """Yield the combinations as known at the first time that decides all constraints, and that time (section 5.3.1)."""
     detected = set()
     for now in sorted(set(problem.stream.times)):
         candidates = [_available(definition, problem, now) for definition in problem.definitions]
@@ -222,7 +222,7 @@ def _early(problem: Problem) -> Iterator[Detection]:
 
 
 def _available(definition: Definition, problem: Problem, now: Time) -> list[Situation]:
-    """The situations that a match at `now` may take, as they are seen then."""
+    """Return the situations that a match at `now` can take, as known then."""
     started = [situation for situation in situations(definition, problem.stream, problem.gap) if situation.start <= now]
     seen = [seen_at(now, situation, problem.stream) for situation in started]
     return [situation for situation in seen if definition.is_available(situation, now)]
@@ -277,7 +277,7 @@ def _returns(query: ast.IntervalQuery, schema: Schema, time: Kind) -> list[Retur
 
 
 def _returned(expression: ast.Expression, schema: Schema) -> Returned:
-    """The value of one item of RETURN: an attribute of a situation is the list of its events' values."""
+    """Return the value of one item of RETURN: an attribute of a situation is the list of its events' values."""
     if isinstance(expression, ast.Reference) and expression.variable is not None and expression.attribute is not None:
         name, attribute = expression.variable, expression.attribute
         return lambda assignment: [row[attribute] for row in assignment.bound[name]]
@@ -285,7 +285,7 @@ def _returned(expression: ast.Expression, schema: Schema) -> Returned:
 
 
 def _endpoint(node: ast.Expression) -> ast.Expression | None:
-    """What ``start(A)`` is read as: an attribute that all events of A have."""
+    """Return ``start(A)`` as a reference to an attribute that all events of A have."""
     match node:
         case ast.Call(function=function, arguments=(ast.Reference(variable=str(name), attribute=None),)) if function in ENDPOINTS:
             return ast.Aggregate("first", name, ENDPOINTS[function])

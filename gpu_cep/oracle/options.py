@@ -17,7 +17,7 @@ def names(given: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def agreed(clause: str, written: T | None, given: T | None) -> T | None:
-    """What the text and the keyword say; they must not contradict."""
+    """Return what the text or the keyword says; they must not contradict each other."""
     if written and given and written != given:
         raise PatternError(f"the query says {clause} {written!r}, the call {given!r}")
     return written or given

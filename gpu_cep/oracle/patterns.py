@@ -72,7 +72,7 @@ class Pattern:
 
 
 def pattern_of(query: ast.Query, schema: Schema, type_column: str) -> Pattern:
-    """The pattern of `query` over events with attributes `schema`."""
+    """Return the pattern of `query` over events with attributes `schema`."""
     declared = _declared(query.pattern)
     quantified = {name for name, declaration in declared.items() if declaration.quantity != Quantity(1, 1)}
     conjuncts = [*_type_tests(declared, type_column), *conjuncts_of(query.where)]
@@ -91,7 +91,7 @@ def pattern_of(query: ast.Query, schema: Schema, type_column: str) -> Pattern:
 
 
 def _branch(alternative: _Alternative, declared: Mapping[str, _Declaration], where: Sequence[tuple[ast.Expression, Condition]]) -> Branch:
-    """`alternative` with the conditions that mention no variable absent from it."""
+    """Return `alternative` with the conditions that mention no variable absent from it."""
     positive = {name: declared[name].quantity for name in declared if name in alternative.names and not declared[name].negated}
     present = [(conjunct, condition) for conjunct, condition in where if alternative.names.issuperset(condition.variables)]
     own = [(conjunct, condition) for conjunct, condition in present if positive.keys() >= set(condition.variables)]
@@ -138,7 +138,7 @@ class _Declaration:
 
 
 def _declared(pattern: ast.PatternNode) -> dict[str, _Declaration]:
-    """The variables in order of first appearance."""
+    """Return the variables in order of first appearance."""
     declared: dict[str, _Declaration] = {}
     for name, declaration in _declarations(pattern):
         if declared.setdefault(name, declaration) != declaration:
@@ -147,7 +147,7 @@ def _declared(pattern: ast.PatternNode) -> dict[str, _Declaration]:
 
 
 def _type_tests(declared: Mapping[str, _Declaration], type_column: str) -> list[ast.Expression]:
-    """The conditions that the event types stand for."""
+    """Return the conditions that the event types stand for."""
     return [
         ast.Binary("=", ast.Reference(name, type_column), ast.Literal(declaration.event_type))
         for name, declaration in declared.items()
@@ -261,7 +261,7 @@ def _(node: ast.Seq) -> list[_Alternative]:
 
 
 def _combined(elements: Sequence[ast.PatternNode], combine: Callable[[Sequence[_Alternative]], _Alternative]) -> list[_Alternative]:
-    """One alternative for every choice of one of each element's that leaves no variable out in one place and has it in another."""
+    """Yield an alternative for each choice of one alternative per element, unless a variable is omitted by one and present in another."""
     combined = (combine(choice) for choice in product(*(_alternatives(element) for element in elements)))
     return [alternative for alternative in combined if not alternative.names & alternative.omitted]
 
@@ -285,7 +285,7 @@ def _in_sequence(parts: Sequence[_Alternative]) -> _Alternative:
 
 
 def _closed(order: Order) -> Order:
-    """The transitive closure of `order`."""
+    """Return the transitive closure of `order`."""
     longer = order | {(first, last) for first, middle in order for other, last in order if middle == other}
     if longer != order:
         return _closed(longer)

@@ -1,4 +1,4 @@
-"""What the oracle solves: one stream to match, one branch of the pattern to match in it, and what time means there."""
+"""State the problem that the oracle solves: a stream, a branch of the pattern to match in it, and what time means there."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Problem:
         return range(len(self.stream.rows))
 
     def window(self, first: int) -> list[int]:
-        """The positions from `first` to the end of its window."""
+        """Return the positions from `first` to the end of its window."""
         return [position for position in self.positions if position >= first and self.is_within(first, position)]
 
     def holds(self, condition: Condition, substitution: Substitution) -> bool:
@@ -47,17 +47,17 @@ class Problem:
 
 
 def events_of(substitution: Substitution) -> list[int]:
-    """The positions of all events that `substitution` binds, ascending."""
+    """Return the positions of all events that `substitution` binds, ascending."""
     return sorted(position for bound in substitution.values() for position in bound)
 
 
 def bind(substitution: Substitution, name: str, position: int) -> Substitution:
-    """`substitution` with one more event, which follows those that are bound to `name` already."""
+    """Return `substitution` with one more event, which follows those that are bound to `name` already."""
     return {**substitution, name: (*substitution.get(name, ()), position)}
 
 
 def window_test(window: ast.Window | None, length: Fraction | None, stream: Stream) -> IsOrdered:
-    """Whether two positions of `stream`, the earlier first, fit in `window`, which has `length` in ticks."""
+    """Return whether two positions of `stream`, the earlier first, fit in `window`, which has `length` in ticks."""
     if window is None:
         return lambda first, last: True
     if length is None:
@@ -70,7 +70,7 @@ def window_test(window: ast.Window | None, length: Fraction | None, stream: Stre
 
 
 def window_length(window: ast.Window | None, timestamp: pa.DataType, time_unit: str | None) -> Fraction | None:
-    """The window in ticks of the timestamp column, which is of type `timestamp`; None where it is no time."""
+    """Return the window in ticks of the timestamp column, which is of type `timestamp`; None where it is no time."""
     if window is None or window.unit == "events":
         return None
     amount = Fraction(window.amount)
@@ -90,7 +90,7 @@ def _unit_length(time_unit: str | None) -> int:
 
 
 def order_test(ties: str, stream: Stream) -> IsOrdered:
-    """Whether the event at one position of `stream` is before that at another."""
+    """Return whether the event at one position of `stream` is before that at another."""
     if ties == "strict":
         return lambda earlier, later: stream.times[earlier] < stream.times[later]
     if ties == "position":

@@ -26,7 +26,7 @@ IsTrue = Callable[[Interval, Interval], bool]
 
 
 def interval(start: Time, end: Time | None) -> Interval:
-    """That of a situation from `start` to `end`, which is None while it is open."""
+    """Return the interval of a situation from `start` to `end`; `end` is None while it is open."""
     return Interval((False, start), (True, 0) if end is None else (False, end))
 
 
@@ -100,12 +100,12 @@ PREFIX_GROUPS = _GROUPS + tuple(
 
 
 def holds(relations: Collection[str], left: Interval, right: Interval) -> bool:
-    """Whether two situations that have ended satisfy one of `relations` (Definition 10)."""
+    """Return whether two situations that have ended satisfy one of `relations` (Definition 10)."""
     return any(DEFINITIONS[relation](left, right) for relation in relations)
 
 
 def is_decided(relations: Collection[str], left: Interval, right: Interval) -> bool:
-    """Whether what is known of two situations, which have both started, decides that they satisfy one of `relations` (Table 2)."""
+    """Return whether two situations, which have both started, are known to satisfy one of `relations` (Table 2)."""
     by_relation = any(IS_DECIDABLE[relation](left, right) and DEFINITIONS[relation](left, right) for relation in relations)
     by_prefix = any(group.relations <= set(relations) and group.prefix(left, right) for group in PREFIX_GROUPS)
     return by_relation or by_prefix

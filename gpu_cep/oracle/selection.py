@@ -13,7 +13,7 @@ from gpu_cep.oracle.substitutions import all_matches, is_filled, is_in_window, i
 
 
 def extensions(problem: Problem, partial: Substitution, position: int) -> list[str]:
-    """ext(g, e): the variables that may bind the event at `position`, which follows all events of `partial`."""
+    """Return ext(g, e): the variables that may bind the event at `position`, which follows all events of `partial`."""
     return [name for name in problem.branch.variables if _may_bind(problem, partial, name, position)]
 
 
@@ -32,12 +32,12 @@ def _may_bind(problem: Problem, partial: Substitution, name: str, position: int)
 
 
 def is_closed(branch: Branch, partial: Substitution, name: str) -> bool:
-    """Whether a ≺-successor of the variable is bound, so that it takes no further event."""
+    """Return whether a ≺-successor of the variable is bound, so that it takes no further event."""
     return any(second in partial for first, second in branch.before if first == name)
 
 
 def decided(branch: Branch, partial: Substitution) -> list[Condition]:
-    """The conditions that can be checked of `partial`: their variables are bound, and closed where they are read as a whole.
+    """Return the conditions that can be checked of `partial`: their variables are bound, and closed where they are read as a whole.
 
     The equality closure is among them, for every two events.
     """
@@ -52,7 +52,7 @@ Rule = Callable[[Problem, Substitution], tuple[list[Substitution], bool]]
 
 
 def _explored(problem: Problem, rule: Rule, limit: int) -> Iterator[Substitution]:
-    """The matches among all partial matches that `rule` leads to and lets end."""
+    """Yield the matches among all partial matches that `rule` reaches and lets end."""
     waiting = _starts(problem)
     steps = _Steps(problem, limit)
     while waiting:
@@ -83,7 +83,7 @@ class _Steps:
 
 
 def _later(problem: Problem, partial: Substitution) -> list[int]:
-    """The positions of the window after the last event of `partial`."""
+    """Return the positions of the window after the last event of `partial`."""
     events = events_of(partial)
     return [position for position in problem.window(events[0]) if position > events[-1]]
 
@@ -92,17 +92,17 @@ def _later(problem: Problem, partial: Substitution) -> list[int]:
 
 
 def skip_till_next_match(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """The first event that extends a partial match must be taken (thesis Def. 6.1), up to a maximal match."""
+    """Return the matches if the first event that extends a partial match must be taken (thesis Def. 6.1), up to a maximal match."""
     return _explored(problem, _greedy, limit)
 
 
 def skip_till_any_match(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """The process that may take or pass over any event; it finds Γ."""
+    """Return the matches if any event may be taken or passed over: Γ."""
     return _explored(problem, _free, limit)
 
 
 def _greedy(problem: Problem, partial: Substitution) -> tuple[list[Substitution], bool]:
-    """What becomes of `partial`: one extension per variable that may bind the first event that any may, or it ends."""
+    """Return the extensions of `partial` by the first event that any variable may bind, one for each such variable; else it ends."""
     for position in _later(problem, partial):
         if extended := _extended(problem, partial, position):
             return extended, False
@@ -110,7 +110,7 @@ def _greedy(problem: Problem, partial: Substitution) -> tuple[list[Substitution]
 
 
 def _free(problem: Problem, partial: Substitution) -> tuple[list[Substitution], bool]:
-    """What becomes of `partial`: every extension, and it ends as well."""
+    """Return every extension of `partial`; it may also end."""
     return [extended for position in _later(problem, partial) for extended in _extended(problem, partial, position)], True
 
 
@@ -122,17 +122,17 @@ def _extended(problem: Problem, partial: Substitution, position: int) -> list[Su
 
 
 def strict_contiguity(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """The very next event of the stream must be taken, or the run ends."""
+    """Return the matches if the very next event of the stream must be taken, or the run ends."""
     return _explored(problem, _contiguous(()), limit)
 
 
 def partition_contiguity(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """The very next event of the partition must be taken, or the run ends."""
+    """Return the matches if the very next event of the partition must be taken, or the run ends."""
     return _explored(problem, _contiguous(problem.branch.keys), limit)
 
 
 def _contiguous(keys: Sequence[str]) -> Rule:
-    """The rule where a partition is the events of the stream that agree on `keys`; NULLs agree, and NaNs."""
+    """Return the rule of contiguity in a partition, the events of the stream that agree on `keys`; NULLs agree, and NaNs."""
 
     def rule(problem: Problem, partial: Substitution) -> tuple[list[Substitution], bool]:
         rows = problem.stream.rows
@@ -149,13 +149,13 @@ def _contiguous(keys: Sequence[str]) -> Rule:
 
 
 def robust_skip_till_next_match(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """The first event that leads to a match must be taken: a search that backtracks from events that lead to none (thesis Alg. 4)."""
+    """Return the matches if the first event that leads to one must be taken; backtrack from events that lead to none (thesis Alg. 4)."""
     steps = _Steps(problem, limit)
     return (match for start in _starts(problem) for match in _led_to(problem, start, steps))
 
 
 def _led_to(problem: Problem, partial: Substitution, steps: _Steps) -> list[Substitution]:
-    """The matches that `partial` leads to; itself, where it is one and no extension leads to any."""
+    """Return the matches that `partial` leads to; `partial` itself if it is a match and no extension leads to one."""
     steps.take()
     for position in _later(problem, partial):
         if found := [match for extended in _extended(problem, partial, position) for match in _led_to(problem, extended, steps)]:
@@ -164,7 +164,7 @@ def _led_to(problem: Problem, partial: Substitution, steps: _Steps) -> list[Subs
 
 
 def robust_by_definition(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """The matches in Γ that conform to robust skip-till-next-match (thesis Def. 6.2), up to a maximal match."""
+    """Return the matches in Γ that conform to robust skip-till-next-match (thesis Def. 6.2), up to a maximal match."""
     walks = {_walk(match): match for match in all_matches(problem, limit)}
     return (match for walk, match in walks.items() if not _is_passed_over(walk, walks))
 
@@ -173,12 +173,12 @@ Walk = tuple[tuple[int, str], ...]
 
 
 def _walk(match: Substitution) -> Walk:
-    """The events of a match in stream order, each with its variable."""
+    """Return the events of a match in stream order, each with its variable."""
     return tuple(sorted((position, name) for name, bound in match.items() for position in bound))
 
 
 def _is_passed_over(walk: Walk, walks: Iterable[Walk]) -> bool:
-    """Whether another match goes on from a prefix of this one with an earlier event, or with any where this one ends (Condition 6.2)."""
+    """Return whether another match extends a prefix of this one by an earlier event, or extends this one (Condition 6.2)."""
     return any(_goes_on_earlier(walk, other, length) for other in walks for length in range(1, min(len(walk) + 1, len(other))))
 
 

@@ -49,11 +49,11 @@ class Definition:
     longest: Length | None
 
     def admits(self, situation: Situation) -> bool:
-        """Whether a situation that has ended lasted as long as it should."""
+        """Return whether a situation that has ended lasted as long as it should."""
         return situation.end is not None and _is_between(self.shortest, elapsed(situation.start, situation.end), self.longest)
 
     def is_available(self, situation: Situation, now: Time) -> bool:
-        """Whether a match may take `situation`, as it is seen at `now`: an open one, if it lasts long enough already and for ever may."""
+        """Return whether a match may take `situation` at `now`: an open one if it lasts long enough already and has no longest duration."""
         if situation.end is not None:
             return self.admits(situation)
         return self.longest is None and _is_between(self.shortest, elapsed(situation.start, now), None)
@@ -64,12 +64,12 @@ def _is_between(low: Length | None, length: Time, high: Length | None) -> bool:
 
 
 def elapsed(start: Time, end: Time) -> Time:
-    """From infinity to infinity, no time passes."""
+    """Return the time from `start` to `end`; none passes from infinity to infinity."""
     return 0 if start == end else end - start
 
 
 def situations(definition: Definition, stream: Stream, gap: Length | None = None) -> list[Situation]:
-    """All situations of one name, as they are seen at the end of the stream, of any duration; `gap` is the longest time without events."""
+    """Return all situations of one name as known at the end of the stream, of any duration; `gap` is the longest time without events."""
     found = []
     for part in _unbroken(stream, gap):
         for is_satisfied, run in groupby(part, key=lambda position: definition.is_satisfied(stream.rows[position])):
@@ -80,7 +80,7 @@ def situations(definition: Definition, stream: Stream, gap: Length | None = None
 
 
 def _unbroken(stream: Stream, gap: Length | None) -> list[list[int]]:
-    """The positions of the stream, parted where more time than `gap` passes from one event to the next."""
+    """Return the positions of the stream, split where more time than `gap` passes between two events."""
     parts: list[list[int]] = []
     for position, time in enumerate(stream.times):
         if position == 0 or (gap is not None and elapsed(stream.times[position - 1], time) > gap):
@@ -100,7 +100,7 @@ def _situation(first: int, last: int, stream: Stream, gap: Length | None) -> Sit
 
 
 def seen_at(now: Time, situation: Situation, stream: Stream) -> Situation:
-    """What is known of a situation that has started once all events up to `now` are seen, and none later."""
+    """Return a situation that has started as it is known when all events up to `now` are seen, and none later."""
     if situation.end is not None and situation.end <= now:
         return situation
     seen = [position for position in range(situation.first, situation.last + 1) if stream.times[position] <= now]
@@ -111,7 +111,7 @@ def seen_at(now: Time, situation: Situation, stream: Stream) -> Situation:
 
 
 def definition_of(situation: ast.Situation, source: ast.Source | None, schema: Schema, time: pa.DataType, unit: str | None) -> Definition:
-    """What the text says of one situation, over events of `schema` whose timestamps are of type `time` in ticks of `unit`."""
+    """Return the definition of a situation, over events of `schema` whose timestamps are of type `time` in ticks of `unit`."""
     name = situation.name
     qualifiers = {None} if source is None else {None, source.name, source.alias}
     condition = meaning(_of_events(situation.condition, name, qualifiers), schema)
@@ -126,13 +126,13 @@ def definition_of(situation: ast.Situation, source: ast.Source | None, schema: S
 
 
 def length_of(length: ast.Window | None, time: pa.DataType, unit: str | None) -> Length | None:
-    """A length in ticks, a float where timestamps are."""
+    """Return a length in ticks, a float where timestamps are."""
     ticks = window_length(length, time, unit)
     return float(ticks) if ticks is not None and pa.types.is_floating(time) else ticks
 
 
 def _of_events(condition: ast.Expression, name: str, qualifiers: Collection[str | None]) -> ast.Expression:
-    """`condition` with its attributes, bare or behind the stream's name, written as those of situation `name`."""
+    """Return `condition` with its attributes, bare or behind the stream's name, written as those of situation `name`."""
 
     def change(node: ast.Expression) -> ast.Expression | None:
         match node:
@@ -148,7 +148,7 @@ def _of_events(condition: ast.Expression, name: str, qualifiers: Collection[str 
 
 
 def rewritten(node: ast.Expression, change: Callable[[ast.Expression], ast.Expression | None]) -> ast.Expression:
-    """The expression with each part that `change` has something else for replaced by that."""
+    """Return the expression with each part replaced for which `change` gives another."""
 
     def part(value: Any) -> Any:
         if isinstance(value, tuple):

@@ -31,12 +31,12 @@ class Stream:
 
 
 def schema_of(events: pa.Table, functions: Mapping[str, Scalar]) -> Schema:
-    """The kind of each attribute, and the caller's functions."""
+    """Return the kind of each attribute, and the caller's functions."""
     return Schema({field.name: kind_of(field.type) for field in events.schema}, functions)
 
 
 def streams(events: pa.Table, timestamp: str, partition_by: Sequence[str], order_by: Sequence[str]) -> list[Stream]:
-    """The streams of `events`, ordered by key with NULL first."""
+    """Return the streams of `events`, ordered by key with NULL first."""
     for name in (timestamp, *partition_by, *order_by):
         if name not in events.column_names:
             raise PatternError(f"unknown attribute {name!r}")
@@ -56,7 +56,7 @@ def _stream(rows: Sequence[Row], times: Sequence[int | float], numbers: Sequence
 
 
 def sort_key(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
-    """The values of `names`, to be compared: NULL first, NaN last, and both equal to themselves."""
+    """Return the values of `names`, to be compared: NULL first, NaN last, and both equal to themselves."""
     return tuple(_rank(row[name]) for name in names)
 
 
@@ -90,7 +90,7 @@ def _integers(column: pa.ChunkedArray) -> list[Any]:
 
 
 def tick(type_: pa.DataType) -> int | None:
-    """The length of one tick of a time column in nanoseconds, None for a bare number."""
+    """Return the length of one tick of a time column in nanoseconds, None for a bare number."""
     if pa.types.is_date32(type_):
         return DAY
     if pa.types.is_date64(type_):
@@ -99,7 +99,7 @@ def tick(type_: pa.DataType) -> int | None:
 
 
 def kind_of(type_: pa.DataType) -> Kind:
-    """The kind of an Arrow type."""
+    """Return the kind of an Arrow type."""
     if pa.types.is_dictionary(type_):
         return kind_of(type_.value_type)
     if pa.types.is_fixed_size_list(type_) and type_.list_size and kind_of(type_.value_type) in (Kind.INTEGER, Kind.FLOAT):
@@ -127,7 +127,7 @@ KINDS: Mapping[Any, Kind] = {
 
 
 def values(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column as the oracle computes with them: times in nanoseconds since the epoch."""
+    """Return the values of a column as the oracle computes with them: times in nanoseconds since the epoch."""
     if pa.types.is_dictionary(column.type):
         column = pc.cast(column, column.type.value_type)
     length = tick(column.type)

@@ -20,7 +20,7 @@ def all_matches(problem: Problem, limit: int) -> Iterator[Substitution]:
 
 
 def substitutions(problem: Problem) -> Iterator[Substitution]:
-    """Every way to give the events of a window to variables.
+    """Yield every way to give the events of a window to variables.
 
     The first event of the substitution opens the window. An event goes only to
     a variable whose properties it has; everything else is left to :func:`is_match`.
@@ -34,7 +34,7 @@ def substitutions(problem: Problem) -> Iterator[Substitution]:
 
 
 def number_of_substitutions(problem: Problem) -> int:
-    """How many :func:`substitutions` there are."""
+    """Return the number of :func:`substitutions`."""
     fitting = _fitting(problem)
     windows = [problem.window(first) for first in problem.positions]
     return sum(len(fitting[window[0]]) * math.prod(1 + len(fitting[position]) for position in window[1:]) for window in windows)
@@ -51,7 +51,7 @@ def _has_properties(problem: Problem, name: str, position: int) -> bool:
 
 
 def is_match(problem: Problem, substitution: Substitution) -> bool:
-    """Whether `substitution` is a match of the whole branch (SPEC section 2)."""
+    """Return whether `substitution` is a match of the whole branch (SPEC section 2)."""
     return (
         _fills(problem.branch.variables, substitution)
         and _is_in_order(problem, substitution)
@@ -92,7 +92,7 @@ def is_in_window(problem: Problem, substitution: Substitution) -> bool:
 
 
 def is_violated(problem: Problem, negation: Negation, match: Substitution) -> bool:
-    """Whether an event outside `match` in the scope of `negation` satisfies its conditions."""
+    """Return whether an event outside `match` in the scope of `negation` satisfies its conditions."""
     outside = set(problem.positions).difference(events_of(match))
     return any(
         is_in_scope(problem, negation, match, position)
@@ -102,7 +102,7 @@ def is_violated(problem: Problem, negation: Negation, match: Substitution) -> bo
 
 
 def is_in_scope(problem: Problem, negation: Negation, match: Substitution, position: int) -> bool:
-    """Whether the event at `position` is behind all predecessors and before all successors of `negation`.
+    """Return whether the event at `position` is behind all predecessors and before all successors of `negation`.
 
     The scope begins one window before the last event of the match where there
     are no predecessors, and ends one window after the first where there are no

@@ -74,7 +74,7 @@ ARITHMETIC: Mapping[str, Callable[[Any, Any], Value]] = {
 
 
 def correlation(left: Sequence[Value], right: Sequence[Value]) -> float | None:
-    """Pearson's, summed in the order of positions; NULL if a number is, or if all numbers of a list are equal."""
+    """Return Pearson's correlation, summed in the order of positions; NULL if a number is NULL or all numbers of a list are equal."""
     if len(left) != len(right):
         raise PatternError(f"corr takes lists of one length, not of {len(left)} and {len(right)}")
     if None in (*left, *right) or _are_equal(left) or _are_equal(right):
@@ -99,7 +99,7 @@ def _inner_product(left: Sequence[float], right: Sequence[float]) -> float:
 
 
 def _in_order(values: Iterable[float]) -> float:
-    """The sum with one rounding after each term, which sum() does not promise."""
+    """Return the sum, rounded after each term, which sum() does not promise."""
     return reduce(operator.add, values, 0.0)
 
 

@@ -124,7 +124,7 @@ def _transitions(branch: PlannedBranch, variables: list[EventVariable], states: 
 
 
 def _repeating(branch: PlannedBranch, variables: list[EventVariable], state: int) -> list[int]:
-    """The bound variables that may bind further events: none after them is bound."""
+    """Return the bound variables that may bind further events: none after them is bound."""
     closed = 0
     for v, mask in enumerate(branch.before):
         closed |= mask if state >> v & 1 else 0
@@ -132,7 +132,7 @@ def _repeating(branch: PlannedBranch, variables: list[EventVariable], state: int
 
 
 def _binding(branch: PlannedBranch, variables: list[EventVariable], state: int, v: int) -> str:
-    """What an arrow says: the variable, how many events it binds in all, and the conditions that its event decides."""
+    """Return the text of an arrow: the variable, the number of events that it binds, and the conditions that its event decides."""
     known = state | 1 << v
     decided = [c.text for c in branch.conditions if v in c.variables and all(known >> u & 1 for u in c.variables)]
     return "\n".join([_variable_text(variables[v]), *decided])
@@ -149,7 +149,7 @@ def _variable_text(variable: EventVariable) -> str:
 
 
 def _variable_nodes(branch: PlannedBranch, variables: list[EventVariable]) -> Iterator[Node]:
-    """The variables; how many may have to be bound before one is its layer."""
+    """Yield a node for each variable; its layer is the largest number of variables that must be bound before it in a chain."""
     layers: dict[int, int] = {}
 
     def layer(v: int) -> int:
@@ -162,7 +162,7 @@ def _variable_nodes(branch: PlannedBranch, variables: list[EventVariable]) -> It
 
 
 def _successions(branch: PlannedBranch) -> Iterator[Arrow]:
-    """An arrow between each two variables that follow one another immediately."""
+    """Yield an arrow between each two variables that follow one another immediately."""
     for v, mask in enumerate(branch.before):
         earlier = _members(mask)
         yield from (Arrow(u, v) for u in earlier if not any(branch.before[w] >> u & 1 for w in earlier))

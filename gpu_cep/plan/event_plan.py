@@ -29,7 +29,7 @@ class CodeProperty:
 
     @property
     def bits(self) -> int:
-        """The variables that some predicate is about."""
+        """The label bits of the variables that some predicate tests."""
         return reduce(or_, (bits for _, bits in self.predicates), 0)
 
 
@@ -66,7 +66,7 @@ Property = CodeProperty | ComparisonProperty | ProgramProperty
 
 @dataclass(frozen=True, slots=True)
 class BankLayout:
-    """Which columns a bank holds, in order: those of int64, those of float64, and lists of numbers."""
+    """The columns of a bank, in order: those of int64, those of float64, and lists of numbers."""
 
     ints: tuple[int, ...] = ()
     floats: tuple[int, ...] = ()
@@ -78,7 +78,7 @@ class BankLayout:
 
 
 class Spread(enum.Enum):
-    """Over which events of its variable's binding a condition's part ranges."""
+    """The events of its variable's binding that a condition is tested for."""
 
     ONCE = "once"  # it reads the binding as a whole
     SINGLY = "singly"  # every event
@@ -115,9 +115,9 @@ class PlannedCondition:
 
 @dataclass(frozen=True, slots=True)
 class RunningAggregate:
-    """A value that is kept while a binding grows: `step` is what an event does to it (see :mod:`gpu_cep_kernels.rules.running`).
+    """An aggregate that is updated while a binding grows: `step` names the update by one event (:mod:`gpu_cep_kernels.rules.running`).
 
-    `column` is the bank's column that it reads, among those of the step's type.
+    It reads column `column` among the bank's columns of the step's type.
     """
 
     variable: int
@@ -158,7 +158,7 @@ class PlannedBranch:
 
 @dataclass(frozen=True, slots=True)
 class ReturnProgram:
-    """A computed RETURN item: the leaves that are its bank's int64, float64 and list columns, one row per match, and the program."""
+    """A computed item of RETURN: its program, and the leaves that its bank holds as columns of one row per match."""
 
     ints: tuple[Leaf, ...]
     floats: tuple[Leaf, ...]

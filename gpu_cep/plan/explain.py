@@ -78,7 +78,7 @@ class Explanation:
     __repr__ = __str__
 
     def mermaid(self) -> str:
-        """The automaton of each branch as a Mermaid flowchart (the order of its variables, where it has more than 32 states).
+        """Return the automaton of each branch as a Mermaid flowchart (the order of its variables, where it has more than 32 states).
 
         Raises
         ------
@@ -88,7 +88,7 @@ class Explanation:
         return mermaid(self._drawn_plan())
 
     def svg(self) -> str:
-        """The same drawing as a picture that needs no Mermaid: the text of an SVG file; raises as :meth:`mermaid`."""
+        """Return the same drawing as a picture that needs no Mermaid: the text of an SVG file; raises as :meth:`mermaid`."""
         return vector(self._drawn_plan()).svg
 
     def save(self, path: str | Path) -> None:
@@ -117,7 +117,7 @@ class Explanation:
         return f"{'' if self.plan is None else self.svg()}<pre>{escape(str(self))}</pre>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """What a notebook may choose from: those that know Mermaid draw it."""
+        """Return the forms that a notebook can choose from; those that know Mermaid draw it."""
         bundle = {"text/plain": str(self), "text/html": self._repr_html_()}
         return bundle if self.plan is None else {**bundle, "text/vnd.mermaid": self.mermaid()}
 
@@ -126,7 +126,7 @@ class Explanation:
 
 
 def _plan_lines(plan: EventPlan, bulk: str) -> Iterator[str]:
-    """The plan, step by step, each with where it runs; `bulk` is where phase 1 does."""
+    """Yield the plan, step by step, each with where it runs; `bulk` is where phase 1 does."""
     query = plan.query
     yield f"strategy   {query.strategy}, ties {query.ties}, window {_window(query)}, after_match {plan.settings.after_match}"
     if plan.strategy != query.strategy:
@@ -153,7 +153,7 @@ def _plan_lines(plan: EventPlan, bulk: str) -> Iterator[str]:
 
 
 def _source(plan: EventPlan) -> str:
-    """What a count or a compressed result is made from."""
+    """Return the text that says what a count or a compressed result is made from."""
     compressed = plan.settings.output == "compressed"
     if decided_by_states(plan) and (compressed or plan.algorithm != "nfab"):
         return _BY_STATES
@@ -171,7 +171,7 @@ def _algorithm_lines(plan: EventPlan) -> Iterator[str]:
 
 
 def _run_lines(counts: Mapping[str, int], fitting: Mapping[str, int], answers: Sequence[Answer], branches: int) -> Iterator[str]:
-    """What a run did."""
+    """Yield the lines that say what a run did."""
     yield f"ran        {' → '.join(f'{name} {count:,}' for name, count in counts.items())}"
     if fitting:
         yield f"  events by properties alone: {', '.join(f'{name} {count:,}' for name, count in fitting.items())}"
@@ -229,7 +229,7 @@ def _variables(query: BoundPattern, bits: int) -> str:
 
 
 def _tests_of_text(query: BoundPattern, column: int) -> Iterable[str]:
-    """The properties, as they were written, that are decided for each distinct value of a column."""
+    """Return the properties, as they were written, that are decided for each distinct value of a column."""
     return dict.fromkeys(condition.text for condition, test, _ in property_conjuncts(query) if string_predicate_column(test) == column)
 
 

@@ -70,7 +70,7 @@ class IntervalExplanation:
         raise UnsupportedError("a query over situations has no automaton to draw; supported: event patterns, and plot() for matches")
 
     def svg(self) -> str:
-        """The situations and the constraints between them, in the order expected, as the text of an SVG file.
+        """Return the situations and the constraints between them, in the order expected, as the text of an SVG file.
 
         Raises
         ------

@@ -189,7 +189,7 @@ def _in_window(variables: int, share: float) -> float:
 
 
 def _out_of_order(statistics: Statistics, variables: int, v: int) -> float:
-    """What v takes from the share of orders of `variables` that are allowed.
+    """Return the binary logarithm of the factor by which v reduces the share of allowed orders of `variables`, with its sign turned.
 
     That share is one to the product of all 1 + p, where a variable has p
     before it (Knuth's hook length formula, exact where these form trees).
@@ -210,7 +210,7 @@ def members(variables: int) -> Iterator[int]:
 
 
 def join_cost(left: Estimate, right: Estimate, joined: Estimate, orders: bool, judged: int) -> float:
-    """What a join costs; `orders`: the right side is to be brought into order; so many negations are `judged` for each row.
+    """Return the cost of a join; if `orders`, the right side is sorted first; `judged` negations are judged for each row.
 
     How many rows these rule out is not known: as if none.
     """

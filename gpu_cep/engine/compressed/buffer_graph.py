@@ -27,12 +27,12 @@ _NODES_PER_EVENT, _NODES_AT_ALL = 64, 1 << 20
 
 
 def may_share_buffer(plan: EventPlan) -> bool:
-    """Whether the strategy is one of NFA^b's, and no two branches find the same match."""
+    """Return whether the strategy is one of NFA^b's, and no two branches find the same match."""
     return plan.strategy != "robust_skip_till_next_match" and unites_disjointly(plan)
 
 
 def buffer_graph(searches: tuple[Search, ...], batch: Batch) -> Graph | None:
-    """The graph of all matches that start in the batch; None if its paths do not decide them, or if it is too large to pay."""
+    """Return the graph of all matches that start in the batch; None if its paths do not decide them, or if it is too large to pay."""
     if not all(every_path_matches(search) for search in searches):
         return None
     most = max(_NODES_PER_EVENT * (batch.high - batch.low), _NODES_AT_ALL)
@@ -48,7 +48,7 @@ def buffer_graph(searches: tuple[Search, ...], batch: Batch) -> Graph | None:
 
 
 def unite_batches(plan: EventPlan, ordered: OrderedEvents, parts: Sequence[Graph | None]) -> Graph | None:
-    """The graph of all batches, if there is one of each; an end's window is the same in all."""
+    """Return the graph of all batches, or None if a batch has none."""
     graphs = [part for part in parts if part is not None]
     if not graphs or len(graphs) < len(parts):
         return None
@@ -58,7 +58,7 @@ def unite_batches(plan: EventPlan, ordered: OrderedEvents, parts: Sequence[Graph
 
 
 def _graph(search: Search, batch: Batch, grown: BatchBuffer) -> Graph:
-    """The nodes that lead to an end, run by run: a link leads to all nodes that a run had by then."""
+    """Return the graph of the nodes that lead to an end, run by run: a link leads to all nodes that a run had by then."""
     buffer = grown.buffer
     nodes = len(buffer.event)
     used, run_used = np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_)

@@ -27,7 +27,7 @@ _NUMBERS = ("part", "node", "stream", "group", "position", "moment", "latest_sta
 
 
 def node_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, carried: tuple[str, ...], graph: Graph) -> pa.Table:
-    """The nodes of a graph as a table (see :class:`Compressed`); `carried` are the columns of an event."""
+    """Return the nodes of a graph as a table (see :class:`Compressed`); `carried` are the columns of an event."""
     number = len(graph.event)
     stream = np.searchsorted(ordered.offsets, graph.event, side="right") - 1
     rows = pa.array(ordered.rows[graph.event].astype(np.int64))
@@ -104,15 +104,15 @@ class Compressed:
 
     @classmethod
     def from_table(cls, table: Any) -> Compressed:
-        """The matches whose nodes `table` holds: an Arrow table, or anything with the Arrow C stream interface."""
+        """Return the matches whose nodes `table` holds: an Arrow table, or anything with the Arrow C stream interface."""
         return cls(table if isinstance(table, pa.Table) else pa.table(table))
 
     def count(self) -> int:
-        """How many matches there are, however many: they are not enumerated."""
+        """Return the number of matches, without enumerating them."""
         return count_paths(self._graph)
 
     def matches(self) -> Iterator[dict[str, tuple[dict[str, Any], ...]]]:
-        """Each match once, found when it is asked for: the events of each variable that it binds, as mappings of columns.
+        """Return each match once, found when it is asked for: the events of each variable that it binds, as mappings of columns.
 
         What comes between two matches is bounded by their lengths, not by how many there are.
         """
@@ -174,7 +174,7 @@ def _numbers(table: pa.Table, name: str) -> Ints:
 
 
 def _found(part: Ints, node: Ints, owner: Ints, wanted: Ints) -> Ints:
-    """The rows of the nodes `wanted` of the parts `owner`, among nodes in order of part and number."""
+    """Return the rows of the nodes `wanted` of the parts `owner`, among nodes in order of part and number."""
     distinct = np.unique(part)
     span = int(node.max(initial=0)) + 1
     keys, looked_for = np.searchsorted(distinct, part) * span + node, np.searchsorted(distinct, owner) * span + wanted
@@ -185,10 +185,10 @@ def _found(part: Ints, node: Ints, owner: Ints, wanted: Ints) -> Ints:
 
 
 def _ranks(*columns: Ints) -> Ints:
-    """A number for each distinct row of the columns."""
+    """Return for each row of the columns the number of its distinct value."""
     return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].ravel().astype(np.int64)
 
 
 def _distinct(part: Ints, group: Ints) -> Ints:
-    """The groups with other numbers in each part; trees keep theirs."""
+    """Return the groups, numbered differently in each part; nodes of trees keep −1."""
     return np.where(group < 0, NONE, _ranks(part, group))

@@ -54,7 +54,7 @@ class Graph:
 
 
 def label_graph(plan: EventPlan, ordered: OrderedEvents, own: Own) -> Graph | None:
-    """The graph of all matches that start in `own`; None if labels do not decide them, or if branches may find one twice."""
+    """Return the graph of all matches that start in `own`; None if labels do not decide them, or if branches may find one twice."""
     # what refuses most queries costs least
     if not unites_disjointly(plan) or any(branch_states(plan, branch, tied=False) is None for branch in plan.branches):
         return None
@@ -105,7 +105,7 @@ def _branch_graph(ordered: OrderedEvents, windows: GraphWindows, branch: Planned
 
 
 def _keep_useful(windows: GraphWindows, groups: GroupTable, nodes: NodeTable, useful: Flags) -> Graph:
-    """The useful nodes, renumbered; what precedes them is useful, too."""
+    """Return the useful nodes, renumbered; what precedes them is useful, too."""
     number = offsets(useful.astype(np.int64))
     group = np.repeat(np.arange(len(groups.variable)), np.diff(groups.base))[useful]
     first, last, event = nodes.first[useful], nodes.last[useful], nodes.event[useful]
@@ -124,7 +124,7 @@ def _keep_useful(windows: GraphWindows, groups: GroupTable, nodes: NodeTable, us
 
 
 def _group_table(ordered: OrderedEvents, branch: PlannedBranch, space: StateSpace) -> GroupTable:
-    """The groups: a variable, and the state to which it leads."""
+    """Return the groups of nodes: one for each variable and the state to which it leads."""
     by_group: dict[tuple[int, int], list[Transition]] = {}
     for transition in space.transitions:
         by_group.setdefault((transition.variable, transition.target), []).append(transition)
@@ -144,7 +144,7 @@ def _group_table(ordered: OrderedEvents, branch: PlannedBranch, space: StateSpac
 
 
 def _sources(space: StateSpace, transitions: list[Transition], targets: list[int]) -> dict[int, int]:
-    """The groups whose nodes may precede those that the transitions add, and which of them."""
+    """Return the groups whose nodes may precede those that the transitions add, and which of them."""
     scopes: dict[int, int] = {}
     for transition in transitions:
         for h, state in enumerate(targets):
@@ -155,7 +155,7 @@ def _sources(space: StateSpace, transitions: list[Transition], targets: list[int
 
 
 def _scope(space: StateSpace, state: int, source: int) -> int | None:
-    """When a node that led to `state` is in state `source`."""
+    """Return which nodes that led to `state` are in state `source` now: all, those of earlier times, those of the current time, or None."""
     if space.settled[state] == source:
         return ALL if state == source else EARLIER
     return TIED if state == source else None
@@ -180,7 +180,7 @@ def join_graphs(graphs: list[Graph]) -> Graph:
 
 
 def match_tree(matches: Matches) -> Graph:
-    """The prefix tree of matches, no two of them equal: each node has at most one predecessor."""
+    """Return the prefix tree of matches, no two of them equal: each node has at most one predecessor."""
     sizes, variables = np.diff(matches.offsets), matches.counts.shape[1]
     owner = np.repeat(np.arange(len(matches)), sizes)
     bound_to = np.repeat(np.tile(np.arange(variables), len(matches)), matches.counts.ravel())

@@ -36,7 +36,7 @@ class PathCells:
 def path_cells(
     group_first: Ints, event: Ints, start: npt.NDArray[np.bool_], latest: Ints, reach: Ints, offsets: Ints, first: Ints, last: Ints
 ) -> PathCells:
-    """The cells of nodes whose groups begin at the nodes ``group_first[n]``, and whose predecessors are ranges as in a graph."""
+    """Return the cells of nodes whose groups begin at the nodes ``group_first[n]``, and whose predecessors are ranges as in a graph."""
     number = len(event)
     parts: list[list[tuple[int, int]]] = [[] for _ in range(2 * number)]
     groups, begins = group_first.tolist(), start.tolist()
@@ -58,7 +58,7 @@ def path_cells(
 
 
 def sum_paths(cells: PathCells, ends: list[tuple[int, int]]) -> int:
-    """How many paths lead to the nodes of `ends`, each from the event that stands with it on; these ascend."""
+    """Return the number of paths to the nodes of `ends` that begin at the event beside each node or later; these events ascend."""
     paths, first_start = [0] * len(cells.parts), [-1] * len(cells.parts)
     total = 0
     for node, earliest in ends:

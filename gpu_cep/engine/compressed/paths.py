@@ -41,7 +41,7 @@ class PathGraph:
 
 
 def each_path(graph: PathGraph) -> Iterator[list[int]]:
-    """The nodes of each match, in the order of their events.
+    """Yield the nodes of each match, in the order of their events.
 
     A walk back from each last event. It enters only nodes that a start in the
     window reaches, and so each of its ends is a match.
@@ -69,7 +69,7 @@ class _Walk:
         return cls(*ranges, begins_at, graph.latest.tolist(), _reach(graph).tolist())
 
     def back_from(self, end: int, limit: int) -> Iterator[list[int]]:
-        """The paths to `end` that begin at event `limit` or later."""
+        """Yield the paths to `end` that begin at event `limit` or later."""
         path = [end]
         choices = [self._choices(end, limit)]
         while path:
@@ -84,7 +84,7 @@ class _Walk:
                 choices.append(self._choices(node, limit))
 
     def _choices(self, node: int, limit: int) -> Iterator[int]:
-        """What may stand before a node: −1 if it begins a match, and the predecessors that such a start reaches."""
+        """Yield what can stand before a node: −1 if it begins a match, and the predecessors that a start in the window reaches."""
         if self.begins_at[node] >= limit:
             yield -1
         for place in range(self.offsets[node], self.offsets[node + 1]):
@@ -122,7 +122,7 @@ class _Event(NamedTuple):
 
 
 def count_paths(graph: PathGraph) -> int:
-    """How many matches there are.
+    """Return the number of matches.
 
     The numbers of paths that end in each group, by nodes of earlier times and
     by those of the current time, are carried from event to event: coordinates
@@ -140,7 +140,7 @@ def count_paths(graph: PathGraph) -> int:
 
 
 def _count_sums(graph: PathGraph, ends: Ints) -> int:
-    """The matches that end at the nodes `ends`: none of a tree."""
+    """Return the number of matches that end at the nodes `ends`, none of which is in a tree."""
     borders = np.concatenate([[True], (np.diff(graph.group) != 0) | (np.diff(graph.stream) != 0)])
     group_first = np.flatnonzero(borders)[np.cumsum(borders) - 1]
     ranges = graph.range_offsets, graph.range_first, graph.range_last
@@ -180,7 +180,7 @@ def _count_stream(lists: _Lists, nodes: Sequence[int]) -> int:
 
 
 def _events(lists: _Lists, nodes: Sequence[int], groups: dict[int, int]) -> list[_Event]:
-    """The nodes of a stream, event by event."""
+    """Return the nodes of a stream, event by event."""
     events: list[_Event] = []
     moment = -1
     for n in nodes:
@@ -196,7 +196,7 @@ def _events(lists: _Lists, nodes: Sequence[int], groups: dict[int, int]) -> list
 
 
 def _sources(lists: _Lists, n: int, groups: dict[int, int]) -> list[int]:
-    """The coordinates that hold the paths to a node's predecessors."""
+    """Return the coordinates that hold the paths to a node's predecessors."""
     found = []
     for place in range(lists.offsets[n], lists.offsets[n + 1]):
         group = groups[lists.range_group[place]]
@@ -208,7 +208,7 @@ def _sources(lists: _Lists, n: int, groups: dict[int, int]) -> list[int]:
 
 
 def _count_all(events: Sequence[_Event], groups: int) -> int:
-    """The matches of a stream in which every path to a last event begins in its window: one pass."""
+    """Return the number of matches of a stream in which every path to a last event begins in its window, in one pass."""
     paths = [0] * (2 * groups)
     total = 0
     for event in events:
@@ -222,7 +222,7 @@ def _count_all(events: Sequence[_Event], groups: int) -> int:
 
 
 def _settle(paths: list[int], groups: int) -> None:
-    """The time has moved on."""
+    """Count the paths by nodes of the current time as paths by earlier ones: the time has moved on."""
     for g in range(groups):
         if paths[groups + g]:
             paths[g] += paths[groups + g]
@@ -230,7 +230,10 @@ def _settle(paths: list[int], groups: int) -> None:
 
 
 def _count_sliding(events: Sequence[_Event], groups: int) -> int:
-    """The matches of a stream that windows cut, by start: products of the events' matrices before a boundary, and behind it."""
+    """Return the number of matches of a stream that windows cut, by start.
+
+    It is a product of the events' matrices before a boundary and behind it.
+    """
     starts = [place for place, event in enumerate(events) if any(node.start for node in event.nodes)]
     ends = _window_ends(events, starts)
     total = 0
@@ -275,7 +278,7 @@ def _rows_before(events: Sequence[_Event], groups: int) -> list[Objects]:
 
 
 def _count_behind(events: Sequence[_Event], boundary: int, ends: Sequence[int], rows: Sequence[Objects], groups: int) -> int:
-    """The matches of the starts whose paths up to the boundary are `rows`, and whose windows end at `ends`."""
+    """Return the number of matches of the starts whose paths up to the boundary are `rows`, and whose windows end at `ends`."""
     ways = np.eye(2 * groups + 1, dtype=object)
     total = 0
     place = boundary
