@@ -346,7 +346,7 @@ SITUATIONS = (
     ),
     Fault(
         "slices-of-situations-lack-the-last",
-        "gpu_cep/engine/intervals/parts.py",
+        "gpu_cep/engine/intervals/chunks.py",
         "start - begin > window.length",
         "start - begin >= window.length",
         (INTERVALS,),
