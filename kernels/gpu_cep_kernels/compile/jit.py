@@ -23,7 +23,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 
-from gpu_cep_kernels.compile import entries, kernel_cache
+from gpu_cep_kernels.compile import entries, kernel_cache, pipelines
 from gpu_cep_kernels.compile.source_keys import PACKAGE, describe_code, source_key
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -50,7 +50,7 @@ def _source_of(value: Any) -> tuple[types.FunctionType, str] | None:
 @cache
 def _compilers_key() -> str:
     """Return the digest of the code of this folder that bears on what comes of a kernel."""
-    modules = [sys.modules[__name__], entries]
+    modules = [sys.modules[__name__], pipelines, entries]
     codes = [module.__loader__.get_code(module.__name__) for module in modules]  # type: ignore[union-attr]
     return hashlib.sha256(repr([_OPTIONS, *map(describe_code, codes)]).encode()).hexdigest()
 
@@ -79,15 +79,19 @@ class _Rule(numba.core.registry.CPUDispatcher):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.py_func(*args, **kwargs)
 
+    def add_overload(self, cres: Any) -> None:
+        """Keep what was compiled for kernels alone."""
+        self.overloads[tuple(cres.signature.args)] = cres
+
 
 def rule(function: Function) -> Function:
     """A scalar rule: inlined into the kernels that call it."""
-    return cast(Function, _Rule(function, targetoptions=_OPTIONS_OF_RULES | {"forceinline": True}))
+    return cast(Function, _Rule(function, targetoptions=_OPTIONS_OF_RULES | {"forceinline": True}, pipeline_class=pipelines.RuleCompiler))
 
 
 def subroutine(function: Function) -> Function:
     """A rule that is called, not inlined: for what is long and seldom needed, so that it is compiled once for all its callers."""
-    return cast(Function, _Rule(function, targetoptions=_OPTIONS_OF_RULES))
+    return cast(Function, _Rule(function, targetoptions=_OPTIONS_OF_RULES, pipeline_class=pipelines.RuleCompiler))
 
 
 def exact_product(left: float, right: float) -> float:
@@ -192,7 +196,7 @@ class Kernel(Generic[Arguments, Result]):
         """The CPU's form: compiled on first use for each set of array types, then kept on disk."""
         if self.body.__closure__:
             raise TypeError(f"{self.__name__}: a kernel must not be a closure")
-        dispatcher = numba.njit(nogil=True, **_OPTIONS)(self.body)
+        dispatcher = numba.njit(nogil=True, pipeline_class=pipelines.KernelCompiler, **_OPTIONS)(self.body)
         dispatcher._cache = kernel_cache.KernelCache(f"{self.body.__module__.rpartition('.')[2]}.{self.__name__}", _kernel_key(self))
         return dispatcher
 

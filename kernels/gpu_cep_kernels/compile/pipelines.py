@@ -1,0 +1,147 @@
+"""Compile rules no further than their callers need them: to LLVM's language, which is linked into the kernels.
+
+Numba optimises every function that a kernel calls on its own and makes machine code of it, and
+then optimises the kernel with all of them inlined. Here only kernels are optimised.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from numba.core import compiler, typed_passes
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_machinery import register_pass
+
+from gpu_cep_kernels.compile.kernel_cache import compiling
+
+# What numba does for language that kernels do without; after each pass it looks through the whole function.
+_PASSES_LEFT_OUT = {
+    "WithLifting",
+    "InlineClosureLikes",
+    "RewriteDynamicRaises",
+    "MakeFunctionToJitFunction",
+    "InlineInlinables",
+    "FindLiterallyCalls",
+    "LiteralUnroll",
+    "LiteralPropagationSubPipelinePass",
+    "InlineOverloads",
+    "DumpParforDiagnostics",
+}
+
+
+class SharedFlags(compiler.Flags):  # type: ignore[misc]
+    """Flags of which equal ones are one object, to be compared at once: numba looks up each operator's templates by them."""
+
+    __slots__ = ("_hash",)
+    _known: ClassVar[dict[str, SharedFlags]] = {}
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            return int(super().__hash__())
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or super().__eq__(other)
+
+    def copy(self) -> SharedFlags:
+        """Return the one object of these values; it is never changed."""
+        values = repr(self)
+        if values not in self._known:
+            shared = type(self)(self)
+            shared._hash = hash(self)
+            self._known[values] = shared
+        return self._known[values]
+
+
+class KernelCompiler(compiler.CompilerBase):  # type: ignore[misc]
+    """Numba's pipeline without the passes that kernels need not."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.state.flags = SharedFlags(self.state.flags)
+
+    def compile_extra(self, func: Any) -> Any:
+        """Compile a function; whoever waits long for it is told."""
+        with compiling:
+            return super().compile_extra(func)
+
+    def define_pipelines(self) -> list[Any]:
+        """Return numba's pipeline with the passes of this one."""
+        pipeline = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.passes = [(self.pass_for(each), about) for each, about in pipeline.passes if each.__name__ not in _PASSES_LEFT_OUT]
+        pipeline.finalize()
+        return [pipeline]
+
+    def pass_for(self, standard: Any) -> Any:
+        """Return the pass that takes the place of one of numba's."""
+        return KernelLowering if standard is typed_passes.NativeLowering else standard
+
+
+class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a kernel and of the rules that it calls, which are optimised here for the first time."""
+
+    def _optimize_final_module(self) -> None:
+        """Optimise once, from the innermost rules outwards; numba's cheap pass before that would inline them as they are."""
+        if any(isinstance(library, RuleLibrary) for library in self._linking_libraries):
+            passes, builder = self._codegen._module_pass_manager()
+            passes.run(self._final_module, builder)
+        else:
+            super()._optimize_final_module()
+
+
+class RuleLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a rule and of what it calls, linked: neither optimised as a whole nor made machine code."""
+
+    def finalize(self) -> None:
+        """Link in what the rule calls; nothing can be added from here on."""
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class RuleEntry:
+    """Stands for a rule's machine code, which there is none of, where numba keeps the functions that it can link."""
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class KernelLowering(typed_passes.NativeLowering):  # type: ignore[misc]
+    """Compiles a kernel into a library of its own kind."""
+
+    _name = "kernel_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        """Lower and compile the kernel."""
+        state.library = KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return bool(super().run_pass(state))
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class RuleLowering(typed_passes.NativeLowering):  # type: ignore[misc]
+    """Lowers a rule to LLVM's language, and leaves it at that."""
+
+    _name = "rule_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        """Lower the rule into a library of its own, and enter it among the functions that can be linked."""
+        state.library = RuleLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        state.flags.no_compile = True
+        super().run_pass(state)
+        entry = RuleEntry()
+        state.targetctx.insert_user_function(entry, state.cr.fndesc, [state.library])
+        state.reload_init.extend(state.library._reload_init)
+        state.cr = state.cr._replace(cfunc=entry)
+        return True
+
+
+class RuleCompiler(KernelCompiler):
+    """The pipeline of rules, which ends where their callers take over."""
+
+    def pass_for(self, standard: Any) -> Any:
+        """Return the pass that takes the place of one of numba's."""
+        return RuleLowering if standard is typed_passes.NativeLowering else standard
