@@ -7,6 +7,8 @@ import os
 from gpu_cep_kernels.compile.jit import Kernel, plain
 from tests import effort
 
+# Tests read what is said on stderr, and whether kernels must be compiled for one of them is chance.
+os.environ.setdefault("GPU_CEP_QUIET", "1")
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", help="run everything, with all examples, and not the fast suite alone")

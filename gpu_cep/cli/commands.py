@@ -5,8 +5,10 @@ A module that loads the compiler is imported in the command that needs it: help 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -201,6 +203,27 @@ def gen(
             Path(pattern).write_text(made.query, encoding="utf-8")
     facts = {"out": out, "events": events, "about": made.about, "query": made.query}
     say(f"{out}: {events:,} events, {made.about}; to find in them:\n{made.query.rstrip()}", facts, as_json=as_json, aside=out == PIPE)
+
+
+@app.command()
+def warmup(
+    cache: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Where to keep them (default: $NUMBA_CACHE_DIR, or the user's folder for caches)."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compile the kernels ahead, in as many processes as there are cores; queries find them on disk."""
+    if cache is not None:
+        # before anything imports numba, and for the processes that compile
+        os.environ["NUMBA_CACHE_DIR"] = str(Path(cache).resolve())
+    from gpu_cep.cli.warmup import describe_cache, trials, warm_up
+
+    chosen = trials()
+    for _ in show_count(warm_up(chosen), "compiling", len(chosen)):
+        pass
+    found = describe_cache()
+    say(f"{found.folder}: {found.kernels:,} compiled kernels, {found.bytes / 1e6:.1f} MB", asdict(found), as_json=as_json)
 
 
 def _without_rows(events: str) -> pa.Table:

@@ -83,7 +83,12 @@ class Checkout:
 
     def call(self, **environment: str) -> tuple[str, str, str]:
         """In a new process: what the kernels return, which of them were compiled, and what was said on stderr."""
-        variables = os.environ | {"PYTHONPATH": str(self.folder), "NUMBA_CACHE_DIR": str(self.cache), "PYTHONDONTWRITEBYTECODE": "1"}
+        variables = os.environ | {
+            "PYTHONPATH": str(self.folder),
+            "NUMBA_CACHE_DIR": str(self.cache),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "GPU_CEP_QUIET": "",
+        }
         run = subprocess.run([sys.executable, "-c", CALL], env=variables | environment, capture_output=True, text=True, check=True)
         results, compiled = run.stdout.splitlines()
         return results, compiled, run.stderr

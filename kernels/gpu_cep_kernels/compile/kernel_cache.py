@@ -15,7 +15,7 @@ import tempfile
 import uuid
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numba
 from numba.core.caching import NullCache, dumps
@@ -25,6 +25,11 @@ from numba.misc.appdirs import AppDirs
 from gpu_cep_kernels.compile import notices
 from gpu_cep_kernels.compile.source_keys import describe_types
 
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
 NAME = "gpu_cep"
 SUFFIX = ".kernel"
 _MOST_SECONDS_IN_SILENCE = 1.0
@@ -32,7 +37,8 @@ _MOST_SECONDS_IN_SILENCE = 1.0
 
 def cache_folder() -> Path:
     """Return the folder for compiled kernels: in NUMBA_CACHE_DIR if that is set, otherwise among the user's caches."""
-    given = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    # numba reads its settings when it is imported
+    given = os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR  # type: ignore[attr-defined]
     return Path(given) / NAME if given else Path(AppDirs(appname=NAME, appauthor=False).user_cache_dir)
 
 
@@ -90,10 +96,7 @@ class KernelCache(NullCache):  # type: ignore[misc]
         """Return the compiled form for these argument types, or None."""
         target_context.refresh()
         name, folder = self.file_name(sig, target_context.codegen()), cache_folder()
-        payload = _read(folder / name)
-        if payload is None:
-            other = writable_folder(folder)
-            payload = None if other in (None, folder) else _read(other / name)
+        payload = _read(folder / name) or _read_when_compiled(writable_folder(folder), name)
         return None if payload is None else CompileResult._rebuild(target_context, *payload)
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -101,6 +104,52 @@ class KernelCache(NullCache):  # type: ignore[misc]
         folder = writable_folder(cache_folder())
         if folder is not None and not data.library.has_dynamic_globals:
             _write(folder / self.file_name(sig, data.codegen), dumps(data._reduce()))
+        _turn.give_up()
+
+
+class _Turn:
+    """This process's turn to compile one kernel; others that need the same form wait for it instead of compiling it, too.
+
+    One at a time, since numba compiles for one thread at a time. It ends with the process at
+    the latest, and where files cannot be locked there is none.
+    """
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+        self._path = Path()
+
+    def take(self, path: Path) -> None:
+        """Wait until no other process has the turn of this name."""
+        self.give_up()
+        if fcntl is not None:
+            try:
+                self._file, self._path = path.open("ab"), path
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+            except OSError:
+                self.give_up()
+
+    def give_up(self) -> None:
+        """Let others go on."""
+        if self._file is not None:
+            self._path.unlink(missing_ok=True)
+            self._file.close()
+            self._file = None
+
+
+_turn = _Turn()
+
+
+def _read_when_compiled(folder: Path | None, name: str) -> Any:
+    """Return what another process has compiled meanwhile, or None, and with it the turn to compile it."""
+    if folder is None:
+        return None
+    payload = _read(folder / name)
+    if payload is None:
+        _turn.take(folder / f"{name}.lock")
+        payload = _read(folder / name)
+        if payload is not None:
+            _turn.give_up()
+    return payload
 
 
 @cache

@@ -1,0 +1,172 @@
+"""Compile kernels ahead: small queries of every kind are run, which compile what queries of users will need."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_cep.errors import CepError
+from gpu_cep.lang.ast import STRATEGIES
+from gpu_cep.plan.settings import AFTER_MATCH, OUTPUTS
+from gpu_cep_kernels.compile.kernel_cache import SUFFIX, cache_folder, writable_folder
+from gpu_cep_kernels.compile.launch import available_threads
+from gpu_cep_kernels.compile.notices import QUIET
+
+# So many that the planner weighs the algorithms by what it samples, as it does for the events of users.
+_EVENTS = 20_000
+
+_TREND = "PATTERN SEQ(A a, B b+, C c) WHERE b[i].price > b[i-1].price AND c.price < a.price WITHIN 300"
+_CHAIN = "PATTERN SEQ(A a, B b, C c) WHERE b.price > a.price + 50 AND c.volume = b.volume WITHIN 300"
+_PAIR = "PATTERN SEQ(A a, B b) WHERE a.price < b.price WITHIN 100"
+_QUERIES = (
+    _TREND,
+    _CHAIN,
+    _PAIR,
+    "PATTERN SEQ(AND(A a, B b), C c) WHERE a.price < c.price WITHIN 100",
+    "PATTERN SEQ(A a, B b{1,3}, C c) WHERE avg(b.price) < c.price AND sum(b.volume) > 2 WITHIN 100",
+    "PATTERN SEQ(A a, NOT(B n), C c) WHERE n.price > a.price WITHIN 100",
+    "PATTERN SEQ(NOT(B m), A a, C c, NOT(B n)) WITHIN 50",
+    "PATTERN SEQ(A a, OR(B b, C c), D d) WHERE d.price > a.price WITHIN 100",
+    "PATTERN SEQ(A a, B b+, D d) WHERE prev(b.volume) < b.volume AND a.volume <> d.volume WITHIN 100",
+)
+_ROWS_OUT = (
+    "PATTERN SEQ(A a, B b+, C c) WHERE b[i].price > b[i-1].price WITHIN 100"
+    " RETURN count(b) AS n, avg(b.price) AS mean, min(b.volume) AS low, max(b.price) AS high, sum(b.volume) AS total, first(b.price) AS f,"
+    " c.price - a.price AS rise, b.price AS prices"
+)
+_PROPERTIES = (
+    "PATTERN SEQ(x, y) WHERE x.name LIKE 'n1%' AND y.name IN ('n2', 'n3') AND x.price BETWEEN 10 AND 20 AND y.volume > 3 WITHIN 100",
+    "PATTERN SEQ(x, y) WHERE x.name = y.name AND x.price * 2 < y.price AND (x.volume = 1 OR x.price > 90) WITHIN 20",
+)
+_SITUATIONS = (
+    "PARTITION BY k DEFINE hot AS price > 60, busy AS volume > 4 PATTERN hot overlaps busy; hot during busy WITHIN 500",
+    "DEFINE hot AS price > 60, busy AS volume > 4 PATTERN hot before busy WITHIN 100 RETURN avg(hot.price) AS mean, start(busy) AS since",
+    "PARTITION BY k DEFINE a AS price > 60, b AS volume > 4, c AS price < 30 AT LEAST 2 PATTERN a overlaps b AND b before c WITHIN 500",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A query, the keywords with which it is run, and the events: their forms of time, key and type."""
+
+    query: str
+    asked: dict[str, Any] = field(default_factory=dict)
+    time: str = "int64"
+    key: str = "int64"
+    kind: str = "dictionary"
+
+
+def trials() -> list[Trial]:
+    """Return what is run, what takes longest to compile first."""
+    keyed = {"partition_by": ["k"]}
+    anything = {**keyed, "strategy": "skip_till_any_match"}
+    return [
+        *(Trial(_TREND, {**keyed, "algorithm": algorithm}) for algorithm in ("auto", "ses_automaton", "nfab", "backtracking")),
+        *(Trial(_CHAIN, {**anything, "algorithm": algorithm}) for algorithm in ("lazy_chain", "lazy_tree", "join_tree", "auto")),
+        *(Trial(query, {"algorithm": each}) for query in _SITUATIONS for each in ("range_join", "end_join", "nested_loop", "auto")),
+        *(Trial(query, asked) for query in _QUERIES for asked in (keyed, {})),
+        *(Trial(query, {**keyed, "algorithm": each}) for query in _QUERIES for each in ("ses_automaton", "nfab", "backtracking")),
+        *(Trial(query, {**anything, "algorithm": each}) for query in _QUERIES for each in ("lazy_chain", "lazy_tree", "join_tree")),
+        *(Trial(_TREND, {**keyed, "output": output}) for output in OUTPUTS),
+        *(Trial(query, {**keyed, "strategy": each}) for query in _QUERIES[:3] for each in STRATEGIES),
+        *(Trial(query, {**keyed, "after_match": each}) for query in _QUERIES[:2] for each in AFTER_MATCH),
+        *(Trial(query, {**keyed, "ties": "position"}) for query in _QUERIES),
+        *(Trial(query, {"output": output}) for query in (*_QUERIES[:3], _ROWS_OUT, *_PROPERTIES) for output in OUTPUTS),
+        *(
+            Trial(query, {"output": output, **asked})
+            for query in _SITUATIONS
+            for asked in ({}, {"detect": "early"})
+            for output in OUTPUTS[:4]
+        ),
+        *(Trial(query, keyed, time=time) for query in (_TREND, _PAIR) for time in ("int32", "float64", "us", "ns", "date")),
+        *(Trial(query, keyed, key=key) for query in (_TREND, _PAIR) for key in ("int32", "text", "dictionary", "nulls")),
+        *(Trial(query, keyed, kind=kind) for query in (_TREND, *_PROPERTIES) for kind in ("text", "large")),
+        Trial(_ROWS_OUT, keyed),
+    ]
+
+
+def events_of(trial: Trial) -> pa.Table:
+    """Return events in the forms that a trial asks for, sorted by time."""
+    draw = np.random.default_rng(2026)
+    times, keys = np.cumsum(draw.integers(0, 3, _EVENTS)), draw.integers(0, 20, _EVENTS)
+    kinds = np.array(list("ABCDEFGH"))[draw.integers(0, 8, _EVENTS)]
+    return pa.table(
+        {
+            "ts": _times(times, trial.time),
+            "k": _keys(keys, trial.key),
+            "type": _texts(kinds, trial.kind),
+            "price": draw.integers(0, 400, _EVENTS) / 4,
+            "volume": pa.array(draw.integers(0, 9, _EVENTS), mask=draw.random(_EVENTS) < 0.01),
+            "name": _texts([f"n{each}" for each in draw.integers(0, 30, _EVENTS)], trial.kind),
+        }
+    )
+
+
+def _texts(values: Any, form: str) -> pa.Array:
+    if form == "dictionary":
+        return pa.array(values, pa.string()).dictionary_encode()
+    return pa.array(values, pa.large_string() if form == "large" else pa.string())
+
+
+def _times(times: Any, form: str) -> pa.Array:
+    if form in ("us", "ns"):
+        return pa.array(times.astype(f"datetime64[{form}]"))
+    return pa.array(times.astype(np.int32)).cast(pa.date32()) if form == "date" else pa.array(times.astype(form))
+
+
+def _keys(keys: Any, form: str) -> pa.Array:
+    if form == "nulls":
+        return pa.array(keys, mask=keys == 0)
+    if form in ("text", "dictionary"):
+        return _texts([f"k{each}" for each in keys], form)
+    return pa.array(keys.astype(form))
+
+
+def run_trial(trial: Trial) -> None:
+    """Run a query for what it compiles; one that its algorithm cannot answer compiles nothing."""
+    from gpu_cep import api
+
+    try:
+        api.match(events_of(trial), trial.query, engine="cpu", max_steps=10_000_000, **trial.asked)
+    except CepError:
+        return
+
+
+def _be_quiet() -> None:
+    os.environ[QUIET] = "1"
+
+
+def warm_up(chosen: Sequence[Trial]) -> Iterator[int]:
+    """Run trials in a process for each core, and give after each the number of those that are done."""
+    processes = min(available_threads(), len(chosen))
+    # fresh processes: a fork may hold locks of threads that it has not
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, context, initializer=_be_quiet) as pool:
+        begun = [pool.submit(run_trial, trial) for trial in chosen]
+        for done, each in enumerate(as_completed(begun), 1):
+            each.result()
+            yield done
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """Where compiled kernels are kept, how many forms of them there are, and the bytes that they take."""
+
+    folder: str
+    kernels: int
+    bytes: int
+
+
+def describe_cache() -> Cache:
+    """Return the state of the folder for compiled kernels."""
+    folder = writable_folder(cache_folder()) or cache_folder()
+    sizes = [path.stat().st_size for path in Path(folder).glob(f"*{SUFFIX}")]
+    return Cache(str(folder), len(sizes), sum(sizes))

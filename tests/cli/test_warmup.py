@@ -1,0 +1,59 @@
+"""``gpu-cep warmup`` compiles what queries need then, in the folder that it names."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from gpu_cep import api
+from gpu_cep.cli import main, warmup
+from gpu_cep.errors import CepError
+
+# Queries that labels decide, whose kernels are quick to compile.
+TRIALS = [warmup.Trial("PATTERN SEQ(A a, B b) WITHIN 100", {"partition_by": ["k"], "output": output}) for output in ("count", "indices")]
+ASK = """
+import sys
+from numba.core import event
+from gpu_cep.cli import warmup
+compiled = []
+class Heard(event.Listener):
+    def on_start(self, each): compiled.append(each.data["dispatcher"].__name__)
+    def on_end(self, each): pass
+event.register("numba:compile", Heard())
+for output in ("count", "indices"):
+    warmup.run_trial(warmup.Trial("PATTERN SEQ(C first, D second) WITHIN 70", {"partition_by": ["k"], "output": output}))
+print(*compiled)
+"""
+
+
+def test_a_query_compiles_nothing_after_warmup(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(warmup, "trials", lambda: TRIALS)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    assert main(["warmup", "--cache", str(tmp_path), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    files = list((tmp_path / "gpu_cep").glob("*.kernel"))
+    assert said == {"folder": str(tmp_path / "gpu_cep"), "kernels": len(files), "bytes": sum(path.stat().st_size for path in files)}
+    assert len(files) > 5
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run([sys.executable, "-c", ASK], env=environment, capture_output=True, text=True, check=True).stdout == "\n"
+
+
+@pytest.mark.parametrize("trial", {each.query: each for each in warmup.trials()}.values(), ids=lambda trial: trial.query[:40])
+def test_what_is_run_is_a_query(trial):
+    api.explain(trial.query, warmup.events_of(trial).slice(0, 0))
+
+
+def test_most_of_what_is_run_can_be_answered():
+    def is_answered(trial: warmup.Trial) -> bool:
+        try:
+            api.explain(trial.query, warmup.events_of(trial).slice(0, 0), engine="cpu", **trial.asked)
+        except CepError:
+            return False
+        return True
+
+    trials = warmup.trials()
+    assert sum(map(is_answered, trials)) > 0.95 * len(trials)
