@@ -12,7 +12,7 @@ from benchmarks.gpu.device_code import CAPABILITIES, distinct_cases, machine_cod
 from tests.kernel_cases import kernels
 from tests.requirements import require
 
-RECORD = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "kernel-resources.json"
+RECORD = Path(__file__).resolve().parents[3] / "benchmarks" / "results" / "kernel-resources.json"
 
 # A product that was, or may be, contracted with a sum; libdevice's fmod multiplies by 2**54, which is exact.
 FUSIBLE = re.compile(r"fma\.|mul\.f(?!.* 0d4350000000000000;)")
@@ -54,7 +54,7 @@ def compilations():
 
 
 @pytest.mark.usefixtures("wheels")
-@pytest.mark.parametrize(("case", "capability"), compilations())
+@pytest.mark.parametrize(("case", "capability"), [*compilations()])
 def test_kernels_compile_for_cuda(case, capability):
     text = ptx(case, capability)
     assert ".target sm_{}{}".format(*capability) in text

@@ -10,7 +10,7 @@ import pytest
 from gpu_cep_kernels.compile.jit import simulated
 from tests.requirements import require_modules
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 KERNELS = ROOT / "kernels" / "gpu_cep_kernels"
 SOURCES = [*sorted((ROOT / "gpu_cep" / "engine").rglob("*.py")), *sorted(KERNELS.rglob("*.py"))]
 
