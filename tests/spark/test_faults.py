@@ -42,7 +42,7 @@ session = (
     .config(map=GPU_CONF)
     .getOrCreate()
 )
-shipped = matching.shipped
+make_stage = matching.make_stage
 
 
 def worker_dies():
@@ -87,11 +87,11 @@ def same(events, name, **options):
 events = streams(300, seed=7)
 for harm in (worker_dies, task_fails, task_hangs, executor_dies):
     mark = folder / harm.__name__
-    matching.shipped = partial(harmed, harm, mark)
+    matching.make_stage = partial(harmed, harm, mark)
     same(events, "both", worker_memory="10kB", output="events" if harm is worker_dies else "matches")
     assert mark.exists(), harm
     print("unharmed:", harm.__name__, flush=True)
-matching.shipped = shipped
+matching.make_stage = make_stage
 assert devices_of_tasks(session) == [("1", 1)] * 4
 same(streams(40, seed=8), "partition by", engine="gpu", gpu_memory="1GiB")
 print("on the GPUs of tasks, too")

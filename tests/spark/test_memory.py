@@ -170,7 +170,7 @@ def work_of(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Any:
         table = pa.table(columns, names=[f"c{number}" for number in range(len(columns))])
         return work, table.to_batches(max_chunksize=50)
 
-    monkeypatch.setattr(matching, "shipped", keep)
+    monkeypatch.setattr(matching, "make_stage", keep)
     return call
 
 
