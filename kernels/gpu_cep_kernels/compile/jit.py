@@ -39,7 +39,7 @@ _OPTIONS_OF_RULES = _OPTIONS | {"nopython": True, "no_cpython_wrapper": True}
 def _source_of(value: Any) -> tuple[types.FunctionType, str] | None:
     """Return the function that stands behind a global of a kernel, and how it is compiled; None if it is no function of the package."""
     if isinstance(value, Kernel):
-        return value.body, "kernel"
+        return cast(types.FunctionType, value.body), "kernel"
     if isinstance(value, numba.core.dispatcher.Dispatcher):
         return value.py_func, repr(sorted(value.targetoptions.items()))
     if isinstance(value, types.FunctionType) and value.__module__.partition(".")[0] == PACKAGE:

@@ -12,14 +12,16 @@ import pickle
 import stat
 import sys
 import tempfile
+import time
 import uuid
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
 import numba
-from numba.core.caching import NullCache, dumps
+from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
 from gpu_cep_kernels.compile import notices
@@ -33,6 +35,8 @@ except ImportError:  # not on Windows
 NAME = "gpu_cep"
 SUFFIX = ".kernel"
 _MOST_SECONDS_IN_SILENCE = 1.0
+_MOST_SECONDS_IN_WAIT = 300.0
+_SECONDS_BETWEEN_LOOKS = 0.05
 
 
 def cache_folder() -> Path:
@@ -73,7 +77,7 @@ def _is_private(folder: Path) -> bool:
     return owned and stat.S_ISDIR(found.st_mode) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-class KernelCache(NullCache):  # type: ignore[misc]
+class KernelCache(NullCache):
     """Numba's protocol for a kernel's compiled forms: each is a file, named by the digest of all that it depends on.
 
     So processes that compile the same kernel at the same time cannot mix up each other's forms.
@@ -102,16 +106,18 @@ class KernelCache(NullCache):  # type: ignore[misc]
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled form to disk, where that can be written."""
         folder = writable_folder(cache_folder())
-        if folder is not None and not data.library.has_dynamic_globals:
-            _write(folder / self.file_name(sig, data.codegen), dumps(data._reduce()))
-        _turn.give_up()
+        try:
+            if folder is not None and not data.library.has_dynamic_globals:
+                _write(folder / self.file_name(sig, data.codegen), dumps(data._reduce()))
+        finally:
+            turn.give_up()
 
 
 class _Turn:
-    """This process's turn to compile one kernel; others that need the same form wait for it instead of compiling it, too.
+    """The turn of this process to compile one kernel: others that need the same form wait for it.
 
-    One at a time, since numba compiles for one thread at a time. It ends with the process at
-    the latest, and where files cannot be locked there is none.
+    There is one at a time, since numba compiles for one thread at a time. It ends with the
+    process at the latest.
     """
 
     def __init__(self) -> None:
@@ -119,14 +125,15 @@ class _Turn:
         self._path = Path()
 
     def take(self, path: Path) -> None:
-        """Wait until no other process has the turn of this name."""
+        """Wait until no other process has the turn of this name, but not for ever: it may have been stopped."""
         self.give_up()
-        if fcntl is not None:
-            try:
-                self._file, self._path = path.open("ab"), path
-                fcntl.flock(self._file, fcntl.LOCK_EX)
-            except OSError:
-                self.give_up()
+        try:
+            self._file, self._path = path.open("ab"), path
+        except OSError:
+            return
+        limit = time.monotonic() + _MOST_SECONDS_IN_WAIT
+        while not _is_locked(self._file) and time.monotonic() < limit:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def give_up(self) -> None:
         """Let others go on."""
@@ -136,7 +143,19 @@ class _Turn:
             self._file = None
 
 
-_turn = _Turn()
+turn = _Turn()
+
+
+def _is_locked(file: IO[bytes]) -> bool:
+    """Lock a file unless another process has; where files cannot be locked, each goes on."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _read_when_compiled(folder: Path | None, name: str) -> Any:
@@ -145,10 +164,10 @@ def _read_when_compiled(folder: Path | None, name: str) -> Any:
         return None
     payload = _read(folder / name)
     if payload is None:
-        _turn.take(folder / f"{name}.lock")
+        turn.take(folder / f"{name}.lock")
         payload = _read(folder / name)
         if payload is not None:
-            _turn.give_up()
+            turn.give_up()
     return payload
 
 
@@ -180,11 +199,8 @@ def _cuda_cache_class() -> Any:
         def get_disambiguator(self) -> str:
             return hashlib.sha256(self._key.encode()).hexdigest()[:16]
 
-    class Impl(CUDACacheImpl):  # type: ignore[misc]
-        _locator_classes = (Place,)
-
-    class Kept(CUDACache):  # type: ignore[misc]
-        _impl_class = Impl
+    class Kept(CUDACache):
+        _impl_class: Any = type("Impl", (CUDACacheImpl,), {"_locator_classes": [Place]})
 
         def _index_key(self, sig: Any, codegen: Any) -> Any:
             return (*super()._index_key(sig, codegen), describe_types(sig))

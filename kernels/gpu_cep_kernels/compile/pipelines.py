@@ -12,7 +12,7 @@ from numba.core import compiler, typed_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
 
-from gpu_cep_kernels.compile.kernel_cache import compiling
+from gpu_cep_kernels.compile.kernel_cache import compiling, turn
 
 # What numba does for language that kernels do without; after each pass it looks through the whole function.
 _PASSES_LEFT_OUT = {
@@ -29,10 +29,11 @@ _PASSES_LEFT_OUT = {
 }
 
 
-class SharedFlags(compiler.Flags):  # type: ignore[misc]
+class SharedFlags(compiler.Flags):
     """Flags of which equal ones are one object, to be compared at once: numba looks up each operator's templates by them."""
 
     __slots__ = ("_hash",)
+    _hash: int
     _known: ClassVar[dict[str, SharedFlags]] = {}
 
     def __hash__(self) -> int:
@@ -54,7 +55,7 @@ class SharedFlags(compiler.Flags):  # type: ignore[misc]
         return self._known[values]
 
 
-class KernelCompiler(compiler.CompilerBase):  # type: ignore[misc]
+class KernelCompiler(compiler.CompilerBase):
     """Numba's pipeline without the passes that kernels need not."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -62,9 +63,13 @@ class KernelCompiler(compiler.CompilerBase):  # type: ignore[misc]
         self.state.flags = SharedFlags(self.state.flags)
 
     def compile_extra(self, func: Any) -> Any:
-        """Compile a function; whoever waits long for it is told."""
-        with compiling:
-            return super().compile_extra(func)
+        """Compile a function; whoever waits long for it is told, and no process waits for one that fails."""
+        try:
+            with compiling:
+                return super().compile_extra(func)
+        except BaseException:
+            turn.give_up()
+            raise
 
     def define_pipelines(self) -> list[Any]:
         """Return numba's pipeline with the passes of this one."""
@@ -78,7 +83,7 @@ class KernelCompiler(compiler.CompilerBase):  # type: ignore[misc]
         return KernelLowering if standard is typed_passes.NativeLowering else standard
 
 
-class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+class KernelLibrary(JITCodeLibrary):
     """The code of a kernel and of the rules that it calls, which are optimised here for the first time."""
 
     def _optimize_final_module(self) -> None:
@@ -90,7 +95,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
             super()._optimize_final_module()
 
 
-class RuleLibrary(JITCodeLibrary):  # type: ignore[misc]
+class RuleLibrary(JITCodeLibrary):
     """The code of a rule and of what it calls, linked: neither optimised as a whole nor made machine code."""
 
     def finalize(self) -> None:
@@ -108,7 +113,7 @@ class RuleEntry:
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class KernelLowering(typed_passes.NativeLowering):  # type: ignore[misc]
+class KernelLowering(typed_passes.NativeLowering):
     """Compiles a kernel into a library of its own kind."""
 
     _name = "kernel_lowering"
@@ -121,7 +126,7 @@ class KernelLowering(typed_passes.NativeLowering):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class RuleLowering(typed_passes.NativeLowering):  # type: ignore[misc]
+class RuleLowering(typed_passes.NativeLowering):
     """Lowers a rule to LLVM's language, and leaves it at that."""
 
     _name = "rule_lowering"

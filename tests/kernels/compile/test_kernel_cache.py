@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,7 @@ class Checkout:
             "PYTHONPATH": str(self.folder),
             "NUMBA_CACHE_DIR": str(self.cache),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "GPU_CEP_QUIET": "",
+            "GPU_CEP_QUIET": "1",
         }
         run = subprocess.run([sys.executable, "-c", CALL], env=variables | environment, capture_output=True, text=True, check=True)
         results, compiled = run.stdout.splitlines()
@@ -151,10 +152,9 @@ def test_a_folder_that_cannot_be_written_is_told_once_and_another_one_taken(warm
     other = Checkout(tmp_path / "checkout", tmp_path / "file" / "cache")
     (tmp_path / "file").write_text("in the place of a folder")
     (tmp_path / "temporary").mkdir()
-    results, compiled, said = other.call(TMPDIR=str(tmp_path / "temporary"))
+    results, compiled, said = other.call(TMPDIR=str(tmp_path / "temporary"), GPU_CEP_QUIET="")
     assert (results, compiled) == ("11 2", "first second")
-    assert said.count("\n") == 1
-    assert "compiled kernels are kept in" in said
+    assert said.count("compiled kernels are kept in") == 1
     assert other.call(TMPDIR=str(tmp_path / "temporary"))[1] == ""
 
 
@@ -167,3 +167,12 @@ def test_a_damaged_file_is_compiled_again(warm, tmp_path):
     for path in (tmp_path / "cache" / "gpu_cep").glob("*.kernel"):
         path.write_bytes(path.read_bytes()[:100])
     assert Checkout(tmp_path / "checkout", tmp_path / "cache").call()[:2] == ("11 2", "first second")
+
+
+def test_processes_that_need_the_same_form_compile_it_once(warm, tmp_path):
+    checkout = Checkout(tmp_path / "checkout", tmp_path / "cache")
+    with ThreadPoolExecutor(2) as threads:
+        calls = list(threads.map(lambda _: checkout.call(), range(2)))
+    assert {results for results, _, _ in calls} == {"11 2"}
+    assert sorted(name for _, compiled, _ in calls for name in compiled.split()) == ["first", "second"]
+    assert not list((tmp_path / "cache" / "gpu_cep").glob("*.lock"))
