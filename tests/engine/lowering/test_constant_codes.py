@@ -112,3 +112,12 @@ def test_event_types_as_plain_text(kind):
     events = pa.table({"ts": range(8), "type": pa.array(types, kind)})
     found = cep.match(events, "PATTERN SEQ(Quote q, Trade t) WITHIN 3", output="indices")
     assert found.to_pylist() == [{"q": 0, "t": 1}, {"q": 6, "t": 7}]
+
+
+@pytest.mark.parametrize("condition", ["'A' = a.type AND 'B' = b.type", "'A' = a.type AND 'B' <> b.type", "a.type = 'A' AND 'C' = b.type"])
+def test_a_constant_may_stand_on_the_left(condition):
+    events = pa.table({"ts": range(4), "type": list("ABCB")})
+    query = f"PATTERN SEQ(a, b) WHERE {condition}"
+    found = cep.match(events, query, output="indices")
+    assert found.num_rows == 1
+    assert found.equals(cep.match(events, query, output="indices", algorithm="brute_force"))
