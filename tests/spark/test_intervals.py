@@ -48,14 +48,14 @@ def streams(rows: int, seed: int, distinct_times: bool = True) -> pa.Table:
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("detect", DETECT)
-def test_random_streams(spark: SparkSession, name: str, detect: str) -> None:
-    for partitions in (1, 5):
-        frame = spread(spark, streams(200, seed=partitions), partitions)
-        expected = assert_same(frame, QUERIES[name], partition_by="key", detect=detect)
-        assert expected.num_rows, "a query without a match tests nothing"
+@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.full), 5])
+def test_random_streams(spark: SparkSession, name: str, detect: str, partitions: int) -> None:
+    frame = spread(spark, streams(200, seed=partitions), partitions)
+    expected = assert_same(frame, QUERIES[name], partition_by="key", detect=detect)
+    assert expected.num_rows, "a query without a match tests nothing"
 
 
-@pytest.mark.parametrize("detect", DETECT)
+@pytest.mark.parametrize("detect", ["final", pytest.param("early", marks=pytest.mark.full)])
 @pytest.mark.parametrize("output", ["matches", "events", "count"])
 @pytest.mark.parametrize("keys", [None, "user", ["key", "user"]])
 def test_outputs_and_keys(spark: SparkSession, output: str, keys: Any, detect: str) -> None:
