@@ -85,7 +85,7 @@ def _variables(found: Sequence[Primitive]) -> tuple[EventVariable, ...]:
 
 
 def _check_negations(branches: Sequence[Branch], found: Sequence[Primitive], scope: Scope) -> None:
-    """Without a window nothing bounds a negation that no variable precedes, or none follows."""
+    """Refuse, in a query without a window, negations that variables do not bound on both sides."""
     spans = {primitive.variable.name: primitive.span for primitive in found}
     open_sided = {negation.variable for branch in branches for negation in branch.negations if not (negation.after and negation.before)}
     for number in sorted(open_sided):

@@ -59,7 +59,7 @@ def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
         return function.body(call, arguments, scope)
     if isinstance(function, ScalarFunction):
         return called(function, call, arguments, scope)
-    return _computed(name, function, call, arguments, scope)
+    return _compute_column(name, function, call, arguments, scope)
 
 
 def _arity(function: KernelFunction | HostFunction | ScalarFunction) -> tuple[int, int]:
@@ -82,7 +82,7 @@ def _misfit(call: Call, argument: Bound, scope: Scope) -> Bound:
     return FAULTY
 
 
-def _settled(argument: Bound) -> Bound:
+def _float_of_fraction(argument: Bound) -> Bound:
     """Return a literal with a fraction as a float, as it meets no decimal here; other expressions as they are."""
     meeting = common_type((argument,))
     assert meeting is not None, "a type meets itself"
@@ -93,15 +93,15 @@ def _settled(argument: Bound) -> Bound:
 
 
 def _magnitude(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
-    value = _settled(arguments[0])
+    value = _float_of_fraction(arguments[0])
     if value.type.kind not in SIGNED:
         return _misfit(call, value, scope)
     result = value.type if call.function == "abs" or value.type == FLOAT else INTEGER
     return operation(call.function, (value,), result, scope, call.span)
 
 
-def _rounded(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
-    value = _settled(arguments[0])
+def _round_fraction(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
+    value = _float_of_fraction(arguments[0])
     match value.type.kind:
         case Kind.INTEGER:
             return value
@@ -126,7 +126,7 @@ def _decimal_ceil(value: Bound) -> Bound:
 
 
 def _decimal_round(value: Bound) -> Bound:
-    """Half away from zero: ``y - y % 1`` with ``y = x + sign(x) * 0.5``."""
+    """Round half away from zero: ``y - y % 1`` with ``y = x + sign(x) * 0.5``."""
     type = value.type
     half = Operation("mul", (Operation("sign", (value,), decimal(1, 0)), Constant(10**type.scale // 2, type)), type)
     shifted = Operation("add", (value, half), type)
@@ -183,7 +183,7 @@ def _variation(values: Field | Aggregation, scope: Scope) -> Bound:
 # Computed columns ------------------------------------------------------------
 
 
-def _computed(name: str, function: HostFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
+def _compute_column(name: str, function: HostFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
     subject, *parameters = arguments
     if FAULTY in arguments:
         return FAULTY
@@ -216,9 +216,9 @@ ALIASES = {"ceiling": "ceil", "pow": "power", "substr": "substring"}
 KERNEL_FUNCTIONS = {
     "abs": KernelFunction(_magnitude),
     "sign": KernelFunction(_magnitude),
-    "floor": KernelFunction(_rounded),
-    "ceil": KernelFunction(_rounded),
-    "round": KernelFunction(_rounded),
+    "floor": KernelFunction(_round_fraction),
+    "ceil": KernelFunction(_round_fraction),
+    "round": KernelFunction(_round_fraction),
     "sqrt": KernelFunction(_root),
     "least": KernelFunction(_choice, 2, MANY),
     "greatest": KernelFunction(_choice, 2, MANY),

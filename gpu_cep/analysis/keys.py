@@ -28,7 +28,7 @@ def with_conditions(branch: Branch, conditions: Iterable[Condition], scope: Scop
     equated = _equated_columns(positive, len(scope.schema.attributes))
     agreed = tuple(column for column in equated if _connects(positive, column, branch.variables))
     for column in agreed:
-        own = _replaced(own, column, branch.variables, scope)
+        own = _put_closure(own, column, branch.variables, scope)
     return replace(branch, conditions=own, agreed=agreed)
 
 
@@ -92,7 +92,7 @@ def _binds_negations(branch: Branch, column: int) -> bool:
     return bound.issuperset(negation.variable for negation in branch.negations)
 
 
-def _replaced(conditions: Sequence[Condition], column: int, variables: Sequence[int], scope: Scope) -> tuple[Condition, ...]:
+def _put_closure(conditions: Sequence[Condition], column: int, variables: Sequence[int], scope: Scope) -> tuple[Condition, ...]:
     """Return `conditions` with the closure on `column` of all `variables` in place of the equalities that imply it."""
     positive = set(variables)
     parts = [

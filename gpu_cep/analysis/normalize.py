@@ -55,7 +55,7 @@ def branches(pattern: PatternNode, variables: tuple[EventVariable, ...], faults:
         return ()
     numbers = {variable.name: number for number, variable in enumerate(variables)}
     positive = sum(1 << number for number, variable in enumerate(variables) if not variable.negated)
-    disjuncts = dict.fromkeys(_closed(disjunct) for disjunct in _disjuncts(pattern, numbers) if disjunct.present & positive)
+    disjuncts = dict.fromkeys(_close_order(disjunct) for disjunct in _disjuncts(pattern, numbers) if disjunct.present & positive)
     if not disjuncts:
         faults.error("the pattern binds no event", pattern.span, "NOT needs a variable beside it that is not negated")
     cyclic = next((mask for disjunct in disjuncts if (mask := _in_cycle(disjunct))), 0)
@@ -144,7 +144,7 @@ def _check_alike(found: tuple[Primitive, ...], faults: Faults) -> None:
 
 
 def _check_places(found: tuple[Primitive, ...], pattern: PatternNode, faults: Faults) -> None:
-    """No variable stands in two elements of a SEQ."""
+    """Refuse a variable that stands in two elements of a SEQ."""
     misplaced = _repeated_in_seq(pattern)
     seen: set[str] = set()
     for primitive in found:
@@ -259,7 +259,7 @@ def _one_after_the_other(one: _Disjunct, other: _Disjunct) -> _Disjunct:
     return _Disjunct(one.present | other.present, one.left_out | other.left_out, before)
 
 
-def _closed(disjunct: _Disjunct) -> _Disjunct:
+def _close_order(disjunct: _Disjunct) -> _Disjunct:
     """Return the branch with the transitive closure of its order; the variables that were left out are dropped."""
     before = dict(disjunct.before)
     for middle in before:

@@ -77,7 +77,7 @@ def describe(bound: Bound) -> str:
 
 
 def _compare_texts(name: str, left: Constant, right: Constant) -> Constant:
-    """Two text constants, compared at once: kernels know the texts of columns only."""
+    """Compare two text constants at once: kernels know the texts of columns only."""
     if left.value is None or right.value is None:
         return Constant(None, BOOLEAN)
     return Constant(bool(getattr(python_operator, name)(left.value, right.value)), BOOLEAN)
@@ -103,11 +103,11 @@ def _decimal_product(left: Bound, right: Bound, scope: Scope, span: Span | None)
 def _times(operator: str, left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
     match operator, left.type.kind, right.type.kind:
         case "-", (Kind.DATE | Kind.TIMESTAMP), (Kind.DATE | Kind.TIMESTAMP):
-            return _elapsed(left, right, scope, span)
+            return _difference_of_times(left, right, scope, span)
         case (("+" | "-"), (Kind.DATE | Kind.TIMESTAMP | Kind.DURATION), Kind.DURATION):
-            return _shifted(operator, left, right, scope, span)
+            return _shift_time(operator, left, right, scope, span)
         case "+", Kind.DURATION, (Kind.DATE | Kind.TIMESTAMP):
-            return _shifted(operator, right, left, scope, span)
+            return _shift_time(operator, right, left, scope, span)
         case ("*", Kind.DURATION, Kind.INTEGER) | ("*", Kind.INTEGER, Kind.DURATION):
             return operation("mul", (left, right), left.type if left.type.kind is Kind.DURATION else right.type, scope, span)
         case "/", Kind.DURATION, Kind.DURATION:
@@ -125,7 +125,7 @@ def _scales_duration(left: Kind, right: Kind) -> bool:
     return (left is Kind.DURATION and right in NUMERIC) or (left in NUMERIC and right is Kind.DURATION)
 
 
-def _elapsed(left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
+def _difference_of_times(left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
     meeting = join(left.type, right.type)
     if meeting is None:
         scope.faults.error(f"cannot subtract {describe(right)} from {describe(left)}: only one of them has a zone", span)
@@ -135,7 +135,7 @@ def _elapsed(left: Bound, right: Bound, scope: Scope, span: Span | None) -> Boun
     return operation("sub", cast_all((left, right), meeting), duration(meeting.unit), scope, span)
 
 
-def _shifted(operator: str, left: Bound, by: Bound, scope: Scope, span: Span | None) -> Bound:
+def _shift_time(operator: str, left: Bound, by: Bound, scope: Scope, span: Span | None) -> Bound:
     unit = by.type.unit if left.type.kind is Kind.DATE else finer(left.type.unit, by.type.unit)
     result = timestamp(unit, left.type.zone) if left.type.kind in INSTANT else duration(unit)
     return operation(ARITHMETIC[operator], (cast(left, result), cast(by, duration(unit))), result, scope, span)

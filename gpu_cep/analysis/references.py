@@ -29,7 +29,7 @@ def reference(node: Reference, scope: Scope) -> Bound:
         case None:
             return _attribute(node, node.variable, node.attribute, scope)
         case EachIndex() | PreviousIndex() if scope.clause is Clause.RETURN:
-            return _misplaced(node, scope)
+            return _refuse_place(node, scope)
         case EachIndex():
             return _field(node.variable, node.attribute, Place.EACH, scope, node.span)
         case PreviousIndex():
@@ -44,7 +44,7 @@ def reference(node: Reference, scope: Scope) -> Bound:
 def previous(node: PrevBound, scope: Scope) -> Bound:
     """Return ``prev(v.attr)``: the event bound to v just before the current one."""
     if scope.clause is Clause.RETURN:
-        return _misplaced(node, scope)
+        return _refuse_place(node, scope)
     return _previous(node, node.variable, node.attribute, scope)
 
 
@@ -55,9 +55,9 @@ def aggregate(node: Aggregate, scope: Scope, written: str | None = None) -> Boun
     if variable is None or (column is None and node.attribute is not None):
         return FAULTY
     if node.running and scope.clause is Clause.RETURN:
-        return _misplaced(node, scope)
+        return _refuse_place(node, scope)
     if scope.variables[variable].negated and scope.clause is Clause.RETURN:
-        return _unbound(node, variable, scope)
+        return _refuse_unbound(node, variable, scope)
     result = INTEGER if column is None else _aggregate_type(node, scope.column(column).type, scope)
     if result is None:
         return FAULTY
@@ -138,7 +138,7 @@ def fixed_list(bound: Bound, node: Expression, scope: Scope) -> Bound:
     return FAULTY
 
 
-def _misplaced(node: Expression, scope: Scope) -> Bound:
+def _refuse_place(node: Expression, scope: Scope) -> Bound:
     scope.faults.error(f"{format_expression(node)} has no place in RETURN", node.span, "return the whole binding or an aggregate of it")
     return FAULTY
 
@@ -152,7 +152,7 @@ def _bare(node: Reference, scope: Scope) -> Bound:
     name = node.variable or node.attribute or ""
     if scope.clause is Clause.RETURN and name in scope.names:
         variable = scope.names.index(name)
-        return _unbound(node, variable, scope) if scope.variables[variable].negated else Binding(variable, None, EVENT)
+        return _refuse_unbound(node, variable, scope) if scope.variables[variable].negated else Binding(variable, None, EVENT)
     if name in scope.names:
         hint = f"write {name}.attribute"
     elif name in scope.schema.names:
@@ -168,13 +168,13 @@ def _attribute(node: Reference, variable_name: str, attribute: str, scope: Scope
     field = _field(variable_name, attribute, Place.EACH, scope, node.span)
     if scope.clause is Clause.RETURN and isinstance(field, Field):
         if scope.variables[field.variable].negated:
-            return _unbound(node, field.variable, scope)
+            return _refuse_unbound(node, field.variable, scope)
         if scope.variables[field.variable].quantified:
             return Binding(field.variable, field.column, field.type)
     return field
 
 
-def _unbound(node: Expression, variable: int, scope: Scope) -> Bound:
+def _refuse_unbound(node: Expression, variable: int, scope: Scope) -> Bound:
     message = f"{format_expression(node)} has no value: {scope.names[variable]} is negated, and no event is bound to it"
     scope.faults.error(message, node.span)
     return FAULTY

@@ -57,7 +57,7 @@ class Scope:
         return None
 
     def column(self, number: int) -> Attribute:
-        """Column `number` of the schema or of the computed columns behind it."""
+        """Return column `number` of the schema or of the computed columns behind it."""
         schema_columns = self.schema.attributes
         if number < len(schema_columns):
             return schema_columns[number]

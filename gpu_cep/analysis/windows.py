@@ -47,12 +47,12 @@ def bind_length(
     if length is None:
         return None
     if length.amount < 0:
-        faults.error(f"the {what} {_written(length)} is negative", length.span)
+        faults.error(f"the {what} {_window_text(length)} is negative", length.span)
         return None
     if length.unit is not None and tick is None:
         if time_unit is None:
             hint = f"say the length of one tick by time_unit= (ns, us, ms, s, minutes …), or write the {what} without a unit"
-            faults.error(f"{timestamp.name} is {timestamp.type}: {_written(length)} needs the length of its ticks", length.span, hint)
+            faults.error(f"{timestamp.name} is {timestamp.type}: {_window_text(length)} needs the length of its ticks", length.span, hint)
         return None
     return _ticks(length, timestamp, tick, math.ceil if least else math.floor)
 
@@ -68,7 +68,7 @@ def length_of(given: float | str) -> Window | None:
 def _count(window: Window, faults: Faults) -> CountWindow | None:
     if window.amount == int(window.amount) and window.amount >= 1:
         return CountWindow(int(window.amount))
-    faults.error(f"a window of {_written(window)} is not a whole number of events from 1 up", window.span)
+    faults.error(f"a window of {_window_text(window)} is not a whole number of events from 1 up", window.span)
     return None
 
 
@@ -109,5 +109,5 @@ def _ticks(length: Window, timestamp: Attribute, tick: int | None, whole: Callab
     return approximate(ticks) if timestamp.type.kind is Kind.FLOAT else min(whole(ticks), LONGEST)
 
 
-def _written(window: Window) -> str:
+def _window_text(window: Window) -> str:
     return str(window.amount) if window.unit is None else with_unit(str(window.amount), window.unit)

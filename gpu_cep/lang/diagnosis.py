@@ -112,8 +112,8 @@ def unexpected_token(found: Token, expected: frozenset[str], read: Sequence[Toke
     misplaced = _misplaced_clause(found, expected, read)
     if misplaced is not None:
         return PatternSyntaxError([Diagnostic(misplaced, span)])
-    what = "the query ends too early:" if found.type == "$END" else f"found {_shown(found)},"
-    message = f"{what} expected {_listed(_words(expected))}"
+    what = "the query ends too early:" if found.type == "$END" else f"found {_show_text(found)},"
+    message = f"{what} expected {_list_words(_words(expected))}"
     return PatternSyntaxError([Diagnostic(message, span, _hint(found, expected, read, opened))])
 
 
@@ -163,21 +163,21 @@ def _words(expected: frozenset[str]) -> list[str]:
 
 
 def _keywords(terminals: Set[str]) -> list[str]:
-    """Keywords among `terminals`, those of clauses last and in their order."""
+    """Return the keywords among `terminals`, those of clauses last and in their order."""
     return [name for terminal, name in _KEYWORDS.items() if terminal in terminals]
 
 
-def _listed(words: Sequence[str]) -> str:
+def _list_words(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-def _shown(text: str) -> str:
+def _show_text(text: str) -> str:
     return repr(str(text) if len(text) <= 40 else text[:37] + "...")
 
 
 def _hint(found: Token, expected: frozenset[str], read: Sequence[Token], opened: Sequence[Token]) -> str | None:
     if found.type == "$END" and opened:
-        return f"{_shown(opened[-1])} in line {opened[-1].line}, column {opened[-1].column} is not closed"
+        return f"{_show_text(opened[-1])} in line {opened[-1].line}, column {opened[-1].column} is not closed"
     if found.type == "COMPARISON" and "MINUS" in expected and "INT" not in expected:
         return "comparisons do not chain: join them with AND"
     if read and read[-1].lower() in RELATIONS:
@@ -209,7 +209,7 @@ def _typo(token: Token, expected: frozenset[str]) -> str | None:
 
 def _earlier_typo(token: Token, expected: frozenset[str]) -> str | None:
     typo = _typo(token, expected)
-    return typo and typo.replace("?", f" where {_shown(token)} stands?")
+    return typo and typo.replace("?", f" where {_show_text(token)} stands?")
 
 
 def _strategy_hint(read: Sequence[Token]) -> str | None:

@@ -25,7 +25,7 @@ def format_query(query: Query | IntervalQuery) -> str:
         If the tree holds what no text can say: an infinite number, an empty name, a quantifier on a composite.
     """
     try:
-        return "\n".join([*_input(query), *_matched(query), *_output(query)])
+        return "\n".join([*_input(query), *_write_match(query), *_output(query)])
     except ValueError as error:
         raise PatternError(str(error)) from None
 
@@ -41,7 +41,7 @@ def format_expression(expression: Expression) -> str:
 def format_pattern(query: Query | IntervalQuery) -> str:
     """Write the pattern of `query`, or its constraints, and on a line of its own its window; raises as :func:`format_query`."""
     try:
-        return "\n".join([_related(query), *_window(query)])
+        return "\n".join([_write_relation(query), *_window(query)])
     except ValueError as error:
         raise PatternError(str(error)) from None
 
@@ -58,23 +58,23 @@ def _input(query: Query | IntervalQuery) -> Iterable[str]:
     if query.source is not None:
         yield "FROM " + " ".join(write_name(name) for name in (query.source.name, query.source.alias) if name is not None)
     if query.partition_by:
-        yield f"PARTITION BY {_joined(write_name(name) for name in query.partition_by)}"
+        yield f"PARTITION BY {_join_operands(write_name(name) for name in query.partition_by)}"
 
 
-def _matched(query: Query | IntervalQuery) -> Iterable[str]:
+def _write_match(query: Query | IntervalQuery) -> Iterable[str]:
     match query:
         case Query():
-            yield f"PATTERN {_related(query)}"
+            yield f"PATTERN {_write_relation(query)}"
             if query.strategy is not None:
                 yield _braced_where(query)
             elif query.where is not None:
                 yield f"WHERE {_text(query.where)}"
         case IntervalQuery():
-            yield f"DEFINE {_joined(map(_situation, query.situations))}"
-            yield f"PATTERN {_related(query)}"
+            yield f"DEFINE {_join_operands(map(_situation, query.situations))}"
+            yield f"PATTERN {_write_relation(query)}"
 
 
-def _related(query: Query | IntervalQuery) -> str:
+def _write_relation(query: Query | IntervalQuery) -> str:
     if isinstance(query, Query):
         return _pattern(query.pattern)
     return " AND ".join(map(format_constraint, query.constraints))
@@ -88,7 +88,7 @@ def _window(query: Query | IntervalQuery) -> Iterable[str]:
 def _output(query: Query | IntervalQuery) -> Iterable[str]:
     yield from _window(query)
     if query.returns:
-        yield f"RETURN {_joined(_item(item) for item in query.returns)}"
+        yield f"RETURN {_join_operands(_item(item) for item in query.returns)}"
 
 
 def _length(length: ast.Window) -> str:
@@ -113,7 +113,7 @@ def format_constraint(constraint: ast.Constraint) -> str:
 
 
 def _braced_where(query: Query) -> str:
-    variables = f"({_joined(write_name(name) for name in query.strategy_variables)})" if query.strategy_variables else ""
+    variables = f"({_join_operands(write_name(name) for name in query.strategy_variables)})" if query.strategy_variables else ""
     condition = "" if query.where is None else f" {_text(query.where)} "
     return f"WHERE {query.strategy}{variables} {{{condition}}}"
 
@@ -123,7 +123,7 @@ def _item(item: ast.ReturnItem) -> str:
     return text if item.name is None else f"{text} AS {write_name(item.name)}"
 
 
-def _joined(texts: Iterable[str]) -> str:
+def _join_operands(texts: Iterable[str]) -> str:
     return ", ".join(texts)
 
 
@@ -156,17 +156,17 @@ def _quantifier(minimum: int, maximum: int | None) -> str:
 
 @_pattern.register
 def _(node: ast.Seq) -> str:
-    return f"SEQ({_joined(map(_pattern, node.elements))})"
+    return f"SEQ({_join_operands(map(_pattern, node.elements))})"
 
 
 @_pattern.register
 def _(node: ast.And) -> str:
-    return f"AND({_joined(map(_pattern, node.elements))})"
+    return f"AND({_join_operands(map(_pattern, node.elements))})"
 
 
 @_pattern.register
 def _(node: ast.Or) -> str:
-    return f"OR({_joined(map(_pattern, node.elements))})"
+    return f"OR({_join_operands(map(_pattern, node.elements))})"
 
 
 @_pattern.register
@@ -259,7 +259,7 @@ def _(node: ast.Call) -> str:
     name = write_name(node.function)
     if node.function in (*ast.AGGREGATES, "prev"):
         name = literals.write_text(node.function, '"')
-    return f"{name}({_joined(map(_text, node.arguments))})"
+    return f"{name}({_join_operands(map(_text, node.arguments))})"
 
 
 @_text.register
@@ -284,7 +284,7 @@ def _(node: ast.Between) -> str:
 
 @_text.register
 def _(node: ast.In) -> str:
-    return f"{_within(node.operand, _SUM)}{_not(node.negated)} IN ({_joined(map(_text, node.items))})"
+    return f"{_within(node.operand, _SUM)}{_not(node.negated)} IN ({_join_operands(map(_text, node.items))})"
 
 
 @_text.register

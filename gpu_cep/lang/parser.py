@@ -47,11 +47,11 @@ def parse(text: str) -> Query | IntervalQuery:
     """
     if not isinstance(text, str):
         raise PatternSyntaxError(f"a query is text, not {type(text).__name__}")
-    return _parsed(text)
+    return _parse_query(text)
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _parsed(text: str) -> Query | IntervalQuery:
+def _parse_query(text: str) -> Query | IntervalQuery:
     _check_characters(text)
     try:
         tree = _parse_tree(text)

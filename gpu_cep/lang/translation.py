@@ -166,15 +166,15 @@ def _negation(span: Span, children: list[Any]) -> ast.Not:
 
 def _primitive(span: Span, children: list[Any]) -> PatternNode:
     *words, bounds = children
-    return _repeated(words, bounds, span)
+    return _repeat(words, bounds, span)
 
 
 def _typed_binding(span: Span, children: list[Any]) -> PatternNode:
     event_type, bounds, name = children
-    return _repeated([event_type, name], bounds, span)
+    return _repeat([event_type, name], bounds, span)
 
 
-def _repeated(words: list[Word], bounds: tuple[int, int | None] | None, span: Span) -> PatternNode:
+def _repeat(words: list[Word], bounds: tuple[int, int | None] | None, span: Span) -> PatternNode:
     event_type = words[0].text if len(words) == 2 else None
     first, last = words[0].span, words[-1].span
     variable = ast.Variable(words[-1].text, event_type, span=Span(first.line, first.column, last.end_line, last.end_column))

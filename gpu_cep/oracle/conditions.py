@@ -102,7 +102,7 @@ def _reads(expression: ast.Node) -> Iterator[tuple[str, _Read]]:
         case ast.PrevBound(variable=variable):
             yield variable, _Read.EARLIER
         case ast.Aggregate(variable=variable):
-            yield variable, _aggregated(expression)
+            yield variable, _aggregate_read(expression)
         case ast.Reference(variable=str(variable), index=index):
             yield variable, _INDEXED[type(index)]
         case _:
@@ -119,7 +119,7 @@ _INDEXED = {
 }
 
 
-def _aggregated(expression: ast.Aggregate) -> _Read:
+def _aggregate_read(expression: ast.Aggregate) -> _Read:
     if expression.running:
         return _Read.EARLIER
     return _Read.FIRST if expression.function == "first" else _Read.WHOLE

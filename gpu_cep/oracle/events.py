@@ -89,7 +89,7 @@ def _all(completed: Iterable[Bindings]) -> list[Bindings]:
 
 
 def _skip_past_last(completed: Iterable[Bindings]) -> list[Bindings]:
-    """Of the matches in order of completion, those that start behind the last event of the one taken before."""
+    """Return, of matches in order of completion, those that start behind the last event of the match taken before."""
     taken: list[Bindings] = []
     for bindings in completed:
         if not taken or _first(bindings) > _last(taken[-1]):
@@ -98,7 +98,7 @@ def _skip_past_last(completed: Iterable[Bindings]) -> list[Bindings]:
 
 
 def _skip_to_next(completed: Iterable[Bindings]) -> list[Bindings]:
-    """Of the matches in order of completion, the first of each first event."""
+    """Return, of matches in order of completion, the first match of each first event."""
     earliest: dict[int, Bindings] = {}
     for bindings in completed:
         earliest.setdefault(_first(bindings), bindings)

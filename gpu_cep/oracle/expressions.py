@@ -247,14 +247,14 @@ def _(expression: ast.IsNull, schema: Schema) -> Meaning:
 @_meaning.register
 def _(expression: ast.Between, schema: Schema) -> Meaning:
     operand, low, high = (_meaning(part, schema) for part in (expression.operand, expression.low, expression.high))
-    return _combined(conjunction, (_comparison(">=", operand, low), _comparison("<=", operand, high)), expression.negated)
+    return _combine(conjunction, (_comparison(">=", operand, low), _comparison("<=", operand, high)), expression.negated)
 
 
 @_meaning.register
 def _(expression: ast.In, schema: Schema) -> Meaning:
     operand = _meaning(expression.operand, schema)
     equal = [_comparison("=", operand, _meaning(item, schema)) for item in expression.items]
-    return _combined(disjunction, equal, expression.negated)
+    return _combine(disjunction, equal, expression.negated)
 
 
 @_meaning.register
@@ -262,10 +262,10 @@ def _(expression: ast.Like, schema: Schema) -> Meaning:
     operand, pattern = _meaning(expression.operand, schema), _meaning(expression.pattern, schema)
     _require((operand, pattern), (Kind.STRING,), "LIKE")
     like = _strict(Kind.BOOLEAN, is_like, operand, pattern)
-    return _combined(conjunction, (like,), expression.negated)
+    return _combine(conjunction, (like,), expression.negated)
 
 
-def _combined(connective: Callable[..., bool | None], parts: Iterable[Meaning], negated: bool) -> Meaning:
+def _combine(connective: Callable[..., bool | None], parts: Iterable[Meaning], negated: bool) -> Meaning:
     parts = tuple(parts)
 
     def value(assignment: Assignment) -> bool | None:
@@ -319,7 +319,7 @@ def _(expression: ast.Call, schema: Schema) -> Meaning:
     arguments = [_meaning(argument, schema) for argument in expression.arguments]
     name = expression.function
     if name in schema.functions:
-        return _called(schema.functions[name], arguments)
+        return _call_meaning(schema.functions[name], arguments)
     if name == "corr" and len(arguments) == 2:
         _require(arguments, (Kind.LIST,), name)
         return _strict(Kind.FLOAT, correlation, *arguments)
@@ -342,7 +342,7 @@ def _(expression: ast.Call, schema: Schema) -> Meaning:
     raise UnsupportedError(f"the oracle does not compute {name}() of {len(arguments)} arguments")
 
 
-def _called(function: Scalar, arguments: Sequence[Meaning]) -> Meaning:
+def _call_meaning(function: Scalar, arguments: Sequence[Meaning]) -> Meaning:
     _require(arguments, (Kind.INTEGER, Kind.FRACTION, Kind.FLOAT, Kind.BOOLEAN), "a function")
     given = [_as(Kind.FLOAT, argument) if argument.kind is Kind.FRACTION else argument for argument in arguments]
     result = _strict(function.kind, function.body, *given)

@@ -273,10 +273,10 @@ def _events(situation: Situation, problem: Problem) -> tuple[Row, ...]:
 def _returns(query: ast.IntervalQuery, schema: Schema, time: Kind) -> list[Returned]:
     duration = Kind.DURATION if time in (Kind.TIME, Kind.ZONED_TIME) else time
     kinds = {**schema.kinds, START: time, END: time, DURATION: duration}
-    return [_returned(item.expression, Schema(kinds, schema.functions)) for item in query.returns]
+    return [_item_value(item.expression, Schema(kinds, schema.functions)) for item in query.returns]
 
 
-def _returned(expression: ast.Expression, schema: Schema) -> Returned:
+def _item_value(expression: ast.Expression, schema: Schema) -> Returned:
     """Return the value of one item of RETURN: an attribute of a situation is the list of its events' values."""
     if isinstance(expression, ast.Reference) and expression.variable is not None and expression.attribute is not None:
         name, attribute = expression.variable, expression.attribute

@@ -81,7 +81,7 @@ def pattern_of(query: ast.Query, schema: Schema, type_column: str) -> Pattern:
     for _, condition in where:
         if len(negated.intersection(condition.variables)) > 1:
             raise PatternError(f"a condition relates the negated variables {' and '.join(negated.intersection(condition.variables))}")
-    alternatives = dict.fromkeys(_Alternative(each.names, _closed(each.order)) for each in _all_alternatives(query.pattern))
+    alternatives = dict.fromkeys(_Alternative(each.names, _close_order(each.order)) for each in _all_alternatives(query.pattern))
     branches = [_branch(each, declared, where) for each in alternatives if each.names - negated]
     if not branches:
         raise PatternError("the pattern binds no event: it has no branch with a variable that is not negated")
@@ -252,15 +252,15 @@ def _(node: ast.Or) -> list[_Alternative]:
 
 @_alternatives.register
 def _(node: ast.And) -> list[_Alternative]:
-    return _combined(node.elements, _together)
+    return _combine(node.elements, _together)
 
 
 @_alternatives.register
 def _(node: ast.Seq) -> list[_Alternative]:
-    return _combined(node.elements, _in_sequence)
+    return _combine(node.elements, _in_sequence)
 
 
-def _combined(elements: Sequence[ast.PatternNode], combine: Callable[[Sequence[_Alternative]], _Alternative]) -> list[_Alternative]:
+def _combine(elements: Sequence[ast.PatternNode], combine: Callable[[Sequence[_Alternative]], _Alternative]) -> list[_Alternative]:
     """Yield an alternative for each choice of one alternative per element, unless a variable is omitted by one and present in another."""
     combined = (combine(choice) for choice in product(*(_alternatives(element) for element in elements)))
     return [alternative for alternative in combined if not alternative.names & alternative.omitted]
@@ -284,11 +284,11 @@ def _in_sequence(parts: Sequence[_Alternative]) -> _Alternative:
     return _Alternative(together.names, order, together.omitted)
 
 
-def _closed(order: Order) -> Order:
+def _close_order(order: Order) -> Order:
     """Return the transitive closure of `order`."""
     longer = order | {(first, last) for first, middle in order for other, last in order if middle == other}
     if longer != order:
-        return _closed(longer)
+        return _close_order(longer)
     if any(first == last for first, last in order):
         raise PatternError("the pattern orders a variable before itself")
     return order

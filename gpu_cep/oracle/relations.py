@@ -83,19 +83,19 @@ _GROUPS = (
 )
 
 
-def _exchanged(is_true: IsTrue) -> IsTrue:
+def _exchange(is_true: IsTrue) -> IsTrue:
     return lambda a, b: is_true(b, a)
 
 
 def _of_both_sides(table: Mapping[str, IsTrue]) -> dict[str, IsTrue]:
-    return {**table, **{equivalent: _exchanged(table[name]) for name, equivalent in _EQUIVALENT.items()}}
+    return {**table, **{equivalent: _exchange(table[name]) for name, equivalent in _EQUIVALENT.items()}}
 
 
 INVERSE = {**_EQUIVALENT, **{equivalent: name for name, equivalent in _EQUIVALENT.items()}, "equals": "equals"}
 DEFINITIONS = _of_both_sides(_LEFT_TO_RIGHT)
 IS_DECIDABLE = _of_both_sides(_IS_DECIDABLE)
 PREFIX_GROUPS = _GROUPS + tuple(
-    PrefixGroup(frozenset(INVERSE[relation] for relation in group.relations), _exchanged(group.prefix)) for group in _GROUPS
+    PrefixGroup(frozenset(INVERSE[relation] for relation in group.relations), _exchange(group.prefix)) for group in _GROUPS
 )
 
 

@@ -51,7 +51,7 @@ def decided(branch: Branch, partial: Substitution) -> list[Condition]:
 Rule = Callable[[Problem, Substitution], tuple[list[Substitution], bool]]
 
 
-def _explored(problem: Problem, rule: Rule, limit: int) -> Iterator[Substitution]:
+def _explore(problem: Problem, rule: Rule, limit: int) -> Iterator[Substitution]:
     """Yield the matches among all partial matches that `rule` reaches and lets end."""
     waiting = _starts(problem)
     steps = _Steps(problem, limit)
@@ -93,28 +93,28 @@ def _later(problem: Problem, partial: Substitution) -> list[int]:
 
 def skip_till_next_match(problem: Problem, limit: int) -> Iterator[Substitution]:
     """Return the matches if the first event that extends a partial match must be taken (thesis Def. 6.1), up to a maximal match."""
-    return _explored(problem, _greedy, limit)
+    return _explore(problem, _greedy, limit)
 
 
 def skip_till_any_match(problem: Problem, limit: int) -> Iterator[Substitution]:
     """Return the matches if any event may be taken or passed over: Γ."""
-    return _explored(problem, _free, limit)
+    return _explore(problem, _free, limit)
 
 
 def _greedy(problem: Problem, partial: Substitution) -> tuple[list[Substitution], bool]:
     """Return the extensions of `partial` by the first event that any variable may bind, one for each such variable; else it ends."""
     for position in _later(problem, partial):
-        if extended := _extended(problem, partial, position):
+        if extended := _extend(problem, partial, position):
             return extended, False
     return [], True
 
 
 def _free(problem: Problem, partial: Substitution) -> tuple[list[Substitution], bool]:
     """Return every extension of `partial`; it may also end."""
-    return [extended for position in _later(problem, partial) for extended in _extended(problem, partial, position)], True
+    return [extended for position in _later(problem, partial) for extended in _extend(problem, partial, position)], True
 
 
-def _extended(problem: Problem, partial: Substitution, position: int) -> list[Substitution]:
+def _extend(problem: Problem, partial: Substitution, position: int) -> list[Substitution]:
     return [bind(partial, name, position) for name in extensions(problem, partial, position)]
 
 
@@ -123,12 +123,12 @@ def _extended(problem: Problem, partial: Substitution, position: int) -> list[Su
 
 def strict_contiguity(problem: Problem, limit: int) -> Iterator[Substitution]:
     """Return the matches if the very next event of the stream must be taken, or the run ends."""
-    return _explored(problem, _contiguous(()), limit)
+    return _explore(problem, _contiguous(()), limit)
 
 
 def partition_contiguity(problem: Problem, limit: int) -> Iterator[Substitution]:
     """Return the matches if the very next event of the partition must be taken, or the run ends."""
-    return _explored(problem, _contiguous(problem.branch.keys), limit)
+    return _explore(problem, _contiguous(problem.branch.keys), limit)
 
 
 def _contiguous(keys: Sequence[str]) -> Rule:
@@ -139,7 +139,7 @@ def _contiguous(keys: Sequence[str]) -> Rule:
         key = sort_key(rows[events_of(partial)[-1]], keys)
         partition = (position for position in _later(problem, partial) if sort_key(rows[position], keys) == key)
         following = next(partition, None)
-        extended = [] if following is None else _extended(problem, partial, following)
+        extended = [] if following is None else _extend(problem, partial, following)
         return extended, not extended
 
     return rule
@@ -158,7 +158,7 @@ def _led_to(problem: Problem, partial: Substitution, steps: _Steps) -> list[Subs
     """Return the matches that `partial` leads to; `partial` itself if it is a match and no extension leads to one."""
     steps.take()
     for position in _later(problem, partial):
-        if found := [match for extended in _extended(problem, partial, position) for match in _led_to(problem, extended, steps)]:
+        if found := [match for extended in _extend(problem, partial, position) for match in _led_to(problem, extended, steps)]:
             return found
     return [partial] if is_match(problem, partial) else []
 

@@ -71,7 +71,7 @@ def elapsed(start: Time, end: Time) -> Time:
 def situations(definition: Definition, stream: Stream, gap: Length | None = None) -> list[Situation]:
     """Return all situations of one name as known at the end of the stream, of any duration; `gap` is the longest time without events."""
     found = []
-    for part in _unbroken(stream, gap):
+    for part in _split_at_gaps(stream, gap):
         for is_satisfied, run in groupby(part, key=lambda position: definition.is_satisfied(stream.rows[position])):
             positions = list(run)
             if is_satisfied:
@@ -79,7 +79,7 @@ def situations(definition: Definition, stream: Stream, gap: Length | None = None
     return [situation for situation in found if situation.end != situation.start]
 
 
-def _unbroken(stream: Stream, gap: Length | None) -> list[list[int]]:
+def _split_at_gaps(stream: Stream, gap: Length | None) -> list[list[int]]:
     """Return the positions of the stream, split where more time than `gap` passes between two events."""
     parts: list[list[int]] = []
     for position, time in enumerate(stream.times):

@@ -12,7 +12,7 @@ from gpu_cep.oracle.problems import Problem, Substitution, events_of
 
 
 def all_matches(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """Γ: every substitution that is a match."""
+    """Return Γ: every substitution that is a match."""
     size = number_of_substitutions(problem)
     if size > limit:
         raise UnsupportedError(f"brute force tries {limit} substitutions per stream; one of {len(problem.positions)} events has {size}")
@@ -41,7 +41,7 @@ def number_of_substitutions(problem: Problem) -> int:
 
 
 def _fitting(problem: Problem) -> list[list[str | None]]:
-    """For each event the variables all of whose properties it has."""
+    """Return for each event the variables all of whose properties it has."""
     return [[name for name in problem.branch.variables if _has_properties(problem, name, position)] for position in problem.positions]
 
 

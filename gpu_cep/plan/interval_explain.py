@@ -60,7 +60,7 @@ class IntervalExplanation:
     __repr__ = __str__
 
     def mermaid(self) -> str:
-        """Situations have no automaton.
+        """Refuse: situations have no automaton.
 
         Raises
         ------

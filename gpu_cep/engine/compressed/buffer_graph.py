@@ -90,7 +90,7 @@ def _graph(search: Search, batch: Batch, grown: BatchBuffer) -> Graph:
 
 
 def _first_nodes(buffer: MatchBuffer) -> Indices:
-    """For each node the first one of its run."""
+    """Return for each node the first node of its run."""
     first = np.where(buffer.sibling < 0, np.arange(len(buffer.sibling)), buffer.sibling)
     while not np.array_equal(first, first[first]):
         first = first[first]
@@ -98,7 +98,7 @@ def _first_nodes(buffer: MatchBuffer) -> Indices:
 
 
 def _links(buffer: MatchBuffer, nodes: Indices) -> tuple[Indices, Indices]:
-    """Of each link of the `nodes` the place of its node among them, in ascending order, and the node that it leads to."""
+    """Return for each link of the `nodes` the place of its node among them, ascending, and the node that it leads to."""
     places, link = np.arange(len(nodes)), buffer.link[nodes]
     owners, heads = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     while len(places):

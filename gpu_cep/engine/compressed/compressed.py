@@ -121,7 +121,7 @@ class Compressed:
     __iter__ = matches
 
     def indices(self) -> Iterator[dict[str, tuple[int, ...]]]:
-        """As :meth:`matches`, with input row numbers in the place of events.
+        """Return the same as :meth:`matches`, with input row numbers in the place of events.
 
         Raises
         ------
@@ -158,12 +158,12 @@ class Compressed:
         sizes = ranges.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
         owner = np.repeat(part, sizes)
         bounds = [ranges.flatten().field(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in ("first", "last")]
-        first, last = (_found(part, node, owner, wanted) for wanted in bounds)
+        first, last = (_rows_of_nodes(part, node, owner, wanted) for wanted in bounds)
         if not np.array_equal(last - first, bounds[1] - bounds[0]):
             raise EventError("nodes are missing from the table of a compressed result: a stream's nodes belong together")
         ends = self._nodes["earliest_start"].fill_null(NONE).to_numpy().astype(np.int64)
         return PathGraph(
-            stream=_ranks(part, stream), group=_distinct(part, group), event=position, moment=moment,
+            stream=_ranks(part, stream), group=_distinct_groups(part, group), event=position, moment=moment,
             range_offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), range_first=first, range_last=last,
             start=self._nodes["start"].to_numpy().astype(np.bool_), latest=latest, earliest=ends,
         )  # fmt: skip
@@ -173,7 +173,7 @@ def _numbers(table: pa.Table, name: str) -> Ints:
     return np.asarray(table[name].to_numpy(), np.int64)
 
 
-def _found(part: Ints, node: Ints, owner: Ints, wanted: Ints) -> Ints:
+def _rows_of_nodes(part: Ints, node: Ints, owner: Ints, wanted: Ints) -> Ints:
     """Return the rows of the nodes `wanted` of the parts `owner`, among nodes in order of part and number."""
     distinct = np.unique(part)
     span = int(node.max(initial=0)) + 1
@@ -189,6 +189,6 @@ def _ranks(*columns: Ints) -> Ints:
     return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].ravel().astype(np.int64)
 
 
-def _distinct(part: Ints, group: Ints) -> Ints:
+def _distinct_groups(part: Ints, group: Ints) -> Ints:
     """Return the groups, numbered differently in each part; nodes of trees keep −1."""
     return np.where(group < 0, NONE, _ranks(part, group))

@@ -162,7 +162,7 @@ def _scope(space: StateSpace, state: int, source: int) -> int | None:
 
 
 def join_graphs(graphs: list[Graph]) -> Graph:
-    """Several graphs as one that has the paths of all."""
+    """Return one graph that has the paths of all `graphs`."""
     before = offsets([len(graph.event) for graph in graphs])
     groups = offsets([int(graph.group.max(initial=NONE)) + 1 for graph in graphs])
     ranges = offsets([len(graph.range_first) for graph in graphs])
@@ -217,7 +217,7 @@ def _inherit(first: Indices, parent: Indices, levels: Indices) -> None:
 
 
 def moments(ordered: OrderedEvents, strict: bool) -> Indices:
-    """For each ordered event a number that tells its time in its stream; if ties are not `strict`, that tells events apart."""
+    """Return a number for each ordered event: of its time in its stream if ties are `strict`, else of the event."""
     size = len(ordered.times)
     if not strict:
         return np.arange(size)

@@ -250,7 +250,7 @@ def _count_sliding(events: Sequence[_Event], groups: int) -> int:
 
 
 def _window_ends(events: Sequence[_Event], starts: Sequence[int]) -> list[int]:
-    """For each start the place behind the last event that can end one of its matches."""
+    """Return for each start the place behind the last event that can end one of its matches."""
     lasts = [place for place, event in enumerate(events) if event.earliest >= 0]
     earliest = [events[place].earliest for place in lasts]
     found = []
@@ -261,7 +261,7 @@ def _window_ends(events: Sequence[_Event], starts: Sequence[int]) -> list[int]:
 
 
 def _rows_before(events: Sequence[_Event], groups: int) -> list[Objects]:
-    """For each start among the events: the numbers of paths from it, at the end of the events."""
+    """Return for each start among the events the numbers of paths from it, at the end of the events."""
     ways = np.eye(2 * groups + 1, dtype=object)
     rows = []
     for event in reversed(events):
