@@ -479,7 +479,7 @@ RULES = (
     Fault(
         "running-sum-wraps-around",
         "kernels/gpu_cep_kernels/rules/running.py",
-        "count = OVERFLOWED if wrapped else count + 1",
+        "count = SUM_OVERFLOWED if wrapped else count + 1",
         "count = count + 1",
         ("tests/kernels/rules/test_running.py",),
     ),
