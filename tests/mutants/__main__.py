@@ -1,8 +1,9 @@
 """``python -m tests.mutants``: plants faults, one at a time in a copy of the tree, and tells which ones the tests notice.
 
-The copy takes the checkout's compiled kernels along, so that only faults in
-kernels compile anything. Of each fault the tests that should notice it run
-first, and then, unless ``--first`` is given, the rest of the suite.
+Kernels are kept by their sources, so that only a fault in kernels compiles
+anything; its first tests run them uncompiled, unless ``--compile`` is given. Of
+each fault the tests that should notice it run first, and then, unless
+``--first`` is given, the rest of the suite.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     missed = []
     with tempfile.TemporaryDirectory(prefix="gpu_cep-faults-") as folder:
         whole = Path(folder) / "whole"
-        copy_tree(whole, options.compiled)
+        copy_tree(whole)
         for fault in chosen:
             began = time.monotonic()
             noticed = _try(fault, whole, Path(folder) / "faulty", options)
@@ -53,7 +54,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--suite", choices=("fast", "full"), default="fast", help="of which suite the tests are")
     parser.add_argument("--first", action="store_true", help="run only the tests that should notice a fault, not the rest of the suite")
     parser.add_argument("--processes", type=int, default=0, help="for the rest of the suite; 0: none beside this one")
-    parser.add_argument("--compiled", type=Path, default=ROOT / "kernels", help="the folder whose compiled kernels are taken along")
     return parser
 
 
@@ -65,7 +65,7 @@ def _is_chosen(fault: Fault, options: argparse.Namespace) -> bool:
 
 def _try(fault: Fault, whole: Path, tree: Path, options: argparse.Namespace) -> str:
     """Plant a fault in a copy of the tree; returns the first test that fails, empty if none does."""
-    _copy_whole(whole, tree, fault)
+    shutil.copytree(whole, tree)
     try:
         plant(fault, tree)
         suite = ["--full"] if options.suite == "full" else []
@@ -77,15 +77,8 @@ def _try(fault: Fault, whole: Path, tree: Path, options: argparse.Namespace) -> 
     return noticed
 
 
-def _copy_whole(whole: Path, tree: Path, fault: Fault) -> None:
-    """Copy the tree; kernels without a fault are shared by all copies, so that what one compiles serves the next."""
-    shutil.copytree(whole, tree, ignore=lambda folder, _: () if fault.in_kernels or Path(folder) != whole else ("kernels",))
-    if not fault.in_kernels:
-        (tree / "kernels").symlink_to(whole / "kernels", target_is_directory=True)
-
-
-def copy_tree(target: Path, compiled: Path) -> None:
-    """Copy the files that git knows or would add, and the kernels that were compiled of the same sources.
+def copy_tree(target: Path) -> None:
+    """Copy the files that git knows or would add.
 
     It is copied once, so that nobody's work on the checkout shows in a later fault.
     """
@@ -97,18 +90,6 @@ def copy_tree(target: Path, compiled: Path) -> None:
         if source.is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target / name)
-    for cached in compiled.rglob("__pycache__"):
-        if (copied := target / "kernels" / cached.relative_to(compiled)).parent.is_dir():
-            shutil.copytree(cached, copied)
-            _keep_times(cached.parent, copied.parent)
-
-
-def _keep_times(source: Path, target: Path) -> None:
-    """Give sources the times under which their compiled forms are known; those that differ keep their own."""
-    for path in target.glob("*.py"):
-        other = source / path.name
-        if other.is_file() and other.read_bytes() == path.read_bytes():
-            shutil.copystat(other, path)
 
 
 def plant(fault: Fault, tree: Path) -> None:
