@@ -30,11 +30,11 @@ $(STAMP): pyproject.toml .ci/java
 
 # The fast suite: it catches the faults that `make mutants` plants.
 test: compiled-kernels
-	$(MAKE) --jobs=$(JOBS) --output-sync $(SUITES)
+	$(MAKE) --jobs=$(JOBS) --keep-going --output-sync $(SUITES)
 
 # Everything: all examples and sizes, all of Spark behind a Connect server, every kernel for every architecture.
 test-full: compiled-kernels
-	$(MAKE) --jobs=$(JOBS) --output-sync FULL=--full $(SUITES)
+	$(MAKE) --jobs=$(JOBS) --keep-going --output-sync FULL=--full $(SUITES)
 
 compiled-kernels: $(STAMP)
 	$(IN_VENV) -m tests.compile_kernels
