@@ -443,7 +443,7 @@ RULES = (
     ),
     Fault(
         "ties-follow-one-another",
-        "kernels/gpu_cep_kernels/rules/scalars.py",
+        "kernels/gpu_cep_kernels/rules/ties.py",
         "int(after[event]) if after.size else event + 1",
         "event + 1",
         (AUTOMATON, CONFORMANCE),
@@ -457,9 +457,9 @@ RULES = (
     ),
     Fault(
         "negation-border-is-closed",
-        "kernels/gpu_cep_kernels/rules/negation.py",
-        "return one < other and (",
-        "return one <= other and (",
+        "kernels/gpu_cep_kernels/rules/ties.py",
+        "return one < other and not (",
+        "return one <= other and not (",
         (AUTOMATON, CONFORMANCE),
     ),
     Fault(

@@ -44,7 +44,6 @@ from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.rules.conditions import conditions_hold, conditions_hold_apart
 from gpu_cep_kernels.rules.cut import begin_cut, cut_search_off, cuts_searches, is_cut_off, may_be_taken, search_end
 from gpu_cep_kernels.rules.path import bind, is_match, unbind, write_match
-from gpu_cep_kernels.rules.scalars import first_behind
 from gpu_cep_kernels.rules.tables import (
     ANY,
     CANDIDATE,
@@ -71,6 +70,7 @@ from gpu_cep_kernels.rules.tables import (
     MatchTable,
     PatternTable,
 )
+from gpu_cep_kernels.rules.ties import first_behind
 
 BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
 

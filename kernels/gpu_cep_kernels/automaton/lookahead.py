@@ -14,8 +14,8 @@ from typing import Any
 
 from gpu_cep_kernels.automaton.jumps import Jumps, jump, set_bounds
 from gpu_cep_kernels.compile.jit import rule, subroutine
-from gpu_cep_kernels.rules.scalars import first_behind
 from gpu_cep_kernels.rules.tables import LOOK, SEARCHES, WASTED, Conditions, EventPath, EventTable, PatternTable
+from gpu_cep_kernels.rules.ties import first_behind
 
 # Searches in a row that are no waste if they lead to no match: looking ahead would take as long.
 SHORT = 16

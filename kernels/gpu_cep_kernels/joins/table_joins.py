@@ -33,6 +33,7 @@ from gpu_cep_kernels.rules.tables import (
     Places,
     Registers,
 )
+from gpu_cep_kernels.rules.ties import is_before
 
 # How two variables are related that order does not relate in another way: they bind two events, or the first is before the second.
 APART, BEFORE, BEHIND = range(3)
@@ -157,7 +158,7 @@ def _are_related(i: int, r: int, tables: Tables, streams: Streams) -> bool:
             true &= one != other
         else:
             before, behind = (one, other) if sides.relation[k] == BEFORE else (other, one)
-            true &= before < behind and not (streams.strict and streams.times[before] == streams.times[behind])
+            true &= is_before(before, behind, streams.strict, streams.times)
     return true
 
 

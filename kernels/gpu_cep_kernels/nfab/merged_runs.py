@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from gpu_cep_kernels.compile.jit import exact_product, rule
 from gpu_cep_kernels.rules.running import Aggregation, is_null
-from gpu_cep_kernels.rules.scalars import UNBOUNDED, first_behind
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import ONCE, PAIRWISE, SINGLY, Conditions, EventPath, Flags, Floats, Ints, PatternTable
+from gpu_cep_kernels.rules.ties import first_behind
 
 # The bank that a read of a condition is from.
 INTS, FLOATS, VECTORS = range(3)

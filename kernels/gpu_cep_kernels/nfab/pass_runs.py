@@ -9,8 +9,8 @@ from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, MatchEnds, add_node, 
 from gpu_cep_kernels.nfab.merged_runs import MergedRuns, ReadTable
 from gpu_cep_kernels.rules.conditions import conditions_hold, conditions_hold_apart
 from gpu_cep_kernels.rules.running import accumulate
-from gpu_cep_kernels.rules.scalars import first_behind
 from gpu_cep_kernels.rules.tables import Conditions, EventPath, EventTable, Ints, PatternTable
+from gpu_cep_kernels.rules.ties import first_behind
 
 # Places in the state of a pass: the event that is next, where its stream ends; how many nodes, links, ends, active, free and added runs
 # there are; how often an event was offered to a run; a start of the run in which a condition overflowed; and whether completed runs rule

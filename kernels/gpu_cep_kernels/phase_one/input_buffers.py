@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.rules.scalars import within
 from gpu_cep_kernels.rules.tables import Ints
+from gpu_cep_kernels.rules.ties import are_tied
 
 
 class InputBuffers(NamedTuple):
@@ -66,7 +67,7 @@ def fill_buffers(labels: Any, first: Any, events: Any) -> None:
 @rule
 def _is_at_once(one: int, other: int, begin: int, end: int, streams: Streams) -> bool:
     """Whether `other` is one of the events [begin, end), and at the time of `one`."""
-    return bool(begin <= other and other < end and streams.times[other] == streams.times[one])
+    return bool(begin <= other and other < end and are_tied(one, other, streams.times))
 
 
 @rule

@@ -6,8 +6,9 @@ from typing import Any
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.phase_one.windows import is_in_window
-from gpu_cep_kernels.rules.scalars import UNBOUNDED, bit, first_behind
+from gpu_cep_kernels.rules.scalars import UNBOUNDED, bit
 from gpu_cep_kernels.rules.tables import PatternTable
+from gpu_cep_kernels.rules.ties import first_behind
 
 
 @sequential(writes=("counts",))

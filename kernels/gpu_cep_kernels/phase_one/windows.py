@@ -11,6 +11,7 @@ from typing import Any
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.rules.scalars import bit, within
+from gpu_cep_kernels.rules.ties import are_tied
 
 
 @sequential(writes=("stream_end", "after"))
@@ -29,7 +30,7 @@ def mark_streams(low: int, offsets: Any, first: int, last: int, times: Any, stre
         begin, end = max(offsets[s] - low, 0), min(offsets[s + 1] - low, times.size)
         for distance in range(end - begin):
             e = end - 1 - distance
-            tied = distance > 0 and times[e + 1] == times[e]
+            tied = distance > 0 and are_tied(e, e + 1, times)
             stream_end[e] = end
             after[e] = after[e + 1] if tied else e + 1
             ties += tied

@@ -13,12 +13,13 @@ from gpu_cep_kernels.compile.jit import rule, subroutine
 from gpu_cep_kernels.rules.conditions import conditions_hold_apart
 from gpu_cep_kernels.rules.scalars import within
 from gpu_cep_kernels.rules.tables import Criteria, EventPath, NegationTable
+from gpu_cep_kernels.rules.ties import is_before
 
 
 @rule
 def _is_before(one: int, other: int, negations: NegationTable) -> bool:
-    """Whether the first of two events of a stream is before the other: by its place and, where ties are strict, by its time."""
-    return one < other and (negations.times.size == 0 or negations.times[one] != negations.times[other])
+    """Whether the first of two events of a stream is before the other; the table has times only if ties are strict."""
+    return is_before(one, other, negations.times.size > 0, negations.times)
 
 
 @rule

@@ -98,16 +98,6 @@ def is_labelled(event: int, variable: int, labels: Any) -> bool:
 
 
 @rule
-def first_behind(after: Any, event: int) -> int:
-    """Return the first event that `event` is before: the next one, or, where ties are strict, the next that is later.
-
-    `after` holds it for each event where ties are strict and do occur; it is
-    empty where the next event in the stream will do.
-    """
-    return int(after[event]) if after.size else event + 1
-
-
-@rule
 def within(first: Any, last: Any, length: Any) -> bool:
     """Whether two times, ``first <= last``, are at most `length` apart.
 
