@@ -11,7 +11,7 @@ def test_compiled_kernels_do_what_python_does(case, size):
     assert compiled(case, size) == in_python(case, size)
 
 
-@each_call(sizes=(40,))
+@each_call(fast_sizes=(40,))
 def test_kernels_write_nothing_but_what_they_declare(case, size):
     call = made(case, size)
     allowed = may_write(case, call)

@@ -27,9 +27,9 @@ class Absent:
 sys.meta_path.insert(0, Absent())
 """
 OLDER = """
-from gpu_cep.plan import plan
+from gpu_cep.plan import event_plan
 
-plan.PLAN_VERSION -= 1
+event_plan.PLAN_VERSION -= 1
 """
 
 
