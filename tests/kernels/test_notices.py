@@ -89,7 +89,7 @@ import sys, time
 from gpu_cep_kernels.compile import kernel_cache
 from gpu_cep_kernels.compile.jit import sequential
 kernel_cache.compiling._left = 0.0
-@sequential
+@sequential(writes=())
 def double(value) -> int:
     return value * 2
 assert double(4) == 8

@@ -117,7 +117,10 @@ def describe(value: Any) -> str:
         return f"dtype {value!r}"
     if isinstance(value, type):
         return _describe_class(value)
-    if isinstance(value, (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, np.ufunc)) or _is_generic(value):
+    if isinstance(value, (types.ModuleType, np.ufunc)):
+        # not its repr, which says where a module's file is
+        return f"{type(value).__name__} {value.__name__}"
+    if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)) or _is_generic(value):
         return f"{type(value).__name__} {getattr(value, '__module__', '')} {getattr(value, '__qualname__', repr(value))}"
     raise TypeError(f"{value!r}: kernels cannot be kept on disk by this, of which no digest is known")
 

@@ -63,7 +63,7 @@ def with_rule(function):
     """The kernel above, with another rule for `raised`."""
     body = FunctionType(fill.__code__, fill.__globals__ | {"raised": jit.rule(function)}, "fill")
     body.__annotations__ = fill.__annotations__
-    return jit.Kernel(body, parallel=True)
+    return jit.Kernel(body, True, ("values",), ())
 
 
 def test_an_edited_rule_has_another_entry_and_an_edited_docstring_has_not():
@@ -76,6 +76,6 @@ def test_an_edited_rule_has_another_entry_and_an_edited_docstring_has_not():
         return value + 1
 
     documented.__code__ = documented.__code__.replace(co_name="raised")
-    as_it_is = entry(jit.Kernel(fill, parallel=True))
+    as_it_is = entry(jit.Kernel(fill, True, ("values",), ()))
     assert entry(with_rule(documented)) == as_it_is
     assert entry(with_rule(raised)) != as_it_is

@@ -9,7 +9,12 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from gpu_cep_kernels.compile.jit import _source_of
+from gpu_cep_kernels.compile.source_keys import _descriptions
+from tests.kernel_cases import kernels
 
 ROOT = Path(__file__).resolve().parents[3]
 RULES = '''"""Rules."""
@@ -44,13 +49,13 @@ from gpu_cep_kernels.compile.jit import sequential
 from gpu_cep_kernels.tried_rules import rules
 
 
-@sequential
+@sequential(writes=())
 def first(pair) -> int:
     """Call a rule that calls another one."""
     return rules.outer(pair.left)
 
 
-@sequential
+@sequential(writes=())
 def second(pair) -> int:
     return pair.right
 '''
@@ -176,3 +181,8 @@ def test_processes_that_need_the_same_form_compile_it_once(warm, tmp_path):
     assert {results for results, _, _ in calls} == {"11 2"}
     assert sorted(name for _, compiled, _ in calls for name in compiled.split()) == ["first", "second"]
     assert not list((tmp_path / "cache" / "gpu_cep").glob("*.lock"))
+
+
+def test_no_key_says_where_a_file_is():
+    descriptions = (text for kernel in kernels().values() for text in _descriptions(kernel.body, _source_of))
+    assert [text for text in descriptions if os.path.dirname(np.__file__) in text or str(ROOT) in text] == []
