@@ -1,9 +1,8 @@
-"""Choose the engine that runs phase 1 of a plan, and say why.
+"""Choose the engine that runs phase 1 of a plan, and give the reason.
 
-``auto`` takes the GPU if one is usable, and if moving the events there takes
-less time than phase 1 would take on the CPU. The costs of a transfer, a launch
-and a copy on the host are measured on this machine, once per process. How many
-copies' worth of time phase 1 takes on the CPU comes from recorded benchmarks.
+``auto`` takes a usable GPU if moving the events there takes less time than phase 1 on the CPU. The
+speeds of a transfer, a launch and a copy on the host are measured once per process. The time of
+phase 1 on the CPU is a multiple of a copy's time, taken from recorded benchmarks.
 """
 
 from __future__ import annotations
@@ -59,7 +58,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The speed of this machine: bytes per second of a copy by one thread and of a transfer to the device, seconds of a launch."""
+    """The speed of this machine.
+
+    `copy_rate` is the bytes per second of a copy by one thread. `transfer_rate` is that of a
+    transfer to the device. `latency` is the seconds of a launch.
+    """
 
     copy_rate: float
     transfer_rate: float
@@ -68,9 +71,9 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The size of phase 1 of a run: its events, the bytes that it reads of each, and its time on the CPU.
+    """The size of phase 1 of a run: events, bytes read per event, and threads of the CPU.
 
-    `copies` is its time on one thread, in multiples of copying these bytes.
+    `copies` is the time that it takes on one thread, as a multiple of copying these bytes.
     """
 
     events: int
@@ -135,12 +138,15 @@ def require_device() -> Device:
 
 
 def use_device(number: Callable[[int], int], promised: bool) -> None:
-    """Choose one of several devices for the later runs of this process; the parameters are those of :func:`select_device`."""
+    """Choose one of several devices for the later runs of this process.
+
+    The parameters are those of :func:`select_device`.
+    """
     select_device(number, promised)
 
 
 def bytes_per_event(plan: EventPlan) -> int:
-    """Return the bytes per event of the columns that phase 1 of `plan` reads: codes of text take 4, all else 8."""
+    """Return the bytes per event that phase 1 of `plan` reads: 4 for a code of text, 8 for other values."""
     types = [attribute.type for attribute in plan.query.schema.attributes] + [computed.type for computed in plan.query.computed]
     return sum(4 if types[column].kind is Kind.STRING else 8 for column in plan.bulk_columns)
 
@@ -163,7 +169,7 @@ def _choose_automatically(plan: EventPlan, work: Work, resident: bool) -> Choice
 
 
 def _cheaper(device: Device, calibration: Calibration, work: Work) -> Choice:
-    """Return the cheaper engine for the work."""
+    """Return the engine with the lower expected cost; the reason names the break-even point."""
     threshold = break_even(calibration, work)
     against = f"phase 1 on {work.threads} thread{'s' * (work.threads > 1)}"
     if threshold is None:
@@ -185,7 +191,7 @@ def _log_once(level: int, reason: str) -> None:
 
 
 def copies_worth(plan: EventPlan) -> float:
-    """Return the time of phase 1 on one thread of the CPU, in multiples of copying the columns that it reads."""
+    """Return the time of phase 1 on one thread, as a multiple of copying the columns that it reads."""
     decided = reduce(or_, (planned.bits for planned in plan.properties), 0)
     # a variable without properties takes any event
     if "filter" not in plan.steps or decided != (1 << len(plan.query.variables)) - 1:
@@ -194,7 +200,7 @@ def copies_worth(plan: EventPlan) -> float:
 
 
 def costs(calibration: Calibration, work: Work) -> Costs:
-    """Return the expected costs of the work on a machine of that speed."""
+    """Return the expected costs of the work at the measured speeds."""
     size = work.events * work.row_bytes
     return Costs(
         cpu=size * work.copies / calibration.copy_rate / work.threads,
@@ -203,14 +209,17 @@ def costs(calibration: Calibration, work: Work) -> Costs:
 
 
 def break_even(calibration: Calibration, work: Work) -> int | None:
-    """Return the number of such events above which the GPU pays; None if it never does."""
+    """Return the number of events above which the GPU is faster; None if it never is."""
     fixed = LAUNCHES * calibration.latency
     gained = work.row_bytes * (work.copies / calibration.copy_rate / work.threads - 1 / calibration.transfer_rate)
     return math.ceil(fixed / gained) if gained > 0 else None
 
 
 def _calibration() -> Calibration:
-    """Return the speed of this machine, measured once per process; raise the error of the first attempt again."""
+    """Return the speed of this machine, measured once per process.
+
+    If the measurement failed, its error is raised again on each call.
+    """
     found = _calibrate_once()
     if isinstance(found, DeviceUnavailable):
         raise found.anew()
@@ -219,7 +228,7 @@ def _calibration() -> Calibration:
 
 @cache
 def _calibrate_once() -> Calibration | DeviceUnavailable:
-    """Measure the speed of this machine; return the error if the device fails."""
+    """Measure the speed of this machine; return the error instead if the device fails."""
     try:
         return calibrate(open_device())
     except DeviceUnavailable as fault:
@@ -265,7 +274,7 @@ def _launch_action(device: Device) -> Callable[[], None]:
 
 
 def _quickest(action: Callable[[], object], clock: Clock) -> float:
-    """Return the seconds of the quickest of some runs, after one that does not count."""
+    """Return the shortest time of several runs in seconds, after one run that does not count."""
     action()
     seconds = []
     for _ in range(_REPEATS):

@@ -1,4 +1,7 @@
-"""Label events on the CPU with the variables whose properties they satisfy, and drop the others (phase 1, first stage)."""
+"""Label events on the CPU with the variables whose properties they satisfy (phase 1, first stage).
+
+Events without a label are dropped.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ _PACKED_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class LabelledEvents:
-    """The events that are kept, slice after slice: row numbers (ascending), and labels [word, event]."""
+    """The kept events as a list of slices: ascending row numbers, and labels [word, event]."""
 
     rows: list[npt.NDArray[np.int32]]
     labels: list[Words]
@@ -67,21 +70,21 @@ class HostBlock:
         return None if nulls is None else (~nulls[self.low : self.high]).view(np.uint8)
 
     def label_codes(self, column: int, codes: Loadable) -> Array:
-        """Return the rows of `codes`, by which the properties of a text column are decided."""
+        """Return the block's rows of `codes`, which stand for the values of a text column."""
         loaded: Array = codes.load(self.low, self.high)
         return loaded
 
 
 @dataclass(frozen=True, slots=True)
 class _FoundCodes:
-    """Codes that a function finds for the rows that are asked for."""
+    """Codes of a text column that a function computes for a range of rows."""
 
     load: Callable[[int, int], npt.NDArray[np.int32]]
 
 
 @dataclass(frozen=True, slots=True)
 class _KnownCodes:
-    """Codes that are known for all rows."""
+    """Codes of a text column, already computed for all rows."""
 
     codes: Array
 
@@ -91,13 +94,16 @@ class _KnownCodes:
 
 @dataclass(frozen=True, slots=True)
 class HostLabelEngine:
-    """How the CPU runs label steps: one vectorised loop for each comparison."""
+    """The CPU's operations of labelling: a vectorised loop for each comparison."""
 
     events: EventColumns
     place: Place = HOST
 
     def label_codes(self, planned: CodeProperty) -> tuple[Loadable, Values]:
-        """Return codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
+        """Return codes for the values of a text column, and the values that the codes stand for.
+
+        If all predicates compare with constants, values other than these share one code.
+        """
         found = constant_codes(self.events.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
         if found is not None:
             of_block, values = found
@@ -106,7 +112,10 @@ class HostLabelEngine:
         return _KnownCodes(codes), values
 
     def code_mask(self, table: Words, word: Word) -> tuple[CodeMask, tuple[Array, ...]]:
-        """Return a function that keeps the bits ``table[code]`` of each label; a small table is packed into one number."""
+        """Return a function that ANDs each label with ``table[code]``, and the arrays that it holds.
+
+        A small table is packed into one number.
+        """
         bits = word.everyone.bit_length()
         if bits * len(table) > _PACKED_BITS:
             return lambda codes, labels: mask_by_code(0, len(codes), codes, table, labels), (table,)
@@ -114,7 +123,10 @@ class HostLabelEngine:
         return lambda codes, labels: mask_by_packed_code(0, len(codes), codes, entries, bits, labels), ()
 
     def comparison_mask(self, comparisons: Comparisons) -> tuple[ComparisonMask, tuple[Array, ...]]:
-        """Return a function that clears the bits denied by comparisons of a column: a pass for each, and one for NULLs."""
+        """Return a function that clears the bits of failed comparisons, and the arrays that it holds.
+
+        It makes a pass over the labels for each comparison, and one for NULLs.
+        """
         at_null = others_at_null(comparisons)
 
         def mask(values: Array, present: Array | None, labels: Array) -> None:
@@ -132,13 +144,13 @@ class HostLabelEngine:
 
 @dataclass(frozen=True, slots=True)
 class Labeller:
-    """Labels any rows of the columns; threads may share it."""
+    """Labels ranges of rows on the CPU; threads may share it."""
 
     columns: EventColumns
     steps: LabelSteps
 
     def room(self, size: int) -> Words:
-        """Return an array for the labels of so many events, [word, event]."""
+        """Return an array of `size` labels, [word, event], with arbitrary content."""
         labels: Words = self.steps.room(np, size)
         return labels
 
@@ -149,12 +161,15 @@ class Labeller:
         return labels
 
     def fill(self, low: int, high: int, labels: Words) -> None:
-        """Write the labels of the events [low, high), as [word, event]; fastest for as many at a time as a cache holds."""
+        """Write the labels of the events [low, high) to `labels`, [word, event].
+
+        It is fastest for blocks of events whose labels fit the cache.
+        """
         self.steps.fill(HostBlock(self.columns, low, high), labels)
 
 
 def make_labeller(plan: Plan, columns: EventColumns) -> Labeller:
-    """Return what labels the events of `columns` by the properties of `plan`.
+    """Return a labeller of the events of `columns` by the properties of `plan`.
 
     Raises
     ------
@@ -177,11 +192,10 @@ def _convert_columns(plan: Plan, columns: EventColumns) -> None:
 
 
 def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEvents:
-    """Evaluate all properties in one pass over the columns, block by block.
+    """Return the labelled events, after one pass over the columns, block by block.
 
-    With the ``filter`` step events without any label are dropped (thesis
-    Theorem 5.1); with ``partition`` those whose derived key is NULL or NaN,
-    as it equals no other.
+    With the ``filter`` step, events without a label are dropped (thesis Theorem 5.1). With
+    ``partition``, so are events whose derived key is NULL or NaN, because it equals no other.
     """
     labels_of = make_labeller(plan, columns)
     keeps_all = "filter" not in plan.steps

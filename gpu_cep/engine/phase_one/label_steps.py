@@ -1,8 +1,8 @@
-"""Build the steps that label events from a plan's properties: one construction, for the CPU and for a card.
+"""Build the steps that label events, from a plan's properties; the CPU and a card share them.
 
-A step clears the label bits that one property denies the events of a block. What differs between
-the two engines is a :class:`LabelEngine`: its array module, its codes of text, and the kernels that
-are fast there.
+A step evaluates a property, or all comparisons of a column, for a block of events. It clears the
+label bits of what fails. A :class:`LabelEngine` holds what differs between the CPU and a card: the
+array module, the codes of text, the fastest kernels.
 """
 
 from __future__ import annotations
@@ -63,11 +63,14 @@ class Block(Protocol):
         """Return uint8: 0 where the column is NULL; None if it never is."""
 
     def label_codes(self, column: int, codes: Loadable) -> Array:
-        """Return the rows of `codes`, by which the properties of a text column are decided."""
+        """Return the block's rows of `codes`, which stand for the values of a text column."""
 
 
 class Comparisons(NamedTuple):
-    """The properties ``column φ constant`` of one column; ``others[t]`` are the label bits that stay if property t fails."""
+    """The properties ``column φ constant`` of one column.
+
+    ``others[t]`` are the label bits that stay if property t fails.
+    """
 
     operators: npt.NDArray[np.int64]
     constants: npt.NDArray[Any]
@@ -81,7 +84,7 @@ ComparisonMask = Callable[[Array, Array | None, Array], None]
 
 
 class LabelEngine(Protocol):
-    """What differs between the CPU and a card when they label events."""
+    """The operations of labelling that the CPU and a card implement in different ways."""
 
     @property
     def place(self) -> Place:
@@ -92,23 +95,30 @@ class LabelEngine(Protocol):
         """Return the columns as the host sees them."""
 
     def label_codes(self, planned: CodeProperty) -> tuple[Loadable, Values]:
-        """Return codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
+        """Return codes for the values of a text column, and the values that the codes stand for.
+
+        Values may share a code if all predicates of the property agree on them.
+        """
 
     def code_mask(self, table: Words, word: Word) -> tuple[CodeMask, tuple[Array, ...]]:
-        """Return a function that keeps the bits ``table[code]`` of each label, and the arrays that it holds."""
+        """Return a function that ANDs each label with ``table[code]``, and the arrays that it holds."""
 
     def comparison_mask(self, comparisons: Comparisons) -> tuple[ComparisonMask, tuple[Array, ...]]:
-        """Return a function that clears the bits denied by comparisons of a column, NULLs included, and the arrays that it holds."""
+        """Return a function that clears the bits of failed comparisons, and the arrays that it holds.
+
+        A comparison with NULL fails.
+        """
 
     def evaluate(self, program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
-        """Return the results of a program of one role for all rows of `bank`; `table` holds the program alone."""
+        """Return the results of a program for all rows of `bank`; `table` holds only this program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that clears, in one word of the labels of a block, the bits that a property denies.
+    """A step that evaluates properties for a block of events, and clears the bits of failed ones.
 
-    `tables` are the arrays that the step holds, `row_bytes` what it takes for each row while it runs.
+    It does so in one word of the labels. `tables` are the arrays that it holds. `row_bytes` are the
+    bytes per row of its scratch.
     """
 
     clear: Callable[[Block, Array], None]
@@ -118,7 +128,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class LabelSteps:
-    """The words of labels, and the steps of each word."""
+    """The words of a label, and the steps that fill each word."""
 
     words: list[Word]
     steps: list[list[Step]]
@@ -128,7 +138,7 @@ class LabelSteps:
         return [step for own in self.steps for step in own]
 
     def room(self, xp: Any, size: int) -> Array:
-        """Return an array for the labels of so many events, [word, event]."""
+        """Return an array of `size` labels, [word, event], with arbitrary content."""
         return xp.empty((len(self.words), size), self.words[0].kind)
 
     def fill(self, block: Block, labels: Array) -> None:
@@ -213,12 +223,12 @@ def _comparison_step(column: int, planned: Sequence[ComparisonProperty], engine:
 
 
 def others_at_null(comparisons: Comparisons) -> np.unsignedinteger[Any]:
-    """Return the label bits that stay where the column is NULL: those that no comparison denies."""
+    """Return the label bits that stay where the column is NULL: those of no comparison."""
     return reduce(and_, comparisons.others)
 
 
 def _key_step(column: int, engine: LabelEngine, word: Word) -> Step:
-    """Build the step that keeps the events whose key equals itself: it is neither NULL nor NaN."""
+    """Build the step that clears the labels of events whose key is NULL or NaN: it equals no key."""
     place, nobody = engine.place, word.kind(0)
     is_float = engine.events.type(column).kind is Kind.FLOAT
 
@@ -234,7 +244,7 @@ def _key_step(column: int, engine: LabelEngine, word: Word) -> Step:
 
 
 def _program_step(planned: ProgramProperty, engine: LabelEngine, word: Word) -> Step:
-    """Build the step that runs a program for the rows whose labels it can still change."""
+    """Build the step that runs a program; rows whose labels it cannot change are left out."""
     xp, layout = engine.place.xp, planned.layout
     table, _ = assemble([planned.program], tabulator(engine.events))
     table = to_device(engine.place, table)

@@ -1,4 +1,8 @@
-"""Bring events into streams, in order of time, by a counting sort that scatters the columns (phase 1, second stage)."""
+"""Group events by stream and sort them by time (phase 1, second stage).
+
+A counting sort by stream scatters the columns. Nothing is sorted by time if all streams are in
+order.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ from gpu_cep_kernels.phase_one.ordering import (
 def order_events(
     plan: Plan, columns: EventColumns, times: Array, labelled: LabelledEvents, keys: StreamKeys, threads: int
 ) -> OrderedEvents:
-    """Return the labelled events by stream and time; ties by `order_by`, then by input position."""
+    """Return the labelled events by stream, then time, then `order_by`, then input position."""
     layout = plan.layout
     inputs = [times, *(columns.values(column) for column in layout.columns)]
     offsets, arrays, ascending = _group_by_stream(labelled, keys, inputs, threads)
@@ -64,15 +68,17 @@ _UNRANKED = np.empty(0, np.int64)
 
 
 def _null_at(columns: EventColumns, column: int, rows: Indices) -> npt.NDArray[np.bool_] | None:
-    """Return where a column is NULL at `rows`; None where it never is."""
+    """Return where a column is NULL at `rows`; None if it never is."""
     nulls = columns.null_mask(column)
     return None if nulls is None else nulls[rows]
 
 
 def _group_by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array], bool]:
-    """Return where each stream begins, its events in input order, and whether no event is known to be earlier than the one before.
+    """Return the streams' offsets, the arrays of their events, and whether times are known to ascend.
 
-    Events are arrays: times, row numbers, label words and the other input columns.
+    The arrays are times, row numbers, label words and the other input columns. Inside a stream,
+    events are in input order. Times ascend if no event of a stream is earlier than the one before
+    it.
     """
     if keys.codes is None:
         return _gather_columns(labelled, inputs, threads)
@@ -80,7 +86,7 @@ def _group_by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Ar
 
 
 def _gather_columns(labelled: LabelledEvents, inputs: list[Array], threads: int) -> tuple[Indices, list[Array], bool]:
-    """Return all kept events as one stream, in input order."""
+    """Return all kept events as one stream in input order, in the form of :func:`_group_by_stream`."""
     rows, labels = np.concatenate(labelled.rows), np.concatenate(labelled.labels, axis=1)
     targets = [column if len(rows) == len(column) else np.empty(len(rows), column.dtype) for column in inputs]
 
@@ -100,7 +106,7 @@ def _gather_columns(labelled: LabelledEvents, inputs: list[Array], threads: int)
 def _scatter_by_stream(
     labelled: LabelledEvents, codes: Array, keys: StreamKeys, inputs: list[Array], threads: int
 ) -> tuple[Indices, list[Array], bool]:  # fmt: skip
-    """Sort the events by stream with a stable counting sort that scatters the columns."""
+    """Sort the events by stream with a stable counting sort; return them as :func:`_group_by_stream`."""
     times, *others = inputs
     parts = range(len(labelled.rows))
     counts = np.zeros((len(labelled.rows), keys.count), np.int32)
@@ -129,7 +135,7 @@ def _scatter_by_stream(
 
 
 def _parts_ascend(labelled: LabelledEvents, times: Array) -> bool:
-    """Return whether no part of the labelled events begins earlier than the one before it ends."""
+    """Return whether no part of the labelled events begins at an earlier time than the last one ends."""
     parts = [rows for rows in labelled.rows if len(rows)]
     return all(times[before[-1]] <= times[after[0]] for before, after in pairwise(parts))
 

@@ -1,13 +1,11 @@
-"""Label only the events that can be in a match, if every match needs a rare event (phase 1, first stage).
+"""Label only the events near a rare event, if every match binds one (phase 1, first stage).
 
-All events of a match, and all between them, are at most a window's length
-from each of its events. So is everything else that decides about the match.
-These are events behind it that the window of its first event holds. If a
-negation looks back, events before it that the window of its last event holds
-decide, too. An event
-that no window around a rare event reaches can therefore be dropped; no
-algorithm sees the difference. One pass over the timestamps finds these
-events, if the timestamps do not fall from row to row, whatever the streams.
+All events of a match, and all between them, are at most a window's length from each of its events.
+So is every other event that decides about the match. It lies in the window of the match's first
+event. If a negation looks back, it may also lie in the window that ends with the last event. An
+event too far from all rare events can therefore be dropped without changing the matches. One pass
+over the timestamps finds these events, whatever the streams. The timestamps must not fall from row
+to row.
 """
 
 from __future__ import annotations
@@ -45,7 +43,11 @@ Spans = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RareEvents:
-    """The rare variables, one of which every match binds (a mask of bits), and how far windows reach `before` and `after` them."""
+    """The rare variables, and how far from their events the events of a match can be.
+
+    `variables` is a bit mask; every match binds one of these variables. Other events that matter
+    are at most the length `before` earlier and the length `after` later.
+    """
 
     variables: int
     before: np.uint64 | np.float64
@@ -55,10 +57,10 @@ class RareEvents:
 def label_near_rare(
     plan: Plan, columns: EventColumns, tables: tuple[MatcherTables, ...], times: Array, threads: int
 ) -> LabelledEvents | None:  # fmt: skip
-    """Label the events and drop those that no window around a rare event reaches; None if a sample shows little gain.
+    """Label the events, and drop those that are too far from all rare events; None if that hardly pays.
 
-    Row numbers ascend over all parts. Nothing is dropped if times fall from one
-    row to the next.
+    A sample decides whether it pays. Row numbers ascend over all parts. Nothing is dropped if times
+    fall from one row to the next.
     """
     if "reach" not in plan.steps or len(columns) < _SAMPLES * _SAMPLE_ROWS:
         return None
@@ -76,7 +78,11 @@ def label_near_rare(
 
 @dataclass(frozen=True, slots=True)
 class _LabelledSlice:
-    """The rows from `low` on: their labels, the spans that their rare events reach, and whether times never fall."""
+    """The labels of the rows from `low` on.
+
+    `reached` are the spans of rows near the slice's rare events. `ascending`: no time is less than
+    the one before.
+    """
 
     low: int
     labels: Words
@@ -85,7 +91,7 @@ class _LabelledSlice:
 
 
 def _choose_rare(plan: Plan, labels_of: Labeller, tables: tuple[MatcherTables, ...], times: Array) -> RareEvents | None:
-    """Return the rare variables by a sample of the events; None if too few events would be dropped."""
+    """Choose the rare variables by a sample of the events; return None if dropping does not pay."""
     size = len(times)
     begins = spread_places(size - _SAMPLE_ROWS + 1, _SAMPLES)
     sampled = times[begins]
@@ -106,7 +112,7 @@ def _choose_rare(plan: Plan, labels_of: Labeller, tables: tuple[MatcherTables, .
 def _rare_of_branches(
     plan: Plan, tables: tuple[MatcherTables, ...], counts: Indices, times: np.dtype[np.generic]
 ) -> RareEvents:  # fmt: skip
-    """Return the rarest variable of each branch, and how far windows reach from events of these."""
+    """Return the rarest variable of each branch, and the lengths to search before and after its events."""
     length = window_length(plan, times)
     variables, before, after = 0, False, False
     for branch in tables:
@@ -122,7 +128,7 @@ def _rare_of_branches(
 
 
 def _label_slice(labels_of: Labeller, reach: RareEvents, times: Array, low: int, high: int) -> _LabelledSlice:
-    """Label the rows [low, high), and find the spans that their rare events reach."""
+    """Label the rows [low, high), and find the spans of rows near their rare events."""
     labels = labels_of.room(high - low)
     reached, faults = [], 0
     for start, end in blocks(low, high, BLOCK):
@@ -135,7 +141,7 @@ def _label_slice(labels_of: Labeller, reach: RareEvents, times: Array, low: int,
 
 
 def _find_spans(reach: RareEvents, rare: Indices, times: Array) -> Spans:
-    """Return the span of rows that each rare event reaches."""
+    """Return, as [begin or end, event], the span of rows near enough to each rare event to matter."""
     clock = times if times.dtype.kind == "f" else times.view(np.uint64)
     spans = np.empty((2, len(rare)), np.int64)
     first, last = np.zeros(len(rare), np.int64), np.full(len(rare), len(times))
@@ -152,7 +158,10 @@ def _merge_spans(reached: Sequence[Spans]) -> Spans:
 
 
 def _keep_rows(part: _LabelledSlice, begins: Indices, ends: Indices, keeps_all: bool) -> tuple[Places, Words]:
-    """Return the slice's rows in the spans that have a label (or all of them), and their labels."""
+    """Return the rows of the slice that lie in the spans and have a label, and their labels.
+
+    With `keeps_all`, rows without a label are kept, too.
+    """
     words, size = part.labels.shape
     here = slice(np.searchsorted(ends, part.low, side="right"), np.searchsorted(begins, part.low + size))
     begins, ends = np.clip(begins[here] - part.low, 0, size), np.clip(ends[here] - part.low, 0, size)

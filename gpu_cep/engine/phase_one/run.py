@@ -1,4 +1,4 @@
-"""Define what a run is asked for and may take, and what its phase 1 gives."""
+"""Define the input of a run over events or situations, and the result of its phase 1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is asked of which columns, and what it may take; matches are reported if they start in `own`."""
+    """A plan with the columns of its events, and the bounds of what the run may take.
+
+    Matches are reported if they start at an event of `own`.
+    """
 
     plan: Plan
     columns: EventColumns
@@ -44,11 +47,10 @@ class IntervalRun(Run):
 
 @dataclass(frozen=True, slots=True)
 class PhaseOne:
-    """The events in order, and their matches if labels decided these on a device.
+    """The ordered events; also their matches, if labels decided these on a device.
 
-    `found` are the matches, by the numbers of `ordered`. `counted` are first
-    events (ascending) and the number of matches at each. Both are None if matchers
-    are still to run.
+    `found` are the matches, as numbers of the `ordered` events. `counted` are ascending first
+    events, and the number of matches counted at each. Both are None if matchers are still to run.
     """
 
     ordered: OrderedEvents

@@ -1,4 +1,7 @@
-"""Run phase 1 on the engine that is chosen for it, and work that may run on a device only."""
+"""Run phase 1 on the CPU or on a device, whichever is chosen for it.
+
+Other work that only a device can do is run from here, too.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _log = logging.getLogger("gpu_cep")
 
 
 def phase_one(run: EventRun) -> PhaseOne:
-    """Run phase 1 on the engine that is chosen.
+    """Run phase 1 on the chosen engine, and return the ordered events.
 
     If the device has too little memory, the CPU takes over, unless the plan asks for the device.
     """

@@ -15,7 +15,7 @@ from gpu_cep_kernels.rules.scalars import LABEL_BITS
 
 
 def events_of_variables(plan: Plan, columns: EventColumns, threads: int | None = None) -> dict[str, int]:
-    """Return the number of events that each variable of `plan` may bind by its properties alone, by the variable's name."""
+    """Return, by name, how many events satisfy the properties of each variable of `plan`."""
     labelled = label_events(plan, columns, threads or available_threads())
     names = [variable.name for variable in plan.query.variables]
     return {name: sum(_count_bit(part[v // LABEL_BITS], v % LABEL_BITS) for part in labelled.labels) for v, name in enumerate(names)}

@@ -1,4 +1,7 @@
-"""Hold the columns of an event table as a device reads them: Arrow's buffers travel as they are, and are converted there."""
+"""Hold the columns of an event table as inputs of a device.
+
+Arrow's buffers are copied to the device as they are, and converted there.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +43,10 @@ _STORED: dict[pa.DataType, tuple[Any, DType]] = {
 
 @dataclass
 class DeviceColumns:
-    """The columns that a query reads, by number, as inputs of `device`; `columns` is the host's view of the same table.
+    """The columns that a query reads, by number, as inputs of `device`.
 
-    What the loads of an input share on the device, such as a table of codes,
-    is computed when the input is first asked for, in the caller's lane.
+    `columns` is the host's view of the same table. All loads of an input may share a table on the
+    device. The table is made, in the caller's lane, when the input is first asked for.
     """
 
     columns: EventColumns
@@ -53,7 +56,10 @@ class DeviceColumns:
     _codes: dict[int, Input] = field(default_factory=dict)
 
     def values(self, column: int) -> Input:
-        """Return the column in its machine representation, as :meth:`EventColumns.values` has it; values at NULLs are arbitrary."""
+        """Return the column in its machine representation, as :meth:`EventColumns.values`.
+
+        Values at NULLs are arbitrary.
+        """
         if column not in self._values:
             self._values[column] = self._number_input(column)
         return self._values[column]
@@ -66,13 +72,19 @@ class DeviceColumns:
         return self._present[column]
 
     def text_codes(self, column: int) -> Input:
-        """Return a text column's codes (int32), which stand for :meth:`EventColumns.text_values`; NULL has the code after the last."""
+        """Return the codes (int32) of a text column for :meth:`EventColumns.text_values`.
+
+        NULL has the code after the last value's.
+        """
         if column not in self._codes:
             self._codes[column] = self._code_input(column)
         return self._codes[column]
 
     def label_codes(self, planned: CodeProperty) -> tuple[Input, Values]:
-        """Return codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
+        """Return codes for the values of a text column, and the values that the codes stand for.
+
+        If all predicates compare with constants, values other than these may share one code.
+        """
         if self.columns.resident(planned.column) is None:
             codes = constant_codes(self.columns.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
             if codes is not None:
@@ -82,11 +94,11 @@ class DeviceColumns:
 
     @property
     def tables(self) -> int:
-        """Return the bytes of the device's memory that the inputs in use hold throughout."""
+        """Return the bytes of the device's memory that the inputs' shared tables take."""
         return sum(int(codes.table.nbytes) for codes in self._codes.values() if isinstance(codes, Mapped))
 
     def row_bytes(self, column: int) -> int:
-        """Return the bytes of the device's memory that loading the column and its NULLs takes for each row."""
+        """Return the bytes of device memory per row that the column and its NULLs take when loaded."""
         present = self.present(column)
         return self._value_bytes(column) + (0 if present is None else present.row_bytes)
 
@@ -117,7 +129,7 @@ class DeviceColumns:
         return codes if places is None else Mapped(codes, self.device.upload(places))
 
     def _own_codes(self, column: int) -> Input | None:
-        """Return the codes of a column that has a dictionary of its own; None if it has none."""
+        """Return the codes for the column's own dictionary; None if it has none."""
         resident = self.columns.resident(column)
         if isinstance(resident, ResidentText):
             return DeviceNumbers(self.device, resident.encoded.codes, _INT32)
@@ -130,7 +142,10 @@ class DeviceColumns:
 
 
 def numbers(device: Device, array: pa.Array, name: str) -> Input:
-    """Return an Arrow array that is not text as machine values (:func:`gpu_cep.engine.input.event_columns.machine_values`)."""
+    """Return an Arrow array that is not text as an input of machine values.
+
+    The values are those of :func:`gpu_cep.engine.input.event_columns.machine_values`.
+    """
     arrow = array.type
     if pa.types.is_null(arrow):
         return Constant(device, 0, _INT64)

@@ -1,4 +1,7 @@
-"""Read the matches of deterministic patterns off the chained condition on a card, as :mod:`gpu_cep.engine.windows.direct` does."""
+"""Read the matches of deterministic patterns off the chained condition on a card.
+
+On the CPU :mod:`gpu_cep.engine.windows.direct` does the same.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ from gpu_cep_kernels.labels_decide.direct import bind_events, count_bindings
 
 @dataclass(frozen=True, slots=True)
 class DeviceMatches:
-    """One match per window, as :class:`gpu_cep.engine.events.matches.Matches`; events are numbered from the batch's first."""
+    """One match per window, as :class:`gpu_cep.engine.events.matches.Matches`, on the device.
+
+    Events are numbered from the batch's first.
+    """
 
     first: Array
     counts: Array
@@ -38,7 +44,7 @@ def count_on_device(query: DevicePattern, windows: DeviceWindows, candidates: De
 
 
 def cut_matches(windows: DeviceWindows, counts: Array, most: int) -> list[tuple[int, int]]:
-    """Cut the matches into slices that bind about `most` events each."""
+    """Return ranges of matches that bind about `most` events each."""
     device, xp = windows.device, windows.device.xp
     bound = xp.cumsum(counts.sum(axis=1, dtype=xp.int64))
     targets = np.arange(most, int(bound[-1]), most)

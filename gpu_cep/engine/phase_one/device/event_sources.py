@@ -1,4 +1,7 @@
-"""Hold the ordered events whose windows are judged: all on the device, or on the host and uploaded batch by batch."""
+"""Hold the ordered events whose windows are judged: on the device, or on the host.
+
+Events on the host are uploaded batch by batch.
+"""
 
 from __future__ import annotations
 
@@ -41,22 +44,26 @@ class EventSource(Protocol):
         """Return the input rows of the events [low, high), on the device."""
 
     def window_end(self, last: int, stream_end: int) -> int:
-        """Return the first event behind the window of event `last`, or one after that."""
+        """Return the first event behind the window of event `last`, or an event after that one."""
 
     def has_overlap(self) -> bool:
-        """Return whether an event has two labels."""
+        """Return whether some event satisfies the properties of two variables."""
 
     def has_ties(self) -> bool:
-        """Return whether two neighbours have the same time."""
+        """Return whether two neighbouring events have the same time."""
 
     def sequence(self) -> EventSequence:
-        """Return all events but for their labels, where they lie."""
+        """Return all events without their labels, on the device or on the host as they are."""
 
     def fetch(self) -> EventSequence:
-        """Return the same on the host."""
+        """Return all events without their labels, on the host."""
 
     def pick(self, events: Indices, starts: Indices | None) -> OrderedEvents:
-        """Return some events on the host, in the order given; `starts` are those of them that begin a candidate window."""
+        """Return some events on the host, in the order given.
+
+        `starts` are the places, among the given events, of those that begin a candidate window.
+        None: no windows were judged.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +86,11 @@ class ResidentEvents:
         return int(self.events.rows.size)
 
     def part(self, low: int, high: int) -> tuple[Array, Array]:
-        """Return views."""
+        """Return views of times and labels."""
         return self.events.times[low:high], self.events.labels[:, low:high]
 
     def rows(self, low: int, high: int) -> Array:
-        """Return a view."""
+        """Return a view of the input rows."""
         return self.events.rows[low:high]
 
     def window_end(self, last: int, stream_end: int) -> int:
@@ -112,11 +119,11 @@ class ResidentEvents:
         )  # fmt: skip
 
     def fetch(self) -> EventSequence:
-        """Return copies."""
+        """Return copies of all events, on the host."""
         return host_sequence(self.pick(np.arange(self.resident), None))
 
     def pick(self, events: Indices, starts: Indices | None) -> OrderedEvents:
-        """Copy only what is picked to the host."""
+        """Copy only the given events to the host."""
         spans = list(blocks(0, len(events), self.most_picked)) or [(0, 0)]
         times, labels, rows = zip(*(self._copy_events(events[low:high]) for low, high in spans), strict=True)
         return _as_ordered_events(self, events, starts, np.concatenate(times), np.concatenate(labels, axis=1), np.concatenate(rows))
@@ -188,7 +195,7 @@ def _as_ordered_events(
     labels: HostArray,
     rows: HostArray,
 ) -> OrderedEvents:
-    """Return some of the events of `source` as ordered events of their own."""
+    """Return the given `events` of `source` as ordered events, numbered from 0."""
     streams = np.searchsorted(source.offsets, events, side="right") - 1
     counted = isinstance(source.plan.query.window, CountWindow)
     return OrderedEvents(

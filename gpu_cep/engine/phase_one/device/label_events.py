@@ -1,4 +1,7 @@
-"""Label events on a device, chunk by chunk, so that the copies of one chunk overlap with the kernels of the one before."""
+"""Label events on a device, chunk by chunk.
+
+The copies of one chunk overlap with the kernels of the one before.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ Sources = dict[tuple[str, int], Loadable | None]
 
 @dataclass
 class Chunk:
-    """The rows [low, high) of the columns that are asked for, each loaded once; `sources` are the inputs that any chunk asked for."""
+    """The rows [low, high) of the columns; an input is loaded when it is first asked for.
+
+    `sources` are the inputs that this or an earlier chunk has asked for.
+    """
 
     columns: DeviceColumns
     sources: Sources
@@ -61,7 +67,7 @@ class Chunk:
         return self._load("present", column, self.columns.present)
 
     def label_codes(self, column: int, codes: Loadable) -> Array:
-        """Return the rows of `codes`, by which the properties of a text column are decided."""
+        """Return the chunk's rows of `codes`, which stand for the values of a text column."""
         return self._load("label", column, lambda _: codes)
 
     def _load(self, kind: str, column: int, source: Callable[[int], Loadable | None]) -> Array | None:
@@ -74,7 +80,7 @@ class Chunk:
         return self._loaded[key]
 
     def prefetch(self) -> Chunk:
-        """Load the rows of all known inputs, and return the chunk."""
+        """Load the rows of all inputs that earlier chunks asked for, and return the chunk."""
         self._loaded = {key: _load_rows(source, self.low, self.high) for key, source in self.sources.items()}
         return self
 
@@ -85,7 +91,10 @@ def _load_rows(source: Loadable | None, low: int, high: int) -> Array | None:
 
 @dataclass(frozen=True, slots=True)
 class DeviceLabelEngine:
-    """How a device runs label steps: one pass for all comparisons of a column, as reading memory takes the time."""
+    """The device's operations of labelling.
+
+    All comparisons of a column share a pass, because reading memory takes the time.
+    """
 
     columns: DeviceColumns
 
@@ -98,16 +107,19 @@ class DeviceLabelEngine:
         return self.columns.columns
 
     def label_codes(self, planned: CodeProperty) -> tuple[Input, Values]:
-        """Return codes that tell apart what the predicates of a property tell apart, and the values they stand for."""
+        """Return codes for the values of a text column, and the values that the codes stand for."""
         return self.columns.label_codes(planned)
 
     def code_mask(self, table: Words, word: Word) -> tuple[CodeMask, tuple[Array, ...]]:
-        """Return a function that keeps the bits ``table[code]`` of each label, and the table on the device."""
+        """Return a function that ANDs each label with ``table[code]``, and the table on the device."""
         held = self.place.upload(table)
         return lambda codes, labels: self.place.launch(mask_by_code, codes.size, codes, held, labels), (held,)
 
     def comparison_mask(self, comparisons: Comparisons) -> tuple[ComparisonMask, tuple[Array, ...]]:
-        """Return a function that clears the bits denied by comparisons of a column, NULLs included, and their arrays on the device."""
+        """Return a function that clears the bits of failed comparisons, and the arrays that it holds.
+
+        A comparison with NULL fails.
+        """
         xp, held = self.place.xp, tuple(self.place.upload(array) for array in comparisons)
 
         def mask(values: Array, present: Array | None, labels: Array) -> None:
@@ -126,7 +138,7 @@ class DeviceLabelEngine:
 
 @dataclass(frozen=True, slots=True)
 class DeviceLabelling:
-    """The steps that label events, with their tables on the device, and what they take of its memory."""
+    """The steps that label events on the device, and the memory that labelling takes there."""
 
     steps: LabelSteps
     takes: Labelling
@@ -150,7 +162,7 @@ class LabelledChunk:
 
 
 def plan_labelling(plan: Plan, columns: DeviceColumns) -> DeviceLabelling:
-    """Return the steps that evaluate all properties, and what they take.
+    """Return the steps that evaluate all properties, and the memory that labelling takes.
 
     Raises
     ------
@@ -172,7 +184,10 @@ def plan_labelling(plan: Plan, columns: DeviceColumns) -> DeviceLabelling:
 
 
 def _row_bytes(plan: Plan, columns: DeviceColumns, steps: LabelSteps) -> int:
-    """Return the bytes that a row of a chunk takes beside the scratch of steps: its columns, its label twice, its keys."""
+    """Return the bytes that a chunk takes for each row, without the scratch of the steps.
+
+    They are those of its columns, of its label twice, and of its keys.
+    """
     loaded = sum(columns.row_bytes(column) for column in plan.bulk_columns)
     # codes by which properties are decided may differ from those of a key
     coded = 4 * sum(isinstance(planned, CodeProperty) for planned in plan.properties)

@@ -1,17 +1,17 @@
-"""Bound what a run takes of a device's memory, and cut its work into pieces that stay within.
+"""Bound the memory that a run takes on a device, and the sizes of the pieces that it works on.
 
 Shares of the memory:
 
 * tables: an eighth;
-* while rows are labelled: a half for chunks, the rest for the events that are kept;
-* while these are ordered: three quarters;
-* afterwards: an eighth for events on their way to the host, three quarters for the ordered events and for the batch whose
-  windows are judged;
-* for situations, these three quarters hold the ordered events; half of the rest is for the part in which borders are sought,
-  half for the borders found;
-* while situations are joined, they hold the events and the join.
+* while rows are labelled: a half for chunks, the rest for the kept events;
+* while the kept events are ordered: three quarters;
+* while windows are judged: three quarters for the ordered events and the batch, an eighth for events being
+  downloaded;
+* while situations are derived: three quarters. The ordered events lie there. A half of the rest is for events
+  searched for borders, a half for the borders found;
+* while situations are joined: three quarters for the events and the join.
 
-The bytes per event are the most that live at a time, what CuPy's functions take beside their results included.
+The bytes per event are the peak, including the scratch of CuPy's functions.
 """
 
 from __future__ import annotations
@@ -61,12 +61,16 @@ _LARGEST = 1 << 62
 
 
 class TooLittleMemory(Exception):
-    """The device's memory does not hold what cannot be cut any further; the message says what that is."""
+    """The device's memory does not hold the smallest pieces; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labelling:
-    """What labelling takes: bytes per row of a chunk, bytes of tables, arrays that rows lie in, and the number of rows."""
+    """The memory that labelling takes.
+
+    `row_bytes` are the bytes per row of a chunk. `tables` are the bytes of tables. `arrays` is the
+    number of arrays that hold rows, and `rows` the number of all rows.
+    """
 
     row_bytes: int
     tables: int
@@ -76,10 +80,10 @@ class Labelling:
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
-    """The bytes that a run may take, and how many rows or events of a query it may work on at a time.
+    """The bytes that a run may take, and how many rows or events it may work on at a time.
 
-    `label` is the bytes of an event's label, `variables` and `keys` are numbers of
-    the query's variables and stream keys.
+    `label` is the bytes of an event's label. `variables` and `keys` are the numbers of the query's
+    variables and stream keys.
     """
 
     bytes: int
@@ -88,7 +92,7 @@ class DeviceMemory:
     keys: int = 0
 
     def chunk_rows(self, labelling: Labelling) -> int:
-        """Return the rows of a chunk to be labelled: two chunks, one of them on its way, take a half.
+        """Return the rows of a chunk to be labelled; two chunks, one of them being copied, take a half.
 
         Raises
         ------
@@ -101,11 +105,11 @@ class DeviceMemory:
         return self._rows(labelling.row_bytes)
 
     def _rows(self, row_bytes: int) -> int:
-        """Return the rows of a chunk of so many bytes per row."""
+        """Return the rows of a chunk that takes `row_bytes` per row."""
         return min(LARGEST_CHUNK, self.bytes // 4 // max(1, row_bytes))
 
     def _suffices(self, labelling: Labelling) -> bool:
-        """Return whether tables, chunks and batches of the smallest size fit."""
+        """Return whether tables, and chunks and batches of the smallest size, fit."""
         return (
             self._tables(labelling) <= self.bytes // 8
             and self._rows(labelling.row_bytes) >= min(SMALLEST_CHUNK, labelling.rows)
@@ -113,62 +117,80 @@ class DeviceMemory:
         )
 
     def _tables(self, labelling: Labelling) -> int:
-        """Return the bytes of tables, the pattern's and labelling's, and of what arrays lose to an allocator's pieces."""
+        """Return the bytes of the pattern's and labelling's tables, and of the allocator's rounding."""
         return labelling.tables + PIECE * labelling.arrays + _SMALL_ARRAYS + 8 * self.variables * (self.variables + 8)
 
     @property
     def ranked_values(self) -> int:
-        """Return how many distinct values of a key can have ranks among the tables, beside its column."""
+        """Return the most distinct values of a key whose ranks fit the share of tables."""
         return self.bytes // 8 // 8
 
     @property
     def kept_events(self) -> int:
-        """Return how many events can be kept and ordered on the device."""
+        """Return the most events that can be kept and ordered on the device."""
         return self.bytes * 3 // 4 // (_ORDERING + 2 * self.label + _ORDERING_KEY * self.keys)
 
     def batch_events(self, resident: int) -> int:
-        """Return the events of a batch, what its last windows reach included, while `resident` ordered events lie on the device."""
+        """Return the most events of a batch, while `resident` ordered events lie on the device.
+
+        The events that only the batch's last windows reach count, too.
+        """
         return self._beside(resident * (_KEPT + self.label)) // (_WINDOWS + 3 * self.label + _PER_VARIABLE * self.variables)
 
     def _beside(self, held: int) -> int:
-        """Return the bytes that are left for work while so many are held."""
+        """Return the bytes left for work while `held` bytes are in use."""
         return max(0, self.bytes * 3 // 4 - held)
 
     def sought_events(self, resident: int) -> int:
-        """Return among how many events borders are sought at a time, while `resident` ordered events lie on the device."""
+        """Return how many events are searched for borders at a time.
+
+        Meanwhile `resident` ordered events lie on the device.
+        """
         return max(1, self._beside(resident * (_KEPT + self.label)) // 2 // (_SEEKING + self.label))
 
     def paired_borders(self, resident: int) -> int:
-        """Return how many borders can be paired to runs (two each), while `resident` ordered events lie on the device."""
+        """Return the most borders that can be paired to runs, two to each run.
+
+        Meanwhile `resident` ordered events lie on the device.
+        """
         runs = -(-self.variables // 2)
         return self._beside(resident * (_KEPT + self.label)) // 2 // (_BORDER + _RUN * runs)
 
     def joined_candidates(self, resident: int, situations: int) -> int:
-        """Return the candidates of a call that joins so many situations, beside so many events; 0 if that does not fit."""
+        """Return the most candidates of one join call; 0 if events and situations alone do not fit.
+
+        `resident` events and `situations` lie on the device.
+        """
         member = 4 * self.variables
         held = resident * _SEQUENCE + situations * (_SITUATION + 16 * self.variables + _ROW + member)
         return self._beside(held) // max(1, self.variables - 1) // (_CANDIDATE + member)
 
     def _batch_of(self, total: int) -> int:
-        """Return the events of a batch of `total`, if as many of these as can be kept lie on the device."""
+        """Return the most events of a batch while all `total` events lie on the device.
+
+        If only some of them can be kept there, these count in place of all.
+        """
         return self.batch_events(min(self.kept_events, total))
 
     def for_batch(self, events: int, total: int) -> int:
-        """Return the bytes that a batch of so many events of `total` needs."""
+        """Return the least memory in bytes with which a batch can have `events` of `total` events."""
         return bisect_left(range(_LARGEST), events, key=lambda size: replace(self, bytes=size)._batch_of(total))
 
     @property
     def bound_events(self) -> int:
-        """Return how many events may be bound by the matches read off at a time (at least one match), or picked at a time."""
+        """Return the most events that a slice of matches may bind, or that may be picked at a time.
+
+        It is at least 1.
+        """
         return max(1, self.bytes // 8 // (_BOUND + self.label))
 
     def halve(self) -> DeviceMemory:
-        """Return half of it, for another attempt."""
+        """Return the same with half of the bytes, for another attempt."""
         return replace(self, bytes=self.bytes // 2)
 
 
 def memory_of(device: Device, plan: Plan) -> DeviceMemory:
-    """Return what a run of `plan` may take: ``gpu_memory=``, or the share of what is free."""
+    """Return the memory that a run of `plan` may take: ``gpu_memory=``, or a share of what is free."""
     free = int(device.free_memory() * MEMORY_SHARE)
     wanted = plan.settings.gpu_memory
     variables = len(plan.query.variables)
@@ -178,5 +200,5 @@ def memory_of(device: Device, plan: Plan) -> DeviceMemory:
 
 
 def in_pieces(*sizes: int) -> int:
-    """Return the bytes that arrays of these sizes take of an allocator."""
+    """Return the bytes that an allocator gives out for arrays of these sizes."""
     return sum(-(-size // PIECE) * PIECE for size in sizes)

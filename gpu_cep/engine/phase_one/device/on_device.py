@@ -1,7 +1,8 @@
-"""Run phase 1 on a device: columns → labels → streams → candidate windows, or matches if labels decide them.
+"""Run phase 1 on a device: label, order by stream and time, and find candidate windows.
 
-Only what phase 1 reads is uploaded. Only the events of candidate windows, or of matches, come back: matchers on the CPU
-go on from there.
+If labels decide the matches, it finds these instead. Only the columns that phase 1 reads are
+uploaded. Only the events of candidate windows, or of matches, are downloaded. Matchers then run on
+the CPU.
 """
 
 from __future__ import annotations
@@ -77,13 +78,15 @@ def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
     MatchLimitExceeded
         More matches than the settings, or the host's memory, allow.
     TooLittleMemory
-        The device's memory holds no chunks or batches of the smallest size, or not the events that the windows of one stream reach over.
+        The device's memory does not hold chunks or batches of the smallest size, or the windows of one stream.
     """
     return run_in_pieces(run, device, _phase_one)
 
 
 def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Result:
-    """Return the result of `work`, done in pieces that the device's memory holds; in smaller ones if an allocation fails.
+    """Return the result of `work`, done in pieces that fit the device's memory.
+
+    If an allocation fails, it is done again in smaller pieces.
 
     Raises
     ------
@@ -128,7 +131,11 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
 
 
 def label_and_order(run: DeviceRun, memory: DeviceMemory) -> EventSource:
-    """Return the labelled events in order: on the device if all that are kept fit there, else (or if none are) on the host."""
+    """Return the labelled events in order.
+
+    They are on the device if all that are kept fit there, else on the host. If none are kept, the
+    result is on the host, too.
+    """
     plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
     device_columns = DeviceColumns(columns, device)
     with profile.stage("labels"):
@@ -153,7 +160,7 @@ def label_and_order(run: DeviceRun, memory: DeviceMemory) -> EventSource:
 
 
 def _order_on_device(run: DeviceRun, kept: list[KeptEvents], memory: DeviceMemory) -> DeviceEvents:
-    """Return the parts as one in order on the device; `kept` is emptied."""
+    """Return the events of all parts in order, on the device; `kept` is emptied."""
     plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
     with profile.stage("keys"):
         all_kept = concatenate_kept(device.xp, kept)
@@ -197,7 +204,11 @@ def _order_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> Order
 
 
 def _batches(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> list[Batch]:
-    """Cut the events into batches that the device's memory holds: streams, or slices of a long one with what its windows reach."""
+    """Cut the events into batches that fit the device's memory.
+
+    They are whole streams, or slices of a long stream with the events that their last windows
+    reach.
+    """
     most, total = memory.batch_events(source.resident), int(source.offsets[-1])
     if total <= most:
         return [Batch(0, total, total)] if total else []
@@ -232,7 +243,7 @@ def _windows(run: DeviceRun, query: DevicePattern, source: EventSource, batch: B
 
 
 def _find_candidates(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
-    """Return the events of all candidate windows."""
+    """Return the events of all candidate windows, and which of them begin one."""
     held, starts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         own_events, own_starts = _find_candidates_in_batch(run, query, source, batch)
@@ -245,7 +256,7 @@ def _find_candidates(run: DeviceRun, query: DevicePattern, source: EventSource, 
 
 
 def _find_candidates_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
-    """Return the events of a batch's candidate windows, and those that start one."""
+    """Return the events of a batch's candidate windows, and the events that begin one."""
     device, windows = run.device, _windows(run, query, source, batch)
     candidates = prune_on_device(query, windows, run.profile)
     run.profile.add("candidates", int(candidates.starts.size))
@@ -257,7 +268,7 @@ def _find_candidates_in_batch(run: DeviceRun, query: DevicePattern, source: Even
 
 
 def _count_matches(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
-    """Return how many matches start in each stream of each batch, at the first event that starts one."""
+    """Return the number of matches for each stream of each batch, counted at the first of their starts."""
     firsts, totals = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         own_firsts, own_totals = _count_in_batch(run, query, source, batch)
@@ -269,7 +280,7 @@ def _count_matches(run: DeviceRun, query: DevicePattern, source: EventSource, ba
 
 
 def _count_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
-    """Return, for each stream of a batch that has a match, the first event that starts one, and how many start."""
+    """Return the first start in each stream of a batch with matches, and the number of its matches."""
     device, xp = run.device, run.device.xp
     windows = _windows(run, query, source, batch)
     with run.profile.stage("chain"):
@@ -287,14 +298,17 @@ def _count_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, b
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """Some matches, and the events that they bind (numbered among all)."""
+    """Some matches, and the events that they bind, ascending.
+
+    `events` are numbers of all ordered events. The matches give events by their places in `events`.
+    """
 
     events: Indices
     matches: Matches
 
 
 def _find_matches(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch], memory: DeviceMemory) -> PhaseOne:
-    """Return all matches over the events that they bind.
+    """Return all matches, and the events that they bind.
 
     An event is there twice if matches of two batches bind it, or of two slices of one batch.
     """
@@ -309,7 +323,7 @@ def _find_matches(run: DeviceRun, query: DevicePattern, source: EventSource, bat
 
 
 def _shift_events(matches: Matches, bound: int) -> Matches:
-    """Return the matches with `bound` events put before theirs."""
+    """Return the matches with all event numbers raised by `bound`."""
     return Matches(matches.first + bound, matches.counts, matches.events + bound)
 
 
@@ -329,7 +343,7 @@ def _find_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, ba
 def _read_off(
     run: DeviceRun, batch: Batch, windows: DeviceWindows, candidates: DeviceCandidates, counts: Array, low: int, high: int
 ) -> _Slice:
-    """Return the matches [low, high) of a batch."""
+    """Return the matches [low, high) of a batch, with the events that they bind."""
     device, xp = run.device, run.device.xp
     with run.profile.stage("matching"):
         matches = bind_on_device(windows, candidates, counts, low, high)
@@ -343,7 +357,10 @@ def _read_off(
 
 
 def _account(run: DeviceRun, source: EventSource, batch: Batch, starts: Array, events: int) -> None:
-    """Report one match at each of `starts` to the budget; together they bind `events` events. No steps were made."""
+    """Report one match at each of `starts` to the budget; together they bind `events` events.
+
+    No steps were made.
+    """
     run.profile.add("candidates", int(starts.size))
     run.profile.add("matches", int(starts.size))
     run.profile.add("steps", 0)

@@ -1,4 +1,4 @@
-"""Bring the kept events into streams on the device, and into order of time inside each."""
+"""Group the kept events by stream, and sort them by time, on the device."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _NAN = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class KeptKey:
-    """A stream key of the kept events: int64 in the keys' order, or text codes; `present` is 0 where it is NULL (None: nowhere)."""
+    """A stream key of the kept events: int64 in the order of the key's values, or codes of text.
+
+    `present` is 0 where the key is NULL; None if it never is.
+    """
 
     values: Array
     present: Array | None
@@ -36,7 +39,10 @@ class KeptKey:
 
 @dataclass(frozen=True, slots=True)
 class KeptEvents:
-    """The kept events of one chunk, or of several: rows (int32), labels [word, event], times (int64 or float64) and stream keys."""
+    """The kept events of one chunk, or of several.
+
+    `rows` are int32, `labels` [word, event], and `times` int64 or float64.
+    """
 
     rows: Array
     labels: Array
@@ -48,9 +54,9 @@ class KeptEvents:
 class DeviceEvents:
     """The kept events on the device: stream after stream, each in stream order.
 
-    ``offsets[s]``, on the host, is where stream s begins, none of them empty
-    unless all are; `times` are float64 or uint64, as in
-    :class:`gpu_cep.engine.phase_one.order_events.OrderedEvents`.
+    ``offsets[s]``, on the host, is where stream s begins. No stream is empty unless all are.
+    `times` are float64 or uint64, as in
+    :class:`gpu_cep.engine.events.ordered_events.OrderedEvents`.
     """
 
     offsets: Indices
@@ -106,7 +112,7 @@ def _ordered_bits(xp: Any, values: Array) -> Array:
 
 
 def concatenate_kept(xp: Any, parts: Sequence[KeptEvents]) -> KeptEvents:
-    """Return several parts as one, in their order."""
+    """Return the events of several parts, one part after the other."""
     if len(parts) == 1:
         return parts[0]
     columns = [[part.keys[number] for part in parts] for number in range(len(parts[0].keys))]
@@ -126,7 +132,10 @@ def _concatenate_masks(xp: Any, keys: Iterable[KeptKey]) -> Array | None:
 
 @dataclass(frozen=True, slots=True)
 class StreamCodes:
-    """The stream of each event: codes in [0, count), ascending with the keys if `ordered`; None if all events are one stream."""
+    """The stream of each event, as a code in [0, count); None if all events are one stream.
+
+    `ordered`: codes ascend with the keys.
+    """
 
     codes: Array | None
     count: int
@@ -134,9 +143,10 @@ class StreamCodes:
 
 
 def encode_streams(plan: Plan, columns: EventColumns, kept: KeptEvents, device: Device, most_ranked: int) -> StreamCodes:
-    """Return codes for the combinations of the kept events' keys; NULLs are one key value, and so are NaNs.
+    """Return a code for each combination of the kept events' keys.
 
-    Text of up to `most_ranked` distinct values gets codes in its order.
+    NULLs are one key value, and so are NaNs. Text of up to `most_ranked` distinct values gets codes
+    in its order.
     """
     encoded = StreamCodes(None, 1, ordered=True)
     for column, key in zip(plan.stream_keys, kept.keys, strict=True):
@@ -155,7 +165,10 @@ def _encode_key(columns: EventColumns, column: int, key: KeptKey, device: Device
 
 
 def _integer_codes(xp: Any, key: KeptKey) -> StreamCodes:
-    """Return codes in the order of the values, NULL first: distances from the least value if these are small, else ranks."""
+    """Return codes in the order of the values, NULL first.
+
+    They are distances from the least value if these are small, else ranks.
+    """
     values, nulls = key.values, None if key.present is None else key.present == 0
     if not values.size:
         return StreamCodes(values, 1, ordered=True)
@@ -170,12 +183,12 @@ def _integer_codes(xp: Any, key: KeptKey) -> StreamCodes:
 
 
 def _some_present(xp: Any, key: KeptKey) -> Array:
-    """Return the first value that is not NULL (the first of all if there is none)."""
+    """Return the first value that is not NULL; if all are NULL, the first value."""
     return key.values[xp.argmax(key.present)]
 
 
 def _combine_codes(xp: Any, left: StreamCodes, right: StreamCodes) -> StreamCodes:
-    """Return codes for the pairs of two keys."""
+    """Return a code for each pair of two keys' codes."""
     if left.codes is None or right.codes is None:
         return right if left.codes is None else left
     codes, count, _ = combine_codes(xp, left.codes, right.codes, left.count, right.count, _LARGEST_CODE)
@@ -183,7 +196,10 @@ def _combine_codes(xp: Any, left: StreamCodes, right: StreamCodes) -> StreamCode
 
 
 class _Placement(NamedTuple):
-    """Events in the order found so far; `streams` are their codes (empty if all are one stream), labels are [word, event]."""
+    """The arrays of the events in the order found so far.
+
+    `streams` are codes, empty if all events are one stream. `labels` are [word, event].
+    """
 
     streams: Array
     times: Array
@@ -191,13 +207,16 @@ class _Placement(NamedTuple):
     labels: Array
 
     def sort_by(self, xp: Any, *keys: Array) -> _Placement:
-        """Return the events sorted by stream, then by `keys`, then as they are."""
+        """Return the events sorted by stream, then by `keys`; the sort is stable."""
         order = stable_order(xp, [key for key in (self.streams, *keys) if key.size])
         return _Placement(*(xp.take(values, order, axis=-1) if values.size else values for values in self))
 
 
 def order_on_device(plan: Plan, columns: EventColumns, kept: KeptEvents, streams: StreamCodes, device: Device) -> DeviceEvents:
-    """Order the kept events by stream and time; ties by `order_by`, then by input position. Nothing is sorted that is in order."""
+    """Return the kept events by stream, then time, then `order_by`, then input position.
+
+    Nothing is sorted that is in order.
+    """
     xp = device.xp
     nothing = xp.empty(0, xp.int64)
     placed = _Placement(nothing if streams.codes is None else streams.codes.astype(xp.int32), kept.times, kept.rows, kept.labels)
@@ -220,14 +239,17 @@ def order_on_device(plan: Plan, columns: EventColumns, kept: KeptEvents, streams
 
 
 def _is_disordered(device: Device, streams: Array, values: Array, ranks: Array) -> bool:
-    """Return whether some event is less than the one before it in its stream, by value and then by rank."""
+    """Return whether some event of a stream has a lesser value, or rank, than the one before it."""
     disordered = device.xp.empty(values.size, device.xp.bool_)
     device.launch(mark_disorder, values.size, streams, values, ranks, disordered)
     return any_set(disordered)
 
 
 def _tie_ranks(plan: Plan, columns: EventColumns, placed: _Placement, borders: Array, device: Device) -> Array:
-    """Return the rank by `order_by` of the events that tie with a neighbour in their stream, found on the host; 0 for all others."""
+    """Return the rank by `order_by` of each event that ties with a neighbour; 0 for all others.
+
+    The ranks are found on the host.
+    """
     tied = find_ties(device.xp, borders, placed.times)
     ranks = device.xp.zeros(placed.times.size, device.xp.int64)
     ranks[tied] = device.upload(rank_rows(columns, plan.query.order_by, device.download(placed.rows[tied])))
@@ -235,7 +257,10 @@ def _tie_ranks(plan: Plan, columns: EventColumns, placed: _Placement, borders: A
 
 
 def streams_of_range(device: Device, offsets: Indices, low: int, high: int) -> tuple[Array, Array]:
-    """Return for each of the events [low, high) its stream, numbered from the first, and where that ends in the range (int32)."""
+    """Return the stream of each of the events [low, high), and where that ends in the range (int32).
+
+    Streams are numbered from the first one in the range.
+    """
     xp = device.xp
     first, last = (int(place) for place in np.searchsorted(offsets, [low, high - 1], side="right"))
     # a stream without events begins where the next one does

@@ -1,4 +1,4 @@
-"""Find candidate windows on the device, by match windows and necessary match conditions, and the events in them."""
+"""Find candidate windows on the device, by the necessary match conditions, and their events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gpu_cep_kernels.rules.tables import PatternTable
 
 @dataclass(frozen=True, slots=True)
 class DevicePattern:
-    """What is needed to judge windows of a query: plan, tables, and the pattern's table on the device."""
+    """A query's plan and tables, with the pattern's table on the device."""
 
     plan: EventPlan
     tables: MatcherTables
@@ -43,7 +43,10 @@ def pattern_on_device(plan: EventPlan, tables: MatcherTables, own: Own, device: 
 
 @dataclass(frozen=True, slots=True)
 class DeviceWindows:
-    """The windows of a batch and their starts on the device, as :class:`gpu_cep.engine.windows.candidates.BranchWindows`."""
+    """The windows of a batch and their starts, on the device.
+
+    The fields are those of :class:`gpu_cep.engine.windows.candidates.BranchWindows`.
+    """
 
     device: Device
     labels: Array
@@ -63,7 +66,10 @@ class DeviceWindows:
 
 @dataclass(frozen=True, slots=True)
 class DeviceCandidates:
-    """The starts (int64) of the windows that are left; the earliest event of each variable in them if the chain was tested."""
+    """The starts (int64) of the candidate windows.
+
+    `earliest` is the earliest event of each variable in them, if the chained condition was tested.
+    """
 
     starts: Array
     earliest: Array | None
@@ -72,9 +78,10 @@ class DeviceCandidates:
 def windows_on_device(
     query: DevicePattern, batch: Batch, times: Array, labels: Array, rows: Array | None, offsets: Indices, device: Device, profile: Profile
 ) -> DeviceWindows:
-    """Return the windows of a batch (thesis Def. 4.3) and the starts that can begin a match at all (Condition 5.2).
+    """Return the windows of a batch (thesis Def. 4.3), and the starts of matches (Condition 5.2).
 
-    `times`, `labels` and `rows` (None: all events are own) are those of the batch's events, `offsets` of all streams.
+    `times`, `labels` and `rows` are those of the batch's events; `offsets` are those of all
+    streams. If `rows` is None, all events are own.
     """
     xp, plan = device.xp, query.plan
     size, owned = batch.high - batch.low, batch.own - batch.low
@@ -132,7 +139,7 @@ def _keep_summarised(query: DevicePattern, windows: DeviceWindows) -> DeviceCand
 
 
 def mark_covered(windows: DeviceWindows, candidates: DeviceCandidates) -> Array:
-    """Return for each event of the batch whether it falls into a candidate window."""
+    """Return for each event of the batch whether it is in a candidate window."""
     starts = candidates.starts
     inside = starts if candidates.earliest is None else candidates.earliest.max(axis=0)
     return covered_events(windows.device.xp, starts, windows.ends(starts, inside), windows.clock.size)
