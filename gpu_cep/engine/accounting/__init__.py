@@ -1,1 +1,1 @@
-"""Say what a run may take and what it took: its budget, its profile, the host's memory."""
+"""Bound and measure a run: its budget, its profile, and the host's free memory."""

@@ -1,4 +1,7 @@
-"""Bound the matches, the steps and the memory of a run; exceeding a bound is an error, never a truncation."""
+"""Bound the matches, the steps and the memory of a run.
+
+Exceeding a bound is an error; results are never truncated.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,10 @@ LESS_MEMORY = "use output='count' or a narrower pattern"
 
 
 class WindowError(Exception):
-    """An error in a match window, raised with the position of the event at which that starts.
+    """An error in a match window; `start` is the position of the event at which the window starts.
 
-    :func:`gpu_cep.engine.events.window_names.name_windows` makes of it an
-    `error` that names the window.
+    `error` is the type of the error that users get; its message names the window
+    (:func:`gpu_cep.engine.events.window_names.name_windows`).
     """
 
     error: ClassVar[type[CepError]]
@@ -41,12 +44,15 @@ class BudgetExceeded(WindowError):
 
 
 def memory_for_results(concurrent: int) -> int:
-    """Return the bytes that the result of a run may take while so many runs share this machine."""
+    """Return the bytes that the result of one of so many `concurrent` runs may take."""
     return int(free_memory() * MEMORY_SHARE) // concurrent
 
 
 class Account(Protocol):
-    """The protocol by which a matcher reports matches and steps; `memory` is the bytes that parts of its result may take."""
+    """The protocol by which a matcher reports matches and steps.
+
+    `memory` is the bytes that parts of its result may take.
+    """
 
     @property
     def memory(self) -> int: ...
@@ -69,7 +75,7 @@ class Budget:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def take_over(self, other: Budget) -> None:
-        """Go on from the counts of another budget of the same run."""
+        """Replace the counts by those of another budget of the same run."""
         with self._lock:
             self.matches, self.bytes, self.steps = other.matches, other.bytes, other.steps
 
@@ -83,11 +89,13 @@ class Budget:
         Parameters
         ----------
         start_of
-            Says at which event match i of these starts; and for ``i == matches``, the window that the search has come to.
+            Returns the event at which match i of these starts. For ``i == matches``, returns the start of the
+            window that the search has come to.
 
         Raises
         ------
         BudgetExceeded
+            A bound is exceeded, or the run has ended.
         """
         if self.closed:
             raise BudgetExceeded(start_of(matches), "the run has ended")
@@ -109,7 +117,7 @@ class Budget:
 
 @dataclass
 class Spent:
-    """The matches and steps of all runs over parts of the same events; bounds hold for all of them together."""
+    """The matches and steps of all runs over parts of the same events; their bounds are shared."""
 
     matches: int = 0
     steps: int = 0
@@ -119,13 +127,13 @@ class Spent:
         return Budget(settings.max_matches, settings.max_steps, footprint, memory, matches=self.matches, steps=self.steps)
 
     def add(self, budget: Budget) -> None:
-        """Take over the counts of a run that has ended."""
+        """Replace the counts by those of a run that has ended; its budget began with these."""
         self.matches, self.steps = budget.matches, budget.steps
 
 
 @contextmanager
 def open_budget(settings: Settings, footprint: Footprint, concurrent: int, spent: Spent) -> Iterator[Budget]:
-    """Give a run its budget, and end the run: then `spent` says what it took, too.
+    """Give a run its budget; when the run ends, close the budget and add its counts to `spent`.
 
     Raises
     ------

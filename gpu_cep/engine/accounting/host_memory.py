@@ -1,4 +1,4 @@
-"""Find how much memory the machine has free, and the container in which the process runs."""
+"""Measure the free memory of the machine, and of the container in which the process runs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _UNLIMITED = 1 << 62
 
 
 def free_memory() -> int:
-    """Return the bytes that can be allocated without swapping, and without passing the container's limit."""
+    """Return the bytes that can be allocated without swapping or exceeding the container's limit."""
     contained = container_memory()
     return machine_memory() if contained is None else min(contained, machine_memory())
 
 
 def machine_memory(proc: Path = PROC) -> int:
-    """Return the bytes that the machine has free, those that caches hold included."""
+    """Return the free bytes of the machine; caches count as free."""
     meminfo = proc / "meminfo"
     if meminfo.exists():
         return _entries(meminfo)["MemAvailable:"] * 1024
@@ -25,7 +25,10 @@ def machine_memory(proc: Path = PROC) -> int:
 
 
 def container_memory(proc: Path = PROC, cgroups: Path = CGROUPS) -> int | None:
-    """Return the bytes that the control group of the process has left, caches included; None if nothing limits it."""
+    """Return the free bytes of the process's control group; None if nothing limits it.
+
+    Caches count as free.
+    """
     membership = proc / "self" / "cgroup"
     if not membership.exists():
         return None
@@ -37,7 +40,10 @@ def container_memory(proc: Path = PROC, cgroups: Path = CGROUPS) -> int | None:
 
 
 def _left(root: Path, path: str, names: tuple[str, str, str]) -> int | None:
-    """Return what the limit leaves of the group at `path`; of the root, if a container sees itself there."""
+    """Return the free bytes of the control group at `path`; None if nothing limits it.
+
+    Inside a container the group may be mounted as `root` itself; that is then read.
+    """
     limit, used, cache = names
     group = root / path.lstrip("/")
     group = group if (group / limit).exists() else root
@@ -48,5 +54,5 @@ def _left(root: Path, path: str, names: tuple[str, str, str]) -> int | None:
 
 
 def _entries(path: Path) -> dict[str, int]:
-    """Read a file of lines ``name number …``."""
+    """Return the numbers by name of a file of lines ``name number …``."""
     return {name: int(number) for name, number, *_ in (line.split() for line in path.read_text().splitlines())}

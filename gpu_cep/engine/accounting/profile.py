@@ -1,4 +1,4 @@
-"""Record what a run did: events and seconds of each stage, and the counts of the pruning waterfall."""
+"""Record the work of a run: seconds of each stage, and the counts of the pruning waterfall."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ class Profile:
 
     `counts` holds, in the order of the stages:
 
-    * ``events``: read; ``filtered``: left after filtering, and near a rare event if the plan looks for these;
-    * ``windows``: events that a match can start with; ``summarised`` and ``candidates``: windows left after each condition;
+    * ``events``: events read;
+    * ``filtered``: events left after filtering, and near a rare event if the plan looks for these;
+    * ``windows``: events that a match can start with;
+    * ``summarised`` and ``candidates``: windows left after each condition;
     * ``pivots``: events of the rarest variable, if the lazy chain ran (on the CPU in place of windows);
     * ``pairs``: pairs of rows whose relation was tested, if joins ran;
     * ``matches``, and ``steps`` (those that ``max_steps`` bounds).
 
-    `seconds` are summed over the batches and parts that threads work on. `engines` counts the runs on ``cpu`` and on
-    ``gpu``. `answers` says by which algorithm each batch was answered, and why. `joins` says in which orders situations
-    were joined.
+    `seconds` are summed over the batches and parts that threads work on. `engines` counts the runs
+    on ``cpu`` and on ``gpu``. `answers` says by which algorithm each batch was answered, and why.
+    `joins` says in which orders situations were joined.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -37,7 +39,7 @@ class Profile:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def add(self, name: str, count: int) -> None:
-        """Add to a count."""
+        """Add `count` to the count of that name."""
         with self._lock:
             self.counts[name] = self.counts.get(name, 0) + count
 
@@ -48,7 +50,7 @@ class Profile:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a stage."""
+        """Add the seconds of the block to those of the stage."""
         begin = time.perf_counter()
         try:
             yield
@@ -58,12 +60,15 @@ class Profile:
                 self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
     def add_answer(self, answer: Answer) -> None:
-        """Add the algorithm by which a batch was answered."""
+        """Record the algorithm by which a batch was answered."""
         with self._lock:
             self.answers.append(answer)
 
     def add_join(self, order: tuple[int, ...], rows: Sequence[int]) -> None:
-        """Add a chunk of situations joined in the order of names `order`; `rows` are the configurations after each step."""
+        """Record the join of a chunk of situations, in the order of names `order`.
+
+        `rows` are the numbers of configurations after each step.
+        """
         with self._lock:
             before = self.joins.get(order, Joined(order, 0, (0,) * len(order)))
             self.joins[order] = Joined(order, before.chunks + 1, tuple(map(sum, zip(before.rows, rows, strict=True))))

@@ -1,1 +1,1 @@
-"""Turn anything tabular into machine columns: plain arrays of numbers, codes and masks."""
+"""Read events from tables of any kind into plain arrays of numbers, codes and masks."""

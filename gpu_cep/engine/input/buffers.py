@@ -10,7 +10,7 @@ import pyarrow as pa
 
 
 class _Memory:
-    """A part of a buffer, kept alive by the arrays over it."""
+    """A range of a buffer, exported by the array interface; arrays over it keep the buffer alive."""
 
     def __init__(self, buffer: pa.Buffer, kind: np.dtype[Any], count: int, first: int) -> None:
         if not 0 <= first <= first + count <= buffer.size // kind.itemsize:
@@ -21,11 +21,10 @@ class _Memory:
 
 
 def buffer_values(buffer: pa.Buffer | None, kind: npt.DTypeLike, count: int | None = None, first: int = 0) -> npt.NDArray[Any]:
-    """Return the `count` values (None: all) of a buffer from number `first` on; None is an empty buffer.
+    """Return `count` values of a buffer, from value number `first` on; all of them if `count` is None.
 
-    The values must not be written to. The arrays are not marked read-only, as
-    kernels would be compiled once more for that type: for the buffers of pandas,
-    polars, DuckDB and messages.
+    If `buffer` is None, it counts as empty. The values must not be written to. The arrays are not
+    marked read-only: numba would compile each kernel again for read-only arrays.
 
     Raises
     ------

@@ -9,7 +9,10 @@ _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary
 
 
 def decode_table(table: pa.Table) -> pa.Table:
-    """Return `table` without views (polars has them), run-end encoding, and dictionaries of anything but text."""
+    """Return `table` without views, without run-end encoding, and with dictionaries of text only.
+
+    Tables of polars have views.
+    """
     for number, field in enumerate(table.schema):
         plain = plain_type(field.type)
         if plain != field.type:
@@ -19,7 +22,7 @@ def decode_table(table: pa.Table) -> pa.Table:
 
 
 def plain_type(arrow: pa.DataType) -> pa.DataType:
-    """Return the type in which a column of type `arrow` is read."""
+    """Return the type to which a column of type `arrow` is decoded."""
     if pa.types.is_dictionary(arrow):
         values = plain_type(arrow.value_type)
         return pa.dictionary(arrow.index_type, values, arrow.ordered) if _is_text(values) else values
@@ -29,7 +32,7 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def is_copied(arrow: pa.DataType) -> bool:
-    """Return whether Arrow can pick rows of a column of this type."""
+    """Return whether Arrow can gather rows of a column of this type."""
     if pa.types.is_primitive(arrow) or _is_text(arrow):
         return True
     try:
@@ -40,12 +43,12 @@ def is_copied(arrow: pa.DataType) -> bool:
 
 
 def _is_text(arrow: pa.DataType) -> bool:
-    """Return whether the type is text in full, not in views."""
+    """Return whether the type is text, other than views."""
     return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow))
 
 
 def _viewless_type(arrow: pa.DataType) -> pa.DataType:
-    """Return `arrow` with views, also those in lists and structs, as large strings and binaries."""
+    """Return `arrow` with large strings and binaries in place of views, also in lists and structs."""
     if pa.types.is_list(arrow):
         return pa.list_(_viewless_field(arrow.value_field))
     if pa.types.is_large_list(arrow):
@@ -59,12 +62,15 @@ def _viewless_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def _viewless_field(field: pa.Field) -> pa.Field:
-    """Return the field with the type without views."""
+    """Return the field with its type without views."""
     return field.with_type(_viewless_type(field.type))
 
 
 def _decode(array: pa.Array) -> pa.Array:
-    """Return `array` in the type it is read in, but for views."""
+    """Return `array` without run-end encoding, and with a dictionary only if it is of text.
+
+    Views that are not encoded in such a way stay.
+    """
     if pa.types.is_dictionary(array.type):
         values = _drop_views(_decode(array.dictionary))
         text = _is_text(values.type)
@@ -77,5 +83,5 @@ def _decode(array: pa.Array) -> pa.Array:
 
 
 def _drop_views(array: pa.Array) -> pa.Array:
-    """Return `array` in its type without views."""
+    """Return `array` with large strings and binaries in place of views."""
     return array.cast(_viewless_type(array.type))

@@ -41,7 +41,11 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class _SharedDictionary:
-    """The values of several text columns in ascending order; `places` are, by column, the places of its own values and of NULL."""
+    """The distinct values of several text columns, ascending.
+
+    ``places[column]`` gives the place here of each value of the column's own dictionary. Its last
+    entry is the code of NULL.
+    """
 
     values: pa.Array
     places: dict[int, npt.NDArray[np.int32]]
@@ -49,9 +53,10 @@ class _SharedDictionary:
 
 @dataclass
 class EventColumns:
-    """The columns that a query reads, by number, converted on first use; those that are expressions are :meth:`put`.
+    """The columns that a query reads, by number; each is converted when it is first asked for.
 
-    `dictionaries` are the groups of text columns that share an ordered dictionary.
+    Computed columns that are expressions are set by :meth:`put`. `dictionaries` are the groups of
+    text columns that share an ordered dictionary.
     """
 
     table: pa.Table | ResidentTable
@@ -96,7 +101,10 @@ class EventColumns:
         return compute_column(computed, self.arrow(computed.column))
 
     def vectors(self, wanted: tuple[int, ...], rows: Array) -> Array:
-        """Return columns of fixed-size lists at some rows, each list less its mean, as [column, row, position]."""
+        """Return columns of fixed-size lists at some rows, as [column, row, position].
+
+        The mean of each list is subtracted.
+        """
         places = pa.array(rows) if wanted else None
         return stack_lists([centre_lists(self.take(column, places)) for column in wanted], len(rows))
 
@@ -135,7 +143,10 @@ class EventColumns:
         return None if isinstance(source, pa.ChunkedArray) else source
 
     def values(self, column: int) -> Array:
-        """Return the column in its machine representation (int32 and float32 as they are); values at NULLs are arbitrary."""
+        """Return the column in its machine representation; values at NULLs are arbitrary.
+
+        int32 and float32 keep their width.
+        """
         if column not in self._values:
             self._values[column] = self._convert(column)
         return self._values[column]
@@ -153,7 +164,7 @@ class EventColumns:
     def pick(self, column: int, rows: Array) -> tuple[Array, npt.NDArray[np.bool_] | None]:
         """Return the machine representation at some rows, and where it is NULL there (None: nowhere).
 
-        If the column lies on a device, only these rows are fetched.
+        If the column lies on a device, only these rows are downloaded.
         """
         resident = None if column in self._values else self.resident(column)
         if isinstance(resident, ResidentText):
@@ -180,9 +191,9 @@ class EventColumns:
         return self._codes[column]
 
     def label_codes(self, column: int) -> tuple[Array, pa.Array]:
-        """Return a text column's codes and their values, for code that reads each row once.
+        """Return a text column's codes and the values that these stand for.
 
-        Codes that are narrower in the column's own dictionary stay narrow.
+        If the column's own dictionary has narrower codes than int32, they keep their width.
         """
         array = self.arrow(column)
         width = array.type.index_type.bit_width if pa.types.is_dictionary(array.type) else 0
@@ -193,12 +204,18 @@ class EventColumns:
         return text.codes, text.values
 
     def text_values(self, column: int) -> pa.Array:
-        """Return the values that a text column's codes stand for; this does not encode the rows of a dictionary column."""
+        """Return the values that a text column's codes stand for.
+
+        The rows of a dictionary column need not be encoded for that.
+        """
         shared = self._shared_dictionary(column)
         return self._own_values(column) if shared is None else shared.values
 
     def shared_places(self, column: int) -> npt.NDArray[np.int32] | None:
-        """Return the code of each value of a text column's own dictionary and, last, of NULL; None if it shares none with others."""
+        """Return the codes in a shared dictionary of the column's own values and, last, of NULL.
+
+        The result is None if the column shares no dictionary.
+        """
         shared = self._shared_dictionary(column)
         return None if shared is None else shared.places[column]
 
@@ -224,18 +241,24 @@ class EventColumns:
         return self._own_codes[column]
 
     def key_values(self, column: int) -> Array:
-        """Return a column that is not text as values that are equal if keys are: -0.0 as 0.0."""
+        """Return a column that is not text, with -0.0 as 0.0: equal keys have equal values."""
         values = self.values(column)
         return values + values.dtype.type(0) if values.dtype.kind == "f" else values
 
     def distinct_codes(self, column: int) -> tuple[npt.NDArray[np.int32], pa.Array]:
-        """Return a code for each distinct key value, and these values; NULL and NaN are one value each."""
+        """Return a code for each row, and the distinct values that codes stand for.
+
+        NULL is one value, and so is NaN.
+        """
         values = self.key_values(column)
         encoded = pa.array(values, mask=self.null_mask(column)).dictionary_encode(null_encoding="encode")
         return machine_values(encoded.indices, self.name(column)), encoded.dictionary
 
     def dense_rank(self, column: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the place of the value of each of `rows` among their distinct values: NULL first, NaN last."""
+        """Return the rank of each of `rows` by the column's value; equal values have one rank.
+
+        NULL comes first, and NaN last.
+        """
         return dense_rank(self.take(column, pa.array(rows)))
 
     @cached_property
@@ -245,7 +268,7 @@ class EventColumns:
 
 
 def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:
-    """Return the place of each value among the distinct values, from 0: NULL first, NaN last."""
+    """Return the rank of each value, from 0; equal values have one rank. NULL comes first, NaN last."""
     source = _rankable(array)
     places = pc.rank(source, sort_keys=[("", "ascending", "at_start")], tiebreaker="dense")
     ranks: npt.NDArray[np.int64] = places.to_numpy().astype(np.int64)
@@ -255,7 +278,7 @@ def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _rankable(array: pa.Array) -> pa.Array:
-    """Return the same values in a type that Arrow ranks."""
+    """Return the same values in a type that Arrow can rank."""
     arrow = array.type
     if pa.types.is_dictionary(arrow):
         return array.dictionary_decode()
@@ -282,13 +305,13 @@ def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array, its dictionary without NULLs or repeated values."""
+    """Return a column as one array; if that has a dictionary, it has no NULLs or repeated values."""
     array = _combine_chunks(column)
     return _plain_dictionary(array) if pa.types.is_dictionary(array.type) else array
 
 
 def _plain_dictionary(array: pa.Array) -> pa.Array:
-    """Return a dictionary array whose NULLs all stand in its indices, and whose values are distinct."""
+    """Return a dictionary array with NULLs among its indices only, and with distinct values."""
     values = array.dictionary
     plain = values.null_count == 0 and len(values.unique()) == len(values)
     return array if plain else array.dictionary_decode().dictionary_encode()
@@ -335,7 +358,10 @@ def _encode(array: pa.Array) -> Codes:
 
 
 def _codes(encoded: pa.Array, kind: pa.DataType) -> Array:
-    """Return a dictionary array's codes in an integer type, NULL's among them; those of that width are copied only for NULLs."""
+    """Return a dictionary array's codes as integers of type `kind`; NULL has the code after the last.
+
+    If the indices have that width and no NULLs, they are not copied.
+    """
     indices = encoded.indices
     # no code is negative, so a sign's bit is free
     codes = indices.view(kind) if indices.type.bit_width == kind.bit_width else indices.cast(kind)
@@ -345,7 +371,7 @@ def _codes(encoded: pa.Array, kind: pa.DataType) -> Array:
 
 
 def _share(own: dict[int, pa.Array]) -> _SharedDictionary:
-    """Return one ordered dictionary for columns whose own dictionaries hold these values."""
+    """Return the ordered dictionary that columns with these own dictionaries share."""
     merged = pa.concat_arrays([values.cast(pa.large_string()) for values in own.values()]).dictionary_encode()
     order = pc.sort_indices(merged.dictionary).to_numpy()
     ranks = np.empty(len(order), np.int32)

@@ -1,6 +1,6 @@
-"""Compute functions once, on the host, as columns.
+"""Compute functions on the host, once for all events, as columns.
 
-exp, log and the like are not IEEE-exact in kernels, and text never reaches them.
+exp, log and the like are not IEEE-exact in kernels, and kernels never see text.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def _substring(array: pa.Array, start: int, length: int | None = None) -> pa.Arr
 
 
 def _float(function: Callable[[Any], Any]) -> Callable[..., pa.Array]:
-    """Return the function of a column cast to float64."""
+    """Return `function` with its argument cast to float64."""
     return lambda array: function(array.cast(pa.float64()))
 
 
 def _integer(function: Callable[[Any], Any]) -> Callable[..., pa.Array]:
-    """Return the function with its result cast to int64."""
+    """Return `function` with its result cast to int64."""
     return lambda array: function(array).cast(pa.int64())
 
 
@@ -57,7 +57,7 @@ HOST_FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
 
 
 def compute_column(computed: ComputedColumn, source: pa.Array) -> pa.Array:
-    """Return the computed column over its source column."""
+    """Return the values of a computed column from those of the column that it reads."""
     if pa.types.is_dictionary(source.type):
         source = source.dictionary_decode()
     return HOST_FUNCTIONS[computed.function](source, *(constant.value for constant in computed.constants))

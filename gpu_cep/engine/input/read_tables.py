@@ -1,4 +1,4 @@
-"""Read anything tabular as one Arrow table, and Arrow types as data types."""
+"""Read events of any kind as one Arrow table, and Arrow types as data types."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gpu_cep.errors import EventError
 
 
 def schema_of(schema: pa.Schema) -> Schema:
-    """Return the event relation's schema; types that conditions cannot read are OTHER."""
+    """Return the schema of the event relation; types that conditions cannot read are OTHER."""
     return Schema(tuple(Attribute(field.name, type_of(field.type)) for field in schema))
 
 
@@ -74,9 +74,12 @@ _PLAIN = (
 def read_events(events: Any) -> pa.Table | ResidentTable:
     """Return `events` as a table.
 
-    They are an Arrow table or batch, a source of columns (:mod:`gpu_cep.engine.input.sources`), anything else with the Arrow C stream
-    interface, a path to CSV or Arrow IPC; or, left where they are, a cudf
-    DataFrame, or arrays on the device by name.
+    They are one of the following:
+
+    * an Arrow table or batch, or any other object with the Arrow C stream interface;
+    * a source of columns (:mod:`gpu_cep.engine.input.sources`);
+    * a path to a file of CSV or Arrow IPC;
+    * a cudf DataFrame, or arrays on the device by name, which stay on the device.
 
     Raises
     ------

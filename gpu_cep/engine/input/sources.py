@@ -1,4 +1,4 @@
-"""Open sources of events whose columns are read one by one, so that a query reads only what it needs."""
+"""Open sources of events that are read column by column; a query reads only the columns it needs."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Source:
 
 
 def source_of(events: Any) -> Source | None:
-    """Return the events as a source of columns; None if they are a table, or are read as a whole.
+    """Return the events as a source of columns; None for tables and for what is read as a whole.
 
-    Sources are Parquet files and data sets, Arrow's data sets, lazy frames of
-    polars, and relations of DuckDB.
+    Sources are Parquet files and data sets, Arrow's data sets, lazy frames of polars, and relations
+    of DuckDB.
 
     Raises
     ------

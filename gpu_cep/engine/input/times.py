@@ -1,4 +1,4 @@
-"""Read the timestamp column as numbers; NULL and NaN are refused."""
+"""Read the timestamp column as numbers, and raise an error if one is NULL or NaN."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def load_times(columns: EventColumns, column: int) -> Array:
 
 
 def refuse_missing(columns: EventColumns, column: int, what: str, count: int) -> None:
-    """Raise EventError if `count` timestamps are NULL or NaN, as `what` says."""
+    """Raise EventError if `count`, the number of timestamps that are `what` (NULL or NaN), is not 0."""
     if count:
         raise EventError(f"timestamp column {columns.name(column)!r} holds {count:,} {what}{'s' if count > 1 else ''}")

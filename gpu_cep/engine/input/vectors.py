@@ -1,6 +1,7 @@
-"""Read fixed-size lists of numbers for corr: each list less its mean, so that corr is an inner product.
+"""Read fixed-size lists of numbers for corr, with the mean of each list subtracted.
 
-All sums run in the order of positions, one operation after the other.
+corr is then an inner product. All sums run in the order of positions, one operation after the
+other.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ Flags = npt.NDArray[np.bool_]
 
 @np.errstate(invalid="ignore", over="ignore")
 def centre_lists(array: pa.FixedSizeListArray) -> Floats:
-    """Return every list less its mean, as [row, position]; zeros if the list, or a number in it, is NULL."""
+    """Return each list with its mean subtracted, as [row, position].
+
+    A list that is NULL, or has a NULL, becomes zeros.
+    """
     values, missing = _numbers(array)
     values -= (_sums(values) / values.shape[1])[:, None]
     values[missing] = 0.0
@@ -26,7 +30,10 @@ def centre_lists(array: pa.FixedSizeListArray) -> Floats:
 
 @np.errstate(invalid="ignore", over="ignore")
 def variation(array: pa.FixedSizeListArray) -> pa.Array:
-    """Return the sum of squares of each list less its mean; NULL if its numbers are equal, or if it or one of them is NULL."""
+    """Return the sum of squares of each list after its mean is subtracted.
+
+    It is NULL if the list is, if one of its numbers is, or if all its numbers are equal.
+    """
     values, missing = _numbers(array)
     # the mean of equal numbers need not be that number
     constant = (values == values[:, :1]).all(axis=1)
@@ -35,7 +42,7 @@ def variation(array: pa.FixedSizeListArray) -> pa.Array:
 
 
 def stack_lists(columns: Sequence[Floats], length: int) -> Floats:
-    """Return columns of lists as one array [column, row, position]; shorter lists are filled up with zeros."""
+    """Return columns of lists as one array [column, row, position], filled up with zeros."""
     width = max((column.shape[1] for column in columns), default=0)
     stacked = np.zeros((len(columns), length, width))
     for place, column in zip(stacked, columns, strict=True):
@@ -44,7 +51,7 @@ def stack_lists(columns: Sequence[Floats], length: int) -> Floats:
 
 
 def _numbers(array: pa.FixedSizeListArray) -> tuple[Floats, Flags]:
-    """Return the numbers as [row, position], in an array of their own, and which rows have none."""
+    """Return a copy of the numbers as [row, position], and which rows are NULL or have a NULL."""
     length = array.type.list_size
     # what stands under a NULL list counts as well here, and need not be NULL
     inner = array.values.slice(array.offset * length, len(array) * length).cast(pa.float64(), safe=False)

@@ -1,1 +1,1 @@
-"""Write a plan as the arrays that kernels read: programs, pattern tables, jump tables, text predicates, user functions."""
+"""Write a plan as the arrays that kernels read, and compile the functions that users bring."""

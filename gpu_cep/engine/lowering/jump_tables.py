@@ -1,4 +1,7 @@
-"""Find the conditions that let the automaton jump, and make the indexes of a batch by which it does."""
+"""Choose the conditions by which the automaton can jump, and index a batch's events for them.
+
+A jump skips events that fail a condition, by a zone map or by buckets of equal values.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,11 @@ _LOADS = {"load_int": False, "load_float": True}
 
 @dataclass(frozen=True, slots=True)
 class _Jump:
-    """A condition as ``new φ bound``: the column of the new event, and the register of the bound value."""
+    """A condition as ``new φ bound``.
+
+    `column` is the column of the new event. `register` holds the value computed from the bound
+    events.
+    """
 
     condition: int
     comparison: str
@@ -37,12 +44,15 @@ class _Jump:
 
     @property
     def direction(self) -> str:
-        """Return what an index must find: equal values, or the greatest or least value of many events."""
+        """Return the values that the index must find: ``equal``, ``greatest`` or ``least``."""
         return {"eq": "equal", "gt": "greatest", "ge": "greatest"}.get(self.comparison, "least")
 
 
 def jump_table(branch: PlannedBranch, final: Ints) -> JumpTable:
-    """Return the jumps of a branch's positive variables, those by equality first; `final` conditions decide no event."""
+    """Return the jumps of a branch's positive variables; those by equality come first.
+
+    `final` are the conditions that only the end of a match decides; they allow no jump.
+    """
     listed = [_jumps_of(v, branch, set(final.tolist())) for v in range(len(branch.before))]
     jumps = [(v, each) for v, own in enumerate(listed) for each in own]
     return JumpTable(
@@ -57,7 +67,10 @@ def jump_table(branch: PlannedBranch, final: Ints) -> JumpTable:
 
 
 def _keys(jumps: Sequence[tuple[int, _Jump]]) -> list[int]:
-    """Return the number of each jump's index; jumps of a variable that look for the same in the same column share one."""
+    """Return the number of each jump's index.
+
+    Jumps of a variable share an index if they look in one column for the same kind of value.
+    """
     kinds: dict[tuple[bool, bool], dict[tuple[int, int, bool, str], int]] = {}
     keys = []
     for v, each in jumps:
@@ -79,7 +92,10 @@ def _jumps_of(v: int, branch: PlannedBranch, final: set[int]) -> list[_Jump]:
 
 
 def _orient_jump(c: int, condition: PlannedCondition, part: Part) -> _Jump | None:
-    """Return condition c as a jump of the variable of `part`; None if it does not compare a column of the new event with what is bound."""
+    """Return condition c as a jump of the variable of `part`; None if it is none.
+
+    It is one if it compares a column of the new event with a value of the bound events.
+    """
     program = condition.program
     loads = {target: (name, column, role) for name, target, column, role in program.code if name in _LOADS}
     name, target, left, right = program.code[-1]
@@ -97,7 +113,7 @@ def _orient_jump(c: int, condition: PlannedCondition, part: Part) -> _Jump | Non
 
 
 def _roles(program: Program) -> dict[int, frozenset[int]]:
-    """Return the roles that each register depends on; a register is written once."""
+    """Return the roles whose events each register depends on."""
     roles: dict[int, frozenset[int]] = {}
     for name, target, first, second in program.code:
         if name.startswith("load"):
@@ -114,7 +130,7 @@ def _roles(program: Program) -> dict[int, frozenset[int]]:
 
 @dataclass(slots=True)
 class JumpIndexes:
-    """The indexes of a batch's events for a branch, made by the first thread that needs them."""
+    """The zone maps and value buckets of a batch for a branch; the first thread that asks builds them."""
 
     table: JumpTable
     bank: ColumnBank
@@ -124,7 +140,7 @@ class JumpIndexes:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def jumps(self) -> Jumps:
-        """Return jumps for one enumeration, which works on bounds of its own."""
+        """Return the jumps of one enumeration; the bounds that it narrows are its own."""
         with self._lock:
             if self._made is None:
                 self._made = jump_indexes(self.table, self.bank, self.base, self.occurrence)
@@ -136,14 +152,15 @@ class JumpIndexes:
 
     @property
     def may_pay(self) -> bool:
-        """Return whether some condition lets searches jump."""
+        """Return whether the branch has a condition to jump by."""
         return len(self.table.condition) > 0
 
     def pay(self, steps: int, passed: int, wasted: int, share: float) -> bool:
-        """Return whether indexes pay for an enumeration of a `share` of the batch, which took so many steps.
+        """Return whether building indexes pays, after an enumeration of a `share` of the batch.
 
-        They pay if many of the steps `passed` over an event, or if many searches were `wasted` on long runs that became no
-        match: at least half as many as there were other steps.
+        It took `steps` steps. Indexes pay if by far most of these `passed` over an event. They also
+        pay if many searches were `wasted` on long runs that became no match: at least half as many
+        as there were other steps. Few steps of either kind never pay.
         """
         least = WASTED_PER_EVENT * share * self.occurrence.shape[1]
         return (passed >= least and passed >= PATIENCE * (steps - passed)) or (wasted >= least and 2 * wasted >= steps - passed)

@@ -41,10 +41,10 @@ _SPREADS = {Spread.ONCE: ONCE, Spread.SINGLY: SINGLY, Spread.CONSECUTIVELY: CONS
 
 @dataclass(frozen=True, slots=True)
 class MatcherTables:
-    """A branch as kernels see it; its variables are numbered by their place in ``branch.variables``.
+    """The tables of a branch that kernels read; variables are places in ``branch.variables``.
 
-    `minimal` is the label mask of the variables a match can start with,
-    `fewest` the least number of events in a match.
+    `minimal` is the label mask of the variables that can begin a match. `fewest` is the least
+    number of events in a match.
     """
 
     branch: PlannedBranch
@@ -92,7 +92,7 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
 
 
 def _relation(before: Sequence[int]) -> npt.NDArray[np.bool_]:
-    """Return [u, v]: whether ``before[v]``, a mask of bits, has the bit of u."""
+    """Return bool [u, v]: whether the bit mask ``before[v]`` has the bit of u."""
     size = -(-len(before) // 8)
     masks = np.frombuffer(b"".join(mask.to_bytes(size, "little") for mask in before), np.uint8).reshape(-1, size)
     bits = np.unpackbits(masks, axis=1, count=len(before), bitorder="little")
@@ -100,7 +100,7 @@ def _relation(before: Sequence[int]) -> npt.NDArray[np.bool_]:
 
 
 def _condition_table(branch: PlannedBranch, spans: Sequence[tuple[int, int]], single: Sequence[bool]) -> ConditionTable:
-    """Return the conditions as kernels read them."""
+    """Return the table of a branch's conditions."""
     conditions = branch.conditions
     listed = _deciding_conditions(branch)
     parts = [part for condition in conditions for part in condition.parts]
@@ -138,7 +138,10 @@ def _condition_table(branch: PlannedBranch, spans: Sequence[tuple[int, int]], si
 
 
 def _deciding_conditions(branch: PlannedBranch) -> list[list[int]]:
-    """Return for each variable the conditions that its events decide; those on a negated variable only for that."""
+    """Return, for each variable, the numbers of the conditions that its events decide.
+
+    A condition on a negated variable is decided by the events of that variable only.
+    """
     positives = len(branch.before)
     listed: list[list[int]] = [[] for _ in branch.variables]
     for c, condition in enumerate(branch.conditions):
@@ -152,19 +155,26 @@ def _deciding_conditions(branch: PlannedBranch) -> list[list[int]]:
 
 
 def _deciding_variables(condition: PlannedCondition, branch: PlannedBranch) -> frozenset[int]:
-    """Return the variables whose events may decide a condition: those it reads; for one that must be closed, those that close it."""
+    """Return the variables whose events may decide a condition.
+
+    They are the variables that it reads. If it waits for the last event of one of them, the
+    variables that follow that one decide in its place.
+    """
     closers = frozenset(v for v, mask in enumerate(branch.before) for u in condition.closing if mask >> u & 1)
     return (condition.variables - frozenset(condition.closing)) | closers
 
 
 def _is_final(condition: PlannedCondition, branch: PlannedBranch) -> bool:
-    """Return whether only the end of a match decides a condition: it waits for a variable that nothing follows."""
+    """Return whether only the end of a match decides a condition.
+
+    That is so if it waits for the last event of a variable that no other variable follows.
+    """
     followed = {u for u in condition.closing if any(mask >> u & 1 for mask in branch.before)}
     return max(condition.variables, default=0) < len(branch.before) and not followed.issuperset(condition.closing)
 
 
 def _aggregate_table(plan: EventPlan, branch: PlannedBranch, columns: EventColumns) -> AggregateTable:
-    """Return the running aggregates as kernels read them."""
+    """Return the table of a branch's running aggregates."""
     counts = np.bincount(np.array([each.variable for each in branch.aggregates], np.int64), minlength=len(branch.variables))
     return AggregateTable(
         first=offsets(counts),
@@ -175,7 +185,7 @@ def _aggregate_table(plan: EventPlan, branch: PlannedBranch, columns: EventColum
 
 
 def _missing(plan: EventPlan, aggregate: RunningAggregate, columns: EventColumns) -> int:
-    """Return what stands for an integer that is not there: for text the code of NULL."""
+    """Return the integer that stands for NULL in an aggregate: the code of NULL for text, else 0."""
     if not aggregate.step.endswith("ints"):
         return 0
     column = plan.layout.ints[aggregate.column]
@@ -187,7 +197,7 @@ def _numbers(numbers: Iterable[int]) -> Ints:
 
 
 def offsets(sizes: Sequence[int] | npt.NDArray[np.int64]) -> Ints:
-    """Return where parts of these sizes begin, one after the other, and where the last one ends."""
+    """Return where parts of these sizes begin in their concatenation, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
 
@@ -195,7 +205,11 @@ Comparison = tuple[int, int, int, int, int, int]
 
 
 def _single_comparison(condition: PlannedCondition) -> Comparison | None:
-    """Return (means, comparison, left column and role, right column and role) if a program only compares two loaded columns."""
+    """Return the fields of a condition that only compares two loaded columns; None for others.
+
+    They are the kind of comparison, its code, the left column and role, and the right column and
+    role.
+    """
     code: tuple[Instruction, ...] = condition.program.code
     if len(code) != 3:
         return None
@@ -209,7 +223,7 @@ def _single_comparison(condition: PlannedCondition) -> Comparison | None:
 
 
 def _single_pair(condition: PlannedCondition, comparison: Comparison | None, single: Sequence[bool]) -> tuple[int, int]:
-    """Return the two single variables whose events a comparison compares; −1 twice if there are none."""
+    """Return the two variables with one event each that a comparison compares; else −1 twice."""
     by_role = {part.each: part.variable for part in condition.parts if part.previous < 0 and single[part.variable]}
     if comparison is None or len(by_role) < 2:
         return -1, -1

@@ -24,7 +24,7 @@ Tabulate = Callable[[Bound], npt.NDArray[np.uint8]]
 
 
 def tabulator(columns: EventColumns) -> Tabulate:
-    """Return a function that gives the truth table of a text predicate over the dictionary of its column."""
+    """Return a function that computes the truth table of a text predicate over its column's dictionary."""
 
     def tabulate(predicate: Bound) -> npt.NDArray[np.uint8]:
         column = string_predicate_column(predicate)
@@ -35,7 +35,7 @@ def tabulator(columns: EventColumns) -> Tabulate:
 
 
 def assemble(programs: Sequence[Program], tabulate: Tabulate) -> tuple[ProgramTable, list[tuple[int, int]]]:
-    """Return all programs in one table, and where the instructions of each begin and end in it."""
+    """Return all programs as one table, and the begin and end of each one's instructions in it."""
     code: list[tuple[int, int, int, int]] = []
     ints: list[int] = []
     floats: list[float] = []
@@ -69,13 +69,16 @@ def assemble(programs: Sequence[Program], tabulate: Tabulate) -> tuple[ProgramTa
 
 
 def failure(program: Program) -> str:
-    """Return what went wrong if a program failed, for messages."""
+    """Return the cause of a program's failure, for messages."""
     names = ", ".join(dict.fromkeys(f"{call.function.name}()" for call in program.calls))
     return f"an exception of {names}, or integer overflow," if names else "integer overflow"
 
 
 def null_words(xp: Any, masks: Sequence[Any], length: int) -> Any:
-    """Return a word (uint64) per row with bit c set where ``masks[c]`` is True (None: nowhere); empty if there is no mask."""
+    """Return a uint64 for each row with bit c set where ``masks[c]`` is True; empty without masks.
+
+    A mask that is None is True nowhere.
+    """
     if all(mask is None for mask in masks):
         return xp.empty(0, xp.uint64)
     words = xp.zeros(length, xp.uint64)
@@ -100,7 +103,10 @@ Column = tuple[Any, Any]
 
 
 def make_bank(xp: Any, ints: Sequence[Column], floats: Sequence[Column], length: int, vectors: Any = None) -> ColumnBank:
-    """Return the columns as the interpreter reads them: arrays of the module `xp`; `vectors` is None if there are none."""
+    """Return columns as the bank that the interpreter reads; arrays are of the module `xp`.
+
+    `vectors` is None if there are no columns of lists.
+    """
     return ColumnBank(
         ints=stack_columns(xp, [values for values, _ in ints], length, np.int64),
         floats=stack_columns(xp, [values for values, _ in floats], length, np.float64),
@@ -111,14 +117,17 @@ def make_bank(xp: Any, ints: Sequence[Column], floats: Sequence[Column], length:
 
 
 def load_bank(columns: EventColumns, layout: BankLayout, rows: HostArray) -> ColumnBank:
-    """Return the columns of `layout` at the given rows of the input."""
+    """Return the bank of the columns of `layout` at some rows of the input."""
     ints = [columns.pick(column, rows) for column in layout.ints]
     floats = [columns.pick(column, rows) for column in layout.floats]
     return make_bank(np, ints, floats, len(rows), columns.vectors(layout.vectors, rows))
 
 
 def run_program(program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
-    """Run a program of one role, which `table` holds alone, over all rows of `bank`."""
+    """Return the results of a program for all rows of `bank`.
+
+    The program has one role, and `table` holds it alone.
+    """
     length = bank.ints.shape[1]
     results = program_results(np, length)
     evaluate_rows(0, length, 0, program.result, table, bank, program_registers(np, table, 1), results)
@@ -126,9 +135,9 @@ def run_program(program: Program, table: ProgramTable, bank: ColumnBank) -> Prog
 
 
 def evaluate(program: Program, table: ProgramTable, bank: ColumnBank) -> tuple[HostArray, npt.NDArray[np.bool_], int]:
-    """Return a program's values over all rows of `bank`, where they are NULL, and the first row at which it failed (−1: none).
+    """Return a program's values for all rows of `bank`, where they are NULL, and the first failed row.
 
-    The program has one role, and `table` holds it alone.
+    That row is −1 if none failed. The program has one role, and `table` holds it alone.
     """
     results = run_program(program, table, bank)
     values = results.floats if program.is_float else results.ints
@@ -136,12 +145,12 @@ def evaluate(program: Program, table: ProgramTable, bank: ColumnBank) -> tuple[H
 
 
 def program_registers(xp: Any, table: ProgramTable, slots: int, roles: int = 1) -> Registers:
-    """Return registers for so many programs at work at the same time, of so many roles; arrays of the module `xp`."""
+    """Return registers for `slots` programs that run at the same time, each with so many `roles`."""
     ints, floats, nulls = (xp.empty((table.registers, slots), kind) for kind in (np.int64, np.float64, np.bool_))
     rows = xp.empty((roles, slots), np.int64)
     return Registers(rows, rows, ints, floats, nulls)
 
 
 def program_results(xp: Any, length: int) -> ProgramResults:
-    """Return arrays for the results of a program in so many rows."""
+    """Return arrays for the results of a program in `length` rows."""
     return ProgramResults(*(xp.empty(length, kind) for kind in (np.int64, np.float64, np.bool_, np.bool_)))

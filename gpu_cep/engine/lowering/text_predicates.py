@@ -41,7 +41,7 @@ def truth_table(predicate: Bound, values: pa.Array) -> npt.NDArray[np.uint8]:
 
 
 def domain_of(values: pa.Array) -> pa.Array:
-    """Return the values that a predicate is asked about, and NULL last."""
+    """Return `values` with NULL as the last one: all that a predicate can be asked about."""
     return pa.concat_arrays([values.cast(pa.large_string()), pa.nulls(1, pa.large_string())])
 
 
@@ -82,11 +82,11 @@ def _member(subject: pa.Array, items: list[Any]) -> pa.Array:
 
 
 def constant_codes(array: pa.Array, predicates: Sequence[Bound]) -> tuple[Callable[[int, int], npt.NDArray[np.int32]], Values] | None:
-    """Return codes for predicates that only test a plain text column for equality with constants; None if they do more.
+    """Return codes for a plain text column whose `predicates` only compare it with constants.
 
-    The constants, followed by one value that stands for all others, are the
-    dictionary: no dictionary is made of the column. Returned are a function from
-    a block of rows to its codes, and the values that the codes stand for.
+    The result is a function that returns the codes of a range of rows, and the values of the codes.
+    The last value stands for all text that equals no constant. No dictionary of the column is made.
+    The result is None for a column or a predicate of another kind.
     """
     tested = [equality_constants(predicate) for predicate in predicates]
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)) or None in tested:
@@ -103,7 +103,10 @@ def constant_codes(array: pa.Array, predicates: Sequence[Bound]) -> tuple[Callab
 
 
 class _TextBuffers(NamedTuple):
-    """The buffers of plain text: row e is ``bytes[offsets[e]:offsets[e + 1]]``; `validity` (empty without NULLs) is not sliced."""
+    """The buffers of plain text; row e is ``bytes[offsets[e]:offsets[e + 1]]``.
+
+    `validity` is the whole bitmap, however the array is sliced; it is empty without NULLs.
+    """
 
     validity: npt.NDArray[np.uint8]
     offsets: npt.NDArray[Any]
@@ -120,7 +123,7 @@ def _text_buffers(array: pa.Array) -> _TextBuffers:
 
 
 def equality_constants(predicate: Bound) -> tuple[str, ...] | None:
-    """Return the constants that a predicate tests its column for equality with; None if it tests anything else."""
+    """Return the constants with which a predicate compares its column; None if it tests anything else."""
     found = list(_find_constants(predicate))
     return None if None in found else tuple(constant for constant in found if constant is not None)
 

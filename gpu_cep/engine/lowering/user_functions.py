@@ -92,7 +92,7 @@ def _find_fault(name: object, function: object) -> str | None:
 
 
 def _repeated_names(names: list[str]) -> list[str]:
-    """Return the names that are there more than once."""
+    """Return the names that occur more than once."""
     return sorted({name for name in names if names.count(name) > 1})
 
 
@@ -110,7 +110,10 @@ def _scalar_function(name: str, body: Callable[..., Any]) -> ScalarFunction:
 
 
 def _describe(value: object, seen: tuple[object, ...]) -> Iterator[str]:
-    """Yield what tells a function, or a value that it reads, from others; the same in every process."""
+    """Yield the text that a value's digest is made of; it is the same in every process.
+
+    Values that a function reads belong to it. `seen` are the functions being described.
+    """
     value = _python_function(value)
     if isinstance(value, FunctionType):
         if not any(value is other for other in seen):
@@ -134,7 +137,7 @@ def _describe(value: object, seen: tuple[object, ...]) -> Iterator[str]:
 
 
 def _describe_function(function: FunctionType, seen: tuple[object, ...]) -> Iterator[str]:
-    """Yield the same of a function: its code, defaults, and the values that it reads."""
+    """Yield the text of a function: of its code, its defaults, and the values that it reads."""
     read = inspect.getclosurevars(function)
     yield from _describe(function.__code__, seen)
     yield from _describe(function.__defaults__, seen)

@@ -1,9 +1,9 @@
-"""Read DataFrames of cuDF as events, and return results as such; the only file that imports cudf.
+"""Read cuDF's DataFrames as events, and return results as such; no other file imports cudf.
 
-It uses what cuDF documents: ``DataFrame.from_arrow``, ``Series.factorize``,
-``Series.cat``, ``Series.take``, ``Series.to_arrow`` and the CUDA array
-interface with its bit mask of NULLs. It has been tested against stand-ins
-only: until it has run on a card it is unproven.
+It uses documented functions of cuDF only: ``DataFrame.from_arrow``, ``Series.factorize``,
+``Series.cat``, ``Series.take`` and ``Series.to_arrow``. It reads the CUDA array interface with its
+bit mask of NULLs. It has been tested against stand-ins only: until it has run on a card it is
+unproven.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def is_series(column: Any) -> bool:
 
 
 def open_series(device: Device, series: Any, name: str) -> ResidentColumn:
-    """Return a cudf.Series as a column: numbers where they lie; text is encoded on the card when it is first asked for.
+    """Return a cudf.Series as a column on the device; numbers are not copied.
+
+    Text is encoded on the card when its codes are first asked for.
 
     Raises
     ------
@@ -71,7 +73,7 @@ def open_series(device: Device, series: Any, name: str) -> ResidentColumn:
 
 
 def require_cudf() -> Any:
-    """Return the module, to make results with it.
+    """Return the module cudf, which results are made with.
 
     Raises
     ------
@@ -110,7 +112,10 @@ def _factorize(device: Device, series: Any) -> DeviceCodes:
 
 
 def _categories(device: Device, series: Any, values: pa.Array, name: str) -> DeviceCodes:
-    """Return the codes of a categorical column; its NULLs are masked, −1, or both."""
+    """Return the codes of a categorical column.
+
+    Its NULLs are masked, have the code −1, or both.
+    """
     opened = open_array(device, series.cat.codes, name)
     codes = _fill_nulls(device, opened.values, len(values))
     if opened.mask is not None:

@@ -1,7 +1,7 @@
-"""Read arrays of other libraries where they lie on a device.
+"""Read arrays of other libraries that lie on a device, without a copy.
 
-They say where by ``__cuda_array_interface__``; those of the simulator, whose
-host and device are one, by ``__array_interface__``.
+They are found by ``__cuda_array_interface__``. On the simulator, whose device is the host, they are
+found by ``__array_interface__``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ _TIME = np.dtype(np.int64)
 
 @dataclass(frozen=True, slots=True)
 class ForeignArray:
-    """A column of another library: `values` (times as int64), that library's `dtype`, and where it is not NULL (None: everywhere)."""
+    """A column in an array of another library.
+
+    `values` are that array, with times as int64. `dtype` is its own type. `mask` says where the
+    column is not NULL; None if it never is.
+    """
 
     values: Array
     dtype: DType
@@ -33,7 +37,7 @@ class ForeignArray:
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """The memory of `owner` under another description; it keeps `owner` alive."""
+    """The memory of `owner` with another array interface; it keeps `owner` alive."""
 
     owner: Any
     interface: Mapping[str, Any]
@@ -89,7 +93,7 @@ def _checked_type(typestr: str, name: str) -> DType:
 
 
 def _open_mask(device: Device, mask: Any, rows: int, name: str) -> Mask:
-    """Return where a column is not NULL."""
+    """Return the mask of a column: bits or flags that are set where it is not NULL."""
     interface = getattr(mask, _protocol(device))
     if tuple(interface["shape"]) != (rows,):
         raise EventError(f"column {name!r}: a mask of shape {tuple(interface['shape'])} for {rows:,} rows")
@@ -101,7 +105,7 @@ def _open_mask(device: Device, mask: Any, rows: int, name: str) -> Mask:
 
 
 def _seen_as(device: Device, owner: Any, interface: Mapping[str, Any], dtype: DType, length: int) -> Array:
-    """Return the array's memory as `length` values of a type of the same width."""
+    """Return the memory of an array as `length` values of another type of the same width."""
     if length == 0:
         return device.xp.empty(0, dtype)
     described = {key: value for key, value in interface.items() if key not in ("descr", "mask")}

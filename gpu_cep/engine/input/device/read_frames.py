@@ -18,7 +18,7 @@ from gpu_cep_kernels.device.selection import open_device
 
 
 def read_frame(frame: Any) -> ResidentTable | pa.Table:
-    """Return a cudf.DataFrame as a table where it lies; downloaded if kernels cannot run there."""
+    """Return a cudf.DataFrame as a table on the device; on the host if kernels cannot run on the device."""
     try:
         device = open_device()
     except DeviceUnavailable:
@@ -32,7 +32,9 @@ def are_arrays(events: Any) -> bool:
 
 
 def read_arrays(arrays: Mapping[Any, Any]) -> ResidentTable:
-    """Return columns by name as a table: arrays on the device and cudf Series stay there; Arrow's may stand beside them.
+    """Return columns, given by name, as a table.
+
+    Arrays on the device and cudf Series are not copied. Arrow's arrays among them stay on the host.
 
     Raises
     ------
@@ -58,7 +60,7 @@ def _names(names: Any) -> list[str]:
 
 
 def _column(device: Device, column: Any, name: str) -> AnyColumn:
-    """Return a column, read where it lies."""
+    """Return a column on the device or, if it is Arrow's, on the host."""
     if is_series(column):
         return open_series(device, column, name)
     if isinstance(column, (pa.Array, pa.ChunkedArray)):

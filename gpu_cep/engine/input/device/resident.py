@@ -1,4 +1,4 @@
-"""Hold events that lie on a device; the host downloads a column, or the rows that it takes, when it asks for them."""
+"""Hold events that lie on a device; the host downloads columns, or some rows, on demand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOT_A_TIME = np.iinfo(np.int64).min
 
 
 class ResidentColumn(Protocol):
-    """A column on a device; as a column of an Arrow table it has a type, a length and a size, and rows can be taken from it."""
+    """A column on a device, with the attributes of an Arrow column: type, length, size and `take`."""
 
     @property
     def type(self) -> pa.DataType: ...
@@ -107,7 +107,11 @@ class DeviceCodes:
 
 @dataclass(frozen=True, eq=False)
 class ResidentText:
-    """A column of text. `encode` makes its codes; `gather` fetches the text of some rows (None if only codes are there)."""
+    """A column of text on a device.
+
+    `encode` computes its codes. `gather` downloads the text of some rows; None if there are only
+    codes.
+    """
 
     device: Device
     type: pa.DataType
@@ -147,7 +151,7 @@ class ResidentText:
 
 
 def _places(device: Device, rows: pa.Array) -> Array:
-    """Return row numbers on the device; any row for NULL."""
+    """Return row numbers on the device; 0 in place of NULL."""
     return device.upload(pc.fill_null(rows, 0).to_numpy().astype(np.int64))
 
 

@@ -1,4 +1,7 @@
-"""Load rows of a column onto a device: each kind of input copies the buffers of the column, and converts them there."""
+"""Load ranges of rows of a column onto a device.
+
+Each class copies the buffers of one kind of column, and converts them on the device.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,15 @@ _LARGEST = int(np.iinfo(np.int64).max)
 
 
 class Input(Protocol):
-    """One column, or where it is not NULL, as an array on a device.
+    """A column, or its mask of NULLs, that can be loaded onto a device.
 
-    What :meth:`load` returns is C-contiguous and must not be written to: it
-    may be the memory of the events themselves.
+    The result of :meth:`load` is C-contiguous. It must not be written to, because it may be the
+    memory of the events themselves.
     """
 
     @property
     def row_bytes(self) -> int:
-        """Return the bytes of the device's memory that loading takes for each row."""
+        """Return the bytes of device memory per row that loading takes."""
 
     def load(self, low: int, high: int) -> Array:
         """Return the rows [low, high)."""
@@ -36,7 +39,7 @@ class Input(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostNumbers:
-    """Numbers in a host buffer; they travel in their own width and become `kind` on the device."""
+    """Numbers in a host buffer; they are copied as they are, and become `kind` on the device."""
 
     device: Device
     numbers: HostArray
@@ -53,7 +56,10 @@ class HostNumbers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostBits:
-    """Bits of a host bitmap, the lowest of each byte first, that become 0 or 1 on the device; row 0 is bit `offset`."""
+    """Bits of a bitmap on the host, which become 0 or 1 of type `kind` on the device.
+
+    The lowest bit of each byte is the first. Row 0 is bit `offset`.
+    """
 
     device: Device
     bitmap: npt.NDArray[np.uint8]
@@ -73,7 +79,7 @@ class HostBits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostBlocks:
-    """Values that a function computes on the host for a block of rows, `itemsize` bytes each."""
+    """Values that a function computes on the host for a range of rows, `itemsize` bytes each."""
 
     device: Device
     of_block: Callable[[int, int], HostArray]
@@ -105,7 +111,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceNumbers:
-    """Numbers that lie on the device; copied only if they are not of `kind`, or not side by side."""
+    """Numbers on the device; they are copied only if not of type `kind`, or not contiguous."""
 
     device: Device
     numbers: Array
@@ -122,7 +128,10 @@ class DeviceNumbers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WideNumbers:
-    """Unsigned 64-bit numbers on the device, as int64; numbers of column `name` that do not fit are an error, unless NULL."""
+    """Unsigned 64-bit numbers on the device, loaded as int64.
+
+    A number of column `name` that does not fit is an error, unless it is NULL.
+    """
 
     device: Device
     numbers: Array
@@ -145,7 +154,10 @@ class WideNumbers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceBits:
-    """Bits of a bitmap that lies on the device, the lowest of each byte first, as uint8; row 0 is bit 0."""
+    """Bits of a bitmap on the device, loaded as uint8.
+
+    The lowest bit of each byte is the first. Row 0 is bit 0.
+    """
 
     device: Device
     bitmap: Array
@@ -164,7 +176,7 @@ class DeviceBits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceFlags:
-    """Numbers on the device as uint8: 1 if they are not 0."""
+    """Numbers on the device, loaded as uint8: 1 if they are not 0."""
 
     device: Device
     flags: Array
@@ -183,7 +195,7 @@ class DeviceFlags:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Filled:
-    """Numbers with one value in place of NULLs."""
+    """Numbers with the value `null` in place of NULLs."""
 
     device: Device
     numbers: Input
@@ -202,7 +214,7 @@ class Filled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mapped:
-    """``table[code]`` for each code; the table lies on the device."""
+    """The values ``table[code]`` of a column of codes; the table is on the device."""
 
     codes: Input
     table: Array
@@ -216,5 +228,5 @@ class Mapped:
 
 
 def _unpack_bits(device: Device, packed: Array, skipped: int, count: int) -> Array:
-    """Return `count` bits of a bitmap as uint8, after the first `skipped`."""
+    """Return `count` bits of a bitmap as uint8, from bit number `skipped` on."""
     return device.xp.unpackbits(packed, bitorder="little")[skipped : skipped + count]
