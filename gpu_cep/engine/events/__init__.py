@@ -1,1 +1,1 @@
-"""Hold events and matches by number: ordered events, label words, batches, slices, positions, matches."""
+"""Hold numbered events and matches: ordered events, label words, batches, slices of time, positions."""

@@ -1,9 +1,8 @@
-"""Cut ordered events into batches, the ranges that are matched on their own.
+"""Cut ordered events into batches, the ranges that are matched apart.
 
-Batches fit the cache. A stream that is longer than a batch is cut into
-slices, each with the events that its last windows reach beyond it. A batch
-gives the matches that start in its own events, as a run over a slice of time
-does (see :mod:`gpu_cep.engine.events.own_events`).
+A batch fits the cache. A stream longer than a batch is cut into slices. Each slice also has the
+events that its last windows reach. The matches of a batch start in its own events (compare
+:mod:`gpu_cep.engine.events.own_events`).
 """
 
 from __future__ import annotations
@@ -33,7 +32,10 @@ MOST_EVENTS = 2**31 - 3
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The range of events [low, high): matches start in [low, own), and their windows reach as far as `high`."""
+    """The range of events [low, high).
+
+    Matches start in [low, own), the batch's own events. Their windows end at `high` or before.
+    """
 
     low: int
     own: int
@@ -45,9 +47,10 @@ WindowEnd = Callable[[int, int], int]
 
 
 def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH, threads: int = 1) -> list[Batch]:
-    """Cut the ordered events into batches of about `size` own events; fewer, if there are many variables.
+    """Cut the ordered events into batches of about `size` own events.
 
-    If there are several, each of the `threads` gets equally many, none of them larger than `size`.
+    They have fewer events if there are many variables. If there are several batches, each of the
+    `threads` gets equally many.
     """
     size = max(1, size * _FEW_VARIABLES // max(_FEW_VARIABLES, len(plan.query.variables)))
     total = int(ordered.offsets[-1])
@@ -62,7 +65,7 @@ def cut_streams(offsets: Indices, window_end_of: WindowEnd, size: int) -> list[B
     Raises
     ------
     UnsupportedError
-        Windows reach over more events than can be numbered.
+        A batch has more events than int32 can number, because windows hold so many.
     """
     total = int(offsets[-1])
     batches: list[Batch] = []
@@ -83,10 +86,10 @@ def cut_streams(offsets: Indices, window_end_of: WindowEnd, size: int) -> list[B
 
 
 def _cut_stream(window_end_of: WindowEnd, low: int, stream_end: int, size: int) -> Batch:
-    """Cut the next slice off a long stream.
+    """Return the next slice of a long stream as a batch.
 
-    Windows that reach far would make slices repeat too many events. The slice is then the rest of the stream, or half of
-    what a batch may number.
+    If long windows make slices repeat too many events, the slice is the rest of the stream. If that
+    has more events than a batch may have, the slice takes half as many as a batch may have.
     """
     own = min(low + size, stream_end)
     high = window_end_of(own - 1, stream_end)
@@ -108,9 +111,10 @@ def window_end(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -
 
 
 def window_clock(plan: Plan, ordered: OrderedEvents, low: int, high: int) -> tuple[npt.NDArray[np.generic], np.uint64 | np.float64]:
-    """Return the clock on which windows over the events [low, high) are measured, and their length: times, or positions for a count.
+    """Return the clock by which windows over the events [low, high) are measured, and their length.
 
-    Positions are of the type of times, which holds them exactly: so kernels are compiled for two types of clock, and no third pair.
+    The clock is the events' times or, for windows of a number of events, their positions. Positions
+    have the type of times: kernels are then compiled for two types of clock only.
     """
     kind, length = ordered.times.dtype.type, window_length(plan, ordered.times.dtype)
     if not isinstance(plan.query.window, CountWindow):
@@ -121,7 +125,7 @@ def window_clock(plan: Plan, ordered: OrderedEvents, low: int, high: int) -> tup
 
 
 def window_length(plan: Plan, times: np.dtype[np.generic]) -> np.uint64 | np.float64:
-    """Return the length of the window on its clock; `times` is the type of the timestamps."""
+    """Return the length of windows on their clock; `times` is the type of the timestamps."""
     match plan.query.window:
         case CountWindow(events=events):
             return np.uint64(min(events - 1, 2**64 - 1))

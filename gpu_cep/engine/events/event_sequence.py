@@ -1,4 +1,7 @@
-"""Hold the events of a run over situations by position: in the order of time in each stream, on the host or on a device."""
+"""Hold the events of a run over situations by position, on the host or on a device.
+
+A stream's events are in order of time.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,13 @@ NO_POSITION = -1
 
 @dataclass(frozen=True, slots=True)
 class EventSequence:
-    """The events by position, in the order of time in each stream.
+    """The events by position; those of a stream are in order of time.
 
-    ``streams[p]`` is the number of the event's stream among `count`, and
-    ``rows[p]`` its input row (None: p itself). Where streams lie one after the
-    other, `offsets` says where each begins, with the end; `streams` is None
-    where they need not be told apart, or are by that. Times, streams and rows
-    lie at `place`, from where values of so many events are brought `at_once`.
+    ``streams[p]`` is the number, below `count`, of the stream of the event at position p. It is
+    None if there is one stream, or if `offsets` tells. ``rows[p]`` is the event's input row; if
+    `rows` is None, that is p. `offsets` says where each stream begins, and where the last one ends.
+    It is None if streams are not contiguous. The arrays lie at `place`. Values of at most `at_once`
+    events are downloaded at a time.
     """
 
     times: Array
@@ -45,18 +48,18 @@ class EventSequence:
         return positions if self.rows is None else self.gather(self.rows, positions)
 
     def gather(self, column: Array, positions: Array) -> Array:
-        """Return the values of a column at some positions, on the host; the column lies where the events do."""
+        """Return the values of a column at some positions, on the host; the column lies at `place`."""
         return self.compute_at(lambda places: column[places], positions)
 
     def compute_at(self, function: Callable[[Array], Array], positions: Array) -> Array:
-        """Apply `function` to some positions where the events lie, and return the result on the host."""
+        """Apply `function` to some positions at `place`, and return the result on the host."""
         place = self.place
         spans = list(blocks(0, len(positions), self.at_once)) or [(0, 0)]
         parts = [place.download(function(place.upload(positions[low:high]))) for low, high in spans]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def moments(self) -> Array:
-        """Return for each event the first event of its time in its stream (int64, where the events lie)."""
+        """Return for each event the first event of its stream with the same time (int64, at `place`)."""
         xp, size = self.place.xp, len(self)
         if not size:
             return xp.empty(0, np.int64)
@@ -68,24 +71,24 @@ class EventSequence:
 
 
 def host_sequence(ordered: OrderedEvents) -> EventSequence:
-    """Return ordered events as a sequence: stream after stream, each in order of time and of `order_by`."""
+    """Return ordered events as a sequence on the host."""
     count = len(ordered.offsets) - 1
     streams = np.repeat(np.arange(count, dtype=np.int32), np.diff(ordered.offsets)) if count > 1 else None
     return EventSequence(as_signed(ordered.times), streams, count, ordered.rows.astype(np.int32, copy=False), ordered.offsets)
 
 
 def as_signed(times: Array) -> Array:
-    """Return times that are held as uint64 as the int64 that they are; float64 as it is."""
+    """Return times with those stored as uint64 as int64 again; float64 stays."""
     return times if times.dtype.kind == "f" else times.view(np.int64)
 
 
 def as_clock(points: Array) -> Array:
-    """Return times as numbers whose differences are lengths of time: float64, or integers as uint64."""
+    """Return times as float64 or uint64, so that their differences cannot overflow."""
     return points if points.dtype.kind == "f" else points.view(np.uint64)
 
 
 def elapsed_time(start: Array, end: Array) -> Array:
-    """Return the time from `start` to `end` (uint64 or float64; arrays of any module); 0 from infinity to infinity."""
+    """Return the time from `start` to `end` (uint64 or float64); 0 from infinity to infinity."""
     if start.dtype.kind != "f":
         return end.view(np.uint64) - start.view(np.uint64)
     with np.errstate(invalid="ignore"):

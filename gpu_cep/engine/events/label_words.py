@@ -22,7 +22,10 @@ Words = npt.NDArray[np.unsignedinteger[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of each label: the bits of the variables from `first` on. `everyone` has the bit of each of them."""
+    """One word of each label, with the bits of the variables from `first` on.
+
+    `everyone` has the bits of all these variables.
+    """
 
     kind: type[np.unsignedinteger[Any]]
     first: int
@@ -33,21 +36,24 @@ class Word:
         return self.kind(self.everyone)
 
     def own(self, bits: int) -> np.unsignedinteger[Any]:
-        """Return the bits of the word's variables that are in `bits`, which has a bit for each variable of the pattern."""
+        """Return the bits of the word's variables in `bits`, a mask of all the pattern's variables."""
         return self.kind(bits >> self.first & self.everyone)
 
     def others(self, bits: int) -> np.unsignedinteger[Any]:
-        """Return the bits of the word's variables that are not in `bits`."""
+        """Return the bits of the word's variables that are not set in `bits`."""
         return self.kind(~bits >> self.first & self.everyone)
 
     def concerns(self, planned: Property) -> bool:
-        """Return whether a property is about one of the word's variables."""
+        """Return whether one of the word's variables has this property."""
         bits = [bits for _, bits in planned.predicates] if isinstance(planned, CodeProperty) else [planned.bits]
         return any(self.own(own) for own in bits)
 
 
 def words_for(variables: int) -> list[Word]:
-    """Return the words of a label of so many variables: one of the narrowest type that has the bits, or several of the widest."""
+    """Return the words of a label of so many variables.
+
+    It is one word of the narrowest type that has the bits, or several words of the widest type.
+    """
     kinds = (np.uint8, np.uint16, np.uint32, np.uint64)
     kind = next((kind for kind in kinds if variables <= np.iinfo(kind).bits), np.uint64)
     firsts = range(0, variables, LABEL_BITS)
@@ -55,12 +61,15 @@ def words_for(variables: int) -> list[Word]:
 
 
 def by_word(labels: Words, table: npt.NDArray[Any]) -> list[tuple[Words, npt.NDArray[Any]]]:
-    """Return each word of the labels with the rows of `table` for its variables; `table` has a row for each variable."""
+    """Return each word of the labels, with the rows of `table` for its variables.
+
+    `table` has a row for each variable.
+    """
     return [(word, table[LABEL_BITS * k : LABEL_BITS * (k + 1)]) for k, word in enumerate(labels)]
 
 
 def restrict_labels(labels: Words, variables: Sequence[int]) -> Words:
-    """Return the labels with the bits of `variables` alone."""
+    """Return the labels with only the bits of `variables` left."""
     word = labels.dtype.type
     bits = sum(1 << v for v in variables)
     return np.stack([own & word(bits >> LABEL_BITS * k & np.iinfo(word).max) for k, own in enumerate(labels)])

@@ -1,4 +1,4 @@
-"""Hold matches in flat arrays, and bring them into order."""
+"""Hold matches in flat arrays, and sort them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Matches:
 
     @property
     def _of_singles(self) -> bool:
-        """Return whether the pattern allows only such matches, without looking at them."""
+        """Return whether no variable is quantified; then `counts` is a single 1 in memory, repeated."""
         return self.counts.strides == (0, 0)
 
     @cached_property
@@ -56,7 +56,7 @@ class Matches:
 
     @cached_property
     def _numbers(self) -> Indices:
-        """Return the offsets of one event for each match."""
+        """Return the offsets of the matches' events if each match had one event."""
         return np.arange(len(self) + 1)
 
     @cached_property
@@ -67,7 +67,10 @@ class Matches:
         return lasts
 
     def binding(self, v: int) -> tuple[Indices, Indices]:
-        """Return the events bound to variable v, match after match, and where each match's begin (with the end)."""
+        """Return the events bound to variable v, match after match, and where each match's begin.
+
+        The second array ends with the number of these events.
+        """
         if self.single:
             return self.events.reshape(self.counts.shape)[:, v], self._numbers
         places = np.concatenate([[0], np.cumsum(self.counts[:, v], dtype=np.int64)]).astype(np.int64)
@@ -86,7 +89,10 @@ class Matches:
         return Matches(self.first[order], counts, events)
 
     def sort_within_starts(self) -> Matches:
-        """Sort matches that are grouped by first event: each group by last event, then by bindings (SPEC section 3)."""
+        """Sort the matches of each first event by last event, then by bindings (SPEC section 3).
+
+        Those of one first event stand together.
+        """
         if (self.first[1:] != self.first[:-1]).all():
             return self
         order = np.arange(len(self))
@@ -95,11 +101,14 @@ class Matches:
         return self.reorder(order) if moved else self
 
     def _offsets_of(self, order: Indices) -> Indices:
-        """Return the `offsets` of some matches, one after the other."""
+        """Return the offsets that the given matches would have, one after the other."""
         return np.concatenate([[0], np.cumsum(np.diff(self.offsets)[order])]).astype(np.int64)
 
     def drop_repeated(self) -> Matches:
-        """Drop matches that equal the one before; the matches are in order."""
+        """Drop each match that equals the one before.
+
+        The matches are in order, so that equal ones stand together.
+        """
         sizes = np.diff(self.offsets)
         alike = np.flatnonzero((self.counts[1:] == self.counts[:-1]).all(axis=1) & (self.first[1:] == self.first[:-1])) + 1
         lengths = sizes[alike]
@@ -110,7 +119,7 @@ class Matches:
         return self if not len(repeated) else self.reorder(np.delete(np.arange(len(self)), repeated))
 
     def group_by_starts(self, low: int, own: int) -> Matches:
-        """Group the matches by first event, else as they are; all start in the events [low, own)."""
+        """Sort the matches by first event; the sort is stable. All start in the events [low, own)."""
         order, _ = order_by_group(self.first - low, own - low)
         return self.reorder(order)
 
@@ -121,7 +130,7 @@ class Matches:
 
 
 def concatenate_matches(parts: Sequence[Matches], variables: int, threads: int = 1) -> Matches:
-    """Return the matches of all parts, one part after the other."""
+    """Return the matches of all parts, one part after the other, copied by `threads`."""
     if len(parts) == 1:
         return parts[0]
     first, events = (_concatenate([np.empty(0, np.int64), *own], threads) for own in ([p.first for p in parts], [p.events for p in parts]))
@@ -145,5 +154,8 @@ def _concatenate(arrays: Sequence[npt.NDArray[_Number]], threads: int) -> npt.ND
 
 
 def ones(matches: int, variables: int) -> Counts:
-    """Return the counts of matches of single variables; to be read only, as all entries are one number in memory."""
+    """Return the counts of matches that bind one event to each variable.
+
+    They must not be written to: all entries are one number in memory.
+    """
     return np.broadcast_to(np.int32(1), (matches, variables))

@@ -1,7 +1,7 @@
-"""Say which events are a run's own: matches are reported if they start there.
+"""Mark the own events of a run: only matches that start at one of them are reported.
 
-Own events are those of one slice of time. If each stream is such a slice and
-holds copies of events of the slices beside it, own events are marked rows.
+They are the events of a slice of time, or marked rows. Rows are marked if each stream is such a
+slice, with copies of events of the slices beside it.
 """
 
 from __future__ import annotations
@@ -28,21 +28,23 @@ from gpu_cep_kernels.device.interface import Device
 class TimeSlice:
     """The times from `begin` to before `end`, in ticks of the timestamp column; None: no bound.
 
-    A run over a slice reports the matches whose first event falls into it.
-    They are complete if the run has all events from `begin` until the windows
-    that start before `end` are over. If a negation looks back, it also needs
-    those of a window before `begin`. Earlier events do no harm.
+    A run over a slice reports the matches whose first event is in it. The run needs all events from
+    `begin` to the end of the last window that starts before `end`. If a negation looks back, it
+    also needs the events of a window before `begin`. Earlier events change nothing.
     """
 
     begin: int | float | None = None
     end: int | float | None = None
 
     def on(self, device: Device) -> TimeSlice:
-        """Return the slice for use on a device: itself."""
+        """Return the slice for use on a device: itself, since it has no arrays."""
         return self
 
     def holds(self, times: Any, rows: Any = None) -> Any:
-        """Return which events are in the slice, by their `times`: float64, or int64 held as uint64, of any array module."""
+        """Return which events are in the slice, by their `times`.
+
+        They are float64, or int64 stored as uint64, of any array module.
+        """
         ticks = times.view(np.int64) if times.dtype.kind == "u" else times
         inside = ticks == ticks
         if self.begin is not None:
@@ -57,16 +59,16 @@ WHOLE = TimeSlice()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnRows:
-    """The input rows that are a stream's own, by ``marks[row]``; the others are copies from the slices beside it."""
+    """The own rows of streams, where ``marks[row]`` is set; other rows are copies from other slices."""
 
     marks: Any
 
     def on(self, device: Device) -> OwnRows:
-        """Return the same with its marks on a device."""
+        """Return the same with the marks on a device."""
         return OwnRows(device.upload(self.marks))
 
     def holds(self, times: Any, rows: Any) -> Any:
-        """Return which events are own, by their `rows`; arrays of the marks' array module."""
+        """Return which events are own, by their `rows`, which lie where the marks do."""
         return self.marks[rows]
 
 
@@ -83,7 +85,10 @@ def are_all_own(ordered: OrderedEvents, batch: Batch, own: Own) -> bool:
 
 
 def cut_at_own(ordered: OrderedEvents, batch: Batch, own: Own) -> list[Batch]:
-    """Cut the batch into its runs of own events, if these are long enough to be batches; else return it whole."""
+    """Cut the batch into one batch for each sequence of own events without gaps.
+
+    If they are short on average, return the batch whole.
+    """
     if own == WHOLE:
         return [batch]
     inside = np.concatenate([[False], _own_events(ordered, batch, own), [False]])
@@ -98,15 +103,15 @@ def cut_at_own(ordered: OrderedEvents, batch: Batch, own: Own) -> list[Batch]:
 
 
 def _own_events(ordered: OrderedEvents, batch: Batch, own: Own) -> npt.NDArray[np.bool_]:
-    """Return which of the batch's own events are the run's own."""
+    """Return which of the batch's own events are own events of the run, too."""
     found: npt.NDArray[np.bool_] = own.holds(ordered.times[batch.low : batch.own], ordered.rows[batch.low : batch.own])
     return found
 
 
 def events_to_keep(plan: EventPlan, table: pa.Table, own: TimeSlice) -> pa.Table:
-    """Return the events of `table` that matches starting after the slice `own` can bind, or that can rule them out.
+    """Return the events of `table` that matches which start after the slice `own` may depend on.
 
-    The run over the next slice needs these beside its own events.
+    Such matches bind them, or are ruled out by them. The run over the next slice needs them.
 
     Raises
     ------
@@ -120,7 +125,7 @@ def events_to_keep(plan: EventPlan, table: pa.Table, own: TimeSlice) -> pa.Table
 
 
 def _earliest(plan: EventPlan, start: int | float) -> int | float:
-    """Return the earliest time of an event that matters to a match which starts at `start` or later."""
+    """Return the earliest time of an event on which a match that starts at `start` or later depends."""
     if all(negation.after for branch in plan.branches for negation in branch.negations):
         return start
     match plan.query.window:

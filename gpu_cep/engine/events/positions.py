@@ -1,4 +1,7 @@
-"""Number events in streams that no single table holds: by time, and by their number among the events of that time."""
+"""Number events in streams that no single table holds.
+
+A position is a time, and a number among the stream's events of that time.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,11 @@ Positions = tuple[Array, Indices]
 
 
 def positions_of_events(plan: Plan, columns: EventColumns) -> Positions:
-    """Return the time of each event (int64 or float64), and how many events of its stream and time come before it.
+    """Return the positions of all events.
 
-    Streams are those of `partition_by`. The table holds all of a stream's events of one time, or none.
+    These are their times (int64 or float64), and how many events of their stream and time come
+    before. Streams are those of `partition_by`. The table holds all of a stream's events of one
+    time, or none.
     """
     times = load_times(columns, plan.query.timestamp)
     keys = encode_keys(columns, plan.query.partition_by)
@@ -38,11 +43,11 @@ def positions_of_events(plan: Plan, columns: EventColumns) -> Positions:
 
 
 def choose_disjoint(streams: Indices, first: Positions, last: Positions) -> npt.NDArray[np.bool_]:
-    """Choose matches in order of completion, each behind the last one chosen in its stream (SASE+'s format).
+    """Return True for the matches that are chosen if none may overlap another of its stream.
 
-    `first` and `last` are the positions of their first and last events. No two
-    matches of a stream have the same first event; a match that is given several
-    times is chosen each time. Returns True for the chosen ones.
+    They are taken in order of completion, each behind the last one chosen (SASE+'s format). `first`
+    and `last` are the positions of their first and last events. No two matches of a stream have the
+    same first event. A match may be given several times; it is then chosen each time or never.
     """
     begins, ends = _number_positions(streams, first, last)
     _, matches, match_of_row = np.unique(begins, return_index=True, return_inverse=True)
@@ -53,7 +58,7 @@ def choose_disjoint(streams: Indices, first: Positions, last: Positions) -> npt.
 
 
 def _number_positions(streams: Indices, first: Positions, last: Positions) -> tuple[Indices, Indices]:
-    """Return a number for each first and last position; numbers ascend with the positions of a stream."""
+    """Return integers in place of first and last positions; they ascend as the positions of a stream."""
     keys = [np.concatenate([streams, streams]), *(np.concatenate(both) for both in zip(first, last, strict=True))]
     order = np.lexsort(keys[::-1])
     moved = np.logical_or.reduce([values[order[1:]] != values[order[:-1]] for values in keys])

@@ -1,4 +1,4 @@
-"""Sample the work on a batch, to estimate what all of it would take."""
+"""Sample the work on a batch, to estimate the work on all of it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from gpu_cep.engine.events.matches import Indices
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What searches from `tried` of the `places` took and gave: `matches`, which bind `bound` events together.
+    """The work and the matches of searches from a sample of places.
 
-    `passed` of the steps passed over an event; `wasted` searches followed long runs that became no match.
+    Of `places` places, `tried` were searched from, in `steps` steps. They gave so many `matches`,
+    with `bound` events in all. `passed` is the number of steps that passed over an event. `wasted`
+    is the number of searches that followed a long run that became no match.
     """
 
     places: int
@@ -27,26 +29,26 @@ class Sample:
 
     @property
     def all_steps(self) -> float:
-        """Return the steps that all places would take."""
+        """Return the estimated steps of all places."""
         return self.places * self.steps / max(self.tried, 1)
 
     @property
     def all_passed(self) -> float:
-        """Return the steps of all places that would pass over an event."""
+        """Return the estimated steps of all places that pass over an event."""
         return self.places * self.passed / max(self.tried, 1)
 
     @property
     def all_matches(self) -> float:
-        """Return the matches that all places would give."""
+        """Return the estimated number of matches of all places."""
         return self.places * self.matches / max(self.tried, 1)
 
     @property
     def all_bound(self) -> float:
-        """Return the events that all matches would bind, each counted for every match."""
+        """Return the estimated events of all matches; an event counts once for each match that binds it."""
         return self.places * self.bound / max(self.tried, 1)
 
     def add_share(self, other: Sample, share: float) -> Sample:
-        """Return the sample with a share of what another one took and gave on top."""
+        """Return the sample with a share of another one's work and matches added."""
         spent = ("steps", "matches", "bound", "passed", "wasted")
         return replace(self, **{name: getattr(self, name) + round(share * getattr(other, name)) for name in spent})
 
@@ -55,12 +57,12 @@ NOTHING = Sample(0, 0, 0, 0, 0)
 
 
 def sum_samples(samples: Sequence[Sample]) -> Sample:
-    """Return one sample of all places of the samples."""
+    """Return one sample of the places of all samples together."""
     return Sample(*(sum(values) for values in zip(*map(astuple, samples), strict=True)))
 
 
 def combine_searches(samples: Sequence[Sample]) -> Sample:
-    """Return what several searches take and give together, estimated from a sample of each."""
+    """Return the estimated work and matches of several searches together, from a sample of each."""
     if len(samples) == 1:
         return samples[0]
     places, steps = sum(each.places for each in samples), sum(each.all_steps for each in samples)
@@ -74,7 +76,7 @@ def spread_places(size: int, most: int) -> Indices:
 
 
 def scatter_places(size: int, most: int) -> Indices:
-    """Return the same places in an order in which the first few are spread over all."""
+    """Return the same places in another order: any first few of them are spread over all."""
     places = spread_places(size, most)
     # multiples of the golden ratio fill the unit interval evenly
     found: Indices = places[np.argsort(np.arange(len(places)) * 0.6180339887498949 % 1.0)]
@@ -82,7 +84,10 @@ def scatter_places(size: int, most: int) -> Indices:
 
 
 def cluster_places(size: int, most: int, together: int) -> Indices:
-    """Return at most `most` places among `size`, in clusters of `together` neighbours; the first clusters are spread over all."""
+    """Return at most `most` places among `size`, in clusters of `together` neighbours.
+
+    The first few clusters are spread over all places.
+    """
     if size <= most:
         return np.arange(size)
     begins = scatter_places(size // together, most // together) * together

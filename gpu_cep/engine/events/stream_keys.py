@@ -21,9 +21,11 @@ RANKED = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class StreamKeys:
-    """The stream of each row: ``codes[row]`` in ``[0, count)``, some of them unused; None if all events are one stream.
+    """The stream of each row, as a code.
 
-    ``ranks[code]`` ascends with the keys, NULL first and NaN last; None if the order is not known.
+    ``codes[row]`` is in ``[0, count)``; some codes may be unused. `codes` is None if all events are
+    one stream. ``ranks[code]`` ascends with the keys, NULL first and NaN last. `ranks` is None if
+    the order is not known.
     """
 
     codes: Array | None
@@ -32,14 +34,20 @@ class StreamKeys:
 
     @property
     def order(self) -> Indices:
-        """Return the codes in the order of their keys; empty if they are in that order, or if it is not known."""
+        """Return the codes in the order of their keys.
+
+        The result is empty if codes ascend with the keys, or if the order is not known.
+        """
         if self.ranks is None or bool((np.diff(self.ranks) > 0).all()):
             return np.empty(0, np.int64)
         return np.argsort(self.ranks, kind="stable")
 
 
 def encode_keys(columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
-    """Return codes for the combinations of the key columns; NULLs are one key value, and so are NaNs."""
+    """Return a stream code for each combination of values in the key columns.
+
+    NULLs are one key value, and so are NaNs.
+    """
     encoded = StreamKeys(None, 1, np.zeros(1, np.int64))
     for column in keys:
         encoded = _combine(encoded, _encode_column(columns, column), len(columns))
@@ -69,9 +77,10 @@ def text_ranks(values: Values) -> Indices:
 
 
 def shift_codes(xp: Any, values: Any, low: int, high: int, nulls: Any) -> tuple[Any, int]:
-    """Return int32 codes for integers from `low` to `high`, in their order, and how many codes there are.
+    """Return int32 codes for integers from `low` to `high`, in their order, and the number of codes.
 
-    If `nulls` says where NULLs are (None: nowhere), these have the code 0. Arrays are of the module `xp`.
+    `nulls` says where NULLs are (None: nowhere); these have the code 0. Arrays are of the module
+    `xp`.
     """
     count = high - low + 1
     if nulls is None and low == 0 and values.dtype == xp.int32:
@@ -96,10 +105,11 @@ def _combine(left: StreamKeys, right: StreamKeys, length: int) -> StreamKeys:
 
 
 def combine_codes(xp: Any, left: Any, right: Any, left_count: int, right_count: int, largest: int) -> tuple[Any, int, Any]:
-    """Return codes for pairs of codes, in the order of the pairs, how many there are, and the pair that each stands for.
+    """Return a code for each pair of codes, in the order of pairs, and the number of codes.
 
-    A pair is the number ``left * right_count + right``. While there are fewer than `largest` pairs, each is its own code
-    (None in place of the pairs); of more, those that occur are numbered. Arrays are of the module `xp`.
+    The third result is the pair that each code stands for. A pair is the number ``left *
+    right_count + right``. If there are fewer than `largest` pairs, each is its own code, and the
+    third result is None. Else the pairs that occur are numbered. Arrays are of the module `xp`.
     """
     pairs, count = left.astype(xp.int64) * right_count + right, left_count * right_count
     if count < largest:

@@ -1,7 +1,6 @@
-"""Ties: which events of a stream have the same time, and how `order_by` orders these.
+"""Find events of a stream with the same time, and rank them by `order_by`.
 
-Whether tied events follow one another in a match (``ties=``) is decided where windows are
-built: see :func:`gpu_cep_kernels.phase_one.windows.mark_streams`.
+:mod:`gpu_cep_kernels.rules.ties` judges whether one of two tied events is before the other.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from gpu_cep_kernels.device.interface import Array
 
 
 def find_ties(xp: Any, begins: Array, times: Array) -> Array:
-    """Return the events, in time order, that share their time with a neighbour in their stream.
+    """Return the events, ascending, that have the same time as a neighbour in their stream.
 
     Streams begin at the events `begins`; arrays are of the module `xp`.
     """
@@ -27,9 +26,9 @@ def find_ties(xp: Any, begins: Array, times: Array) -> Array:
 
 
 def rank_rows(columns: EventColumns, by: tuple[int, ...], rows: Indices) -> Indices:
-    """Return the place of each of `rows` among them by the columns `by`; empty without columns.
+    """Return the rank of each of `rows` among them by the columns `by`; empty without columns.
 
-    NULL comes first, and equal rows have the same place. Ties are ordered so, by ``order_by``.
+    NULL comes first, and equal rows have the same rank.
     """
     ranks = np.empty(0, np.int64)
     for column in by:

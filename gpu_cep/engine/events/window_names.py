@@ -1,4 +1,4 @@
-"""How messages name a match window."""
+"""Name a match window and its stream in error messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpu_cep.plan.event_plan import Plan
 
 @contextmanager
 def name_windows(plan: Plan, columns: EventColumns, row_of: Callable[[int], int]) -> Iterator[None]:
-    """Raise errors in match windows as errors that name the window and its stream.
+    """Raise a :class:`WindowError` of the block again, as an error that names the window and its stream.
 
     Parameters
     ----------

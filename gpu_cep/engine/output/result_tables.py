@@ -171,7 +171,7 @@ def match_table(
 
 
 def _end_columns(plan: Plan, events: MatchedEvents) -> list[ColumnOf]:
-    """Return what makes the columns of :func:`_end_fields`."""
+    """Return functions that make the columns of :func:`_end_fields`."""
     if not plan.ends:
         return []
     matches = events.matches
@@ -200,10 +200,10 @@ def _event_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried:
 
 
 def event_number_columns(counts: npt.NDArray[np.integer[Any]], streams: Indices, names: list[str]) -> list[ColumnOf]:
-    """Return what makes the columns match_id, variable and event_index of output="events".
+    """Return functions that make the columns match_id, variable and event_index of output="events".
 
-    Match m binds ``counts[m, v]`` events to the variable ``names[v]``. Its
-    stream number is ``streams[m]`` (ascending).
+    Match m binds ``counts[m, v]`` events to the variable ``names[v]``. Its stream number is
+    ``streams[m]`` (ascending).
     """
     match_ids = np.arange(len(counts)) - np.searchsorted(streams, streams)
     bound = counts.ravel()

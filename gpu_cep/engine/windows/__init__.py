@@ -1,1 +1,1 @@
-"""Find what labels and times alone decide: candidate windows, matches read off directly, counts by state."""
+"""Find what labels and times alone decide: candidate windows, and some patterns' matches or counts."""

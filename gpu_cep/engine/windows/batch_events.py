@@ -1,4 +1,4 @@
-"""Hold a batch with the indexes that algorithms ask for, each made once."""
+"""Hold the events of a batch, with indexes that are built when an algorithm first asks for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from gpu_cep_kernels.rules.scalars import LABEL_BITS
 
 @dataclass(frozen=True)
 class BatchEvents:
-    """A batch of the ordered events; its indexes are made on first use, once for all branches and algorithms."""
+    """A batch of the ordered events, with its indexes.
+
+    An index is built on first use, once for all branches and algorithms.
+    """
 
     plan: EventPlan
     ordered: OrderedEvents
@@ -30,12 +33,12 @@ class BatchEvents:
 
     @property
     def labels(self) -> Words:
-        """Return the labels of its events, [word, event]."""
+        """Return the labels of the batch's events, [word, event]."""
         return self.ordered.labels[:, self.batch.low : self.batch.high]
 
     @cached_property
     def windows(self) -> BatchWindows:
-        """Return its windows; the same for all branches, so without starts."""
+        """Return the batch's windows without starts; all branches share them."""
         return match_windows(self.plan, self.ordered, self.batch, self.profile)
 
     @cached_property
@@ -45,7 +48,7 @@ class BatchEvents:
             return count_by_variable(self.labels, len(self.plan.query.variables))
 
     def counts_of(self, variables: tuple[int, ...]) -> Indices:
-        """Return the counts of some variables."""
+        """Return the numbers of events of some variables."""
         return self.counts[list(variables)]
 
     def buffers_of(self, variables: tuple[int, ...]) -> InputBuffers:
@@ -65,7 +68,10 @@ class BatchEvents:
 
 
 def input_buffers(labels: Words, counts: Indices) -> InputBuffers:
-    """Return for each variable the events that have its bit; `counts` says how many these are."""
+    """Return the input buffers of all variables: for each the events that have its label bit.
+
+    ``counts[v]`` is the number of events of variable v.
+    """
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     events = np.empty(int(first[-1]) + 1, np.int32)
     for k, word in enumerate(labels):

@@ -1,4 +1,7 @@
-"""Find the windows of a batch, and the candidates among them by the necessary match conditions (phase 1, third stage)."""
+"""Find the windows of a batch, and the candidates among them (phase 1, third stage).
+
+Candidates satisfy the necessary match conditions.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +33,13 @@ _PARTS, _EVENTS_PER_PART = 64, BATCH // 4
 
 @dataclass(frozen=True, slots=True)
 class BatchWindows:
-    """The events of a batch, numbered from its first, and the windows that may start at each of them.
+    """The events of a batch, numbered from its first, and the windows that start at them.
 
-    Event f is in the window of e if ``f < stream_end[e]`` and
-    ``clock[f] - clock[e] <= length``. ``after[e]`` is the first event that may
-    follow e (empty where that is always the next one); ``occurrence[v, e]`` the
-    first event from e on whose label, ``labels[word, e]``, has variable v's bit.
-    Variables are the query's. `judged` says whether the windows that start here
-    satisfied the necessary match conditions before, on a device.
+    Event f is in the window of e if ``f < stream_end[e]`` and ``clock[f] - clock[e] <= length``.
+    ``after[e]`` is the first event that may follow e. `after` is empty if that is always the next
+    one. ``labels[word, e]`` is the label of e. ``occurrence[v, e]`` is the first event from e on
+    with the label bit of the query's variable v. `judged`: a device has tested the necessary match
+    conditions. The ordered events then have the starts of candidate windows only.
     """
 
     labels: Words
@@ -49,7 +51,10 @@ class BatchWindows:
     judged: bool
 
     def ends(self, starts: Indices, inside: Indices | Places | None = None) -> Places:
-        """Return where the windows of `starts` end; `inside` is an event of each window, if one is known."""
+        """Return where the windows of `starts` end.
+
+        `inside` is an event of each window, from which on the end is sought (None: the start).
+        """
         found = np.empty(len(starts), np.int32)
         window_ends(0, len(starts), starts, starts if inside is None else inside, self.clock, self.stream_end, self.length, found)
         return found
@@ -57,9 +62,10 @@ class BatchWindows:
 
 @dataclass(frozen=True, slots=True)
 class BranchWindows(BatchWindows):
-    """The same as a branch of the plan sees them: `occurrence` has the rows of its variables only, in their order.
+    """The windows of a batch for one branch of the plan.
 
-    `starts` are the events that can begin a match, `indexes` those by which the branch's automaton jumps.
+    `occurrence` has only the rows of the branch's variables, in their order. `starts` are the
+    events that can begin a match. `indexes` are those by which the automaton jumps.
     """
 
     starts: Indices
@@ -68,16 +74,20 @@ class BranchWindows(BatchWindows):
 
 @dataclass(frozen=True, slots=True)
 class CountedWindows(BranchWindows):
-    """The same for the step ``summary``: ``counts[v, e]`` events before e have the bit of the branch's variable v."""
+    """The windows of a branch, with counts for the step ``summary``.
+
+    ``counts[v, e]`` events before e have the bit of the branch's variable v.
+    """
 
     counts: Places
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The starts whose windows satisfy the necessary match conditions that were tested.
+    """The starts of the windows that satisfy the tested necessary match conditions.
 
-    ``earliest[variable, candidate]`` is the event that the chained condition found; None if another condition was tested last.
+    ``earliest[variable, candidate]`` is the event that the chained condition found. `earliest` is
+    None if that was not the last condition tested.
     """
 
     starts: Indices
@@ -111,7 +121,10 @@ def match_windows(plan: EventPlan, ordered: OrderedEvents, batch: Batch, profile
 def branch_windows(
     windows: BatchWindows, ordered: OrderedEvents, batch: Batch, tables: MatcherTables, own: Own, profile: Profile
 ) -> BranchWindows:
-    """Return the windows of a batch as a branch sees them, and the starts in `own` that can begin a match of it (Condition 5.2)."""
+    """Return the windows of a batch for a branch.
+
+    Their starts are events of `own` that can begin a match (Condition 5.2).
+    """
     with profile.stage("starts"):
         starts = _starts(ordered, batch, windows.labels[:, : batch.own - batch.low], tables)
         if own != WHOLE:
@@ -130,13 +143,13 @@ def _fields(windows: BatchWindows) -> dict[str, Any]:
 
 
 def _rows_of(table: Places, variables: tuple[int, ...]) -> Places:
-    """Return the rows of some variables; a copy only where they do not stand side by side."""
+    """Return the rows of some variables; they are copied only if not contiguous."""
     first, last = variables[0], variables[-1] + 1
     return table[first:last] if last - first == len(variables) else table[list(variables)]
 
 
 def _starts(ordered: OrderedEvents, batch: Batch, labels: Words, tables: MatcherTables) -> Indices:
-    """Return the batch's own events that a match can start with; `labels` are those of its own events."""
+    """Return the batch's own events that can begin a match; `labels` are those of its own events."""
     if ordered.starts is not None:
         first, last = np.searchsorted(ordered.starts, [batch.low, batch.own])
         return ordered.starts[first:last] - batch.low
@@ -145,7 +158,10 @@ def _starts(ordered: OrderedEvents, batch: Batch, labels: Words, tables: Matcher
 
 
 def divide_starts(windows: BranchWindows, batch: Batch) -> list[BranchWindows]:
-    """Return the windows with all of their starts; where one stream makes a batch of many events, part by part."""
+    """Return the windows in parts for threads, each with some of the starts.
+
+    There is one part, unless one stream makes a batch of many events.
+    """
     parts = count_parts(batch)
     if parts == 1:
         return [windows]
@@ -153,13 +169,16 @@ def divide_starts(windows: BranchWindows, batch: Batch) -> list[BranchWindows]:
 
 
 def count_parts(batch: Batch) -> int:
-    """Return into how many parts threads divide a batch: one, unless one stream makes a batch of many events."""
+    """Return the number of parts into which threads divide a batch.
+
+    It is one, unless one stream makes a batch of many events.
+    """
     events = batch.own - batch.low
     return 1 if events <= BATCH else min(events // _EVENTS_PER_PART, _PARTS)
 
 
 def count_for_summary(plan: EventPlan, windows: BranchWindows, tables: MatcherTables, profile: Profile) -> BranchWindows:
-    """Return the windows with the counts that the step ``summary`` needs, if the plan has that step to take."""
+    """Return the windows with the counts for the step ``summary``, if that step is still to be taken."""
     if windows.judged or isinstance(windows, CountedWindows) or "summary" not in plan.steps:
         return windows
     with profile.stage("summary"):
@@ -171,7 +190,10 @@ def count_for_summary(plan: EventPlan, windows: BranchWindows, tables: MatcherTa
 
 
 def prune_windows(plan: EventPlan, windows: BranchWindows, tables: MatcherTables, profile: Profile) -> Candidates:
-    """Return the candidates left by the steps ``summary`` and ``chain`` of the plan; all starts if they have been pruned before."""
+    """Return the candidates that the plan's steps ``summary`` and ``chain`` leave.
+
+    If a device has judged the windows, these are all starts.
+    """
     candidates = Candidates(windows.starts, None)
     if windows.judged:
         return candidates
@@ -188,7 +210,10 @@ def prune_windows(plan: EventPlan, windows: BranchWindows, tables: MatcherTables
 
 
 def keep_chained(windows: BatchWindows, starts: Indices, tables: MatcherTables, *, exact: bool) -> Candidates:
-    """Return those of `starts` whose windows satisfy the chained condition."""
+    """Return those of `starts` whose windows satisfy the chained condition.
+
+    With `exact`, the condition finds the match itself where labels decide matches.
+    """
     variables = len(tables.pattern.order)
     earliest, holds = np.empty((variables + 1, len(starts)), np.int32), np.empty(len(starts), np.bool_)
     chain_windows(

@@ -1,4 +1,4 @@
-"""Read the matches of deterministic patterns off the chained condition."""
+"""Read matches off the chained condition, for patterns whose matches labels alone decide."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from gpu_cep_kernels.rules.tables import PatternTable
 
 
 def reads_directly(plan: EventPlan, tables: MatcherTables) -> bool:
-    """Return whether the plan allows labels alone to decide matches: no conditions, only single and unbounded variables."""
+    """Return whether the plan is of the kind whose matches labels alone can decide.
+
+    It has no conditions between variables and no negations. Each variable binds one event, or one
+    or more.
+    """
     pattern = tables.pattern
     quantifiers = zip(pattern.minimum, pattern.maximum, strict=True)
     return (
@@ -31,7 +35,7 @@ def reads_directly(plan: EventPlan, tables: MatcherTables) -> bool:
 
 
 def is_deterministic(plan: EventPlan, windows: BatchWindows, tables: MatcherTables) -> bool:
-    """Return whether no event of the batch fits two available variables."""
+    """Return whether no event of the batch can bind to two variables that are available at a time."""
 
     def overlap() -> bool:
         alone = len(plan.branches) == 1
@@ -41,10 +45,11 @@ def is_deterministic(plan: EventPlan, windows: BatchWindows, tables: MatcherTabl
 
 
 def labels_decide(pattern: PatternTable, tied: bool, overlap: Callable[[], bool]) -> bool:
-    """Return whether no event fits two available variables: labels do not `overlap`, or single variables follow one another.
+    """Return whether no event can bind to two variables that are available at a time.
 
-    Where events tie, a quantified variable must not have two successors
-    either: which of them is bound first decides whether it still binds.
+    That is so if labels do not `overlap`, or if variables that bind one event follow one another.
+    Where events tie, a quantified variable must not have two successors either. Else the one that
+    is bound first would decide whether the variable binds further events.
     """
     successors = np.diff(pattern.following_first)
     if tied and bool(((pattern.maximum == UNBOUNDED) & (successors > 1)).any()):
@@ -55,7 +60,7 @@ def labels_decide(pattern: PatternTable, tied: bool, overlap: Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class DirectMatcher:
-    """Finds the one match of each window that the exact chained condition selects."""
+    """Finds the one match of each window that satisfies the exact chained condition."""
 
     tables: MatcherTables
 
@@ -75,7 +80,7 @@ class DirectMatcher:
         return counts
 
     def find(self, batch: Batch, windows: BatchWindows, candidates: Candidates, counts: Counts) -> Matches:
-        """Return the matches, given their candidates and counts."""
+        """Return the matches of the candidates; `counts` are those of :meth:`counts`."""
         starts, earliest = candidates.starts, candidates.earliest
         assert earliest is not None
         offsets: Indices = np.concatenate([[0], np.cumsum(counts.sum(axis=1, dtype=np.int64))])

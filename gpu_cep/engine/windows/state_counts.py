@@ -19,7 +19,10 @@ _ROWS = 1 << 14
 
 
 def count_by_states(branch: PlannedBranch, space: StateSpace, windows: BatchWindows, candidates: Candidates) -> Indices:
-    """Return the number of matches that start at each candidate; the greatest int64 stands for any larger number."""
+    """Return the number of matches that start at each candidate.
+
+    The greatest int64 stands for any larger number.
+    """
     totals = np.zeros(len(candidates.starts), np.int64)
     states = len(space.final)
     scratch = CountScratch(
@@ -34,12 +37,12 @@ def count_by_states(branch: PlannedBranch, space: StateSpace, windows: BatchWind
 
 
 def sum_counts(totals: Indices) -> int:
-    """Return the sum of numbers of matches, however large."""
+    """Return the sum of numbers of matches, as a Python int that cannot overflow."""
     return int(totals.sum()) if float(totals.sum(dtype=np.float64)) < UNBOUNDED / 2 else sum(totals.tolist())
 
 
 def state_table(branch: PlannedBranch, space: StateSpace) -> StateTable:
-    """Return the states as kernels read them; variables are the query's."""
+    """Return the table of states that kernels read; its variables are the query's."""
     later = [transition for transition in space.transitions if transition.source]
     first = [transition for transition in space.transitions if not transition.source]
     number = len(space.final)
@@ -56,7 +59,7 @@ def state_table(branch: PlannedBranch, space: StateSpace) -> StateTable:
 
 
 def _moves(branch: PlannedBranch, transitions: Sequence[Transition], ends: Sequence[int], others: Sequence[int], number: int) -> Moves:
-    """Return the transitions grouped by the states at `ends`."""
+    """Return the transitions grouped by one of their states; `ends` are those, `others` the other ones."""
     order = np.argsort(_numbers(ends), kind="stable")
     return Moves(
         first=offsets(np.bincount(_numbers(ends), minlength=number)),

@@ -1,4 +1,4 @@
-"""Measure how much of a batch the window around an event of the rarest variable holds."""
+"""Measure the mean share of a batch's events that a window holds."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _SAMPLE = 64
 
 
 def sample_places(size: int) -> Indices:
-    """Return at most so many places among `size`, evenly spread."""
+    """Return at most :data:`_SAMPLE` places among `size`, evenly spread and ascending."""
     return np.unique(np.linspace(0, size - 1, min(size, _SAMPLE)).astype(np.int64))
 
 
 def measure_window_share(batch: Batch, buffers: InputBuffers, streams: Streams, before: tuple[int, ...]) -> float:
-    """Return the share of a batch's events that a window at an event of the rarest variable holds on average.
+    """Return the mean share of a batch's events in a window to one side of the rarest variable's events.
 
-    Only the sides count on which the pattern has other variables, by the masks
-    `before`: events may be denser on one side of rare events.
+    Events may be denser on one side of rare events. Only sides on which the pattern has other
+    variables are measured. ``before[v]`` is the bit mask of the variables before v.
     """
     size = len(streams.times)
     v = int(np.argmin(np.diff(buffers.first)))

@@ -29,8 +29,7 @@ from gpu_cep_kernels.compile.launch import spread
 class _WindowsOfThread(NamedTuple):
     """The windows that one thread searches, a `share` of the batch's.
 
-    `direct` reads their matches off the chained condition (None: that does not
-    decide them).
+    `direct` reads their matches off the chained condition. It is None if that does not decide them.
     """
 
     batch: Batch
@@ -67,7 +66,7 @@ class TwoPhase:
         return [_WindowsOfThread(batch, part, direct, 1 / len(parts)) for part in parts]
 
     def _branch_windows(self, batch: Batch, windows: BatchWindows) -> tuple[BranchWindows, DirectMatcher | None]:
-        """Return the branch's windows, and what reads matches off the chained condition if that decides them."""
+        """Return the branch's windows, and a direct matcher if the chained condition decides the matches."""
         plan, tables, profile = self.search.plan, self.search.tables, self.search.profile
         branch = branch_windows(windows, self.search.ordered, batch, tables, self.search.own, profile)
         if reads_directly(plan, tables) and is_deterministic(plan, branch, tables):

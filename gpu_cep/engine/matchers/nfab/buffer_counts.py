@@ -77,9 +77,9 @@ def count_on_buffer(filled: FilledBuffer, earliest: Indices, stream_end: Places,
 
 
 def _start_lookup(totals: StreamTotals, spent: int, counted: int, current: int) -> Callable[[int], int]:
-    """Return what gives the first start in the stream of match `spent` + i.
+    """Return a function of i that returns the first start in the stream of match `spent` + i.
 
-    It gives `current` for matches that are not counted yet.
+    It returns `current` for matches that are not counted yet.
     """
 
     def start_of(match: int) -> int:
