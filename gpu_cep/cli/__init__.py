@@ -1,7 +1,7 @@
 """Run the command ``gpu-cep``, which matches, explains and draws patterns over files and pipes.
 
-Exit codes are in :mod:`gpu_cep.cli.outcome`: 0 for done, 1 for an error in
-the query, 2 in the command line, 3 in the events, 4 for any other error.
+Exit codes are 0 for done, 1 for an error in the query, 2 in the command line, 3 in the events, and
+4 for any other error (:mod:`gpu_cep.cli.outcome`).
 """
 
 from __future__ import annotations

@@ -72,9 +72,9 @@ COLUMNS: dict[str, Any] = {
 def takes(options: Mapping[str, Any]) -> Callable[[Command], Command]:
     """Make a decorator that turns a function into a command with a pattern argument and `options`.
 
-    The function receives the query's text as `text`, and as `asked` the
-    options that stand on the command line. The others keep the library's
-    defaults. An error in it is printed and ends the command with an exit code.
+    The function receives the query's text as `text`. It receives the options that the command line
+    gives as `asked`; others keep the library's defaults. An error in it is printed and ends the
+    command with an exit code.
     """
 
     def command_of(function: Command) -> Command:

@@ -22,7 +22,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """The shortest of several runs of one action; `copies` is its time divided by that of copying the columns."""
+    """The shortest of several runs of one action.
+
+    `copies` is its time divided by the time of copying the columns.
+    """
 
     what: str
     seconds: float
@@ -78,7 +81,10 @@ def _copy_buffers(table: pa.Table) -> list[Any]:
 
 
 def _shortest(action: Callable[[], Result], runs: int) -> tuple[float, Result]:
-    """Return the seconds of the shortest run and the result of the last one; only one result is held at a time."""
+    """Return the seconds of the shortest run, and the result of the last one.
+
+    Only one result is held at a time.
+    """
     shortest, result = _time_call(action)
     for _ in range(runs - 1):
         del result

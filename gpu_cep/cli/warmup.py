@@ -1,4 +1,4 @@
-"""Compile kernels ahead: small queries of every kind are run, which compile what queries of users will need."""
+"""Compile kernels ahead of queries, by running small queries of every kind."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _SITUATIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A query, the keywords with which it is run, and the events: their forms of time, key and type."""
+    """A small query with its keywords, and the types of time, key and kind in its events."""
 
     query: str
     asked: dict[str, Any] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Trial:
 
 
 def trials() -> list[Trial]:
-    """Return what is run, what takes longest to compile first."""
+    """Return all trials; those that take longest to compile come first."""
     keyed = {"partition_by": ["k"]}
     anything = {**keyed, "strategy": "skip_till_any_match"}
     return [
@@ -94,7 +94,7 @@ def trials() -> list[Trial]:
 
 
 def events_of(trial: Trial) -> pa.Table:
-    """Return events in the forms that a trial asks for, sorted by time."""
+    """Return events with the types that a trial asks for, sorted by time."""
     draw = np.random.default_rng(2026)
     times, keys = np.cumsum(draw.integers(0, 3, _EVENTS)), draw.integers(0, 20, _EVENTS)
     kinds = np.array(list("ABCDEFGH"))[draw.integers(0, 8, _EVENTS)]
@@ -131,7 +131,7 @@ def _keys(keys: Any, form: str) -> pa.Array:
 
 
 def run_trial(trial: Trial) -> None:
-    """Run a query for what it compiles; one that its algorithm cannot answer compiles nothing."""
+    """Run a query so that its kernels are compiled; nothing happens if its algorithm cannot answer it."""
     from gpu_cep import api
 
     try:

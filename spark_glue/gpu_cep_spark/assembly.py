@@ -1,4 +1,4 @@
-"""Assemble the results of slices: add up counts, renumber matches, drop those that overlap an earlier one."""
+"""Assemble the results of slices: add up counts, renumber matches, drop overlapping matches."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ def total_counts(counts: DataFrame, keys: Iterable[str]) -> DataFrame:
 
 
 def assemble(found: DataFrame, plan: Plan, output: str, names: list[str]) -> DataFrame:
-    """Return the result of whole streams, with columns called `names`, from the rows that slices have `found`.
+    """Return the result for whole streams, with columns called `names`.
 
-    `plan` is the plan of the slices; the last of its `partition_by` columns is the slice's number.
+    `found` are the rows that slices gave, and `plan` is the plan of the slices. The last of its
+    `partition_by` columns is the slice's number.
     """
     given = found.columns
     # columns are renamed by number, since Spark does not tell names apart that differ in case alone
@@ -55,7 +56,10 @@ def assemble(found: DataFrame, plan: Plan, output: str, names: list[str]) -> Dat
 
 
 def _disjoint(found: DataFrame, plan: Plan, keys: list[int]) -> DataFrame:
-    """Return the matches that ``skip_past_last`` keeps; those of one stream are shuffled into one partition."""
+    """Return the matches that ``skip_past_last`` keeps.
+
+    The matches of one stream are shuffled into one partition for that.
+    """
     together: list[Column] = [F.col(found.columns[key]) for key in keys]
     streams = found.repartition(*together) if together else found.repartition(1)
     return streams.mapInArrow(partial(take_matches, plan.query, tuple(keys)), found.schema)

@@ -25,11 +25,10 @@ Codes = Mapping[int, tuple[str, ...]]
 
 
 def coded_columns(plan: Plan, schema: StructType) -> Codes:
-    """Return the text columns that can travel as codes, each with the constants that these stand for.
+    """Return the text columns that can be shuffled as codes, each with the constants of its codes.
 
-    Every variable must demand one of the constants, so that a filter removes
-    events of any other value before the shuffle. Nothing else may read the
-    column.
+    Each variable must have a property that compares the column with some of the constants. Events
+    with any other value are then filtered before the shuffle. Nothing else may read the column.
     """
     query = plan.query
     if "filter" not in plan.steps:
@@ -43,7 +42,10 @@ def coded_columns(plan: Plan, schema: StructType) -> Codes:
 
 
 def code(name: str, constants: tuple[str, ...]) -> Column:
-    """Return a Spark column: the index of the constant that column `name` equals, NULL for any other value."""
+    """Return a Spark column with the index of the constant that column `name` equals.
+
+    It is NULL for any other value.
+    """
     chosen = F.lit(None).cast("byte")
     for number, constant in reversed(list(enumerate(constants))):
         chosen = F.when(column(name) == F.lit(constant), F.lit(number).cast("byte")).otherwise(chosen)
@@ -97,7 +99,7 @@ def _is_equality(expression: Bound, number: int) -> bool:
 
 
 def _constants(query: BoundQuery, number: int) -> tuple[str, ...] | None:
-    """Return the constants that properties compare the column with, None if one uses it otherwise."""
+    """Return the constants that properties compare the column with; None if one does anything else."""
     found = [equality_constants(part) for c in _properties(query) for part in split_conjunction(c.expression) if _reads(part, number)]
     if any(constants is None for constants in found):
         return None

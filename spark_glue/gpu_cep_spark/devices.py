@@ -1,4 +1,7 @@
-"""Choose the GPU that a task uses, without a call to CUDA: a worker must not touch CUDA before the choice."""
+"""Choose the GPU that a task uses.
+
+This makes no call to CUDA, because a worker must not touch CUDA before the choice.
+"""
 
 from __future__ import annotations
 

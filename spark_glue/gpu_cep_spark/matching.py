@@ -212,8 +212,8 @@ def _in_slices(job: _Job, slicing: Slicing) -> DataFrame:
 def _narrow(df: DataFrame, plan: Plan, events: pa.Schema, codes: Codes) -> DataFrame:
     """Return the events that some variable may bind, in the columns that the query reads.
 
-    Text columns in `codes` hold codes. The columns are called c0, c1, …, since
-    `mapInArrow` fails on names with dots, and on names that differ in case alone.
+    Text columns in `codes` hold codes. The columns are called c0, c1, …. `mapInArrow` fails on
+    names with dots, and on names that differ in case alone.
     """
     read = df.select(*map(column, events.names))
     condition = event_filter(plan.query, read.schema) if "filter" in plan.steps else None

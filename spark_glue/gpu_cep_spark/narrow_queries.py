@@ -51,7 +51,8 @@ class NarrowQuery:
 class SlicedQuery:
     """A query whose `plan` treats each slice as a stream of its own.
 
-    `schema` is that of the events in the plan, `sent` that of its first columns, which are sent to workers.
+    `schema` is the schema of the plan's events. `sent` is that of its first columns, the ones that
+    workers are sent; workers compute the others.
     """
 
     plan: AnyPlan
@@ -60,7 +61,10 @@ class SlicedQuery:
 
     @classmethod
     def of(cls, query: NarrowQuery) -> SlicedQuery:
-        """Plan the same query over slices; under ``skip_past_last`` its results also hold the ends of each match."""
+        """Return the same query planned over slices.
+
+        Under ``skip_past_last`` its results also hold the ends of each match.
+        """
         whole, taken = query.plan, query.settings.after_match == "skip_past_last"
         number, time, place = _unused((*query.events.names, *answer_schema(query.plan, query.events).names))
         numbered = query.events.append(pa.field(number, pa.int64()))
@@ -101,9 +105,9 @@ def _slice_settings(settings: Settings, keys: tuple[str, ...], names: tuple[str,
 def _slice_plan(plan: AnyPlan, number: int, *, taken: bool) -> AnyPlan:
     """Return `plan` with slices as streams; column `number` holds the slice's number.
 
-    If matches are `taken` in order of completion (``skip_past_last``), the
-    result also has the time and the position, the next two columns, of each
-    match's first and last event. A count then has a row of 1 per match.
+    If `taken`, ``skip_past_last`` takes matches in order of completion. The result then has two
+    more columns, time and position, for each match's first and last event. A count then has a row
+    of 1 for each match.
     """
     keys = (*plan.query.partition_by, number)
     if isinstance(plan, IntervalPlan):

@@ -26,10 +26,11 @@ PLACES = ("home", "first", "last")
 def place_by_count(
     df: DataFrame, keys: Sequence[str], cell: Column, places: tuple[Column, Column, Column], before: int, behind: int
 ) -> DataFrame:
-    """Return the rows of `df` with the columns :data:`PLACES`.
+    """Return the rows of `df` with their own slice and the slices with a copy, as :data:`PLACES`.
 
-    Slices hold `before` events before their own, and `behind` events behind them. They hold at least
-    the rows that `places`, the same columns by time alone, give them. `cell` is a row's cell number.
+    Slices get copies of `before` events before their own, and of `behind` events behind them.
+    `places` are the same columns by time alone; their copies are made, too. `cell` is a row's cell
+    number.
     """
     home, first, last = places
     located = df.select("*", cell.alias("cell"), (home - first).alias("earlier"), (last - home).alias("later"))
@@ -46,6 +47,7 @@ def place_by_count(
 
 
 def _names(keys: Sequence[str]) -> list[str]:
+    """Return names for the columns of the streams' keys among the cells."""
     return [f"key{place}" for place in range(len(keys))]
 
 

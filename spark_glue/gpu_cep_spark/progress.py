@@ -29,7 +29,10 @@ _EVERY = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The number of stages that have begun, and of their tasks: those done, those running and all (`known`)."""
+    """The numbers of the stages that have begun and of their tasks.
+
+    `known` are all tasks; some of these are done, and some are running.
+    """
 
     stages: int = 0
     done: int = 0
@@ -91,6 +94,7 @@ def _tasks_of(session: Any) -> AbstractContextManager[Callable[[], Tasks]]:
 
 @contextmanager
 def _tag_jobs(context: SparkContext) -> Iterator[Callable[[], Tasks]]:
+    """Give a function that returns the tasks of the jobs that this thread begins inside."""
     tag = f"gpu_cep {uuid4()}"
     context.addJobTag(tag)
     try:

@@ -1,9 +1,8 @@
 """Turn properties into DataFrame filters, so that events that can be in no match are not shuffled.
 
-A filter keeps a superset of the events that some variable may bind, never too
-few. Spark compares NaN and casts values in other ways than the engine, and its
-Parquet reader tells 0.0 from -0.0. A condition is therefore pushed down only
-if Spark surely finds it true where the engine does.
+A filter keeps a superset of the events that some variable may bind, never too few. Spark compares
+NaN and casts values in other ways than the engine. Its Parquet reader tells 0.0 from -0.0. A
+condition is therefore pushed down only if Spark surely finds it true where the engine does.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def quote(name: str) -> str:
 
 
 def event_filter(query: BoundQuery, schema: StructType) -> Column | None:
-    """Return a condition that holds for every event of every match, None if no useful one is known.
+    """Return a filter that holds for every event of every match; None if no useful one is known.
 
     Events without a timestamp are kept, so that the engine reports them.
 
@@ -87,7 +86,7 @@ def _properties(query: BoundQuery, schema: StructType, variable: int) -> Column 
 
 
 def implied_filter(expression: Bound, schema: StructType) -> Column | None:
-    """Return a filter that is true wherever `expression` is, None if no filter but ``true`` surely is."""
+    """Return a filter that is true wherever `expression` is; None if no useful one is known."""
     match expression:
         case Operation(name="and", arguments=arguments):
             known = [each for each in (implied_filter(argument, schema) for argument in arguments) if each is not None]
@@ -105,7 +104,10 @@ def implied_filter(expression: Bound, schema: StructType) -> Column | None:
 
 
 def _negation_filter(operand: Bound, schema: StructType) -> Column | None:
-    """Return a filter that is true wherever `operand`, which reads no float, is false; None if none is known."""
+    """Return a filter that is true wherever `operand` is false; None if none is known.
+
+    `operand` reads no float.
+    """
     match operand:
         case Operation(name="not", arguments=(inner,)):
             return implied_filter(inner, schema)
@@ -124,7 +126,10 @@ def _not(operand: Bound) -> Operation:
 
 
 def _predicate(expression: Bound, schema: StructType) -> Column | None:
-    """Return `expression` as a Spark column of the same value wherever no NaN is read, None if there is none."""
+    """Return `expression` as a Spark column; None if it cannot be written as one.
+
+    Wherever no NaN is read, it has the same value.
+    """
     match expression:
         case Field():
             return _operand(expression, schema)
@@ -146,6 +151,7 @@ def _predicate(expression: Bound, schema: StructType) -> Column | None:
 
 
 def _operands(arguments: Sequence[Bound], name: str, schema: StructType) -> list[Column] | None:
+    """Return the sides of a comparison as Spark columns; None if Spark may compare them in another way."""
     if name in TRUE_ON_EQUALITY and any(_is_float_zero(argument) for argument in arguments):
         return None  # a Parquet dictionary with -0.0 does not contain 0.0
     operands = [_operand(argument, schema) for argument in arguments]
@@ -169,6 +175,7 @@ def _rounds_integers(arguments: Sequence[Bound]) -> bool:
 
 
 def _operand(expression: Bound, schema: StructType) -> Column | None:
+    """Return a constant or a field as a Spark column; None if Spark has no equal value."""
     match expression:
         case Constant():
             return _literal(expression)
@@ -209,6 +216,7 @@ def _literal(constant: Constant) -> Column | None:
 
 
 def _moment(constant: Constant, value: int) -> Column | None:
+    """Return a date or a timestamp as a Spark literal; None if Spark has no equal value."""
     try:
         if constant.type.kind is Kind.DATE:
             return F.lit((EPOCH + dt.timedelta(days=value)).date())

@@ -1,7 +1,7 @@
-"""Configure Spark for the RAPIDS Accelerator, and warn of column types that its Python stage does not take.
+"""Configure Spark for the RAPIDS Accelerator.
 
-Sources: the plugin's configs.md, rapids-udfs.md and
-PythonMapInArrowExecShims.scala. Not tried on a cluster.
+Warn of column types that its Python stage does not take. Sources: the plugin's configs.md,
+rapids-udfs.md and PythonMapInArrowExecShims.scala. Not tried on a cluster.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ _PATIENCE, _GLANCE = 10.0, 0.05
 def rows_read_and_shuffled(session: SparkSession, observed: str, since: float) -> dict[str, int]:
     """Return the numbers of rows ``read`` and ``shuffled`` by an action.
 
-    It is the action that :func:`first_execution` finds. Only nodes of its plan
-    below the observation count. The result is empty if the action's metrics are
-    not complete in time, or if Spark no longer keeps them.
+    It is the action that :func:`first_execution` finds. Only nodes of its plan below the
+    observation count. The result is empty if Spark no longer keeps the action's metrics. It is also
+    empty if they are not complete after :data:`_PATIENCE` seconds.
     """
     store = session._jsparkSession.sharedState().statusStore()
     end = time.monotonic() + _PATIENCE
@@ -65,7 +65,7 @@ def _below(graph: Any, observed: str) -> Iterator[Any]:
 
 
 def _metric(node: Any, name: str, metrics: Any) -> int:
-    """Return the value of a node's metric of that name, which Spark gives as text with commas."""
+    """Return the value of a node's metric, 0 if there is none of that name."""
     found = (metrics.get(metric.accumulatorId()) for metric in _items(node.metrics()) if metric.name() == name)
     return sum(int(value.get().replace(",", "")) for value in found if value.isDefined())
 

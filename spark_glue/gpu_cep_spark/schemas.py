@@ -1,7 +1,7 @@
 """Convert Spark schemas to the Arrow schemas that workers see, and back.
 
-Spark's arrays have any length. An array column becomes a fixed-size list if its
-metadata give a length: ``df.withMetadata("history", {"gpu_cep.length": 20})``.
+Spark's arrays have any length. An array column whose metadata give a length becomes a fixed-size
+list. ``df.withMetadata("history", {"gpu_cep.length": 20})`` gives it.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
 
 def _fix_length(field: StructField, arrow: pa.Field) -> pa.Field:
+    """Return the field as a fixed-size list if its metadata give a length, else as it is."""
     length = field.metadata.get(LENGTH)
     if length is None:
         return arrow

@@ -1,12 +1,10 @@
 """Cut streams into slices of time that are matched apart.
 
-Slice n owns the events from time ``n * length`` until before
-``(n + 1) * length``. It reports the matches that start in these. It therefore
-has copies of the events up to a window behind its own. If a negation looks
-back, it also has those up to a window before. Slices of situations have a
-copy of the last event before their own, however far back that is: it says
-whether a situation starts with the first own event or goes on
-(:mod:`gpu_cep_spark.numbers_of_events`).
+Slice n owns the events from time ``n * length`` until before ``(n + 1) * length``. It reports the
+matches that start in these. It therefore has copies of the events up to a window behind its own. If
+a negation looks back, it also has those up to a window before. A slice of situations has a copy of
+the last event before its own, however far back that is. This event shows whether a situation starts
+with the first own event. See :mod:`gpu_cep_spark.numbers_of_events`.
 """
 
 from __future__ import annotations
@@ -139,6 +137,7 @@ def _default_length(window: int | float, span: int | float | None, partitions: i
 
 
 def _given_length(query: BoundQuery, window: int | float, wanted: float | str, time_unit: str | None) -> int | float:
+    """Return the length that the user wants, in ticks; it is at least the window."""
     given, faults = length_of(wanted), Faults()
     if given is None:
         hint = "write 'auto', None, a number of ticks, or text such as '30 minutes'"
@@ -177,7 +176,7 @@ def number_of(marked: Column) -> Column:
 
 
 def _places(time: Column, kind: Kind, slicing: Slicing) -> tuple[Column, Column, Column]:
-    """Return, by time alone, the slice that a row belongs to, and the first and the last that hold it.
+    """Return a row's own slice, and the first and the last slice that hold it, by its time alone.
 
     A row without a time has no copies.
     """
@@ -198,7 +197,7 @@ def _ticks(time: Column, kind: Kind) -> Column:
 
 
 def _of_ticks(ticks: Column, slicing: Slicing) -> tuple[Column, Column, Column]:
-    """Return home, first and last slice of integer times, exact for every int64."""
+    """Return the own, first and last slice of integer times, exact for every int64."""
     length, window = F.lit(slicing.length).cast("long"), F.lit(slicing.window).cast("long")
     behind = F.pmod(ticks, length)
     # `div` rounds towards zero; this rounds down
@@ -209,11 +208,10 @@ def _of_ticks(ticks: Column, slicing: Slicing) -> tuple[Column, Column, Column]:
 
 
 def _of_floats(time: Column, slicing: Slicing) -> tuple[Column, Column, Column]:
-    """Return home, first and last slice of float times.
+    """Return the own, first and last slice of float times.
 
-    Rounded arithmetic is monotonic, so a slice still holds all events from its
-    first to its last. The window is longer by one float: times that are
-    further apart than the window may be no further once rounded.
+    Rounded arithmetic is monotonic, so a slice still holds all events from its first to its last.
+    The window is longer by one float, because rounding may shorten the distance of two times.
     """
     window = math.nextafter(slicing.window, math.inf)
     moment = F.coalesce(time.cast("double"), F.lit(0.0))

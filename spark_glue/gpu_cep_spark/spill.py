@@ -52,7 +52,8 @@ class Room:
 def whole_streams(batches: Iterable[pa.RecordBatch], room: Room, level: int = 0) -> Generator[pa.Table, None, None]:
     """Give all rows of `batches` in tables of at most ``room.limit`` bytes, each stream whole in one.
 
-    A table of a single stream may be larger. `level` says how often the rows have been split by their hashes already.
+    A table of a single stream may be larger. `level` is the number of times that the rows have been
+    split by their hashes.
     """
     gathered, size, rest = deque[pa.RecordBatch](), 0, iter(batches)
     splits = room.hashes is not None and level < _LEVELS
@@ -135,7 +136,7 @@ def _drain(gathered: deque[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _split(portions: Iterator[pa.Table], room: Room, level: int, files: ExitStack) -> list[_Bucket]:
-    """Write all rows to files, by the next bits of their hashes; `files` closes those that are never read."""
+    """Write all rows to files by the next bits of their hashes; `files` closes files that are not read."""
     assert room.hashes is not None
     buckets: dict[int, _Bucket] = {}
     size = 0

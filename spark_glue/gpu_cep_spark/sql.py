@@ -35,7 +35,7 @@ _IN_SQL = (*(name for name in SparkOptions.__annotations__ if name != "functions
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A table function's name, and what it takes from its session: time zone, number of buckets and functions."""
+    """A table function's name, with the time zone, number of buckets and functions of its session."""
 
     name: str
     zone: str
@@ -89,6 +89,7 @@ def _table_function_type(spark: SparkSession) -> Callable[..., UserDefinedTableF
 
 
 def _handler(registration: Registration) -> type:
+    """Return the class of the table function, which Spark calls with the rows."""
     known: bytes = cloudpickle.dumps(registration)
 
     # cloudpickle sends a nested class by value. It imports this package only when a query is analysed: on an executor that
@@ -163,7 +164,7 @@ def _call(registration: Registration, rows: Any, text: str, options: Options, se
 
 
 def _carry_stage(stage: Stage, **told: Any) -> AnalyzeResult:
-    """Return the result of an analysis that also carries the stage which executors run."""
+    """Return the result of an analysis, with the stage that executors run attached to it."""
 
     # nested, so that it travels by value, too
     @dataclass
@@ -194,5 +195,5 @@ def _check_call(
 
 
 def _value(argument: AnalyzeArgument) -> Any:
-    """Return the value of a constant for a Python keyword; SQL's fractions are decimals, and become floats."""
+    """Return the value of a constant for a Python keyword; SQL's fractions, decimals, become floats."""
     return float(argument.value) if isinstance(argument.value, Decimal) else argument.value

@@ -18,9 +18,9 @@ MOST_FILES = 64
 def time_span(df: DataFrame, name: str, kind: pa.DataType) -> int | float | None:
     """Return the latest minus the earliest time in column `name` of type `kind`, in its ticks.
 
-    None if the DataFrame is not read from Parquet files on this machine in
-    which the column has the same name, or from more than :data:`MOST_FILES`.
-    Only the length of slices depends on it, never a match.
+    It is read from footers of Parquet files on this machine, if there are at most
+    :data:`MOST_FILES` with a column of this name. Else it is None. Only the length of slices
+    depends on it, never a match.
     """
     try:
         ends = [end for path in _files(df) for end in _ends(path, name)]
@@ -32,7 +32,7 @@ def time_span(df: DataFrame, name: str, kind: pa.DataType) -> int | float | None
 
 
 def _files(df: DataFrame) -> list[Path]:
-    """Return the files that `df` is read from; none if one is on another machine, or if there are too many."""
+    """Return the files that `df` is read from, if all are on this machine and few enough; else none."""
     places = [urlsplit(file) for file in df.inputFiles()]
     local = all(place.scheme == "file" for place in places) and len(places) <= MOST_FILES
     return [Path(unquote(place.path)) for place in places] if local else []

@@ -31,7 +31,7 @@ MOST_BYTES = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a worker does with each Spark partition, which holds whole streams or slices of them.
+    """The work on each Spark partition, which holds whole streams or slices of them.
 
     Parameters
     ----------
@@ -89,6 +89,7 @@ def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[p
 
 
 def _room(work: Work, context: TaskContext | None) -> Room:
+    """Return the bytes that the worker holds at a time, and the folder for the other events."""
     folder = spill_folder(os.environ, 0 if context is None else context.partitionId())
     limit = bytes_of_events(work.memory, os.environ, tasks_at_once(context))
 
@@ -129,13 +130,16 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[pa.Table],
 
 
 def _own_events(work: Work, part: pa.Table) -> tuple[pa.Table, Own]:
-    """Return the events of a part, and which of them are own: matches start in own events only."""
+    """Return the events of a part, and its own events; matches start in own events only."""
     events = _as_events(work, part)
     return separate_own_rows(work.plan, events) if work.sliced else (events, WHOLE)
 
 
 def _as_events(work: Work, batches: pa.Table) -> pa.Table:
-    """Return the batches with the names and types of the events; text that came as codes is dictionary-encoded."""
+    """Return the batches with the names and types of the events.
+
+    Text that arrived as codes is dictionary-encoded.
+    """
     table = decode_columns(batches.rename_columns(work.events.names), work.codes)
     fields = [table.schema.field(number) if number in work.codes else field for number, field in enumerate(work.events)]
     columns = [_cast(column, field) for column, field in zip(table.columns, fields, strict=True)]
@@ -180,7 +184,10 @@ def in_batches(table: pa.Table, most: int = RESULT_BYTES) -> Iterator[pa.Table]:
 
 
 def _as_promised(rows: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
-    """Return `rows` as one batch in the types that Spark expects; durations, for one, are microseconds there."""
+    """Return `rows` as one batch in the types that Spark expects.
+
+    Durations, for example, are microseconds there.
+    """
     # only types that differ are cast: pyarrow cannot cast a list of structs with a column of type null, not even to the same type
     pairs = zip(rows.columns, schema.types, strict=True)
     columns = [(column if column.type == promised else column.cast(promised)).combine_chunks() for column, promised in pairs]

@@ -15,7 +15,10 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The colours of one kind of shape; `name` is the kind's CSS class, and None draws no fill or no outline."""
+    """The colours of one kind of shape; `name` is the kind's CSS class.
+
+    A colour that is None draws no fill, or no outline.
+    """
 
     name: str
     fill: str | None = None
@@ -52,7 +55,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A straight line between two points, or a Bézier curve of four: its start, two control points and its end."""
+    """A line between two points, or a Bézier curve: its start, two control points and its end."""
 
     look: Look
     points: tuple[Point, ...]

@@ -79,6 +79,7 @@ def _marks(found: FoundEvents, plan: Plan, view: View) -> Iterator[Marks]:
 
 
 def _place(axis: TimeAxis, times: Ticks, tick: float) -> np.generic:
+    """Return the position of a time on the axis."""
     place: np.generic = axis.places(np.array([tick], times.dtype))[0]
     return place
 
@@ -90,6 +91,7 @@ def _text(columns: EventColumns, column: int, row: int) -> str:
 
 
 def _zone(axis: TimeAxis) -> tzinfo | None:
+    """Return the time zone of the axis, None if its times have none."""
     if axis.zone is None:
         return None
     zone: tzinfo | None = pa.scalar(0, pa.timestamp("s", axis.zone)).as_py().tzinfo

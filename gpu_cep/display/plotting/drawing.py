@@ -84,7 +84,7 @@ def draw(scene: Scene) -> Figure:
 
 
 def _settle(figure: Figure) -> None:
-    """Lay the figure out once and for all, in round numbers: the solver's last digits differ from time to time."""
+    """Compute the layout now, round it, and keep it: the solver's last digits differ between runs."""
     engine = figure.get_layout_engine()
     assert engine is not None, "the figure was made with one"
     engine.execute(figure)

@@ -32,7 +32,10 @@ class FoundSituation:
 
 @dataclass(frozen=True, slots=True)
 class FoundSituations:
-    """Match `number` of `count` of an interval pattern: a situation of each name, and the time of detection."""
+    """Match `number` of `count` of an interval pattern.
+
+    It has a situation of each name, and the time of detection.
+    """
 
     number: int
     count: int
@@ -63,8 +66,8 @@ class FoundEvents:
 class Findings:
     """All matches of `query`, in the order of results.
 
-    `returned` is the table that the query returns. Row n of `bound` tells what match n is made of:
-    the input rows of each variable, or the first row and the end of each situation.
+    `returned` is the table that the query returns. Row n of `bound` holds the input rows that each
+    variable of match n binds. For situations it holds the first row and the end of each.
     """
 
     query: AnyQuery
@@ -120,7 +123,7 @@ def _row(name: str, row: str) -> ReturnItem:
 
 
 def _bounds(name: str, row: str) -> tuple[ReturnItem, ReturnItem]:
-    """Return the RETURN items that give the input row of a situation's first event, and the situation's end."""
+    """Return the RETURN items for the input row of a situation's first event, and for its end."""
     first = Aggregate("first", name, row)
     return ReturnItem(first, f"{row}first {name}"), ReturnItem(Call("end", (Reference(name, None),)), f"{row}end {name}")
 

@@ -1,4 +1,7 @@
-"""Turn ticks of a timestamp column into positions on an axis, such that floats can tell neighbours apart."""
+"""Turn ticks of a timestamp column into positions on an axis.
+
+Floats can tell neighbouring positions apart.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +45,8 @@ class TimeAxis:
 def time_axis(name: str, kind: DataType, time_unit: str | None, view: tuple[Tick, Tick], start: tuple[Tick, str]) -> TimeAxis:
     """Return an axis for the timestamp column `name` that covers the times of `view`.
 
-    It counts from `start`, a time with its text, if floats cannot tell apart
-    times so far from zero, or if the times are outside Python's calendar.
+    It counts from `start`, a time with its text, if floats cannot tell apart times so far from
+    zero. It does so, too, if the times are outside Python's calendar.
     """
     low, high = view
     per_day = _ticks_per_day(kind)

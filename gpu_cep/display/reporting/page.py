@@ -1,4 +1,7 @@
-"""Write a report as one page of HTML that loads nothing else: styles, script, pictures and rows are in it."""
+"""Write a report as one page of HTML that loads nothing else.
+
+Styles, script, pictures and rows are all in it.
+"""
 
 from __future__ import annotations
 

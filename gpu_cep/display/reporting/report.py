@@ -49,7 +49,7 @@ class Report:
         Path(path).write_text(self.html, encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame, so that its styles do not touch the notebook, nor the notebook's the page."""
+        """Return the page in a frame, so that its styles and the notebook's do not mix."""
         return f'<iframe srcdoc="{escape(self.html)}" style="width:100%;height:48em;border:0"></iframe>'
 
 

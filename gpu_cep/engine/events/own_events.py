@@ -109,7 +109,7 @@ def _own_events(ordered: OrderedEvents, batch: Batch, own: Own) -> npt.NDArray[n
 
 
 def events_to_keep(plan: EventPlan, table: pa.Table, own: TimeSlice) -> pa.Table:
-    """Return the events of `table` that matches which start after the slice `own` may depend on.
+    """Return the events of `table` on which matches that start after the slice `own` may depend.
 
     Such matches bind them, or are ruled out by them. The run over the next slice needs them.
 

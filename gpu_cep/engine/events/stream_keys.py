@@ -107,9 +107,9 @@ def _combine(left: StreamKeys, right: StreamKeys, length: int) -> StreamKeys:
 def combine_codes(xp: Any, left: Any, right: Any, left_count: int, right_count: int, largest: int) -> tuple[Any, int, Any]:
     """Return a code for each pair of codes, in the order of pairs, and the number of codes.
 
-    The third result is the pair that each code stands for. A pair is the number ``left *
-    right_count + right``. If there are fewer than `largest` pairs, each is its own code, and the
-    third result is None. Else the pairs that occur are numbered. Arrays are of the module `xp`.
+    ``left * right_count + right`` is the number of a pair. If there are fewer than `largest`
+    numbers, codes are these numbers, and the third result is None. Else the pairs that occur are
+    numbered. The third result is then the pair of each code. Arrays are of the module `xp`.
     """
     pairs, count = left.astype(xp.int64) * right_count + right, left_count * right_count
     if count < largest:
