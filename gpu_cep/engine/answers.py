@@ -1,4 +1,7 @@
-"""Plans of either kind → tables: how a run begins and ends, whatever is asked of the events."""
+"""Answer plans of either kind with tables.
+
+This is how every run begins and ends: it opens the budget, reads the columns and dispatches by kind.
+"""
 
 from __future__ import annotations
 
@@ -41,19 +44,18 @@ def answer(
     Parameters
     ----------
     own
-        Report only the matches that start in this slice of time, or at these
-        rows; what a slice's successor needs,
-        :func:`gpu_cep.engine.events.own_events.events_to_keep` tells.
+        Report only the matches that start in this slice of time, or at these rows.
+        :func:`gpu_cep.engine.events.own_events.events_to_keep` says which events the next slice needs.
     threads
         Threads to use; None: all cores that the process may use.
     profile
         Receives the counts and seconds of each stage.
     concurrent
-        How many such runs share this machine's memory (the tasks of a Spark executor's host).
+        The number of such runs that share this machine's memory (the tasks of a Spark executor's host).
     spent
-        What runs over other parts of the events have taken of the settings' bounds; this run adds to it.
+        What runs over other parts of the events have used of `max_matches` and `max_steps`; this run adds to it.
     choose
-        Says in which order situations are joined.
+        Chooses the first order in which situations are joined.
 
     Raises
     ------
@@ -69,7 +71,7 @@ def answer(
     if own != WHOLE:
         refuse_slices(plan)
     profile, threads = profile or Profile(), threads or available_threads()
-    # situations are found on the device only where it is asked for by name
+    # situations are found on the device only if the engine is asked for by name
     stays = isinstance(plan, EventPlan) or plan.settings.engine == "gpu"
     columns = event_columns(plan, table if stays else to_host(table))
     profile.add("events", len(columns))

@@ -1,4 +1,4 @@
-"""The road through the engine: columns → labels → streams → matches → table."""
+"""Answer event patterns: columns → labels → streams → matches → table."""
 
 from __future__ import annotations
 
@@ -31,14 +31,17 @@ from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import spread
 
-# Sums of match counts are exact in int64 below this bound, whatever the rounding of the float sum that is compared with it.
+# Below this bound int64 sums of counts are exact, even if the float sum that is compared with it was rounded down.
 _MOST_MATCHES = 2.0**62
 
 Result = TypeVar("Result")
 
 
 def match_events(run: EventRun) -> pa.Table:
-    """Return the matches of an event pattern, or their numbers, as its plan asks; raises as :func:`gpu_cep.engine.answers.answer`."""
+    """Return the result of an event pattern: its matches, their numbers or their graph, as the plan asks.
+
+    Raises as :func:`gpu_cep.engine.answers.answer`.
+    """
     plan, columns = run.plan, run.columns
     first = phase_one(run)
     if plan.settings.output == "count" and plan.settings.after_match == "all":
@@ -52,7 +55,7 @@ def match_events(run: EventRun) -> pa.Table:
 
 
 def _matches(run: EventRun, first: PhaseOne) -> Matches:
-    """All matches, grouped by first event."""
+    """Return all matches, grouped by first event."""
     if first.found is not None:
         return first.found
     found = _each_batch(run, first.ordered, _matcher(run, first.ordered).find)
@@ -60,7 +63,7 @@ def _matches(run: EventRun, first: PhaseOne) -> Matches:
 
 
 def _graph(run: EventRun, first: PhaseOne) -> Graph | None:
-    """All matches as a graph, where that is asked for and needs no enumeration."""
+    """Return all matches as a graph; None if the output is no graph, or if matches must be enumerated first."""
     settings = run.plan.settings
     if settings.output != "compressed" or settings.after_match != "all":
         return None
@@ -73,19 +76,19 @@ def _graph(run: EventRun, first: PhaseOne) -> Graph | None:
 
 
 def _counts(run: EventRun, first: PhaseOne) -> list[tuple[Indices, Indices]]:
-    """How many matches there are, in parts, as :meth:`Matcher.count` gives them."""
+    """Return the numbers of matches in parts, each as :meth:`Matcher.count` returns it."""
     if first.counted is not None:
         return [first.counted]
     return _each_batch(run, first.ordered, _matcher(run, first.ordered).count)
 
 
 def _each_batch(run: EventRun, ordered: OrderedEvents, found_in: Callable[[Batch], Result]) -> list[Result]:
-    """Return what is found in each batch, in their order."""
+    """Return ``found_in(batch)`` for each batch of the events, in the order of batches."""
     plan, before = run.plan, run.budget.steps
     with name_windows(plan, run.columns, lambda start: int(ordered.rows[start])):
         batches = [part for batch in cut_batches(plan, ordered, threads=run.threads) for part in cut_at_own(ordered, batch, run.own)]
         parts = spread(found_in, batches, run.threads)
-    # where no event was left to match, too
+    # count stages appear in the profile even if there was no batch
     run.profile.add("matches", 0)
     run.profile.add("steps", run.budget.steps - before)
     return parts
@@ -96,7 +99,7 @@ def _matcher(run: EventRun, ordered: OrderedEvents) -> Matcher:
 
 
 def _result(run: EventRun, ordered: OrderedEvents, found: Matches) -> pa.Table:
-    """The matches as a table, in the order of results."""
+    """Return the matches as a table, in the order of results."""
     plan, columns = run.plan, run.columns
     try:
         matches, streams = sort_results(plan, columns, ordered, found)
@@ -110,7 +113,10 @@ def _result(run: EventRun, ordered: OrderedEvents, found: Matches) -> pa.Table:
 
 
 def _count_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, parts: list[tuple[Indices, Indices]]) -> pa.Table:
-    """Matches per `partition_by` stream, of those that have any (of the one stream without keys, in any case)."""
+    """Return the number of matches of each `partition_by` stream that has any.
+
+    Without keys there is one stream, whose number is returned even if it is 0.
+    """
     starts = np.concatenate([np.empty(0, np.int64), *(starts for starts, _ in parts)])
     totals = np.concatenate([np.empty(0, np.int64), *(totals for _, totals in parts)])
     if float(totals.sum(dtype=np.float64)) > _MOST_MATCHES:

@@ -1,1 +1,1 @@
-"""Run the oracle as an algorithm that any query may ask for."""
+"""Answer ``algorithm="brute_force"`` by the oracle, for any query over few events."""

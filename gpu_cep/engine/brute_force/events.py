@@ -1,4 +1,7 @@
-"""Answer by ``algorithm="brute_force"``: the oracle's matches of small input, in every form of output."""
+"""Answer event patterns by ``algorithm="brute_force"``.
+
+The oracle finds the matches of small input; they are written in each form of output.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ from gpu_cep.plan.event_plan import Plan
 
 
 def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: pa.Table | ResidentTable) -> pa.Table:
-    """Return the result by brute force, straight from the definitions (SPEC sections 2 and 3).
+    """Return the result of an event pattern by brute force (SPEC sections 2 and 3).
 
     Raises
     ------
@@ -57,7 +60,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
 
 
 def scalars(plan: Plan, functions: Iterable[ScalarFunction]) -> dict[str, Scalar]:
-    """Return the functions that conditions call, as the oracle takes them."""
+    """Return the functions that conditions call, with the kinds of their results, for the oracle."""
     conditions = [condition.expression for condition in plan.query.conditions]
     expressions = [each.expression for each in plan.query.computed if isinstance(each, ComputedExpression)]
     found: dict[str, Scalar] = {}
@@ -66,7 +69,7 @@ def scalars(plan: Plan, functions: Iterable[ScalarFunction]) -> dict[str, Scalar
         kind = Kind(call.type.kind.value)
         if found.setdefault(call.function.name, Scalar(call.function.body, kind)).kind is not kind:
             raise UnsupportedError(f"algorithm='brute_force': {call.function.name}() gives numbers of two types; supported: one type")
-    # the result of a call that the plan knows no more is NULL
+    # the oracle reads the query's text, where functions may be called that the plan has simplified away: their results are NULL
     return {function.name: Scalar(function.body, Kind.NULL) for function in functions} | found
 
 
@@ -90,7 +93,7 @@ def _flat(plan: Plan, found: list[dict[str, tuple[int, ...]]], place: Indices) -
 
 
 def _stream_numbers(plan: Plan, columns: EventColumns, rows: Indices) -> Indices:
-    """Return ascending numbers for the streams of matches that come stream after stream."""
+    """Return ascending stream numbers for matches (given by `rows`) that are sorted by stream."""
     codes = encode_keys(columns, plan.query.partition_by).codes
     if codes is None or not len(rows):
         return np.zeros(len(rows), np.int64)

@@ -1,4 +1,7 @@
-"""Answer by ``algorithm="brute_force"`` for situations: the oracle's matches of small input, in every form of output."""
+"""Answer queries over situations by ``algorithm="brute_force"``.
+
+The oracle finds the matches of small input; they are written in each form of output.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 
 
 def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Options, table: pa.Table | ResidentTable) -> pa.Table:
-    """Return the result by brute force, straight from the definitions (SPEC section 4).
+    """Return the result of a query over situations by brute force (SPEC section 4).
 
     Raises
     ------
@@ -62,7 +65,7 @@ def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Opti
 
 
 def _in_days(table: pa.Table, timestamp: str) -> pa.Table:
-    """Return the events with timestamps of date64 as date32, which is what the engine makes of them."""
+    """Return the events with a date64 timestamp cast to date32, as the engine does."""
     column = table.schema.get_field_index(timestamp)
     if not pa.types.is_date64(table.schema.field(column).type):
         return table
@@ -101,5 +104,5 @@ def _flat_matches(
 
 
 def _each(found: Sequence[IntervalMatch], names: Sequence[str], value: Callable[[IntervalMatch, str], Any], kind: npt.DTypeLike) -> Array:
-    """Return a value of each situation, [name, match]."""
+    """Return `value` of each matched situation as an array [name, match]."""
     return np.array([value(match, name) for name in names for match in found], kind).reshape(len(names), len(found))

@@ -1,1 +1,1 @@
-"""Hold all matches as one shared graph that counts and enumerates them."""
+"""Hold all matches as one graph of shared nodes, from which they are counted and enumerated."""

@@ -1,4 +1,8 @@
-"""The buffer of NFA^b as a graph of all matches, for where conditions relate events and labels alone do not decide."""
+"""Turn the buffer of an NFA^b pass into a graph of all matches.
+
+It serves patterns whose conditions relate events, so that labels alone do not decide matches.
+The graph is built only if every path through the buffer that ends a match is a match.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +26,20 @@ from gpu_cep.plan.states import unites_disjointly
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, mark_used_nodes
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 
-# A buffer with more nodes is given up: runs that are all apart are as many as the partial matches, which a tree does not keep.
+# A buffer with more nodes is abandoned: runs that share nothing are as many as the partial matches, and a match tree is smaller.
 _NODES_PER_EVENT, _NODES_AT_ALL = 64, 1 << 20
 
 
 def may_share_buffer(plan: EventPlan) -> bool:
-    """Return whether the strategy is one of NFA^b's, and no two branches find the same match."""
+    """Return whether NFA^b follows the plan's strategy and no two branches find the same match."""
     return plan.strategy != "robust_skip_till_next_match" and unites_disjointly(plan)
 
 
 def buffer_graph(searches: tuple[Search, ...], batch: Batch) -> Graph | None:
-    """Return the graph of all matches that start in the batch; None if its paths do not decide them, or if it is too large to pay."""
+    """Return the graph of all matches that start in the batch, or None.
+
+    It is None if some path through the buffer is no match, or if the buffer grows too large.
+    """
     if not all(every_path_matches(search) for search in searches):
         return None
     most = max(_NODES_PER_EVENT * (batch.high - batch.low), _NODES_AT_ALL)
@@ -41,14 +48,14 @@ def buffer_graph(searches: tuple[Search, ...], batch: Batch) -> Graph | None:
         grown = [build_buffer(search, batch, windows, most) for search in searches]
     except BufferTooLarge:
         return None
-    # where windows end matches that go on in later ones, an end is not told by its node alone
+    # a match that ends with its window may go on in a later window, so the node alone does not tell whether a match ends
     if any((each.ends.last_start != UNBOUNDED).any() for each in grown):
         return None
     return join_graphs([_graph(search, batch, buffer) for search, buffer in zip(searches, grown, strict=True)])
 
 
 def unite_batches(plan: EventPlan, ordered: OrderedEvents, parts: Sequence[Graph | None]) -> Graph | None:
-    """Return the graph of all batches, or None if a batch has none."""
+    """Return one graph of all batches, or None if some batch has no graph."""
     graphs = [part for part in parts if part is not None]
     if not graphs or len(graphs) < len(parts):
         return None
@@ -58,7 +65,10 @@ def unite_batches(plan: EventPlan, ordered: OrderedEvents, parts: Sequence[Graph
 
 
 def _graph(search: Search, batch: Batch, grown: BatchBuffer) -> Graph:
-    """Return the graph of the nodes that lead to an end, run by run: a link leads to all nodes that a run had by then."""
+    """Return the graph of the buffer's nodes from which some match ends can be reached.
+
+    Each run is a group of nodes. A link leads to all nodes that a run had when the link was made.
+    """
     buffer = grown.buffer
     nodes = len(buffer.event)
     used, run_used = np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_)
@@ -98,7 +108,10 @@ def _first_nodes(buffer: MatchBuffer) -> Indices:
 
 
 def _links(buffer: MatchBuffer, nodes: Indices) -> tuple[Indices, Indices]:
-    """Return for each link of the `nodes` the place of its node among them, ascending, and the node that it leads to."""
+    """Return the links of the `nodes`, sorted by owner, as two arrays.
+
+    They are the place of each link's owner among `nodes`, and the node that the link leads to.
+    """
     places, link = np.arange(len(nodes)), buffer.link[nodes]
     owners, heads = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     while len(places):

@@ -1,4 +1,7 @@
-"""``output="compressed"``: all matches as one table of nodes, which enumerates and counts them."""
+"""Define the result of ``output="compressed"``: all matches as one table of nodes.
+
+:class:`Compressed` enumerates and counts the matches of such a table.
+"""
 
 from __future__ import annotations
 
@@ -112,16 +115,16 @@ class Compressed:
         return count_paths(self._graph)
 
     def matches(self) -> Iterator[dict[str, tuple[dict[str, Any], ...]]]:
-        """Return each match once, found when it is asked for: the events of each variable that it binds, as mappings of columns.
+        """Return each match once, when it is asked for: the events of each variable, as mappings of columns.
 
-        What comes between two matches is bounded by their lengths, not by how many there are.
+        The time between two matches depends on their lengths, not on the number of matches.
         """
         return self._each("event")
 
     __iter__ = matches
 
     def indices(self) -> Iterator[dict[str, tuple[int, ...]]]:
-        """Return the same as :meth:`matches`, with input row numbers in the place of events.
+        """Return the same as :meth:`matches`, with input row numbers instead of events.
 
         Raises
         ------
@@ -136,7 +139,7 @@ class Compressed:
         return f"Compressed({self.table.num_rows:,} nodes)"
 
     def _each(self, column: str) -> Iterator[dict[str, tuple[Any, ...]]]:
-        # looked up node by node: a match needs few of them
+        # convert values node by node: one match reads few nodes
         values, variables = self._nodes[column].combine_chunks(), self._nodes["variable"].combine_chunks().dictionary_encode()
         names, codes = variables.dictionary.to_pylist(), variables.indices.to_numpy()
         for path in each_path(self._graph):
@@ -147,7 +150,7 @@ class Compressed:
 
     @cached_property
     def _nodes(self) -> pa.Table:
-        """The nodes, part after part in the order of their numbers."""
+        """Return the table of nodes, sorted by part and node number."""
         part, node = (_numbers(self.table, name) for name in ("part", "node"))
         return self.table.take(pa.array(np.lexsort([node, part])))
 
@@ -174,7 +177,10 @@ def _numbers(table: pa.Table, name: str) -> Ints:
 
 
 def _rows_of_nodes(part: Ints, node: Ints, owner: Ints, wanted: Ints) -> Ints:
-    """Return the rows of the nodes `wanted` of the parts `owner`, among nodes in order of part and number."""
+    """Return the table rows of the nodes `wanted`, where ``owner[i]`` is the part of ``wanted[i]``.
+
+    `part` and `node` identify each row of the table, which is sorted by them.
+    """
     distinct = np.unique(part)
     span = int(node.max(initial=0)) + 1
     keys, looked_for = np.searchsorted(distinct, part) * span + node, np.searchsorted(distinct, owner) * span + wanted
@@ -185,10 +191,10 @@ def _rows_of_nodes(part: Ints, node: Ints, owner: Ints, wanted: Ints) -> Ints:
 
 
 def _ranks(*columns: Ints) -> Ints:
-    """Return for each row of the columns the number of its distinct value."""
+    """Return, for each row of the columns, the rank of its value among the distinct ones."""
     return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].ravel().astype(np.int64)
 
 
 def _distinct_groups(part: Ints, group: Ints) -> Ints:
-    """Return the groups, numbered differently in each part; nodes of trees keep −1."""
+    """Return group numbers that no two parts share; nodes of trees keep −1."""
     return np.where(group < 0, NONE, _ranks(part, group))

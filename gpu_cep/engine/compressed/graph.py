@@ -1,4 +1,7 @@
-"""The shared graph of all matches: grown from labels where they decide, else a prefix tree of the matches found.
+"""Build the graph of nodes that all matches share.
+
+Where labels decide the matches, the graph grows with the events, and no match is enumerated.
+Otherwise it is the prefix tree of the matches that were found.
 
 After the shared versioned buffer of SASE+ (NFA^b, section 5) and CORE's
 enumeration structure with union lists (tECS).
@@ -25,21 +28,23 @@ from gpu_cep_kernels.phase_one.windows import mark_streams, window_ends
 
 Flags = npt.NDArray[np.bool_]
 
-# The group of nodes that are parts of a tree, and the earliest start of nodes that end no match.
+# Stands for no group (nodes of a tree), no parent, and no earliest start (nodes that end no match).
 NONE = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes by number; a match is a path from a node that ends one back to a node that begins one.
+    """The nodes of all matches; each path from an end node back to a start node is a match.
 
-    Node n binds ordered event ``event[n]`` to the query's variable
-    ``variable[n]``. Its predecessors are the ranges ``range_offsets[n]`` to
-    ``range_offsets[n + 1]`` of nodes, each from `range_first` to `range_last`.
-    It begins a match if ``start[n]``; ``latest[n]`` is the latest event at
-    which a path to it begins. It ends one if ``earliest[n]`` is not −1, and
-    then the matches that begin there or later. ``group[n]`` is −1 in a
-    tree, in which every path is one match.
+    Event numbers are positions in the ordered events. Node n is described by:
+
+    - ``event[n]`` and ``variable[n]``: the event, and the query's variable that binds it.
+    - ``group[n]``: the variable and state that the node stands for; −1 in a prefix tree.
+    - ``range_offsets[n]`` to ``range_offsets[n + 1]``: the ranges of its predecessors.
+      Range r holds the nodes ``range_first[r]`` to ``range_last[r]``, both included.
+    - ``start[n]``: whether a match begins with it.
+    - ``latest[n]``: the latest event at which a path to it begins.
+    - ``earliest[n]``: the first event at which a match that ends with it may begin; −1 if none ends here.
     """
 
     event: Indices
@@ -54,8 +59,11 @@ class Graph:
 
 
 def label_graph(plan: EventPlan, ordered: OrderedEvents, own: Own) -> Graph | None:
-    """Return the graph of all matches that start in `own`; None if labels do not decide them, or if branches may find one twice."""
-    # what refuses most queries costs least
+    """Return the graph of all matches that start in `own`, or None.
+
+    It is None if labels do not decide the matches, or if two branches may find the same match.
+    """
+    # test the plan first: it rules out most queries, and costs less than the events
     if not unites_disjointly(plan) or any(branch_states(plan, branch, tied=False) is None for branch in plan.branches):
         return None
     windows = graph_windows(plan, ordered, own)
@@ -66,7 +74,12 @@ def label_graph(plan: EventPlan, ordered: OrderedEvents, own: Own) -> Graph | No
 
 @dataclass(frozen=True, slots=True)
 class GraphWindows:
-    """For each event the first one whose window holds it, and whether a match may start at it; `after` is empty without ties."""
+    """What windows and ties allow at each event.
+
+    `after`: the first event of a later time; empty if no two events of a stream tie.
+    `earliest`: the first event that is in one window with this one.
+    `starting`: whether a match may start at the event.
+    """
 
     after: npt.NDArray[np.int32]
     earliest: Indices
@@ -74,6 +87,7 @@ class GraphWindows:
 
 
 def graph_windows(plan: EventPlan, ordered: OrderedEvents, own: Own) -> GraphWindows:
+    """Return the windows of all ordered events; matches may start at the events of `own`."""
     size = len(ordered.times)
     events = np.arange(size)
     stream_end, after, ends = np.empty(size, np.int32), np.empty(size + 1, np.int32), np.empty(size, np.int32)
@@ -105,7 +119,10 @@ def _branch_graph(ordered: OrderedEvents, windows: GraphWindows, branch: Planned
 
 
 def _keep_useful(windows: GraphWindows, groups: GroupTable, nodes: NodeTable, useful: Flags) -> Graph:
-    """Return the useful nodes, renumbered; what precedes them is useful, too."""
+    """Return the graph of the nodes marked `useful`, renumbered.
+
+    The predecessors of a useful node are useful, too.
+    """
     number = offsets(useful.astype(np.int64))
     group = np.repeat(np.arange(len(groups.variable)), np.diff(groups.base))[useful]
     first, last, event = nodes.first[useful], nodes.last[useful], nodes.event[useful]
@@ -144,7 +161,10 @@ def _group_table(ordered: OrderedEvents, branch: PlannedBranch, space: StateSpac
 
 
 def _sources(space: StateSpace, transitions: list[Transition], targets: list[int]) -> dict[int, int]:
-    """Return the groups whose nodes may precede those that the transitions add, and which of them."""
+    """Return the groups of the predecessors that these transitions allow, each with its scope.
+
+    A scope says which nodes of the group count: all, those of earlier times, or those of the current time.
+    """
     scopes: dict[int, int] = {}
     for transition in transitions:
         for h, state in enumerate(targets):
@@ -155,7 +175,10 @@ def _sources(space: StateSpace, transitions: list[Transition], targets: list[int
 
 
 def _scope(space: StateSpace, state: int, source: int) -> int | None:
-    """Return which nodes that led to `state` are in state `source` now: all, those of earlier times, those of the current time, or None."""
+    """Return which of the nodes that led to `state` have left the match in state `source` by now.
+
+    They are all nodes, those of earlier times, those of the current time, or none (None).
+    """
     if space.settled[state] == source:
         return ALL if state == source else EARLIER
     return TIED if state == source else None
@@ -211,13 +234,16 @@ def match_tree(matches: Matches) -> Graph:
 
 
 def _inherit(first: Indices, parent: Indices, levels: Indices) -> None:
-    """Give the nodes of each level of a tree what their parents have."""
+    """Copy each parent's entry of `first` to its children, level by level from the root."""
     for low, high in zip(levels[1:-1], levels[2:], strict=True):
         first[low:high] = first[parent[low:high]]
 
 
 def moments(ordered: OrderedEvents, strict: bool) -> Indices:
-    """Return a number for each ordered event: of its time in its stream if ties are `strict`, else of the event."""
+    """Return a number for the time of each ordered event, counted up through all streams.
+
+    Unless ties are `strict`, each event counts as a time of its own.
+    """
     size = len(ordered.times)
     if not strict:
         return np.arange(size)

@@ -1,9 +1,9 @@
-"""Paths of a graph of many groups, counted by sums that they have in common: as on the buffer of NFA^b, with numbers of any size.
+"""Count the paths of a graph with many groups, by sums that nodes share.
 
-Cell 2n counts the paths to node n, cell 2n + 1 those to n and to the nodes
-before it in its group. A sum holds for all windows that hold the earliest
-start of its paths; it is made when an end asks for it, and made again when
-that start has left the window (see :mod:`gpu_cep_kernels.nfab.buffer_counts`).
+Cell 2n counts the paths to node n. Cell 2n + 1 adds the paths to the nodes before n in its group.
+A sum is computed when an end node needs it, and kept while all its paths start in the window.
+It is computed again once the earliest of these starts has left the window.
+Numbers are Python integers of any size (see :mod:`gpu_cep_kernels.nfab.buffer_counts`).
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
-# Behind all events.
+# A position behind all events.
 _NEVER = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True, slots=True)
 class PathCells:
-    """Cell c is the sum of the cells of ``parts[c]``, each added (1) or taken away (−1), and of a path that begins and ends there.
+    """How each cell's number of paths is computed from those of other cells.
 
-    That begins at event ``begins[c]``, or there is none (−1). Paths to cell c begin at ``latest[c]`` or earlier. Cell ``same[c]`` has the
-    paths of c, and is counted in its place.
+    `parts`: the cells whose numbers are added (sign 1) or subtracted (sign −1).
+    `begins`: the event of the path that begins and ends at the cell's node; −1 if there is none.
+    `latest`: the latest event at which a path to the cell begins.
+    `same`: the cell that has the same paths and is counted instead; itself if there is none.
     """
 
     parts: list[list[tuple[int, int]]]
@@ -36,7 +38,12 @@ class PathCells:
 def path_cells(
     group_first: Ints, event: Ints, start: npt.NDArray[np.bool_], latest: Ints, reach: Ints, offsets: Ints, first: Ints, last: Ints
 ) -> PathCells:
-    """Return the cells of nodes whose groups begin at the nodes ``group_first[n]``, and whose predecessors are ranges as in a graph."""
+    """Return the cells of a graph's nodes.
+
+    ``group_first[n]`` is the first node of n's group.
+    ``reach[n]`` is the latest start of the nodes up to n in its group.
+    The other arguments are the arrays of the graph.
+    """
     number = len(event)
     parts: list[list[tuple[int, int]]] = [[] for _ in range(2 * number)]
     groups, begins = group_first.tolist(), start.tolist()
@@ -58,7 +65,10 @@ def path_cells(
 
 
 def sum_paths(cells: PathCells, ends: list[tuple[int, int]]) -> int:
-    """Return the number of paths to the nodes of `ends` that begin at the event beside each node or later; these events ascend."""
+    """Return the number of matches that end at `ends`.
+
+    Each entry is an end node and the first event at which its paths may begin, in ascending order.
+    """
     paths, first_start = [0] * len(cells.parts), [-1] * len(cells.parts)
     total = 0
     for node, earliest in ends:

@@ -1,4 +1,7 @@
-"""Paths through a graph of matches: enumerated with a delay that their length bounds, and counted without enumerating."""
+"""Enumerate and count the paths through a graph of matches.
+
+The time between two enumerated paths is bounded by their lengths. Counting enumerates nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,18 @@ from gpu_cep.engine.compressed.path_sums import path_cells, sum_paths
 Ints = npt.NDArray[np.int64]
 Objects = npt.NDArray[Any]
 
-# Starts of sliding windows that are counted at a time: each takes a row of large numbers.
+# The most starts of sliding windows that are counted together: each takes a row of large numbers.
 _ROWS = 1 << 12
-# With more groups than these, numbers of paths are not carried for all of them from event to event.
+# With more groups, paths are counted by shared sums: a vector with entries for all groups would be too long.
 _MOST_GROUPS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class PathGraph:
-    """The nodes of :class:`gpu_cep.engine.compressed.graph.Graph`, of several streams; events are numbered within a stream at least.
+    """The nodes of several streams, as in :class:`gpu_cep.engine.compressed.graph.Graph`.
 
-    `stream` numbers the streams, and ``moment[n]`` the time of n's event in its stream.
+    `stream`: the number of each node's stream. Event numbers are unique within a stream.
+    `moment`: a number that grows with the time of the node's event.
     """
 
     stream: Ints
@@ -43,8 +47,8 @@ class PathGraph:
 def each_path(graph: PathGraph) -> Iterator[list[int]]:
     """Yield the nodes of each match, in the order of their events.
 
-    A walk back from each last event. It enters only nodes that a start in the
-    window reaches, and so each of its ends is a match.
+    The search walks back from each end node. It enters only nodes that can be reached from a start in
+    the window, so every walk ends with a match.
     """
     walk = _Walk.over(graph)
     for end in np.flatnonzero(graph.earliest >= 0).tolist():
@@ -53,7 +57,11 @@ def each_path(graph: PathGraph) -> Iterator[list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """The graph's arrays as lists; ``reach[n]`` is the latest start of the nodes up to n in its group."""
+    """The graph's arrays as lists.
+
+    `begins_at`: the event of a node with which a match begins; −1 for others.
+    `reach`: the latest start of the nodes up to this one in its group.
+    """
 
     offsets: list[int]
     first: list[int]
@@ -84,7 +92,7 @@ class _Walk:
                 choices.append(self._choices(node, limit))
 
     def _choices(self, node: int, limit: int) -> Iterator[int]:
-        """Yield what can stand before a node: −1 if it begins a match, and the predecessors that a start in the window reaches."""
+        """Yield −1 if a match may begin with the node, then its predecessors that paths from `limit` on reach."""
         if self.begins_at[node] >= limit:
             yield -1
         for place in range(self.offsets[node], self.offsets[node + 1]):
@@ -104,7 +112,12 @@ def _reach(graph: PathGraph) -> Ints:
 
 
 class _Node(NamedTuple):
-    """A node as a step of the count: `sources` and `target` are coordinates of the numbers of paths."""
+    """A node, as the counting pass sees it; numbers of paths are kept in a vector.
+
+    `start`: whether a match begins with it. `end`: whether one ends with it.
+    `sources`: the entries of the vector that hold the paths to its predecessors.
+    `target`: the entry to which its own paths are added.
+    """
 
     start: bool
     sources: list[int]
@@ -113,7 +126,11 @@ class _Node(NamedTuple):
 
 
 class _Event(NamedTuple):
-    """The nodes of one event; `moved` if its time is not that of the event before, `earliest` as in the graph, −1 if it ends no match."""
+    """The nodes of one event.
+
+    `moved`: whether its time differs from that of the event before.
+    `earliest`: the first event at which a match that ends here may begin; −1 if none ends here.
+    """
 
     number: int
     moved: bool
@@ -124,9 +141,9 @@ class _Event(NamedTuple):
 def count_paths(graph: PathGraph) -> int:
     """Return the number of matches.
 
-    The numbers of paths that end in each group, by nodes of earlier times and
-    by those of the current time, are carried from event to event: coordinates
-    g and `groups` + g of a vector. Coordinate 2 `groups` is the number of matches.
+    One pass over the events carries a vector of numbers of paths, with two entries for each group g.
+    Entry g counts the paths to nodes of earlier times, entry `groups` + g those of the current time.
+    Entry 2 `groups` counts the matches.
     """
     in_trees = graph.group < 0
     total = int(np.count_nonzero(graph.earliest[in_trees] >= 0))
@@ -151,7 +168,12 @@ def _count_sums(graph: PathGraph, ends: Ints) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Lists:
-    """The graph's arrays as lists; of each range the group, and whether nodes of earlier times and of the current time are in it."""
+    """The graph's arrays as lists, with three facts about each range of predecessors.
+
+    `range_group`: the group of its nodes.
+    `earlier`: whether it holds nodes of earlier times.
+    `current`: whether it holds nodes of the current time.
+    """
 
     group: list[int]
     event: list[int]
@@ -196,7 +218,7 @@ def _events(lists: _Lists, nodes: Sequence[int], groups: dict[int, int]) -> list
 
 
 def _sources(lists: _Lists, n: int, groups: dict[int, int]) -> list[int]:
-    """Return the coordinates that hold the paths to a node's predecessors."""
+    """Return the entries of the vector that hold the paths to a node's predecessors."""
     found = []
     for place in range(lists.offsets[n], lists.offsets[n + 1]):
         group = groups[lists.range_group[place]]
@@ -208,7 +230,7 @@ def _sources(lists: _Lists, n: int, groups: dict[int, int]) -> list[int]:
 
 
 def _count_all(events: Sequence[_Event], groups: int) -> int:
-    """Return the number of matches of a stream in which every path to a last event begins in its window, in one pass."""
+    """Return the number of matches of a stream whose windows cut no path, in one pass."""
     paths = [0] * (2 * groups)
     total = 0
     for event in events:
@@ -222,7 +244,7 @@ def _count_all(events: Sequence[_Event], groups: int) -> int:
 
 
 def _settle(paths: list[int], groups: int) -> None:
-    """Count the paths by nodes of the current time as paths by earlier ones: the time has moved on."""
+    """Move the paths to nodes of the current time to the entries of earlier times."""
     for g in range(groups):
         if paths[groups + g]:
             paths[g] += paths[groups + g]
@@ -230,9 +252,10 @@ def _settle(paths: list[int], groups: int) -> None:
 
 
 def _count_sliding(events: Sequence[_Event], groups: int) -> int:
-    """Return the number of matches of a stream that windows cut, by start.
+    """Return the number of matches of a stream whose windows cut paths.
 
-    It is a product of the events' matrices before a boundary and behind it.
+    Each event is a matrix that updates the vector of numbers. A window multiplies the matrices of its
+    events. That product is split at a boundary, so that windows share the factors on either side.
     """
     starts = [place for place, event in enumerate(events) if any(node.start for node in event.nodes)]
     ends = _window_ends(events, starts)
@@ -250,7 +273,7 @@ def _count_sliding(events: Sequence[_Event], groups: int) -> int:
 
 
 def _window_ends(events: Sequence[_Event], starts: Sequence[int]) -> list[int]:
-    """Return for each start the place behind the last event that can end one of its matches."""
+    """Return, for each start, the position behind the last event that can end one of its matches."""
     lasts = [place for place, event in enumerate(events) if event.earliest >= 0]
     earliest = [events[place].earliest for place in lasts]
     found = []
@@ -261,7 +284,7 @@ def _window_ends(events: Sequence[_Event], starts: Sequence[int]) -> list[int]:
 
 
 def _rows_before(events: Sequence[_Event], groups: int) -> list[Objects]:
-    """Return for each start among the events the numbers of paths from it, at the end of the events."""
+    """Return a vector for each start among the events: the numbers of its paths after the last event."""
     ways = np.eye(2 * groups + 1, dtype=object)
     rows = []
     for event in reversed(events):
@@ -278,7 +301,10 @@ def _rows_before(events: Sequence[_Event], groups: int) -> list[Objects]:
 
 
 def _count_behind(events: Sequence[_Event], boundary: int, ends: Sequence[int], rows: Sequence[Objects], groups: int) -> int:
-    """Return the number of matches of the starts whose paths up to the boundary are `rows`, and whose windows end at `ends`."""
+    """Return the number of matches of several starts.
+
+    ``rows[i]`` are the numbers of start i's paths at the boundary, and ``ends[i]`` is the end of its window.
+    """
     ways = np.eye(2 * groups + 1, dtype=object)
     total = 0
     place = boundary
@@ -291,7 +317,7 @@ def _count_behind(events: Sequence[_Event], boundary: int, ends: Sequence[int], 
 
 
 def _extend(ways: Objects, event: _Event, groups: int) -> None:
-    """Account for an event in the ways from each coordinate, the second index, to each coordinate."""
+    """Update `ways` by one event; ``ways[c, d]`` is the number of ways from entry c to entry d."""
     if event.moved:
         ways[:groups] += ways[groups : 2 * groups]
         ways[groups : 2 * groups] = 0

@@ -1,1 +1,1 @@
-"""Answer queries over situations: derive them, join them, and return their matches."""
+"""Answer queries over situations: derive the situations, join them, and write their matches."""

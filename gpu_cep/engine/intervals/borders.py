@@ -1,4 +1,8 @@
-"""Find the borders between runs of events (``002_…`` Definition 7), in one pass over the events of all streams, slice by slice."""
+"""Find the borders of situations (``002_…`` Definition 7): the events at which a run opens or closes.
+
+One pass reads the events of all streams, in slices side by side. A slice does not know the last
+label of each stream before it. So its first borders are settled afterwards, slice after slice.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +30,15 @@ from gpu_cep_kernels.intervals.situations import (
     settle_borders,
 )
 
-# Writes the labels of the events [low, high), as [word, event].
+# ``fill(low, high, out)`` writes the labels of the events [low, high) to `out`, as [word, event].
 Fill = Callable[[int, int, Array], None]
 
 
 def find_all_borders(plan: IntervalPlan, events: EventSequence, fill: Fill, threads: int) -> Borders:
-    """Return the borders of all streams in order of position; last come those that close what is open at the end of a stream."""
+    """Return the borders of all streams in order of position.
+
+    Last come the borders behind streams that end with open runs.
+    """
     settled: list[Borders] = []
     seen = new_last_seen(events.count)
     for borders, own in spread(lambda span: _borders_of(plan, events, fill, span), slices(len(events), threads), threads):
@@ -43,7 +50,7 @@ def find_all_borders(plan: IntervalPlan, events: EventSequence, fill: Fill, thre
 
 
 def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tuple[int, int]) -> tuple[Borders, LastSeen]:
-    """Return the borders in a slice of the events, and the last label and position that it has of each stream."""
+    """Return the borders in the slice `span`, and the last label and position of each stream in it."""
     low, high = span
     seen, crossings = new_last_seen(events.count), new_crossings(high - low)
     streams = np.empty(0, np.int32) if events.streams is None else events.streams
@@ -61,14 +68,17 @@ def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tup
 
 
 def gap_limit(plan: IntervalPlan, times: Array) -> Gaps:
-    """Return the clock on which gaps are measured (empty if no gap ends a run), and the longest gap that breaks no run."""
+    """Return the clock on which gaps are measured, and the longest gap that does not end a run.
+
+    The clock is empty if gaps end no run.
+    """
     points = as_clock(times)
     gap = plan.query.gap
     return Gaps(points[:0], points.dtype.type(0)) if gap is None else Gaps(points, points.dtype.type(gap))
 
 
 def _keep_crossed(borders: Borders) -> Borders:
-    """Keep the borders at which a name opens or closes."""
+    """Return only the borders at which some name opens or closes."""
     crossed = np.flatnonzero(borders.opened | borders.closed)
     if len(crossed) == len(borders.position):
         return borders
@@ -77,7 +87,7 @@ def _keep_crossed(borders: Borders) -> Borders:
 
 
 def _overlay(seen: LastSeen, later: LastSeen) -> LastSeen:
-    """Return the last label and position of each stream after a `later` slice, too."""
+    """Return the last label and position of each stream, from the `later` slice if it has events of it."""
     there = later.label != UNKNOWN
     return LastSeen(np.where(there, later.label, seen.label), np.where(there, later.position, seen.position))
 
@@ -89,7 +99,11 @@ def _close_streams(seen: LastSeen, time: np.dtype[Any]) -> Borders:
 
 
 def closing_borders(xp: Any, streams: Array, last: Array, closed: Array, time: np.dtype[Any]) -> Borders:
-    """Return the borders behind the `last` events of some `streams`, which close the names whose bits `closed` has."""
+    """Return a border behind the last event of each of some streams.
+
+    Border i stands in stream ``streams[i]`` behind event ``last[i]``.
+    It closes the names whose bits ``closed[i]`` has.
+    """
     nowhere = xp.full(len(streams), NO_POSITION, np.int32)
     return Borders(nowhere, xp.zeros(len(streams), time), streams, last, xp.zeros(len(streams), np.uint16), closed)
 

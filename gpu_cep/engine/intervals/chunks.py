@@ -1,4 +1,8 @@
-"""Cut the situations into chunks that are joined one by one: some streams, or a slice of one stream's time where matches have a window."""
+"""Cut the situations into chunks that are joined one by one.
+
+A chunk holds the situations of some streams. Where matches have a window, a long stream is cut into
+slices of time, which overlap by a window.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +20,18 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import Array
 from gpu_cep.engine.intervals.situations import Derived
 
-# A slice of time is at least so many windows long.
+# The least length of a slice of time, in windows.
 WINDOWS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some situations of some streams, which are joined at a time.
+    """Some situations that are joined together.
 
-    The streams have numbers from `stream` on; the situations of name v in the
-    k-th of them are ``offsets[v, k]`` to ``offsets[v, k + 1]``. The matches of
-    the chunk are those that start before the endpoint `limit` (None: all). A
-    situation can be in a match with `share` of the situations of its stream.
+    `stream`: the number of its first stream; the others follow.
+    `offsets`: the situations of name v in its k-th stream are ``offsets[v, k]`` to ``offsets[v, k + 1]``.
+    `limit`: only matches that start before this endpoint are found (None: all).
+    `share`: the share of a stream's situations that one situation can be in a match with.
     """
 
     stream: int
@@ -37,13 +41,16 @@ class Chunk:
 
     @property
     def buffers(self) -> tuple[float, ...]:
-        """How many situations of each name a situation can be in a match with (the buffers of section 5.2)."""
+        """The number of situations of each name that one situation can be in a match with (section 5.2)."""
         streams = self.offsets.shape[1] - 1
         return tuple(self.share * float(count) / streams for count in self.offsets[:, -1] - self.offsets[:, 0])
 
 
 def cut_chunks(derived: Derived, window: TimeWindow | None, size: int) -> list[Chunk]:
-    """Return the chunks in which every name has a situation, in the order of streams and time, each of about `size` situations."""
+    """Return chunks of about `size` situations each, in the order of streams and time.
+
+    Chunks in which some name has no situation are left out.
+    """
     offsets = derived.situations.offsets
     before = (offsets - offsets[:, :1]).sum(axis=0)
     share = window_share(derived.runs.start, window)
@@ -58,7 +65,10 @@ def cut_chunks(derived: Derived, window: TimeWindow | None, size: int) -> list[C
 
 
 def window_share(starts: Array, window: TimeWindow | None) -> float:
-    """Return the share of a stream within a window on either side of a situation, if situations start evenly over time."""
+    """Return the share of a stream that lies within a window before or behind a situation.
+
+    It assumes that situations start evenly over time.
+    """
     if window is None or not len(starts):
         return 1.0
     span = float(elapsed_time(starts.min(keepdims=True), starts.max(keepdims=True))[0])
@@ -66,9 +76,10 @@ def window_share(starts: Array, window: TimeWindow | None) -> float:
 
 
 def _cut_stream(derived: Derived, chunk: Chunk, window: TimeWindow, most: int) -> Iterator[Chunk]:
-    """Yield the one stream of a chunk in slices of time.
+    """Yield a chunk of one stream in slices of time.
 
-    A slice begins with a situation of the most frequent name, and holds what the windows of its matches reach.
+    A slice begins with a situation of the most frequent name. It also holds what comes less than a
+    window behind it, since its matches may reach there.
     """
     firsts, lasts = chunk.offsets.T
     longest = int(np.argmax(lasts - firsts))

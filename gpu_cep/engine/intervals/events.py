@@ -1,4 +1,7 @@
-"""The events of matched situations, and what RETURN reads of them: each situation's once, however many matches it is in."""
+"""Read the events of matched situations for RETURN.
+
+A situation's events are read once, however many matches it is in.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,11 @@ from gpu_cep_kernels.matches.groups import order_by_group
 class SituationEvents(BoundEvents):
     """The events of some situations of one name, in order of stream and time.
 
-    Situation i has the events of stream ``stream[i]`` from position
-    ``first[i]`` to ``last[i]``, and lasts from ``start[i]`` to ``end[i]``,
-    unless it `is_open`. Whichever variable is asked for, it is these.
+    `stream`, `first`, `last`: the stream of each situation, and the positions of its first and last events.
+    `start`, `end`: from when to when it lasts.
+    `is_open`: whether it is open at detection, so that its end is unknown (None: none is open).
+
+    Methods take a variable, as those of the base class do, and ignore it.
     """
 
     columns: EventColumns
@@ -59,7 +64,7 @@ class SituationEvents(BoundEvents):
 
     @cached_property
     def _rows(self) -> tuple[Indices, Indices]:
-        """The input rows of all events, situation after situation, and where each situation's begin, with the end."""
+        """Return the input rows of all events, situation after situation, and the offset of each situation in them."""
         contiguous = self.events.streams is None or self.events.offsets is not None
         positions, places = self._collect_ranges() if contiguous else self._collect_interleaved(self.events.streams)
         return self.events.input_rows(positions), places
@@ -70,7 +75,10 @@ class SituationEvents(BoundEvents):
         return np.repeat(self.first - places[:-1], sizes) + np.arange(places[-1]), places
 
     def _collect_interleaved(self, streams: Array | None) -> tuple[Array, Indices]:
-        """Return the positions of the events where streams are interleaved, by a pass over the ranges that situations span."""
+        """Return the events' positions, situation after situation, and offsets, where streams are interleaved.
+
+        It reads once all events between the first and the last of any situation.
+        """
         offsets = np.concatenate([[0], np.cumsum(np.bincount(self.stream, minlength=self.events.count))]).astype(np.int64)
         wanted = Wanted(offsets, self.first, self.last)
         begins, ends = _spans(self.first, self.last)
@@ -88,7 +96,7 @@ class SituationEvents(BoundEvents):
         return positions[order], places
 
     def _awaited_at(self, wanted: Wanted, low: int) -> Awaited:
-        """Return the situation that each stream meets first from event `low` on, and at which event."""
+        """Return, for each stream, the first situation that does not end before event `low`, and its first event."""
         run = wanted.offsets[:-1] + np.bincount(self.stream[self.last < low], minlength=self.events.count)
         due = np.full(self.events.count, NEVER, np.int32)
         left = np.flatnonzero(run < wanted.offsets[1:])
@@ -97,7 +105,7 @@ class SituationEvents(BoundEvents):
 
 
 def _spans(first: Array, last: Array) -> tuple[Indices, Indices]:
-    """Return the positions that situations span, as disjoint ranges [begin, end)."""
+    """Return the positions between first and last events, merged to disjoint ranges [begin, end)."""
     order = np.argsort(first, kind="stable")
     begins, ends = first[order].astype(np.int64), np.maximum.accumulate(last[order].astype(np.int64)) + 1
     apart = np.flatnonzero(begins[1:] > ends[:-1]) + 1
@@ -106,12 +114,12 @@ def _spans(first: Array, last: Array) -> tuple[Indices, Indices]:
 
 
 def times_of(columns: EventColumns, values: Array, missing: npt.NDArray[np.bool_] | None) -> pa.Array:
-    """Return times in their machine representation as values of the timestamp column's type, NULL where `missing`.
+    """Return machine times as an array of the timestamp column's type, NULL where `missing`.
 
     Raises
     ------
     EventError
-        A time that a gap ends lies beyond the type.
+        The end of a situation that a gap ended lies outside the type.
     """
     query = columns.query
     name, data_type = columns.name(query.timestamp), query.schema.attributes[query.timestamp].type
@@ -124,7 +132,11 @@ def times_of(columns: EventColumns, values: Array, missing: npt.NDArray[np.bool_
 
 @dataclass
 class MatchedSituations:
-    """What RETURN reads of matches: match m has situation ``places[v][m]`` of those of name v."""
+    """The matched situations, as RETURN reads them.
+
+    `names`: the situations of each name.
+    `places`: match m takes situation ``places[v][m]`` of ``names[v]``.
+    """
 
     columns: EventColumns
     names: tuple[SituationEvents, ...]
@@ -134,7 +146,7 @@ class MatchedSituations:
         return len(self.places[0])
 
     def of_match(self, v: int, values: pa.Array) -> pa.Array:
-        """Return, for each match, the value of its situation of name v."""
+        """Return, for each match, the entry of `values` that belongs to its situation of name v."""
         return values.take(pa.array(self.places[v]))
 
     def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:

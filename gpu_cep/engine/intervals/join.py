@@ -1,4 +1,8 @@
-"""Phase 2 of interval patterns: the multi-way join of situations, name by name, over all partial configurations of a chunk at once."""
+"""Join situations to matches, one name after the other (phase 2 of interval patterns).
+
+A chunk of situations is joined at a time. A join extends partial configurations by the situations
+of one more name.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +39,17 @@ from gpu_cep_kernels.intervals.joins import (
     keep_fitting,
 )
 
-# On the CPU: the situations of a chunk, all names together, and the candidates that one call tests.
+# On the CPU: the situations of a chunk, of all names together, and the most candidates that one call tests.
 _CHUNK, _CANDIDATES = 1 << 15, 1 << 18
 
 Found = TypeVar("Found")
 
 
 def leaf_rows(derived: Derived, own: Indices, stream: int = 0) -> Configurations:
-    """Return the situations `own` of one name as partial configurations; streams are numbered from `stream` on."""
+    """Return the situations `own` of one name as partial configurations of one member.
+
+    Stream numbers are counted from `stream` on.
+    """
     situations = derived.situations
     return Configurations(
         own.astype(np.int32)[np.newaxis], derived.numbers[own] - np.int32(stream),
@@ -52,9 +59,12 @@ def leaf_rows(derived: Derived, own: Indices, stream: int = 0) -> Configurations
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """Where situations are joined.
+    """Where situations are joined, and how many at a time.
 
-    About `chunk` situations are joined at a time; one call tests at most `candidates`; `threads` join chunks side by side.
+    `place`: the CPU or a device.
+    `chunk`: about so many situations are joined together.
+    `candidates`: at most so many candidates are tested by one call.
+    `threads`: so many chunks are joined side by side.
     """
 
     place: Place
@@ -64,16 +74,21 @@ class Workplace:
 
 
 def cpu_workplace(threads: int) -> Workplace:
-    """Return the CPU as the place of the join, with chunks that its caches hold."""
+    """Return the workplace on the CPU; its chunks fit the caches."""
     return Workplace(HOST, _CHUNK, _CANDIDATES, threads)
 
 
 @dataclass(frozen=True, slots=True)
 class Extensions:
-    """The situations that extend some rows.
+    """The result of a join before it is written: which situations extend which rows.
 
-    ``number[i]`` situations extend row ``begin + i``: those at ``kept[place[i]]`` and behind it.
-    They are `size` in all. The arrays lie at `where`.
+    `where`: where the arrays lie.
+    `begin`: the first of the extended `rows`.
+    `rows`: the partial configurations before the join.
+    `level`: what the join adds.
+    `place`, `number`: ``kept[place[i] : place[i] + number[i]]`` extend row ``begin + i``.
+    `kept`: situation numbers.
+    `size`: the number of rows after the join.
     """
 
     where: Place
@@ -90,18 +105,18 @@ class Extensions:
         return self.size
 
     def start_of(self, runs: Runs, match: int) -> int:
-        """Return the position of the first event of the first member of row `match` after the join."""
+        """Return the position of the first event of the first-joined situation in row `match` after the join."""
         number = self.where.download(self.number)
         row = min(int(np.searchsorted(np.cumsum(number), match, side="right")), len(number) - 1)
         return int(runs.first[int(self.rows.members[0, self.begin + row])])
 
     def streams(self) -> tuple[Array, Array]:
-        """Return the stream of each row and how many situations extend it, on the host."""
+        """Return, on the host, the stream of each row and the number of situations that extend it."""
         rows = self.rows.stream[self.begin : self.begin + len(self.number)]
         return self.where.download(rows), self.where.download(self.number)
 
     def starting(self, derived: Derived, own: Own) -> Extensions:
-        """Keep only extensions whose match starts at an own event."""
+        """Return the extensions whose match starts at an event of `own`."""
         members = self.rows.members[:, self.begin : self.begin + len(self.number)]
         members, place, number, kept = map(self.where.download, (members, self.place, self.number, self.kept))
         row = np.repeat(np.arange(len(number)), number)
@@ -114,7 +129,7 @@ class Extensions:
         return replace(self, size=len(held), place=upload(np.cumsum(number) - number), kept=upload(kept[held]), number=upload(number))
 
     def join(self, situations: Situations) -> Configurations:
-        """Return the extended rows: each with one situation more."""
+        """Return the extended rows, each with one situation more."""
         xp, places = self.where.xp, len(self.rows.members)
         points, clocks = self.rows.low.dtype, self.rows.low_clock.dtype
         table = Configurations(
@@ -129,9 +144,10 @@ class Extensions:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A chunk to join, or one of `pieces` equal pieces of it, which differ in the situations of the first name.
+    """A chunk to join, or a part of one that starts from a part of the first name's situations.
 
-    The pieces of a chunk share an `order`; the order of a whole chunk (None) is chosen when its turn comes.
+    `order`: the order of names, the same for all parts; None: chosen when the task's turn comes.
+    `piece`, `pieces`: this is part `piece` of `pieces` equal ones.
     """
 
     chunk: Chunk
@@ -140,7 +156,7 @@ class _Task:
     pieces: int = 1
 
     def leaf(self, name: int) -> Indices:
-        """Return the numbers of the situations of the first name, `name`."""
+        """Return the numbers of the first name's situations in this task; `name` is that name."""
         low, high = (int(border) for border in self.chunk.offsets[name, [0, -1]])
         borders = [low + (high - low) * piece // self.pieces for piece in (self.piece, self.piece + 1)]
         return np.arange(*borders)
@@ -150,8 +166,11 @@ class _Task:
 class _Joins:
     """The joins of one chunk, at the place where it is joined.
 
-    `levels` says what each join adds. The offsets of `situations` are the chunk's. Matches start before `limit`.
-    `rows` counts the configurations after each join. If `by_zones`, the last join is counted from zones, and no candidate is tested.
+    `levels`: what each join adds.
+    `situations`: all situations, with the offsets of the chunk.
+    `limit`: matches start before this endpoint.
+    `rows`: the number of configurations after each join, counted on the way.
+    `by_zones`: whether the last join is counted from zones alone, without testing candidates.
     """
 
     levels: tuple[Level, ...]
@@ -163,9 +182,10 @@ class _Joins:
 
 @dataclass(frozen=True, slots=True)
 class SituationJoin:
-    """The join of all situations, chunk by chunk; between chunks, measurements may change the order of the names.
+    """The join of all situations, chunk by chunk.
 
-    Only matches whose first event is `own` are found.
+    Only matches whose first event is `own` are found. Between chunks, `choice` may change the order of
+    names by what was measured.
     """
 
     plan: IntervalPlan
@@ -177,14 +197,14 @@ class SituationJoin:
     own: Own = WHOLE
 
     def configurations(self) -> tuple[Array, Array]:
-        """Return all matches: the situation of each name, [name, match], and the endpoint at which each match is decided."""
+        """Return all matches as situation numbers [name, match], and the endpoint that decides each match."""
         found = self._spread(self._find_matches)
         members = [np.empty((len(self.plan.query.variables), 0), np.int32), *(own for task in found for own, _ in task)]
         decided = [self.derived.situations.start[:0], *(at for task in found for _, at in task)]
         return np.concatenate(members, axis=1), np.concatenate(decided)
 
     def counts(self) -> Indices:
-        """Return the number of matches of each stream that has situations."""
+        """Return the number of matches of each stream; streams without situations are not numbered."""
         totals = np.zeros(self.derived.streams, np.int64)
         for found in self._spread(self._count_matches):
             for streams, numbers in found:
@@ -192,12 +212,12 @@ class SituationJoin:
         return totals
 
     def _spread(self, found_in: Callable[[_Task, Situations], list[Found]]) -> list[list[Found]]:
-        """Return what `found_in` finds in each task, in the order of tasks."""
+        """Return ``found_in(task, situations)`` for each task, in the order of tasks."""
         situations = to_device(self.workplace.place, self.derived.situations)
         return spread(lambda task: found_in(task, situations), self._tasks(), self.workplace.threads)
 
     def _tasks(self) -> list[_Task]:
-        """Return the chunks as tasks; if there are fewer chunks than threads, pieces of them."""
+        """Return a task for each chunk, or, if there are fewer chunks than threads, one for each part of a chunk."""
         threads = self.workplace.threads
         chunks = cut_chunks(self.derived, self.plan.query.window, self.workplace.chunk)
         if len(chunks) >= threads:
@@ -206,7 +226,7 @@ class SituationJoin:
         return [_Task(chunk, order, piece, threads) for chunk, order in orders for piece in range(threads)]
 
     def _find_matches(self, task: _Task, situations: Situations) -> list[tuple[Array, Array]]:
-        """Return the matches of a task: the situation of each name, and the endpoint that decides each match."""
+        """Return the matches of a task as situation numbers [name, match], and the endpoints that decide them."""
         found = []
         for order, extensions in self._join_chunk(task, situations, counting=False):
             table = extensions.join(situations)
@@ -216,14 +236,14 @@ class SituationJoin:
         return found
 
     def _count_matches(self, task: _Task, situations: Situations) -> list[tuple[Array, Array]]:
-        """Return streams, and how many matches of a task each has."""
+        """Return pairs of arrays: streams, and numbers of matches of the task to be added to these."""
         counted = (extensions.streams() for _, extensions in self._join_chunk(task, situations, counting=True))
         return [(streams + task.chunk.stream, numbers) for streams, numbers in counted]
 
     def _join_chunk(self, task: _Task, situations: Situations, *, counting: bool) -> Iterator[tuple[tuple[int, ...], Extensions]]:
-        """Yield the order of names, and the extensions of the last join, piece by piece; account for the work.
+        """Yield the order of names with the extensions of the last join, part by part; account for the work.
 
-        If `counting`, the extensions may say only how many there are.
+        If `counting`, extensions may have numbers only, and no situations.
         """
         query, chunk, place = self.plan.query, task.chunk, self.workplace.place
         order = task.order or self.choice.order(chunk.buffers)
@@ -243,7 +263,10 @@ class SituationJoin:
         self.choice.observe(order, chunk.buffers, rows)
 
     def _join_rows(self, rows: Configurations, joins: _Joins, step: int) -> Iterator[Extensions]:
-        """Yield the extensions of the last join, depth first from join `step` on; count the rows after each join."""
+        """Yield the extensions of the last join, starting with join `step`, depth first.
+
+        It adds to ``joins.rows`` the number of rows after each join.
+        """
         is_last = step == len(joins.levels) - 1
         found = self._count_by_zones(rows, joins) if is_last and joins.by_zones else self._try_candidates(rows, joins, step, is_last)
         for extensions in found:
@@ -254,7 +277,10 @@ class SituationJoin:
                 yield from self._join_rows(extensions.join(joins.situations), joins, step + 1)
 
     def _count_by_zones(self, rows: Configurations, joins: _Joins) -> Iterator[Extensions]:
-        """Yield how many situations extend the rows in the last join, as zones alone tell; none is kept."""
+        """Yield how many situations extend each row in the last join, counted from zones alone.
+
+        The extensions hold numbers, but no situations.
+        """
         if not len(rows.stream):
             return
         place, level, limits = self.workplace.place, joins.levels[-1], Limits(self.derived.latest, joins.limit, self._length)
@@ -265,9 +291,9 @@ class SituationJoin:
         yield Extensions(place, 0, rows, level, place.xp.cumsum(number) - number, nothing, number, int(number.sum()))
 
     def _try_candidates(self, rows: Configurations, joins: _Joins, step: int, is_last: bool) -> Iterator[Extensions]:
-        """Test the candidates of each row, some at a time, and yield the situations that fit.
+        """Yield the candidates that satisfy the constraints, after testing them in portions.
 
-        In the last join they start before the limit.
+        In the last join they also start before the limit.
         """
         place, xp, size = self.workplace.place, self.workplace.place.xp, len(rows.stream)
         if not size:
@@ -290,7 +316,7 @@ class SituationJoin:
             begin, done = end, done + candidates
 
     def _candidates(self, rows: Configurations, joins: _Joins, level: Level) -> Candidates:
-        """Return where the candidates of each row lie, [run of zones, row]."""
+        """Return the ranges of situations that may extend each row, [run of zones, row]."""
         place = self.workplace.place
         found = Candidates(*(place.xp.empty((len(level.runs), len(rows.stream)), np.int64) for _ in range(2)))
         place.launch(find_candidates, len(rows.stream), rows, level, joins.situations, self._length, found)
@@ -301,5 +327,5 @@ class SituationJoin:
         return window_length(self.plan, self.derived.events.times.dtype)
 
     def _start_of(self, rows: Configurations, row: int, _: int) -> int:
-        """Return the position of the first event of the first member of a row, whichever match is asked for."""
+        """Return the position of the first event of the first-joined situation of a row; the match is ignored."""
         return int(self.derived.runs.first[int(rows.members[0, row])])

@@ -1,4 +1,7 @@
-"""Turn an order of names into joins: the constraints that each adds, as masks of relations and as zones."""
+"""Turn an order of names into joins.
+
+A join has the constraints that its name adds, as masks of relations and as zones of candidates.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,15 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.intervals import joins as kernels
 from gpu_cep_kernels.intervals.joins import ZONE_COUNT, ZONES, Level
 
-# Relations that are decided when the later situation starts, whatever the alternatives, and groups that are if all are alternatives.
+# Relations that are decided when the later situation starts, and groups that are if a constraint allows the whole group.
 _APART = frozenset({"before", "meets", "met-by", "after"})
 _PREFIX_GROUPS = (
     frozenset({"starts", "equals", "started-by"}),
     frozenset({"overlaps", "finishes", "contains"}),
     frozenset({"overlapped-by", "finished-by", "during"}),
 )
-# Relations that fill their zone, and in which neither situation can be both the first and the last of a match.
+# Relations (to a candidate) that all candidates of their zone satisfy. As none of these is both first to start and last to end,
+# the window needs no test either.
 _WHOLE_ZONES = frozenset({"before", "after", "contains"})
 
 
@@ -31,13 +35,13 @@ def mask_of(relations: frozenset[str]) -> int:
 
 
 def decided_early(relations: frozenset[str]) -> frozenset[str]:
-    """Return the relations that are decided when the later situation starts (Table 2, prefix groups included)."""
+    """Return the relations that are decided when the later situation starts (Table 2, with prefix groups)."""
     grouped = (group for group in _PREFIX_GROUPS if group <= relations)
     return (relations & _APART).union(*grouped)
 
 
 def levels(order: Sequence[int], constraints: Sequence[BoundConstraint], algorithm: str, *, windowed: bool) -> list[Level]:
-    """Return the joins that add each name of an order, from the second on."""
+    """Return the joins of an order of names: one for each name from the second on."""
     row = interval_algorithm(algorithm)
     return [
         _level(order[:place], order[place], constraints, zones=row.by_zones, windowed=windowed and row.by_window)
@@ -46,9 +50,9 @@ def levels(order: Sequence[int], constraints: Sequence[BoundConstraint], algorit
 
 
 def counts_by_zones(order: Sequence[int], plan: IntervalPlan) -> bool:
-    """Return whether zones and window alone decide the last join of an order, so that its matches are counted without a test.
+    """Return whether zones and window decide the last join, so that matches are counted without a test.
 
-    With early detection ``contains`` needs a test: the inner situation is known before the relation is decided.
+    With early detection ``contains`` needs a test: the inner situation is known before it is decided.
     """
     algorithm, name = interval_algorithm(plan.algorithm), order[-1]
     allowed = [relations for _, relations in _related(plan.query.constraints, name)]
@@ -57,7 +61,7 @@ def counts_by_zones(order: Sequence[int], plan: IntervalPlan) -> bool:
 
 
 def _related(constraints: Sequence[BoundConstraint], name: int) -> list[tuple[int, frozenset[str]]]:
-    """Return the names that constraints relate to `name`, and how they are related to it."""
+    """Return, for each constraint on `name`, the other name and the relations that the other has to `name`."""
     return [_seen_from_bound(constraint, name) for constraint in constraints if name in (constraint.left, constraint.right)]
 
 
@@ -82,14 +86,14 @@ def _level(bound: Sequence[int], name: int, constraints: Sequence[BoundConstrain
 
 
 def _seen_from_bound(constraint: BoundConstraint, name: int) -> tuple[int, frozenset[str]]:
-    """Return the other name of a constraint, and how that is related to `name`."""
+    """Return the other name of a constraint, and the relations that the other has to `name`."""
     if constraint.right == name:
         return constraint.left, constraint.relations
     return constraint.right, frozenset(RELATIONS[relation] for relation in constraint.relations)
 
 
 def _runs(relations: frozenset[str]) -> list[tuple[int, int]]:
-    """Return the first and the last zone of each run of neighbouring zones that the relations allow."""
+    """Return the runs of neighbouring zones that the relations allow, each as its first and last zone."""
     zones = sorted({ZONES[kernels.RELATIONS.index(relation)] for relation in relations})
     borders = [place for place, (zone, following) in enumerate(pairwise(zones), 1) if following > zone + 1]
     parts = [zones[begin:end] for begin, end in pairwise([0, *borders, len(zones)])]

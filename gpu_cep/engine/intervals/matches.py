@@ -1,4 +1,4 @@
-"""Matches of situations, and their order."""
+"""Hold the matches of situations, and sort them."""
 
 from __future__ import annotations
 
@@ -18,23 +18,28 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 
 @dataclass(frozen=True, slots=True)
 class AsSeen:
-    """The situations of matches as they are at detection, [name, match]: their last event so far, and whether they are open."""
+    """The situations of matches as they are known at detection, [name, match].
+
+    `last`: the last event so far. `is_open`: whether the end is unknown.
+    """
 
     last: Array
     is_open: npt.NDArray[np.bool_]
 
     def take(self, order: Indices) -> AsSeen:
-        """Return the same for the matches `order`."""
+        """Return the columns of the matches `order`."""
         return AsSeen(self.last[:, order], self.is_open[:, order])
 
 
 @dataclass(frozen=True, slots=True)
 class IntervalMatches:
-    """Match m takes situation ``members[v, m]`` of name v, as it is at the time ``detected[m]``.
+    """Matches of situations.
 
-    ``first[m]`` is its first event; ``end[m]`` is its last end, if all its
-    situations have ended. `seen` is None if all situations have ended when
-    their matches are detected.
+    `members`: the situation of each name, [name, match].
+    `first`: the position of each match's first event.
+    `end`: its last end; meaningless while a situation is open.
+    `detected`: the time at which it is detected.
+    `seen`: its situations as known then; None if all have ended at detection.
     """
 
     members: Array
@@ -48,7 +53,7 @@ class IntervalMatches:
 
     @property
     def is_open(self) -> npt.NDArray[np.bool_] | None:
-        """Which matches have a situation that is open at detection; None if none can have."""
+        """Whether each match has a situation that is open at detection; None if no match can have one."""
         return None if self.seen is None else np.logical_or.reduce(self.seen.is_open, axis=0)
 
     def reorder(self, order: Indices) -> IntervalMatches:
@@ -58,23 +63,26 @@ class IntervalMatches:
 
 
 def matches_at_detection(derived: Derived, members: Array, decided: Array) -> IntervalMatches:
-    """Return the matches of the situations `members`, as these are at the endpoints `decided` that decide them."""
+    """Return the matches of the situations `members`, with these as they are known at detection.
+
+    ``decided[m]`` is the endpoint that decides match m.
+    """
     events, runs, moments = derived.events, derived.runs, derived.moments
     first = _extreme(np.minimum, runs.first, members)
     if moments is None:
-        # nothing is decided before the last situation has ended
+        # detection waits for the last end
         return IntervalMatches(members, first, decided, decided, None)
-    # what a gap decides is seen at the event behind it
+    # an end that a gap makes has an odd endpoint: it is seen at the moment behind it
     moment = (decided + 1) // 2
     is_open = derived.situations.end[members] > 2 * moment
-    # an open situation holds all events of the time of detection
+    # the last event so far of an open situation is the last one of the time of detection
     now = events.compute_at(lambda places: events.place.xp.searchsorted(moments, places, side="right") - 1, moment)
     seen = AsSeen(np.where(is_open, now, runs.last[members]).astype(np.int32), is_open)
     return IntervalMatches(members, first, _extreme(np.maximum, runs.end, members), events.gather(events.times, moment), seen)
 
 
 def _extreme(better: np.ufunc, values: Array, members: Array) -> Array:
-    """Return the least or the greatest value over the situations of each match."""
+    """Return the least or the greatest of `values` over the situations of each match; `better` is the ufunc."""
     found: Array = values[members[0]]
     for own in members[1:]:
         better(found, values[own], out=found)
@@ -86,7 +94,7 @@ def sort_matches(
 ) -> IntervalMatches:  # fmt: skip
     """Sort matches by stream key, first event, last event, then the events of each name (SPEC section 3)."""
     if matches.seen is None:
-        # in a stream, a name's situations are numbered in the order of their events
+        # situation numbers can stand for events: those of a name ascend with them in each stream
         last, bindings = _extreme(np.maximum, runs.last, matches.members), list(matches.members)
     else:
         last = matches.seen.last.max(axis=0)
@@ -98,7 +106,7 @@ def sort_matches(
 
 
 def _stream_ranks(plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches) -> Array:
-    """Return the rank of each match's stream by its key."""
+    """Return the rank of each match's stream, in the order of stream keys."""
     streams = runs.stream[matches.members[0]]
     representatives = np.full(events.count, NO_POSITION, np.int64)
     representatives[streams] = matches.first
@@ -112,7 +120,10 @@ def _stream_ranks(plan: IntervalPlan, columns: EventColumns, events: EventSequen
 def matched_situations(
     columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches, threads: int
 ) -> MatchedSituations:  # fmt: skip
-    """Return the situations of the matches, each once for each state in which it is detected."""
+    """Return the situations of the matches.
+
+    A situation appears once for each state (last event, open or not) in which a match detects it.
+    """
     parts = [_of_name(v, columns, events, runs, matches, threads) for v in range(len(matches.members))]
     return MatchedSituations(columns, tuple(own for own, _ in parts), tuple(places for _, places in parts))
 
@@ -120,7 +131,7 @@ def matched_situations(
 def _of_name(
     v: int, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches, threads: int
 ) -> tuple[SituationEvents, Indices]:  # fmt: skip
-    """Return the situations of name v, once for each state in which they are detected, and which of them each match takes."""
+    """Return the matched situations of name v, and the place among them of each match's one."""
     members, seen = matches.members[v], matches.seen
     if seen is None:
         own, places = _distinct(members, len(runs.first))
@@ -136,7 +147,10 @@ def _of_name(
 
 
 def _distinct(numbers: Array, size: int) -> tuple[Indices, Indices]:
-    """Return the distinct numbers (all below `size`), ascending, and the place of each number among them."""
+    """Return the distinct numbers, ascending, and the place of each number among them.
+
+    All numbers are below `size`.
+    """
     taken = np.zeros(size, np.bool_)
     taken[numbers] = True
     distinct = np.flatnonzero(taken)

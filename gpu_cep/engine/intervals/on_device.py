@@ -1,4 +1,7 @@
-"""Situations on a device: labelled events in order → borders → runs, which are few and come back; and where these are joined."""
+"""Derive situations on a device, and choose where they are joined.
+
+Labelled events are ordered and searched for borders there. Only the runs, which are few, come back.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,14 @@ from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import HOST, Array, Device
 from gpu_cep_kernels.intervals.situations import Borders, cross_borders, mark_borders
 
-# The situations of a chunk, and the candidates that one call tests: enough to keep a card busy.
+# The situations of a chunk, and the most candidates that one call tests: enough to keep a card busy.
 _CHUNK, _CANDIDATES = 1 << 20, 1 << 22
 
 
 def derive_on_device(plan: IntervalPlan, run: DeviceRun, memory: DeviceMemory) -> Derived:
-    """Return all situations that a match may take, found on the device; events or borders for which it has no room go to the host.
+    """Return all situations that a match may take, found on the device.
+
+    Events or borders for which the device has no room are sent to the host.
 
     Raises
     ------
@@ -37,14 +42,17 @@ def derive_on_device(plan: IntervalPlan, run: DeviceRun, memory: DeviceMemory) -
 
 
 def device_workplace(run: DeviceRun, derived: Derived, memory: DeviceMemory) -> Workplace:
-    """Return the device as the place of the join, if situations and join fit beside the events that lie there, else the CPU."""
+    """Return the device as the workplace if situations and join fit beside the resident events, else the CPU."""
     resident = 0 if derived.events.place is HOST else len(derived.events)
     candidates = memory.joined_candidates(resident, len(derived.runs.stream))
     return Workplace(run.device, _CHUNK, min(_CANDIDATES, candidates), 1) if candidates else cpu_workplace(run.threads)
 
 
 def _all_runs(plan: IntervalPlan, device: Device, source: EventSource, memory: DeviceMemory) -> tuple[EventSequence, Runs]:
-    """Return the events and their runs; borders are paired on the device if there is room for both, else on the host."""
+    """Return the events and their runs.
+
+    Borders are paired on the device if it has room for events and borders, else on the host.
+    """
     room, on_host = memory.paired_borders(source.resident), not source.resident
     kept: list[Borders] = []
     spilled: list[Borders] = []
@@ -60,8 +68,8 @@ def _all_runs(plan: IntervalPlan, device: Device, source: EventSource, memory: D
 
 
 def _borders_of(plan: IntervalPlan, device: Device, source: EventSource, low: int, high: int) -> Borders:
-    """Return the borders at the events [low, high), then those behind the last events of streams that end there with open runs."""
-    # the event before the first says what goes on there
+    """Return the borders at the events [low, high), then those behind streams that end there with open runs."""
+    # whether a run goes on at event `low` depends on the event before it
     begin = max(0, low - 1)
     times, (labels,) = source.part(begin, high)
     times = as_signed(times)
@@ -72,12 +80,15 @@ def _borders_of(plan: IntervalPlan, device: Device, source: EventSource, low: in
 def _borders_inside(
     plan: IntervalPlan, device: Device, offsets: Indices, times: Array, labels: Array, begin: int, low: int
 ) -> Borders:  # fmt: skip
-    """Return the borders at the events from `low` on; times and labels are given from `begin` on."""
+    """Return the borders at the events from `low` on.
+
+    `times` and `labels` are those of the events from `begin` on, which include the event before `low`.
+    """
     xp, size = device.xp, len(times)
     first, last = np.searchsorted(offsets, [begin, begin + size])
     streams_begin, begins = device.upload(offsets[first:last] - begin), xp.zeros(size, np.bool_)
     begins[streams_begin] = True
-    # what comes before is not given, nor asked for
+    # the event before the first is not given; any border here lies before `low` and is dropped below
     begins[:1] = True
     neighbours = labels, begins, gap_limit(plan, times)
     marks = xp.empty(size, np.bool_)
@@ -92,7 +103,10 @@ def _borders_inside(
 
 
 def _open_ends(device: Device, offsets: Indices, times: Array, labels: Array, begin: int, low: int) -> Borders:
-    """Return the borders behind the last events of streams that end behind `low`; times and labels are given from `begin` on."""
+    """Return the borders behind streams that end from `low` on with open runs.
+
+    `times` and `labels` are those of the events from `begin` on.
+    """
     ends, high = offsets[1:], begin + len(times)
     ending = np.flatnonzero((offsets[:-1] < ends) & (low < ends) & (ends <= high))
     streams, last = device.upload(ending.astype(np.int32)), device.upload((ends[ending] - 1).astype(np.int32))

@@ -58,7 +58,7 @@ _SCHEMAS: dict[str, Callable[[Plan, pa.Schema, tuple[str, ...]], list[pa.Field]]
 def interval_table(
     plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations, threads: int
 ) -> pa.Table:
-    """Return the matches, in the order of results, as `output` asks; `threads` columns are made at a time."""
+    """Return the matches as a table, in the order of results; `threads` columns are built side by side."""
     schema = interval_schema(plan, columns.table.schema)
     carried = carried_columns(plan, columns.table.schema)
     made = _TABLES[plan.settings.output](plan, columns, events, matches, situations, carried)
@@ -89,13 +89,16 @@ def _event_columns(
 
 
 def _stream_numbers(situations: MatchedSituations) -> Indices:
-    """Return ascending numbers for the streams of matches that come stream after stream."""
+    """Return ascending stream numbers for matches that are sorted by stream."""
     streams = situations.names[0].stream[situations.places[0]]
     return np.cumsum(np.diff(streams, prepend=streams[:1]) != 0)
 
 
 def bound_rows(situations: MatchedSituations) -> tuple[Indices, Indices]:
-    """Return the input rows of all events, match after match and name after name, and their numbers, [match, name]."""
+    """Return the input rows of all events, match by match and name by name.
+
+    The second array is the number of events, [match, name].
+    """
     bindings = [own.binding(0) for own in situations.names]
     sizes = np.stack([np.diff(places)[own] for (_, places), own in zip(bindings, situations.places, strict=True)], axis=1)
     ends = np.cumsum(sizes.ravel()).reshape(sizes.shape)

@@ -1,4 +1,4 @@
-"""Answer interval patterns: columns → situations → matches → table."""
+"""Answer queries over situations: columns → situations → matches → table."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ OrderChooser = Callable[[IntervalPlan, Derived], OrderChoice]
 
 
 def match_situations(run: IntervalRun, choose: OrderChooser) -> pa.Table:
-    """Return the matches of a query over situations, or their numbers, as its plan asks; `choose` says in which order names are joined.
+    """Return the matches of a query over situations, or their numbers, as its plan asks.
 
+    `choose` returns the first order in which names are joined.
     Raises as :func:`gpu_cep.engine.answers.answer`.
     """
     plan = run.plan
@@ -47,7 +48,7 @@ def match_situations(run: IntervalRun, choose: OrderChooser) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The situations, and what was asked for: their matches, or the number of matches of each stream that has situations."""
+    """The situations, and either their matches or the number of matches of each stream."""
 
     derived: Derived
     matches: IntervalMatches | None = None
@@ -68,12 +69,12 @@ def _join(plan: IntervalPlan, run: Run, choose: OrderChooser, derived: Derived, 
 
 
 def _name_windows(run: Run, derived: Derived) -> AbstractContextManager[None]:
-    """Name the windows in which limits are exceeded."""
+    """Return a context in which errors about limits name the window where they arose."""
     return name_windows(run.plan, run.columns, lambda start: int(derived.events.input_rows(np.array([start]))[0]))
 
 
 def _result(run: IntervalRun, found: _Found) -> pa.Table:
-    """Return what was asked for as a table, in the order of results."""
+    """Return the matches or their numbers as a table, in the order of results."""
     plan, columns, derived = run.plan, run.columns, found.derived
     events, runs = derived.events, derived.runs
     if found.counts is not None:
@@ -88,7 +89,7 @@ def _result(run: IntervalRun, found: _Found) -> pa.Table:
 
 
 def _account_for_events(situations: MatchedSituations, matches: IntervalMatches, budget: Budget) -> None:
-    """Count the events of the result: those of a situation in many matches count many times."""
+    """Charge the budget for the events of the result; a situation's events count once for each match."""
     sizes = [np.diff(events.binding(v)[1])[own] for v, (events, own) in enumerate(zip(situations.names, situations.places, strict=True))]
     total = int(sum(size.sum(dtype=np.int64) for size in sizes))
     if len(matches):
@@ -102,9 +103,10 @@ def _first_of(matches: IntervalMatches, _: int) -> int:
 def interval_counts(
     plan: IntervalPlan, columns: EventColumns, events: EventSequence, numbers: Array, first: Array, counts: Indices
 ) -> pa.Table:  # fmt: skip
-    """Return the number of matches of each stream that has any, in the order of keys; of the one stream without keys, in any case.
+    """Return the number of matches of each stream that has any, in the order of keys.
 
-    ``counts[numbers[i]]`` is that of the stream of the event at ``first[i]``.
+    Without keys there is one stream, whose number is returned even if it is 0.
+    ``counts[numbers[i]]`` is the number of the stream of the event at ``first[i]``.
     """
     if not plan.query.partition_by:
         return count_table(plan, columns, np.empty(0, np.int64), counts.sum(keepdims=True))

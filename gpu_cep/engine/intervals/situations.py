@@ -1,7 +1,8 @@
-"""Phase 1 of interval patterns: columns → labels → borders of runs → the situations of all names and streams (``002_…`` Definition 7).
+"""Derive the situations of all names and streams (phase 1 of interval patterns, ``002_…`` Definition 7).
 
-Events that come in the order of time in each stream are taken as they come,
-even if streams are interleaved. Other events are ordered first.
+Columns give labels, labels give the borders of runs, and pairs of borders are situations.
+Events that are ordered by time in each stream are read as they come, even if streams are
+interleaved. Other events are ordered first.
 """
 
 from __future__ import annotations
@@ -37,12 +38,13 @@ from gpu_cep_kernels.rules.tables import Places
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Situations of all names, one name after the other; those of a name by stream, then in order of time.
+    """Situations of all names, sorted by name, stream and time.
 
-    ``names[v]`` is where those of name v begin, with the end. A situation has
-    the events of its stream from position `first` to `last`. It lasts from
-    `start` to `end`, the time of the event at `ended` (−1 while it is open),
-    unless a gap ended it before.
+    `names`: the situations of name v are ``names[v]`` to ``names[v + 1]``.
+    `stream`: the stream of each situation.
+    `first`, `last`: the positions of its first and last events in the event sequence.
+    `ended`: the position of the event that ended it; −1 while it is open.
+    `start`, `end`: from when to when it lasts. It ends at the time of `ended`, or before, by a gap.
     """
 
     names: Indices
@@ -56,16 +58,19 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """The events, their situations as `runs`, and the `situations` as the join reads them.
+    """The events and their situations.
 
-    `streams` of the streams have situations; ``numbers[i]`` is the place of
-    situation i's stream among them. `latest` is the last endpoint at which a
-    match can be decided; all situations start before `never`.
+    `runs`: the situations, by events and times.
+    `numbers`: the number of each situation's stream among the streams that have situations.
+    `streams`: the number of these streams.
+    `situations`: the same situations, by endpoints, as the join reads them.
+    `latest`: the last endpoint at which a match can be decided.
+    `never`: an endpoint before which all situations start.
+    `moments`: the moment of each event, only with early detection.
 
-    Endpoints are times. With early detection they are twice the moments: a
-    moment is the position of the first event of a time. An open end then lies
-    behind all moments; an end that a gap makes lies before the moment at which
-    it is known. `moments` has the moment of each event, where the events lie.
+    With final detection endpoints are times. With early detection they are twice the moments.
+    A moment is the position of the first event of a time. The end of an open situation lies
+    behind all moments. An end that a gap makes is one less than that of the moment at which it is known.
     """
 
     events: EventSequence
@@ -94,9 +99,10 @@ def derive(plan: IntervalPlan, run: Run) -> Derived:
 
 
 def _order_events(plan: IntervalPlan, run: Run) -> tuple[EventSequence, Fill]:
-    """Return the events in the order of time in each stream, and what labels them.
+    """Return the events in the order of time in each stream, and the function that labels them.
 
-    They stay as they come if they are in order. Early detection needs streams one after the other, and so always orders.
+    Events that are in order stay as they come. Early detection always orders them, since it needs
+    streams one after the other.
     """
     columns, threads, profile = run.columns, run.threads, run.profile
     with profile.stage("timestamps"):
@@ -119,7 +125,7 @@ def _copy_labels(labels: Words, low: int, high: int, out: Array) -> None:
 
 
 def _out_of_order(events: EventSequence, tied: bool, threads: int) -> bool:
-    """Return whether the events of some stream are out of order, or, if `tied` is asked for, tie."""
+    """Return whether some stream has events out of order or, if `tied`, events that tie."""
     spans = [(max(0, low - 1), high) for low, high in slices(len(events), threads)]
     refused = DISORDERED | (TIED if tied else 0)
     if not any(fault & refused for fault in spread(lambda span: order_faults(*span, events.times), spans, threads)):
@@ -130,7 +136,10 @@ def _out_of_order(events: EventSequence, tied: bool, threads: int) -> bool:
 
 
 def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders) -> Runs:
-    """Return the runs of all names that last as long as they should, or still may; the borders lie where the events do."""
+    """Return the runs of all names whose duration is as the query says, or may still become so.
+
+    The borders lie on the same device as the events.
+    """
     place, xp = events.place, events.place.xp
     opening, closing, sizes = _pair_borders(len(plan.query.variables), events, borders)
     names = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -148,14 +157,20 @@ def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders) ->
 
 
 def _end_at_gap(xp: Any, gap: float, last: Array, end: Array) -> Array:
-    """Return when each run ends: at the event behind it, or a `gap` behind its last event if that is earlier."""
+    """Return the end of each run: the time `end` of the event behind it, or an earlier end by a gap.
+
+    A gap ends a run `gap` ticks after its `last` event.
+    """
     length = elapsed_time(last, end)
     broken: Array = xp.where(length > length.dtype.type(gap), (as_clock(last) + length.dtype.type(gap)).view(last.dtype), end)
     return broken
 
 
 def _pair_borders(names: int, events: EventSequence, borders: Borders) -> tuple[Array, Array, Sequence[int] | Indices]:
-    """Return the borders that open and close each run, name after name by stream and time, and the number of runs of each name."""
+    """Return the opening and the closing border of each run, and the number of runs of each name.
+
+    Runs are sorted by name, stream and time.
+    """
     if events.place is not HOST:
         return paired_borders(events.place.xp, borders.stream, borders.opened, borders.closed, names)
     order = order_by_group(borders.stream, events.count)[0] if events.count > 1 else np.arange(len(borders.stream))
@@ -168,7 +183,10 @@ def _pair_borders(names: int, events: EventSequence, borders: Borders) -> tuple[
 
 
 def _lasts_long_enough(duration: Duration, start: Array, end: Array, is_open: Array, *, early: bool) -> Array:
-    """Mark the situations that have ended and last as long as `duration` says; if `early`, also open ones without a longest duration."""
+    """Return whether each situation has ended and its duration is as asked.
+
+    If `early`, open situations count as well, unless there is a longest duration.
+    """
     length = elapsed_time(start, end)
     suits = (end > start) & ~is_open
     if duration.shortest is not None:
@@ -179,12 +197,12 @@ def _lasts_long_enough(duration: Duration, start: Array, end: Array, is_open: Ar
 
 
 def derive_from_runs(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
-    """Return the runs as situations that the join reads."""
+    """Return the runs with their endpoints, as the join reads them."""
     return _derive_early(plan, events, runs) if plan.query.early else _derive_final(events, runs)
 
 
 def _derive_final(events: EventSequence, runs: Runs) -> Derived:
-    """Return situations whose endpoints are times; they are known when they have ended."""
+    """Return the situations for final detection: endpoints are times, and a situation is known at its end."""
     start, end = runs.start, runs.end
     clocks = [as_clock(points) for points in (start, end)]
     numbers, streams = _number_streams(events, runs)
@@ -194,13 +212,13 @@ def _derive_final(events: EventSequence, runs: Runs) -> Derived:
 
 
 def _derive_early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
-    """Return the situations that are known at some event; their endpoints are twice the moments."""
+    """Return the situations for early detection that some match may take: endpoints are twice the moments."""
     known = _first_known(plan, events, runs)
     kept = np.flatnonzero(known < len(events))
     names = np.searchsorted(kept, runs.names)
     runs = Runs(names, *(array[kept] for array in (runs.stream, runs.first, runs.last, runs.ended, runs.start, runs.end)))
     moments, is_open = events.moments(), runs.ended == NO_POSITION
-    # windows are judged at events: what a gap ends is known to have ended at the next one
+    # an end that a gap makes is known at the event behind the gap, so its endpoint is one less than that event's
     seen = [runs.first, np.where(is_open, 0, runs.ended), known[kept]]
     times = [events.gather(events.times, positions) for positions in seen]
     start, end, reached = (2 * events.gather(moments, positions) for positions in seen)
@@ -212,7 +230,10 @@ def _derive_early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Deri
 
 
 def _first_known(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Indices:
-    """Return the event at which each situation can first be in a match (section 5.3.2); the number of events if at none."""
+    """Return the event at which each situation can first be in a match (section 5.3.2).
+
+    It is the number of events for situations that can be in none.
+    """
     known = runs.first.astype(np.int64)
     for v, duration in enumerate(plan.query.durations):
         own = slice(int(runs.names[v]), int(runs.names[v + 1]))
@@ -224,7 +245,10 @@ def _first_known(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Indic
 
 
 def _first_lasting(shortest: float, events: EventSequence, runs: Runs, own: slice) -> Indices:
-    """Return the first event at which each of the situations `own` has lasted at least `shortest`; the number of events if at none."""
+    """Return the first event at which each of the situations `own` has lasted at least `shortest`.
+
+    It is the number of events for situations that never do.
+    """
     assert events.offsets is not None, "early detection takes streams one after the other"
     place, first, ends = events.place, runs.first[own], events.offsets[runs.stream[own] + 1]
     times, reached = as_clock(events.times), place.xp.empty(len(first), np.int64)
@@ -234,7 +258,7 @@ def _first_lasting(shortest: float, events: EventSequence, runs: Runs, own: slic
 
 
 def _number_streams(events: EventSequence, runs: Runs) -> tuple[Places, int]:
-    """Return the place of each situation's stream among the streams that have any, and the number of these streams.
+    """Return the stream of each situation, numbered among those that have any, and how many these are.
 
     Keys may leave many stream numbers unused.
     """
@@ -245,7 +269,7 @@ def _number_streams(events: EventSequence, runs: Runs) -> tuple[Places, int]:
 
 
 def _stream_offsets(numbers: Places, streams: int, runs: Runs) -> Indices:
-    """Return where the situations of each name in each stream begin, [name, stream], with the end."""
+    """Return the first situation of each name in each stream, [name, stream], with a column for the end."""
     names = len(runs.names) - 1
     offsets = np.empty((names, streams + 1), np.int64)
     for v in range(names):

@@ -1,4 +1,4 @@
-"""Choose the first order of joins by the numbers of situations, and by the share of sampled pairs that satisfy each constraint."""
+"""Choose the first order of joins by numbers of situations and sampled selectivities."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gpu_cep.plan.interval_order import OrderChoice, assume_statistics
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.intervals.joins import Candidates, Fitting, Limits, find_candidates, keep_fitting
 
-# The situations of a sample, and the most pairs of it that are tested.
+# The size of a sample, and the most pairs of it that are tested.
 _SAMPLE, _TESTED = 256, 1 << 16
 
 
 def order_choice(plan: IntervalPlan, derived: Derived) -> OrderChoice:
-    """Return the first choice of an order: by table 3, or by a sample if every name has situations."""
+    """Return the first order of names: from a sample if every name has situations, else from table 3."""
     constraints = plan.query.constraints
     sizes = np.diff(derived.runs.names)
     buffers = sizes * window_share(derived.runs.start, plan.query.window) / max(1, derived.streams)
@@ -34,7 +34,10 @@ def order_choice(plan: IntervalPlan, derived: Derived) -> OrderChoice:
 
 
 def _share(constraint: BoundConstraint, plan: IntervalPlan, derived: Derived, buffer: float) -> float:
-    """Return the selectivity of a constraint in a sample of the left name's situations; at least half a pair counts as found."""
+    """Return the selectivity of a constraint, from a sample of the left name's situations.
+
+    At least half a pair counts as found, so that no selectivity is 0.
+    """
     low, high = (int(border) for border in derived.runs.names[constraint.left : constraint.left + 2])
     sample = np.unique(np.linspace(low, high - 1, _SAMPLE).astype(np.int64))
     found = _partners(constraint, sample, plan, derived)
@@ -42,7 +45,10 @@ def _share(constraint: BoundConstraint, plan: IntervalPlan, derived: Derived, bu
 
 
 def _partners(constraint: BoundConstraint, sample: Indices, plan: IntervalPlan, derived: Derived) -> float:
-    """Return how many situations satisfy a constraint with those of a sample; if there are too many to test, its candidates."""
+    """Return the number of pairs of sampled situations and partners that satisfy a constraint.
+
+    If there are too many candidates to test, return their number.
+    """
     situations, length = derived.situations, window_length(plan, derived.events.times.dtype)
     (level,) = levels((constraint.left, constraint.right), (constraint,), "range_join", windowed=plan.query.window is not None)
     rows = leaf_rows(derived, sample)
