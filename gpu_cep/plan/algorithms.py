@@ -1,10 +1,8 @@
-"""Rule: the algorithms that may answer a query.
+"""Choose the algorithms that may answer an event pattern (a rule of the planner).
 
 Precondition: each algorithm's row of the table says which queries it runs.
-Rewrite: ``auto`` becomes all contending rows that run the query, of which each
-batch of events takes the one that is expected to cost least there; an
-algorithm that was asked for by name and does not run the query is an error
-that names those that do.
+Rewrite: ``auto`` becomes all contending algorithms that run the query. Each batch of events then
+takes the one of least expected cost. A named algorithm that cannot run the query is an error.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, PRUNING_STEPS, Settings
 
-# Each variable may nest the generators of a tree of joins a level deeper.
+# The most variables that a tree of joins takes: each may nest its generators one level deeper.
 _MOST_JOINED = 128
 
 
@@ -27,12 +25,17 @@ def _runs_any(query: BoundPattern) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A way to find matches: the queries it runs (`needs` says so in words), the pruning steps it can use, and what it does.
+    """A way to find the matches of an event pattern.
 
-    `engines` can run its phase 1; the rest runs on the CPU. ``auto`` chooses
-    among algorithms that are `contending`. If `after_match` drops matches and
-    a Kleene closure may make them exponentially many, it chooses among those
-    that are `selecting`: they need not find all matches.
+    `name`: what ``algorithm=`` calls it.
+    `runs`: tells which queries it can answer.
+    `needs`: the same in words, for errors.
+    `steps`: the pruning steps that it can use.
+    `does`: what it does, in words, for explain.
+    `engines`: what can run its phase 1; its phase 2 runs on the CPU.
+    `contending`: whether ``auto`` may choose it.
+    `selecting`: whether it can skip matches that `after_match` drops.
+    Where these may be exponentially many, by a Kleene closure, ``auto`` takes `selecting` ones only.
     """
 
     name: str
@@ -61,12 +64,12 @@ def _has_single_only(query: BoundPattern) -> bool:
 
 
 def _has_few_single(query: BoundPattern) -> bool:
-    """Return whether a tree of joins can answer: single variables only, few enough in each branch to nest joins."""
+    """Return whether a tree of joins can answer: all variables single, and few enough in each branch."""
     return _has_single_only(query) and all(len(branch.variables) <= _MOST_JOINED for branch in query.branches)
 
 
 def _looks_back_only(query: BoundPattern) -> bool:
-    """Return whether the strategy decides about an event by what is bound before it."""
+    """Return whether the strategy decides about an event without looking at later events."""
     return query.strategy != "robust_skip_till_next_match"
 
 
@@ -133,18 +136,18 @@ def choose_algorithms(plan: EventPlan) -> EventPlan:
 
 
 def may_cut(settings: Settings) -> bool:
-    """Return whether searches may spare matches that `after_match` drops."""
+    """Return whether searches may leave out matches that `after_match` drops."""
     return "overlap" in settings.prune and settings.after_match != "all"
 
 
 def _contending(query: BoundPattern, settings: Settings) -> list[Algorithm]:
-    """Return the contending algorithms that run a query."""
+    """Return the algorithms among which ``auto`` chooses for a query."""
     selecting = may_cut(settings) and _iterates(query)
     return [each for each in _ALGORITHMS if each.runs(query) and each.contending and each.selecting >= selecting]
 
 
 def _find_algorithm(query: BoundPattern, name: str, engine: str) -> Algorithm:
-    """Return the algorithm `name`; raises as :func:`choose_algorithms`."""
+    """Return the row of algorithm `name`; raises as :func:`choose_algorithms`."""
     running = [algorithm for algorithm in _ALGORITHMS if algorithm.runs(query)]
     supported = ", ".join(name for name in EVENT_ALGORITHMS if name == "auto" or algorithm_named(name) in running)
     if name not in EVENT_ALGORITHMS:
@@ -159,5 +162,5 @@ def _find_algorithm(query: BoundPattern, name: str, engine: str) -> Algorithm:
 
 
 def algorithm_named(name: str) -> Algorithm:
-    """Return the row of the table."""
+    """Return the table's row of the algorithm `name`."""
     return next(algorithm for algorithm in _ALGORITHMS if algorithm.name == name)

@@ -1,7 +1,8 @@
-"""Allen's interval algebra: relations by the order of their endpoints, how they compose, and whether constraints can hold together.
+"""Compute in Allen's interval algebra, and decide whether constraints can hold together.
 
-Relations bear the names of the paper's Table 1 (``002_…``), whose ``finishes``
-is the reverse of Allen's own. Sets of them are bit masks over :data:`NAMES`.
+A relation is an order of the endpoints of two intervals. It has the name of the paper's Table 1
+(``002_…``), whose ``finishes`` is the reverse of Allen's. Sets of relations are bit masks over
+:data:`NAMES`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from itertools import combinations, permutations
 from gpu_cep.analysis.bound_intervals import BoundConstraint
 from gpu_cep.lang.ast import RELATIONS
 
-# How endpoints of A compare with those of B: A.ts with B.ts, A.ts with B.te, A.te with B.ts, A.te with B.te.
+# The signs (−1, 0, 1) of A.ts − B.ts, A.ts − B.te, A.te − B.ts and A.te − B.te.
 Order = tuple[int, int, int, int]
 
 _DEFINED: dict[str, Order] = {
@@ -28,7 +29,7 @@ _DEFINED: dict[str, Order] = {
 
 
 def _reverse(order: Order) -> Order:
-    """Return how the endpoints of B compare with those of A."""
+    """Return how the endpoints of B compare with those of A, given how A's compare with B's."""
     starts, start_to_end, end_to_start, ends = order
     return -starts, -end_to_start, -start_to_end, -ends
 
@@ -37,19 +38,19 @@ ORDERS = {name: _DEFINED[name] if name in _DEFINED else _reverse(_DEFINED[RELATI
 NAMES = tuple(RELATIONS)
 ALL = (1 << len(NAMES)) - 1
 
-# A constraint for each two of some intervals, both ways round.
+# ``network[i][j]`` is the mask of the relations that interval i may have to interval j.
 Network = list[list[int]]
 
 
 def mask_of(relations: Iterable[str]) -> int:
-    """Return a set of relations as a mask."""
+    """Return a set of relations as a bit mask over :data:`NAMES`."""
     return sum(1 << NAMES.index(name) for name in set(relations))
 
 
 def clash(constraints: Sequence[BoundConstraint]) -> tuple[BoundConstraint, ...]:
-    """Return a smallest set of constraints that cannot hold together; empty if all can.
+    """Return constraints that cannot hold together; empty if all can.
 
-    Without any one of them the others can hold.
+    The set is minimal: without any one of them the others can hold.
     """
     if _is_satisfiable(constraints):
         return ()
@@ -79,7 +80,7 @@ def _narrow(network: Network, i: int, j: int, mask: int) -> None:
 def _has_solution(network: Network) -> bool:
     """Return whether a network of constraints has a solution.
 
-    Path consistency decides it, or trying the relations one by one.
+    If path consistency leaves several relations between two intervals, each is tried in turn.
     """
     if not _is_path_consistent(network):
         return False
@@ -97,7 +98,10 @@ def _decide(network: Network, i: int, j: int, bit: int) -> Network:
 
 
 def _is_path_consistent(network: Network) -> bool:
-    """Narrow each constraint to what every third interval allows, until nothing changes; False if one allows nothing any more."""
+    """Narrow each constraint to what every third interval allows, until nothing changes.
+
+    Return False if some pair is left without any relation.
+    """
     changed = True
     while changed:
         changed = False
@@ -130,9 +134,10 @@ def _compose(first: int, second: int) -> int:
 
 @cache
 def _compositions() -> dict[tuple[int, int], int]:
-    """Return the composition of every two relations, from all triples of intervals with endpoints among six points.
+    """Return for every two relations the mask of their composition.
 
-    Three intervals have six endpoints, so these are all orders there are.
+    All triples of intervals with endpoints among six points are tried. Three intervals have six
+    endpoints, so these are all orders there are.
     """
     intervals = tuple(combinations(range(6), 2))
     relation = {(a, b): _relation(a, b) for a in intervals for b in intervals}

@@ -1,4 +1,4 @@
-"""Say in words how the batches of a run were answered: what was chosen, what was expected, and what came."""
+"""Say in words how the batches of a run were answered: what was chosen, expected and measured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpu_cep.plan.costs import Answer, Estimate
 
 
 def answer_lines(answers: Iterable[Answer], branches: int) -> Iterator[str]:
-    """Yield lines about the answers of a run; answers of one branch, algorithm and order stand together."""
+    """Yield lines about the answers of a run, grouped by branch, algorithm and order."""
 
     def kind(answer: Answer) -> tuple[int, str, str]:
         return answer.branch, answer.expected.algorithm, answer.expected.order

@@ -1,4 +1,4 @@
-"""Which columns of the events a query reads: the others need not leave the file, or the JVM."""
+"""List the columns that a query reads; the others need not be read from the file or copied out of the JVM."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpu_cep.plan.settings import Settings
 
 
 def columns_read(query: BoundQuery, settings: Settings) -> tuple[int, ...]:
-    """Return the columns that conditions, keys, order and output of `query` read, in the order of its schema."""
+    """Return the columns that conditions, keys, order or output read, in the order of the schema."""
     named = (query.timestamp, *query.partition_by, *query.order_by, *query.derived_keys)
     expressions = (*(condition.expression for condition in query.conditions), *(item.expression for item in query.returns))
     found = {column for expression in expressions for read in _columns(expression) for column in query.input_columns(read)}
@@ -18,12 +18,12 @@ def columns_read(query: BoundQuery, settings: Settings) -> tuple[int, ...]:
 
 
 def narrow_settings(settings: Settings, schema: Collection[str]) -> Settings:
-    """Return the settings for events that have only the columns `schema`: no others are carried."""
+    """Return the settings for events that have only the columns `schema`."""
     return replace(settings, columns=None if settings.columns is None else tuple(name for name in settings.columns if name in schema))
 
 
 def _output_columns(query: BoundQuery, settings: Settings) -> set[int]:
-    """Return the columns of whole events in the output."""
+    """Return the columns that the output carries of whole events."""
     bare = any(isinstance(item.expression, Binding) and item.expression.column is None for item in query.returns)
     whole = settings.output in ("events", "compressed") or (settings.output == "matches" and not query.returns) or bare
     if not whole:

@@ -1,8 +1,7 @@
-"""Estimate what an algorithm costs in a batch, from fitted constants.
+"""Estimate what an algorithm costs in a batch.
 
-All costs are nanoseconds of one core. ``python -m benchmarks.planner.costs``
-fits them to measurements; ``python -m benchmarks.planner.choices`` measures how
-near the choices made by them come to the best.
+All costs are nanoseconds of one core. ``python -m benchmarks.planner.costs`` fits the constants to
+measurements. ``python -m benchmarks.planner.choices`` compares the choices with the best ones.
 """
 
 from __future__ import annotations
@@ -10,36 +9,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-# To begin with a batch: by the automaton, by NFA^b, by a lazy chain, by joins.
+# The fixed cost of a batch: by the automaton, by NFA^b, by a lazy chain, by joins.
 WALK_BATCH, PASS_BATCH, CHAIN_BATCH, JOIN_BATCH = 180e3, 450e3, 140e3, 550e3
-# To look at an event: to find windows and starts, and, for each variable, its next occurrence or its list of events.
+# Per event: finding its window and starts; per event and variable: finding the next occurrence, or listing its events.
 WINDOW, OCCURRENCE = 2.5, 0.6
-# For each start and variable, the chained condition.
+# Per start and variable: testing the chained condition.
 CHAINED = 3.0
-# A step of the automaton, one that passes over an event, and a match that it finds.
+# The automaton: a step that binds an event, a step that skips one, and a match found.
 STEP, SKIP, WALKED = 55.0, 11.0, 25.0
-# An event of NFA^b's pass, one offered to one run, a match that is read off the buffer, and an event of it.
+# NFA^b: an event of the pass, an event offered to one run, a match read off the buffer, and an event of such a match.
 PASSED, OFFER, PATH, READ = 52.0, 26.0, 200.0, 23.0
-# If matches are only counted: the share of the cost of reading them off the buffer.
+# NFA^b: the cost of counting matches, as a share of that of reading them off the buffer.
 COUNTED = 0.25
-# A pivot of a lazy chain, and of a lazy tree, and an event that either filters, or tries for a quantified variable.
+# Lazy chain and lazy tree: a pivot of the chain, one of the tree, an event filtered, an event tried for a quantified variable.
 PIVOT, TREE_PIVOT, FILTERED, ITERATED = 110.0, 200.0, 7.0, 40.0
-# The extra cost of filtering an event, or walking past it, where a condition is a program; and of filtering an event or a joined
-# row where negations are judged.
+# The extra cost of filtering or skipping an event if a condition is a program.
+# The extra cost of filtering an event or a joined row if negations are judged.
 PROGRAM, JUDGED = 45.0, 50.0
-# An event of a written match, by the automaton or a lazy chain, and by joins.
+# Writing an event of a match: by the automaton or a lazy chain, and by joins.
 BOUND, JOINED = 6.0, 12.0
-# An algorithm is tried if it can save this much, and this share of its least cost.
+# An algorithm is tried only if it can save this many nanoseconds, and this share of the least cost.
 TRIAL, MARGIN = 900e3, 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The expected cost of a batch by an algorithm, its number of steps and of matches.
+    """The expected cost of a batch by one algorithm.
 
-    `exact` is False if `cost` is only a lower bound, which was enough to rule the algorithm out; then nothing else is known.
-    `order` says in which order variables are bound, if the algorithm chooses one. `at_most` is True if negations may rule out
-    many of the steps and matches.
+    `cost`: nanoseconds.
+    `steps`, `matches`: the expected numbers of both.
+    `order`: the order in which variables are bound, if the algorithm chooses one.
+    `exact`: False if `cost` is a lower bound that ruled the algorithm out; the rest is then not estimated.
+    `at_most`: whether negations may rule out many of the steps and matches.
     """
 
     algorithm: str
@@ -51,18 +52,22 @@ class Estimate:
     at_most: bool = False
 
     def scaled(self, factor: float) -> Estimate:
-        """Return the estimate for `factor` times the events."""
+        """Return the estimate for `factor` times as many events."""
         return replace(self, cost=self.cost * factor, steps=self.steps * factor, matches=self.matches * factor)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How a batch of `events` own events was answered for a branch.
+    """How a batch was answered for one branch.
 
-    `expected` is the estimate of the algorithm that ran, `others` are those of
-    the algorithms that did not. `steps` are those that ``max_steps`` bounds.
-    `bound` is the number of events in written matches, `seconds` the time of
-    one thread.
+    `branch`: the branch's number.
+    `events`: the number of the batch's own events.
+    `expected`: the estimate of the algorithm that ran.
+    `others`: the estimates of the algorithms that did not run.
+    `steps`: the number of steps that count towards ``max_steps``.
+    `matches`: the number of matches found.
+    `bound`: the number of events in written matches.
+    `seconds`: the time of one thread.
     """
 
     branch: int
@@ -76,7 +81,7 @@ class Answer:
 
 
 def windows_cost(events: int, variables: int, starts: int) -> float:
-    """Return the cost of finding the windows of a batch, and of ruling out those that labels forbid."""
+    """Return the cost of finding the windows of a batch and of testing which of them labels rule out."""
     return events * (WINDOW + OCCURRENCE * variables) + starts * CHAINED * variables
 
 
@@ -86,10 +91,10 @@ def buffers_cost(events: int, variables: int) -> float:
 
 
 def extrapolate_offers(halves: Sequence[float], sampled: int, window_size: float, events: int) -> float:
-    """Return how often the `events` of a batch are offered to runs, from the offers in each half of the first `sampled` events.
+    """Return how often the `events` of a batch are offered to runs.
 
-    If the second half saw more, the number of runs grows for as long as a
-    window lasts, `window_size` events, and then stays.
+    `halves` are the numbers of offers in either half of the first `sampled` events. If the second half
+    saw more, the number of runs grows until a window, `window_size` events, has passed.
     """
     half = max(sampled / 2, 1.0)
     first, second = (offers / half for offers in halves)

@@ -1,7 +1,7 @@
-"""Rule: streams are split by the keys that conditions imply.
+"""Split streams by the keys that conditions imply (a rule of the planner).
 
-Precondition: derived keys, on which all events of a match agree. Rewrite: they
-follow `partition_by` among the stream keys, and must not be NULL.
+Precondition: the query has derived keys, on which all events of a match agree.
+Rewrite: they follow `partition_by` among the stream keys, and must not be NULL.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ def split_streams(plan: EventPlan) -> EventPlan:
 
 
 def _derived_keys_split(query: BoundPattern, settings: Settings) -> bool:
-    """Return whether derived keys split the streams: not if positions of the undivided stream count.
+    """Return whether derived keys may split the streams.
 
-    Under partition_contiguity they do if they are what all branches' partitions are made of.
+    They may not where positions in the undivided stream count. Under partition_contiguity they may if
+    the partitions of all branches consist of exactly these keys.
     """
     if isinstance(query.window, CountWindow) or query.strategy == "strict_contiguity":
         return False

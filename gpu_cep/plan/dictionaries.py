@@ -1,7 +1,8 @@
-"""Rule: text columns that are compared with each other share one ordered dictionary.
+"""Let text columns that are compared share one ordered dictionary (a rule of the planner).
 
-Precondition: none. Rewrite: `dictionaries` become the groups of such columns,
-so that their codes compare as their values do.
+Precondition: none.
+Rewrite: `dictionaries` become the groups of such columns, so that their codes compare as their
+values do.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ def share_dictionaries(plan: PlanT) -> PlanT:
 
 
 def _compared(expressions: Iterable[Bound]) -> Iterator[tuple[int, ...]]:
-    """Yield the groups of text columns that are compared, and each column whose least or greatest value is sought."""
+    """Yield the groups of text columns that expressions compare.
+
+    A column whose least or greatest value is sought is a group, too.
+    """
     for expression in expressions:
         yield from string_comparisons(expression)
         for read in reads(expression):
@@ -43,7 +47,7 @@ def _compared(expressions: Iterable[Bound]) -> Iterator[tuple[int, ...]]:
 
 
 def _merge(groups: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-    """Return the groups, merged where they share a column."""
+    """Return the groups, with those that share a column merged."""
     merged: list[set[int]] = []
     for group in groups:
         touching = [other for other in merged if other & set(group)]

@@ -1,7 +1,8 @@
-"""A plan as nodes and arrows: the automaton of each branch (thesis Def. 4.1), or its order where that has too many states.
+"""Draw a plan as nodes and arrows.
 
-Of a query over situations these are the situations, in the order in which
-they are expected to be joined, and the constraints between them.
+An event pattern is drawn as one automaton for each branch (thesis Def. 4.1), or as the order of its
+variables if that has too many states. For a query over situations, the nodes are the situations, in
+their expected order of joins. The arrows are the constraints between them.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep.plan.interval_order import assume_statistics, evaluation_order
 from gpu_cep.plan.interval_plan import IntervalPlan
 
-# Automata of more states than this are not drawn, but the order of their variables.
+# Of automata with more states only the order of variables is drawn.
 MOST_STATES = 32
 
-# Situations of each name that an order is explained by before any are counted.
+# The assumed number of situations of each name, for an order before any are counted.
 ALIKE = 1_000.0
 
 
 class Shows(Enum):
-    """What the nodes of a drawing are."""
+    """What the nodes of a drawing stand for."""
 
     STATES = "states"
     VARIABLES = "variables"
@@ -32,7 +33,11 @@ class Shows(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A state, a variable or a situation; `layer` is how many steps it is from the beginning."""
+    """A state, a variable or a situation.
+
+    `layer`: its column in the drawing, counted from the left.
+    `complete`: whether it is the state in which all variables are bound.
+    """
 
     text: str
     layer: int
@@ -41,7 +46,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """From one node, by its number, to another or itself; `text` may have several lines."""
+    """An arrow between two nodes, which are given by number; `text` may have several lines."""
 
     source: int
     target: int
@@ -50,7 +55,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """One branch of a plan; `notes` say what no node does."""
+    """The drawing of one branch, or of all situations; `notes` are lines below it, one for each negation."""
 
     title: str
     shows: Shows
@@ -97,7 +102,7 @@ def _branch(plan: EventPlan, branch: PlannedBranch, title: str) -> Drawing:
 
 
 def _states(branch: PlannedBranch) -> list[int] | None:
-    """Return the reachable sets of bound variables as masks, breadth first; None if there are too many to draw."""
+    """Return the reachable sets of bound variables as masks, breadth first; None if they are too many."""
     found = [0]
     for state in found:
         found += [reached for v in _following(branch, state) if (reached := state | 1 << v) not in found]
@@ -132,7 +137,7 @@ def _repeating(branch: PlannedBranch, variables: list[EventVariable], state: int
 
 
 def _binding(branch: PlannedBranch, variables: list[EventVariable], state: int, v: int) -> str:
-    """Return the text of an arrow: the variable, the number of events that it binds, and the conditions that its event decides."""
+    """Return the text of an arrow: the variable with its quantifier, and the conditions that its event decides."""
     known = state | 1 << v
     decided = [c.text for c in branch.conditions if v in c.variables and all(known >> u & 1 for u in c.variables)]
     return "\n".join([_variable_text(variables[v]), *decided])
@@ -149,7 +154,7 @@ def _variable_text(variable: EventVariable) -> str:
 
 
 def _variable_nodes(branch: PlannedBranch, variables: list[EventVariable]) -> Iterator[Node]:
-    """Yield a node for each variable; its layer is the largest number of variables that must be bound before it in a chain."""
+    """Yield a node for each variable; its layer is the length of the longest chain of variables before it."""
     layers: dict[int, int] = {}
 
     def layer(v: int) -> int:
@@ -162,7 +167,7 @@ def _variable_nodes(branch: PlannedBranch, variables: list[EventVariable]) -> It
 
 
 def _successions(branch: PlannedBranch) -> Iterator[Arrow]:
-    """Yield an arrow between each two variables that follow one another immediately."""
+    """Yield an arrow from each variable to each one that follows it with none in between."""
     for v, mask in enumerate(branch.before):
         earlier = _members(mask)
         yield from (Arrow(u, v) for u in earlier if not any(branch.before[w] >> u & 1 for w in earlier))

@@ -1,4 +1,7 @@
-"""Plans as picklable data with a stable hash: what all kinds share, and the plan of an event pattern."""
+"""Define plans as picklable data with a stable hash.
+
+:class:`Plan` is what all kinds share; :class:`EventPlan` is the plan of an event pattern.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ PLAN_VERSION = 5
 
 @dataclass(frozen=True, slots=True)
 class CodeProperty:
-    """Properties of one STRING column, decided once per distinct value: each predicate with the label bits it decides."""
+    """Predicates on one STRING column, which are decided once for each distinct value.
+
+    `predicates`: each one with the label bits that it decides.
+    """
 
     column: int
     predicates: tuple[tuple[Bound, int], ...]
@@ -35,7 +41,7 @@ class CodeProperty:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonProperty:
-    """``column φ constant`` for the variables in `bits`."""
+    """A comparison of one column with a constant, for the variables in `bits`."""
 
     column: int
     comparison: str
@@ -49,7 +55,11 @@ class ComparisonProperty:
 
 @dataclass(frozen=True, slots=True)
 class ProgramProperty:
-    """Any other property: a program over one event (role 0) for the variables in `bits`."""
+    """Any other property: a program over one event, for the variables in `bits`.
+
+    `program`: reads the event at role 0. `layout`: the bank of columns that it reads.
+    `text`: the property as written.
+    """
 
     program: Program
     layout: BankLayout
@@ -66,7 +76,7 @@ Property = CodeProperty | ComparisonProperty | ProgramProperty
 
 @dataclass(frozen=True, slots=True)
 class BankLayout:
-    """The columns of a bank, in order: those of int64, those of float64, and lists of numbers."""
+    """The columns that programs read, by type and in order: int64, float64, and lists of numbers."""
 
     ints: tuple[int, ...] = ()
     floats: tuple[int, ...] = ()
@@ -78,17 +88,23 @@ class BankLayout:
 
 
 class Spread(enum.Enum):
-    """The events of its variable's binding that a condition is tested for."""
+    """For which events of a binding a condition is tested."""
 
-    ONCE = "once"  # it reads the binding as a whole
-    SINGLY = "singly"  # every event
-    CONSECUTIVELY = "consecutively"  # every event but the first, with the one bound before
-    PAIRWISE = "pairwise"  # every two events
+    ONCE = "once"  # once for the whole binding
+    SINGLY = "singly"  # for every event
+    CONSECUTIVELY = "consecutively"  # for every event but the first, with the one bound before it
+    PAIRWISE = "pairwise"  # for every two events
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a condition reads of a variable: the roles of its current event, the one bound before, the first and the last (−1: not read)."""
+    """What a condition reads of one variable.
+
+    `variable`: its place in the branch.
+    `spread`: for which of its events the condition is tested.
+    `each`: the role of the current event. `previous`: that of the event bound before it.
+    `first`, `last`: the roles of the binding's first and last events. A role of −1 is not read.
+    """
 
     variable: int
     spread: Spread
@@ -100,7 +116,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCondition:
-    """A condition between bindings, as a program over roles; `closing` are the variables whose last event or aggregate it reads."""
+    """A condition that relates events, as a program.
+
+    `parts`: what it reads of each variable.
+    `closing`: the variables whose last event or aggregate it reads; it waits until they are complete.
+    `program`: reads events by role. `roles`: the number of roles.
+    `text`: the condition as written.
+    """
 
     parts: tuple[Part, ...]
     closing: tuple[int, ...]
@@ -115,9 +137,10 @@ class PlannedCondition:
 
 @dataclass(frozen=True, slots=True)
 class RunningAggregate:
-    """An aggregate that is updated while a binding grows: `step` names the update by one event (:mod:`gpu_cep_kernels.rules.running`).
+    """An aggregate that is updated with each event that a variable binds.
 
-    It reads column `column` among the bank's columns of the step's type.
+    `step`: the update (:mod:`gpu_cep_kernels.rules.running`).
+    `column`: the column that it reads, among the bank's columns of the step's type.
     """
 
     variable: int
@@ -127,7 +150,11 @@ class RunningAggregate:
 
 @dataclass(frozen=True, slots=True)
 class PlannedNegation:
-    """A negated variable, and the variables that bound its scope on either side (none: the window does)."""
+    """A negated variable and its scope.
+
+    `after`, `before`: the variables before and behind it, between which no event may match it.
+    Where there are none, the window bounds the scope.
+    """
 
     variable: int
     after: tuple[int, ...]
@@ -136,11 +163,14 @@ class PlannedNegation:
 
 @dataclass(frozen=True, slots=True)
 class PlannedBranch:
-    """One branch: `variables` are the query's numbers of its positive variables, ascending, and then of its negated ones.
+    """One branch of the pattern. Variables are numbered by their place in `variables`.
 
-    Everything else numbers variables by their place there: ``before[v]`` is
-    the mask of all that precede v; `aggregates` stand in the order of their
-    variables. `agreed` are the columns on which all events of a match are equal.
+    `variables`: the query's numbers of the positive variables, ascending, and then of the negated ones.
+    `before`: for each positive variable the mask of all that precede it.
+    `conditions`: those that relate events.
+    `aggregates`: in the order of their variables.
+    `negations`: the negated variables with their scopes.
+    `agreed`: the columns on which all events of a match are equal.
     """
 
     variables: tuple[int, ...]
@@ -158,7 +188,11 @@ class PlannedBranch:
 
 @dataclass(frozen=True, slots=True)
 class ReturnProgram:
-    """A computed item of RETURN: its program, and the leaves that its bank holds as columns of one row per match."""
+    """A computed item of RETURN.
+
+    `ints`, `floats`, `vectors`: the values that it reads, one row for each match.
+    `program`: computes the item from them.
+    """
 
     ints: tuple[Leaf, ...]
     floats: tuple[Leaf, ...]
@@ -168,15 +202,17 @@ class ReturnProgram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What plans of all kinds say: how events are labelled, put into streams and ordered, and how results are written.
+    """What plans of all kinds say.
 
-    `properties` decide labels. `dictionaries` are the groups of text columns
-    that need one ordered dictionary each. `layout` is the bank of columns that
-    conditions between bindings read. `stream_keys` are the columns that split
-    the events into streams: `partition_by`, and the `derived` keys, which must
-    not be NULL. `steps` are the pruning steps that run. `returns` are the
-    programs of RETURN's items (None: nothing to compute). `ends` are columns
-    whose values at a match's first and last event end each row of its result.
+    `query`, `settings`: what is asked, and how.
+    `properties`: the tests that decide labels.
+    `dictionaries`: the groups of text columns that share one ordered dictionary.
+    `layout`: the columns that conditions between bindings read.
+    `stream_keys`: the columns that split events into streams: `partition_by` and the `derived` keys.
+    `derived`: keys that conditions imply; they must not be NULL.
+    `steps`: the pruning steps that run.
+    `returns`: a program for each item of RETURN (None: its values are read as they stand).
+    `ends`: columns whose values at a match's first and last events end each row of its result.
     """
 
     query: BoundQuery
@@ -202,7 +238,7 @@ class Plan:
         return hashlib.sha256(repr(self).encode()).hexdigest()
 
 
-# A plan of one kind, which a rule for all kinds gives back as that kind.
+# A rule that takes plans of all kinds returns the kind that it was given.
 PlanT = TypeVar("PlanT", bound=Plan)
 
 
@@ -210,10 +246,9 @@ PlanT = TypeVar("PlanT", bound=Plan)
 class EventPlan(Plan):
     """How an event pattern is answered.
 
-    `contenders` are the algorithms of which each batch of events takes one.
-    `strategy` is that by which matches are sought: the query's, or one that
-    finds the same (:mod:`gpu_cep.plan.robustness`). `branches` relate
-    bindings.
+    `contenders`: the algorithms, of which each batch of events takes one.
+    `strategy`: the query's, or another one that finds the same matches (:mod:`gpu_cep.plan.robustness`).
+    `branches`: the branches of the pattern.
     """
 
     query: BoundPattern
@@ -223,13 +258,13 @@ class EventPlan(Plan):
 
     @property
     def algorithm(self) -> str:
-        """The algorithm, or ``by_cost`` where each batch has its own."""
+        """The algorithm, or ``by_cost`` if each batch chooses its own."""
         return self.contenders[0] if len(self.contenders) == 1 else "by_cost"
 
     @property
     def windows_suffice(self) -> bool:
-        """Whether matchers need no events but those of candidate windows.
+        """Whether matchers need only the events of candidate windows.
 
-        Those of several branches need others, and so do negations, which look beyond the windows.
+        Several branches need other events as well, and negations look beyond the windows.
         """
         return len(self.branches) == 1 and not self.branches[0].negations

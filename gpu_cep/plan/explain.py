@@ -1,4 +1,4 @@
-"""A plan in words."""
+"""Write a plan in words."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _GROWN_TREE = "one variable after the other from the rarest on, at the least cos
 _BY_RUNS = "from the runs of nfab, where paths through them are the matches, else from the matches, one by one"
 _BY_MATCHES = "from the matches, one by one"
 
-# The files that a plan is drawn to.
+# The suffixes of files that a plan can be drawn to.
 DRAWN = (*FORMATS, SUFFIX)
 
 _WRITTEN = {name: operator for operator, name in COMPARISONS.items()}
 _WINDOW_STEPS = ("summary", "chain")
-# Left out where phase 1 runs on a card.
+# Steps that phase 1 leaves out on a device.
 _CPU_STEPS = ("reach",)
 
 
@@ -52,11 +52,10 @@ _CPU_STEPS = ("reach",)
 class Explanation:
     """How a query will be answered; print it, show it in a notebook, or draw its automaton.
 
-    `plan` is None where there was no schema to bind to. `device` is what runs
-    phase 1 here (None: the CPU), and `reason` says why: they belong to this
-    machine, not to the plan. `counts` and `answers` are those of a run's
-    profile, where the query was run to be explained, and `fitting` the number
-    of events that satisfy all properties of each variable.
+    `query`: the query. `plan`: its plan; None without a schema.
+    `device`: what runs phase 1 on this machine (None: the CPU). `reason`: why.
+    `counts`, `answers`: the counts and answers of a run, if the query was run to be explained.
+    `fitting`: the number of events of that run that satisfy all properties of each variable.
     """
 
     query: Query
@@ -126,7 +125,7 @@ class Explanation:
 
 
 def _plan_lines(plan: EventPlan, bulk: str) -> Iterator[str]:
-    """Yield the plan, step by step, each with where it runs; `bulk` is where phase 1 does."""
+    """Yield the lines of the plan, one for each step with where it runs; `bulk` is where phase 1 runs."""
     query = plan.query
     yield f"strategy   {query.strategy}, ties {query.ties}, window {_window(query)}, after_match {plan.settings.after_match}"
     if plan.strategy != query.strategy:
@@ -153,7 +152,7 @@ def _plan_lines(plan: EventPlan, bulk: str) -> Iterator[str]:
 
 
 def _source(plan: EventPlan) -> str:
-    """Return the text that says what a count or a compressed result is made from."""
+    """Return in words what a count or a compressed result is computed from."""
     compressed = plan.settings.output == "compressed"
     if decided_by_states(plan) and (compressed or plan.algorithm != "nfab"):
         return _BY_STATES
@@ -190,7 +189,7 @@ def _branch_lines(query: BoundPattern, branch: Branch, planned: PlannedBranch, d
 
 
 def _joins(branch: PlannedBranch) -> str:
-    # those on negated variables join nothing
+    # a condition on a negated variable finds no partners
     joining = (condition for condition in branch.conditions if max(condition.variables) < len(branch.positives))
     equalities = ", ".join(condition.text for condition in joining if demands_equality(condition))
     partners = f"within order and window by a hash for {equalities}" if equalities else "within order and window"
@@ -229,7 +228,7 @@ def _variables(query: BoundPattern, bits: int) -> str:
 
 
 def _tests_of_text(query: BoundPattern, column: int) -> Iterable[str]:
-    """Return the properties, as they were written, that are decided for each distinct value of a column."""
+    """Return the properties, as written, that are decided for each distinct value of a text column."""
     return dict.fromkeys(condition.text for condition, test, _ in property_conjuncts(query) if string_predicate_column(test) == column)
 
 

@@ -1,7 +1,7 @@
-"""Rule: the algorithm that joins situations.
+"""Choose the algorithm that joins situations (a rule of the planner).
 
-``auto`` is the join by index ranges; an algorithm that is for event patterns
-is an error that names those for situations.
+``auto`` becomes the join by index ranges. An algorithm for event patterns is an error that names
+those for situations.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ AUTO = "range_join"
 
 @dataclass(frozen=True, slots=True)
 class IntervalAlgorithm:
-    """A way to join situations: whether window and zones of constraints cut its candidates, and what it does.
+    """A way to join situations.
 
-    All algorithms test the candidates that are left, so all find the same.
+    `name`: what ``algorithm=`` calls it.
+    `by_window`, `by_zones`: whether windows and the zones of constraints narrow its candidates.
+    `does`: what it does, in words, for explain.
+
+    Every algorithm tests the candidates that are left, so that all find the same matches.
     """
 
     name: str
@@ -60,5 +64,5 @@ def choose_join(plan: IntervalPlan) -> IntervalPlan:
 
 
 def interval_algorithm(name: str) -> IntervalAlgorithm:
-    """Return the row of the table."""
+    """Return the table's row of the algorithm `name`."""
     return next(algorithm for algorithm in _ALGORITHMS if algorithm.name == name)

@@ -9,7 +9,10 @@ from gpu_cep.plan.settings import Settings
 
 
 def check_solvable(query: BoundIntervals, text: str | None) -> None:
-    """Raise PatternError, which quotes `text`, if constraints cannot hold together; it names a smallest set of those that clash."""
+    """Raise PatternError, which quotes `text`, if constraints cannot hold together.
+
+    The error names a minimal set of constraints that clash.
+    """
     clashing = clash(query.constraints)
     if clashing:
         texts = " AND ".join(constraint.text for constraint in clashing)

@@ -1,4 +1,4 @@
-"""A plan for situations in words."""
+"""Write the plan of a query over situations in words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _DETECTED = {
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The chunks that were joined in one order of the names: their number, and their rows after each join."""
+    """The chunks that were joined in one order of the names.
+
+    `order`: that order. `chunks`: the number of chunks. `rows`: the sum of their rows after each join.
+    """
 
     order: tuple[int, ...]
     chunks: int
@@ -39,8 +42,8 @@ class Joined:
 class IntervalExplanation:
     """How a query over situations will be answered; print it, or show it in a notebook.
 
-    `plan` is None where there was no schema to bind to. `counts` and `joined`
-    are those of a run's profile, where the query was run to be explained.
+    `query`: the query. `plan`: its plan; None without a schema.
+    `counts`, `joined`: the counts and joins of a run, if the query was run to be explained.
     """
 
     query: IntervalQuery
@@ -70,7 +73,7 @@ class IntervalExplanation:
         raise UnsupportedError("a query over situations has no automaton to draw; supported: event patterns, and plot() for matches")
 
     def svg(self) -> str:
-        """Return the situations and the constraints between them, in the order expected, as the text of an SVG file.
+        """Return the situations and their constraints, in the expected order of joins, as the text of an SVG file.
 
         Raises
         ------

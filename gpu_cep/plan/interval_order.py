@@ -1,4 +1,7 @@
-"""Choose the order in which situations are joined, by the cost model of ``002_…`` section 5.4 (equations 2 to 4)."""
+"""Choose the order in which situations are joined.
+
+The cost model is that of ``002_…`` section 5.4 (equations 2 to 4).
+"""
 
 from __future__ import annotations
 
@@ -10,25 +13,25 @@ from threading import Lock
 from gpu_cep.analysis.bound_intervals import BoundConstraint
 from gpu_cep.lang.ast import RELATIONS
 
-# Table 3: the share of all pairs that a relation holds of, where nothing is known; mirrored relations are alike.
+# Table 3: the share of all pairs that satisfy a relation, assumed where nothing is known; the same for mirrored relations.
 _TABLE_3 = {
     "before": 0.445, "during": 0.03, "overlaps": 0.01, "starts": 0.0049, "finishes": 0.0049, "meets": 0.0049, "equals": 0.0006,
 }  # fmt: skip
 SELECTIVITIES = {name: _TABLE_3.get(name, _TABLE_3.get(mirrored, 0.0)) for name, mirrored in RELATIONS.items()}
 
-# The weight of a new measurement in a moving average. The factor by which an average must drift from the value an order was
-# chosen by before an order is chosen anew.
+# The weight of a new measurement in a moving average.
+# An order is chosen anew when an average has drifted by this factor from the value that the order was chosen by.
 WEIGHT, DRIFT = 0.3, 1.5
-# The cost of a search, in tests of a pair, for each bit of the number of candidates; and the least share above none.
+# The cost of a binary search per bit of the number of candidates, in tests of a pair; and what is taken in place of 0.
 _SEARCH, _LEAST = 1.0, 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What an order is chosen by.
+    """What an order of names is chosen by.
 
-    `buffers` says how many situations of each name a situation can be in a
-    match with; `selectivities` is the share of pairs that satisfy each constraint.
+    `buffers`: the number of situations of each name that one situation can be in a match with.
+    `selectivities`: the share of pairs that satisfy each constraint.
     """
 
     buffers: tuple[float, ...]
@@ -41,15 +44,14 @@ def selectivity(constraint: BoundConstraint) -> float:
 
 
 def assume_statistics(constraints: Sequence[BoundConstraint], buffers: Sequence[float]) -> Statistics:
-    """Return statistics from table 3, before anything is measured."""
+    """Return statistics with the selectivities of table 3, where nothing is measured."""
     return Statistics(tuple(buffers), tuple(map(selectivity, constraints)))
 
 
 def evaluation_order(statistics: Statistics, constraints: Sequence[BoundConstraint]) -> tuple[int, ...]:
     """Return the cheapest order of the names (equation 2).
 
-    A name without a constraint to the names before it comes only when no name
-    with one is left.
+    Names that constraints relate to earlier ones come before names that none relates.
     """
     names = len(statistics.buffers)
     rows = [_rows(statistics, constraints, members) for members in range(1 << names)]
@@ -91,7 +93,14 @@ def _related_names(constraints: Sequence[BoundConstraint], name: int) -> int:
 
 @dataclass
 class OrderChoice:
-    """The order in which chunks are joined; it is chosen anew when measurements drift from what it was chosen by (section 5.4.1)."""
+    """The current order of joins, which follows what chunks measure (section 5.4.1).
+
+    `constraints`: those of the query.
+    `average`: moving averages of the statistics.
+    `changes`: how often the order has changed.
+
+    The order is chosen anew when an average drifts from the value that the order was chosen by.
+    """
 
     constraints: tuple[BoundConstraint, ...]
     average: Statistics
@@ -104,7 +113,7 @@ class OrderChoice:
         self._choose()
 
     def order(self, buffers: Sequence[float]) -> tuple[int, ...]:
-        """Return the order for a chunk with such buffers."""
+        """Return the order of names for a chunk with such buffers."""
         with self._lock:
             averages = tuple(_moving_average(old, new) for old, new in zip(self.average.buffers, buffers, strict=True))
             self.average = replace(self.average, buffers=averages)
@@ -112,14 +121,20 @@ class OrderChoice:
             return self._order
 
     def observe(self, order: Sequence[int], buffers: Sequence[float], rows: Sequence[int]) -> None:
-        """Learn from a chunk with such buffers, which had `rows` partial configurations after each join of an order."""
+        """Update the averages by a joined chunk.
+
+        `rows` are the numbers of partial configurations after each join of the order.
+        """
         with self._lock:
             for step in range(1, len(order)):
                 self._measure(order[:step], order[step], rows[step - 1] * buffers[order[step]], rows[step])
             self._follow_drift()
 
     def _measure(self, bound: Sequence[int], name: int, pairs: float, found: int) -> None:
-        """Move the averages by what a join says of its constraints, which share the difference alike."""
+        """Update the selectivities by one join, which tested `pairs` and `found` so many of them.
+
+        Its constraints share the difference to what was expected equally.
+        """
         members = sum(1 << v for v in bound)
         own = {k for k, each in enumerate(self.constraints) if name in (each.left, each.right) and _related_names([each], name) & members}
         if not own or not pairs:

@@ -1,4 +1,4 @@
-"""The plan of a query over situations, as picklable data with a stable hash."""
+"""Define the plan of a query over situations, as picklable data with a stable hash."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ INTERVAL_PLAN_VERSION = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalPlan(Plan):
-    """How a query over situations is answered: `algorithm` joins them.
+    """How a query over situations is answered.
 
-    The events of situation v are those with label bit v; none is filtered.
+    `algorithm`: the one that joins situations.
+
+    The events of situation v are those with label bit v. No event is filtered out.
     """
 
     query: BoundIntervals

@@ -1,15 +1,13 @@
-"""Rule: the order in which the events of single variables are joined, as a tree (ZStream's tree plans).
+"""Choose the order in which the events of single variables are joined, as a tree (ZStream's tree plans).
 
-Precondition: skip_till_any_match of single variables, and statistics of the
-events. Rewrite: the cheapest of all trees by dynamic programming over the
-sets of variables, or, of many variables, the cheapest next one time after
-time.
+Precondition: skip_till_any_match of single variables, and statistics of the events.
+Result: the cheapest of all trees, by dynamic programming over the sets of variables. Of many
+variables, the cheapest next one is joined each time instead.
 
-The papers at hand do not print ZStream's cost model; this one is plain. A set
-S of variables has as many rows as combinations of its events, times the share
-of those that fall into one window and stand in order, times the selectivity
-of each condition on S alone. All estimates are binary logarithms, for their
-product may leave the range of floats.
+The papers at hand do not print ZStream's cost model; this one is plain. A set of variables has as
+many rows as combinations of their events, times some shares. These are the share in one window, the
+share in order, and the selectivity of each condition on these variables alone.
+Estimates are binary logarithms, since their products may leave the range of floats.
 """
 
 from __future__ import annotations
@@ -22,27 +20,27 @@ from functools import lru_cache
 from gpu_cep.plan.costs import JUDGED
 from gpu_cep.plan.event_plan import PlannedCondition
 
-# Of more variables than this trees are not compared with each other: their number grows as 3 to that power.
+# With more variables, trees are not compared with each other: for n of them there are about 3^n joins.
 MOST_COMPARED = 9
 
-# What a join costs, in nanoseconds measured on one core: to find the range of a row's partners, to look at one of these, to write a
-# row of the result, and to bring a row of the right side into order.
+# The cost of a join in nanoseconds, measured on one core: per row of the left side, finding the range of its partners;
+# per partner, testing it; per row of the result, writing it; and per row of the right side, sorting it.
 LOOKUP, LOOK, WRITE, ORDER = 90.0, 8.0, 9.0, 20.0
 
-# Costs beyond this power of two are equal.
+# Estimates above this power of two count as this.
 _MOST = 500.0
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """The events of a variable."""
+    """The events of one variable."""
 
     variable: int
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """The rows of `left`, each with all its partners among those of `right`."""
+    """Each row of `left`, combined with all its partners among the rows of `right`."""
 
     left: Tree
     right: Tree
@@ -64,7 +62,7 @@ def leaves(tree: Tree) -> list[int]:
 
 
 def tree_text(tree: Tree, names: Sequence[str]) -> str:
-    """Return a tree as text: a join is its two sides in parentheses."""
+    """Return a tree as text, with parentheses around the two sides of each join."""
     match tree:
         case Leaf(variable=v):
             return names[v]
@@ -73,7 +71,7 @@ def tree_text(tree: Tree, names: Sequence[str]) -> str:
 
 
 def demands_equality(condition: PlannedCondition) -> bool:
-    """Return whether a condition compares columns of two events for equality, so that a hash finds the partners of an event."""
+    """Return whether a condition compares columns of two events for equality, so that a hash finds partners."""
     operations = [instruction[0] for instruction in condition.program.code]
     by_hash = (["load_int", "load_int", "eq_int"], ["load_float", "load_float", "eq_float"])
     return len(condition.variables) == 2 and operations in by_hash
@@ -81,10 +79,12 @@ def demands_equality(condition: PlannedCondition) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A condition: the mask of its variables, and the share of combinations that satisfy it.
+    """A condition, as the cost model sees it.
 
-    Equalities find partners by hashing. Those of one `group` are about one
-    value, so that some may follow from others; −1: no equality.
+    `variables`: the mask of its variables.
+    `selectivity`: the share of combinations that satisfy it.
+    `group`: equalities of one group concern the same column, so that some may follow from others.
+    It is −1 for conditions that are no equality, and so are not tested by hashing.
     """
 
     variables: int
@@ -94,9 +94,13 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The number of events of each variable, the masks of the variables before it, the share of events in a window, and conditions.
+    """The statistics that a tree is chosen by.
 
-    `judged` are the masks of the variables that each negation needs to be judged.
+    `counts`: the number of events of each variable.
+    `before`: for each variable the mask of those before it.
+    `share`: the share of events in a window.
+    `relations`: the conditions.
+    `judged`: for each negation the mask of the variables that must be bound before it is judged.
     """
 
     counts: tuple[int, ...]
@@ -106,7 +110,7 @@ class Statistics:
     judged: tuple[int, ...] = ()
 
     def round_down(self) -> Statistics:
-        """Return the statistics rounded down to powers of two, so that a tree is planned once for each order of magnitude."""
+        """Return the statistics rounded to powers of two, so that trees can be reused within an order of magnitude."""
         return Statistics(
             tuple(1 << max(count, 1).bit_length() - 1 for count in self.counts),
             self.before,
@@ -116,7 +120,10 @@ class Statistics:
         )
 
     def count_judged(self, left: int, right: int) -> int:
-        """Return how many negations the join of two masks of variables is the first to decide."""
+        """Return the number of negations that can be judged after a join, but on neither of its sides.
+
+        `left` and `right` are the masks of the variables of the sides.
+        """
         return sum(not mask & ~(left | right) and bool(mask & ~left) and bool(mask & ~right) for mask in self.judged)
 
 
@@ -126,13 +133,18 @@ def _power(share: float) -> float:
 
 @lru_cache(maxsize=1 << 10)
 def cheapest_tree(statistics: Statistics) -> Tree:
-    """Return the tree that costs least by `statistics`."""
+    """Return the cheapest tree by `statistics`; of many variables, a tree grown step by step."""
     return _compare_trees(statistics) if len(statistics.counts) <= MOST_COMPARED else grow_tree(statistics)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Estimates for a set of variables, as binary logarithms: rows, the share of combinations that fit, and that a hash finds."""
+    """Estimates for a set of variables, as binary logarithms.
+
+    `rows`: the number of rows.
+    `fitting`: the share of combinations in one window and in order.
+    `hashed`: the share of combinations that satisfy the equalities, found by a hash.
+    """
 
     rows: float = 0.0
     fitting: float = 0.0
@@ -140,7 +152,7 @@ class Estimate:
 
 
 def estimate(statistics: Statistics, variables: int) -> Estimate:
-    """Return the estimate of a set of variables, a mask."""
+    """Return the estimate for a set of variables, given as a mask."""
     found, seen = Estimate(), 0
     for v in members(variables):
         found = extend_estimate(statistics, found, seen, v)
@@ -149,7 +161,7 @@ def estimate(statistics: Statistics, variables: int) -> Estimate:
 
 
 def extend_estimate(statistics: Statistics, found: Estimate, variables: int, v: int) -> Estimate:
-    """Return the estimate of `variables` and v, from `found`, that of `variables`."""
+    """Return the estimate for `variables` and v; `found` is the one for `variables`."""
     joined = variables | 1 << v
     decided = [each for each in statistics.relations if each.variables >> v & 1 and not each.variables & ~joined]
     hashed = sum(math.log2(each.selectivity) for each in _independent(statistics, decided, variables, v))
@@ -163,7 +175,7 @@ def extend_estimate(statistics: Statistics, found: Estimate, variables: int, v: 
 
 
 def _independent(statistics: Statistics, decided: list[Relation], variables: int, v: int) -> Iterator[Relation]:
-    """Yield the conditions that relate v to `variables`, without equalities that follow from others."""
+    """Yield the equalities that relate v to `variables` and do not follow from one another."""
     implied: dict[int, int] = {}
     for each in decided:
         other = each.variables & ~(1 << v)
@@ -173,7 +185,10 @@ def _independent(statistics: Statistics, decided: list[Relation], variables: int
 
 
 def _equal(statistics: Statistics, group: int, found: int, variables: int) -> int:
-    """Return the mask of the `variables` that equalities of a group make equal to the variables of mask `found`."""
+    """Return the mask of the variables that equalities of one group connect to those of `found`.
+
+    Only equalities among `variables` count.
+    """
     edges = [each.variables for each in statistics.relations if each.group == group and not each.variables & ~variables]
     grown = found
     for _ in edges:
@@ -183,16 +198,16 @@ def _equal(statistics: Statistics, group: int, found: int, variables: int) -> in
 
 
 def _in_window(variables: int, share: float) -> float:
-    """Return the share of combinations that fit in a window, if events lie at random."""
+    """Return the share of combinations that fit in a window (a binary logarithm), if events lie at random."""
     size = variables.bit_count()
     return (size - 1) * math.log2(share) + math.log2(size - (size - 1) * share) if size else 0.0
 
 
 def _out_of_order(statistics: Statistics, variables: int, v: int) -> float:
-    """Return the binary logarithm of the factor by which v reduces the share of allowed orders of `variables`, with its sign turned.
+    """Return by how much v lowers the share of combinations in order, as a binary logarithm (positive).
 
-    That share is one to the product of all 1 + p, where a variable has p
-    before it (Knuth's hook length formula, exact where these form trees).
+    That share is 1 over the product of all 1 + p, where p variables precede one.
+    This is Knuth's hook length formula, exact if the order is a forest.
     """
     taken = math.log2(1 + (statistics.before[v] & variables).bit_count())
     for u in members(variables):
@@ -210,9 +225,10 @@ def members(variables: int) -> Iterator[int]:
 
 
 def join_cost(left: Estimate, right: Estimate, joined: Estimate, orders: bool, judged: int) -> float:
-    """Return the cost of a join; if `orders`, the right side is sorted first; `judged` negations are judged for each row.
+    """Return the cost of a join.
 
-    How many rows these rule out is not known: as if none.
+    If `orders`, the right side is sorted first. Each row of the result judges `judged` negations,
+    which are assumed to rule out no row.
     """
     ordering = ORDER * _number(right.rows) if orders else 0.0
     writing = (WRITE + JUDGED * judged) * _number(joined.rows)
@@ -220,13 +236,13 @@ def join_cost(left: Estimate, right: Estimate, joined: Estimate, orders: bool, j
 
 
 def _pairs(left: Estimate, right: Estimate, joined: Estimate) -> float:
-    """Return the number of pairs of rows that a join looks at."""
+    """Return the number of pairs of rows that a join tests."""
     fitting, hashed = joined.fitting - left.fitting - right.fitting, joined.hashed - left.hashed - right.hashed
     return _number(left.rows + right.rows + fitting + hashed)
 
 
 def tree_cost(statistics: Statistics, tree: Tree) -> tuple[float, float, float]:
-    """Return the cost of all joins of a tree, the number of pairs of rows that they look at, and the number of rows that come out."""
+    """Return the cost of all joins of a tree, the pairs of rows that they test, and the rows that result."""
     cost, pairs, pending = 0.0, 0.0, [tree]
     while pending:
         match pending.pop():
@@ -249,7 +265,10 @@ def _number(logarithm: float) -> float:
 
 
 def _orders(left: Estimate, right: Estimate, joined: Estimate, size: int) -> bool:
-    """Return whether the right side, of `size` variables, must be sorted for the join: events are in order, rows are not."""
+    """Return whether the right side of a join, of `size` variables, must be sorted first.
+
+    Events of one variable are in order, but rows of several are not. For a hash even events are sorted.
+    """
     return size > 1 or joined.hashed < left.hashed + right.hashed
 
 
@@ -257,7 +276,7 @@ def _compare_trees(statistics: Statistics) -> Tree:
     """Return the cheapest of all trees."""
     full = (1 << len(statistics.counts)) - 1
     estimates, costs = [Estimate()], [0.0]
-    trees: list[Tree] = [Leaf(0)]  # of no variables, and never used
+    trees: list[Tree] = [Leaf(0)]  # stands for the empty set; never used
     for variables in range(1, full + 1):
         highest = variables.bit_length() - 1
         rest = variables ^ 1 << highest
@@ -278,7 +297,7 @@ def _compare_trees(statistics: Statistics) -> Tree:
 
 
 def grow_tree(statistics: Statistics) -> Tree:
-    """Return a tree that joins one variable after the other, from the rarest on, each time the cheapest."""
+    """Return a tree that starts with the rarest variable and each time joins the cheapest next one."""
     remaining = set(range(len(statistics.counts)))
     first = min(remaining, key=lambda v: statistics.counts[v])
     events = {v: estimate(statistics, 1 << v) for v in remaining}

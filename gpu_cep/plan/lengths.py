@@ -1,4 +1,4 @@
-"""Write lengths of time in words: in units if the timestamp's ticks have a length, else in ticks."""
+"""Write lengths of time in words: in units of time if the length of a tick is known, else in ticks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawings as Mermaid text, which notebooks, forges and editors draw."""
+"""Write drawings as Mermaid text, which notebooks, forges and editors can draw."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def _flowchart(drawing: Drawing, name: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Return the text in quotes; characters that Mermaid may take for its syntax become character codes."""
+    """Return the text in quotes, with character codes for characters of Mermaid's syntax."""
     escaped = "".join(c if c.isalnum() or c in " ∅{},.+-*/_=" else "<br>" if c == "\n" else f"#{ord(c)};" for c in text)
     return f'"{escaped}"'

@@ -1,8 +1,7 @@
-"""Bound query → plan, by rules that rewrite a draft one after the other.
+"""Turn a bound query into a plan, by rules that rewrite a draft one after the other.
 
-A rule takes a plan and returns one that says more, or says it better. Each
-shows in its docstring what it finds and what it leaves. There `draft(text)` is
-the draft of a query over columns ts, type, k, x (int64), y (float64) and s.
+A rule takes a plan and returns a more complete one. Its docstring shows a plan before and after it.
+There ``draft(text)`` is the draft of a query over columns ts, type, k, x (int64), y (float64) and s.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ INTERVAL_RULES: tuple[Callable[[IntervalPlan], IntervalPlan], ...] = (
 
 
 def plan(query: BoundPattern, settings: Settings) -> EventPlan:
-    """Return how an event pattern is answered.
+    """Return the plan of an event pattern.
 
     Raises
     ------
@@ -60,7 +59,7 @@ def plan(query: BoundPattern, settings: Settings) -> EventPlan:
 
 
 def plan_intervals(query: BoundIntervals, settings: Settings, text: str | None = None) -> IntervalPlan:
-    """Return how a query over situations is answered; `text` is its text, for errors to quote.
+    """Return the plan of a query over situations; `text` is the query's text, for errors to quote.
 
     Raises
     ------
@@ -76,7 +75,7 @@ def plan_intervals(query: BoundIntervals, settings: Settings, text: str | None =
 
 
 def draft_plan(query: BoundPattern, settings: Settings) -> EventPlan:
-    """Return the plan of an event pattern before any rule: what the query and its settings say."""
+    """Return the plan of an event pattern before any rule, with the query and its settings only."""
     return EventPlan(
         query=query,
         settings=settings,
@@ -93,5 +92,5 @@ def draft_interval_plan(query: BoundIntervals, settings: Settings) -> IntervalPl
 
 
 def _apply(rules: Iterable[Callable[[PlanT], PlanT]], draft: PlanT) -> PlanT:
-    """Return what the rules, one after the other, make of a draft."""
+    """Return the plan after all rules, applied one after the other."""
     return reduce(lambda planned, rule: rule(planned), rules, draft)

@@ -11,7 +11,7 @@ from gpu_cep.errors import UnsupportedError
 
 Instruction = tuple[str, int, int, int]
 
-# A bank tells the NULLs of a row's columns by the bits of one word.
+# The most columns of a bank: the bits of one word mark which values of a row are NULL.
 BANK_COLUMNS = 64
 
 _INT_OR_FLOAT = frozenset(
@@ -23,7 +23,7 @@ _LOGIC = frozenset("and or not".split())
 
 @dataclass(frozen=True, slots=True)
 class ScalarCall:
-    """The caller's function, for arguments of these types."""
+    """A function of the caller's, with the types of the arguments that it is called with."""
 
     function: ScalarFunction
     parameters: tuple[DataType, ...]
@@ -31,12 +31,15 @@ class ScalarCall:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Instructions ``(operation, target, first, second)`` with the operation by name.
+    """A compiled expression: instructions ``(operation, target, first, second)`` over registers.
 
-    `lookups` are the string predicates that ``lookup`` instructions refer to
-    by number; the engine tabulates them over the dictionary of their column.
-    `calls` are what ``call`` instructions refer to in the same way.
-    `is_float` tells in which register file `result` is.
+    `code`: the instructions; operations are given by name.
+    `int_constants`, `float_constants`: the constants that they load, by number.
+    `lookups`: the text predicates that ``lookup`` reads, by number.
+    The engine decides each of them for all distinct values of its column.
+    `calls`: the functions that ``call`` calls, by number.
+    `registers`: the number of registers.
+    `result`: the register of the result. `is_float`: whether it is a float register.
     """
 
     code: tuple[Instruction, ...]
@@ -51,9 +54,12 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where a value stands: a column of the ints, the floats or the lists of a bank, and the role whose row is read.
+    """Where a program finds a value.
 
-    For an aggregate (`is_aggregate`) `column` is its number, and the role's event is the last that it counts.
+    `is_float`, `is_vector`: the part of the bank that holds it: ints, floats or lists.
+    `column`: its column in that part.
+    `role`: the event whose row is read.
+    `is_aggregate`: `column` is then an aggregate's number, and `role` the last event that it counts.
     """
 
     is_float: bool
@@ -69,6 +75,8 @@ Placement = Callable[[Leaf], Slot]
 
 @dataclass(slots=True)
 class _Emitter:
+    """The instructions emitted so far, with the constants, lookups and calls that they refer to."""
+
     place: Placement
     code: list[Instruction] = field(default_factory=list)
     ints: dict[int, int] = field(default_factory=dict)
@@ -89,7 +97,7 @@ def is_float(data_type: DataType) -> bool:
 
 
 def compile_program(expression: Bound, place: Placement) -> Program:
-    """Return the program of a bound expression; `place` says where each field's values stand."""
+    """Return the program of a bound expression; ``place(leaf)`` is where the program finds a leaf's value."""
     emitter = _Emitter(place)
     result = _compile(expression, emitter)
     return Program(
@@ -141,7 +149,7 @@ def _compile_constant(constant: Constant, emitter: _Emitter) -> int:
         )
     if is_float(constant.type):
         value = float(constant.value)
-        # repr tells -0.0 from 0.0 and lets NaN equal itself
+        # by repr, -0.0 differs from 0.0 and NaN equals itself
         index, _ = emitter.floats.setdefault(repr(value), (len(emitter.floats), value))
         return emitter.emit("const_float", index)
     return emitter.emit("const_int", emitter.ints.setdefault(int(constant.value), len(emitter.ints)))
@@ -177,7 +185,7 @@ def _compile_operation(operation: Operation, emitter: _Emitter) -> int:
 
 
 def _compile_call(operation: Operation, function: ScalarFunction, emitter: _Emitter) -> int:
-    """Emit a call, which reads its arguments from registers that follow one another."""
+    """Emit a call; arguments that are not in consecutive registers are moved there first."""
     registers = [_compile(argument, emitter) for argument in operation.arguments]
     if registers != list(range(registers[0], registers[0] + len(registers))):
         pairs = zip(operation.arguments, registers, strict=True)
@@ -203,7 +211,7 @@ def _compile_chain(instruction: str, arguments: tuple[Bound, ...], emitter: _Emi
 
 
 def scale_factor(source: DataType, target: DataType) -> int:
-    """Return the factor that turns a machine value of `source` into one of `target` (both int64)."""
+    """Return the factor that turns an int64 value of type `source` into one of type `target`."""
     if target.kind is Kind.DECIMAL:
         return int(10 ** (target.scale - (source.scale if source.kind is Kind.DECIMAL else 0)))
     if source.kind is Kind.DATE:
@@ -240,14 +248,14 @@ def _fields(expression: Bound) -> Iterator[Leaf]:
 
 
 def leaves(expression: Bound) -> tuple[Leaf, ...]:
-    """Return the fields, aggregates and bindings that the expression reads, in order, each once."""
+    """Return the distinct fields, aggregates, bindings and endpoints that the expression reads, in order."""
     return tuple(dict.fromkeys(_fields(expression)))
 
 
 def string_predicate_column(expression: Bound) -> int | None:
-    """Return the one STRING column that a truth value depends on, or None if it depends on anything else.
+    """Return the STRING column on which alone a truth value depends, or None.
 
-    Such a predicate is decided once per distinct value.
+    Such a predicate is decided once for each distinct value.
     """
     if not isinstance(expression, Operation) or expression.type.kind is not Kind.BOOLEAN:
         return None

@@ -1,9 +1,9 @@
-"""Rule: properties become label tables, comparisons and programs.
+"""Turn properties into label tables, comparisons and programs (a rule of the planner).
 
-Precondition: a condition of one variable and one event. Rewrite: top-level
-ANDs are split; what depends on one text column is decided per distinct value;
-a column compared with a constant is a vectorised pass; the rest is a program.
-Equal tests of several variables are one test with several label bits.
+Precondition: conditions on one event of one variable.
+Rewrite: top-level ANDs are split. A test of one text column is decided once per distinct value. A
+comparison of a column with a constant is a vectorised pass. Any other test is a program.
+Equal tests of several variables become one test with several label bits.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def plan_properties(plan: PlanT) -> PlanT:
 
 
 def property_conjuncts(query: BoundQuery) -> Iterator[tuple[Condition, Bound, int]]:
-    """Yield each operand of the top-level ANDs of all properties, with its condition and the bits of its variables."""
+    """Yield each operand of the top-level ANDs of all properties.
+
+    With it come its condition and the label bits of its variables.
+    """
     everyone = (1 << len(query.variables)) - 1
     for condition in query.conditions:
         if condition.kind is ConditionKind.PROPERTY:
@@ -68,7 +71,7 @@ def property_conjuncts(query: BoundQuery) -> Iterator[tuple[Condition, Bound, in
 
 
 def split_conjunction(expression: Bound) -> Iterator[Bound]:
-    """Yield the operands of a top-level AND, nested ones too, or the expression itself."""
+    """Yield the operands of a top-level AND, also of nested ones, or the expression itself."""
     if isinstance(expression, Operation) and expression.name == "and":
         for argument in expression.arguments:
             yield from split_conjunction(argument)
@@ -77,7 +80,7 @@ def split_conjunction(expression: Bound) -> Iterator[Bound]:
 
 
 def _anonymous(expression: Bound) -> Bound:
-    """Return the property as one of variable 0, so that equal tests of two variables are equal."""
+    """Return the property with variable 0 in place of its own, so that equal tests compare equal."""
     match expression:
         case Operation():
             return replace(expression, arguments=tuple(_anonymous(argument) for argument in expression.arguments))
@@ -87,7 +90,10 @@ def _anonymous(expression: Bound) -> Bound:
 
 
 def _comparison(expression: Bound) -> tuple[int, str, int | float] | None:
-    """Return ``column φ constant`` as (column, φ, constant), or None for other expressions; a truth value is 1 or 0."""
+    """Return ``column φ constant`` as (column, φ, constant), or None for other expressions.
+
+    A bare truth value is compared with 1 or 0.
+    """
     match expression:
         case Field(column=column) if expression.type.kind is Kind.BOOLEAN:
             return column, "eq", 1
@@ -111,20 +117,20 @@ def _program(expression: Bound, bits: int, text: str) -> ProgramProperty:
 
 
 def place_leaves(found: tuple[Leaf, ...]) -> tuple[BankLayout, dict[Leaf, Slot]]:
-    """Return a bank for the fields of one event, and the slot of each field at role 0."""
+    """Return the bank layout of the fields of one event, and the slot of each field at role 0."""
     layout = layout_of({leaf.column: leaf.type for leaf in found if isinstance(leaf, Field)})
     return layout, {leaf: slot_of(leaf, layout, 0) for leaf in found if isinstance(leaf, Field)}
 
 
 def layout_of(columns: Mapping[int, DataType]) -> BankLayout:
-    """Return a bank for these columns, each by its type."""
+    """Return the bank layout of these columns, sorted into parts by type."""
     vectors = tuple(column for column, data_type in columns.items() if data_type.length)
     floats = tuple(column for column, data_type in columns.items() if is_float(data_type))
     return BankLayout(tuple(column for column in columns if column not in floats + vectors), floats, vectors)
 
 
 def slot_of(leaf: Field, layout: BankLayout, role: int) -> Slot:
-    """Return where a field stands in a bank of that layout."""
+    """Return where a program finds a field in a bank of this layout."""
     if leaf.type.length:
         return Slot(False, layout.vectors.index(leaf.column), role, is_vector=True)
     floating = is_float(leaf.type)

@@ -1,7 +1,7 @@
-"""Rule: pruning steps that could drop nothing, or that no algorithm uses, are left out.
+"""Leave out pruning steps that could drop nothing, or that no algorithm uses (a rule of the planner).
 
-Precondition: algorithms are chosen and streams are split. Rewrite: `steps`
-become those that will run, in the same order.
+Precondition: algorithms are chosen and streams are split.
+Rewrite: `steps` become those that will run, in the same order.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gpu_cep.analysis.bound import CountWindow, TimeWindow
 from gpu_cep.plan.algorithms import algorithm_named, may_cut
 from gpu_cep.plan.event_plan import EventPlan
 
-# Strategies under which every event of a stream counts, whether or not a variable may bind it.
+# Strategies under which events that no variable can bind still matter, so that none may be dropped.
 _CONTIGUOUS = ("strict_contiguity", "partition_contiguity")
 
 
@@ -41,6 +41,6 @@ def drop_useless_steps(plan: EventPlan) -> EventPlan:
     if not may_cut(settings):
         useless.add("overlap")
     if "chain" in settings.prune and all(variable.minimum == 1 for variable in query.positives):
-        # the chained condition implies that every counter is positive
+        # then the chained condition implies what the summary tests: each variable has an event in the window
         useless.add("summary")
     return replace(plan, steps=tuple(step for step in settings.prune if step not in useless))

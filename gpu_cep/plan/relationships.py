@@ -1,9 +1,9 @@
-"""Rule: branches become tables: conditions as programs over roles, aggregates that grow with a binding, negations.
+"""Turn branches into tables of conditions, aggregates and negations (a rule of the planner).
 
-Precondition: conditions that relate events, and no property. Rewrite: each
-variable that a condition reads becomes a part with a role for each event that
-it reads of it; averages become quotients of a sum and a count. Equalities
-that partitioning by a derived key makes redundant are dropped.
+Precondition: conditions that relate events; properties are planned elsewhere.
+Rewrite: conditions become programs. Each variable that a condition reads becomes a part, with a
+role for each event that it reads. Averages become the quotient of a sum and a count. Equalities
+that partitioning by a derived key implies are dropped.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def _expand_averages(condition: Condition, query: BoundPattern) -> Condition:
 
 
 def _without_averages(expression: Bound, query: BoundPattern) -> Bound:
-    """Replace averages by the sum divided by the count, as floats."""
+    """Return the expression with each average replaced by sum divided by count, as floats."""
     match expression:
         case Operation(arguments=arguments):
             return replace(expression, arguments=tuple(_without_averages(argument, query) for argument in arguments))
         case Aggregation(function="avg", variable=variable, column=int() as column, running=running):
             source = query.column_type(column)
-            # a decimal's unscaled values are summed, and its scale comes last, as in RETURN
+            # of decimals the unscaled values are summed, and the mean is scaled last, as in RETURN
             total: Bound = Aggregation("sum", variable, column, FLOAT if is_float(source) else INTEGER, running)
             count = Operation("cast", (Aggregation("count", variable, column, INTEGER, running),), FLOAT)
             total = total if is_float(source) else Operation("cast", (total,), FLOAT)
@@ -111,13 +111,13 @@ def _condition(condition: Condition, places: Mapping[int, int], numbers: Mapping
     for leaf in leaves(condition.expression):
         match leaf:
             case Field(variable=variable, place=Place.FIRST_BEFORE):
-                # a part that reads the event before ranges over all events but the first
+                # a PREVIOUS role makes the condition be tested for all events but the first
                 roles.setdefault((variable, Place.PREVIOUS), len(roles))
                 slots[leaf] = slot_of(leaf, layout, roles.setdefault((variable, Place.FIRST), len(roles)))
             case Field(variable=variable, place=place):
                 slots[leaf] = slot_of(leaf, layout, roles.setdefault((variable, place), len(roles)))
             case Aggregation(variable=variable):
-                # its value stands where the event it ends with is bound
+                # an aggregate is read at the last event that it counts
                 role = roles.setdefault((variable, Place.PREVIOUS if leaf.running else Place.LAST), len(roles))
                 slots[leaf] = Slot(is_float(leaf.type), numbers[leaf], role, is_aggregate=True)
             case _:

@@ -1,7 +1,7 @@
-"""Rule: RETURN items that are computed become programs over one row per match.
+"""Turn computed items of RETURN into programs over one row per match (a rule of the planner).
 
-Precondition: an operation, or a constant that is not text. Rewrite: the
-fields and aggregates it reads become columns of a bank, at role 0.
+Precondition: the item is an operation, or a constant that is not text.
+Rewrite: the fields and aggregates that it reads become columns of a bank, at role 0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def plan_returns(plan: PlanT) -> PlanT:
 
 
 def plan_return(expression: Bound) -> ReturnProgram | None:
-    """Return the program of a RETURN item, or None if its values are read as they stand.
+    """Return the program of an item of RETURN, or None if its values are read as they stand.
 
     Raises
     ------

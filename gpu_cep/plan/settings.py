@@ -23,11 +23,12 @@ _KNOWN = {"output": OUTPUTS, "algorithm": ALGORITHMS, "engine": ENGINES, "after_
 class Settings:
     """How a query is to be answered.
 
-    `prune` names the pruning steps that may be used (see
-    :data:`PRUNING_STEPS`; none changes the matches), `columns` the input
-    columns that the output carries (None: all), `max_matches` bounds the
-    output, `max_steps` the work of the whole run. A run takes at most
-    `gpu_memory` bytes of a GPU's memory (None: a share of what is free).
+    `output`, `engine`, `algorithm`, `after_match`: the keywords of :func:`gpu_cep.match`.
+    `max_matches`: the most matches of the output.
+    `max_steps`: the most steps of the whole run.
+    `prune`: the pruning steps that may be used (:data:`PRUNING_STEPS`); none changes the matches.
+    `columns`: the input columns that the output carries (None: all).
+    `gpu_memory`: the most bytes of a GPU's memory (None: a share of what is free).
     """
 
     output: str = "matches"
@@ -42,7 +43,7 @@ class Settings:
 
 
 def pruning_steps(prune: bool | Iterable[str]) -> tuple[str, ...]:
-    """Return the pruning steps that `prune=` means: all, none, or those named."""
+    """Return the pruning steps that the keyword ``prune=`` selects: all, none, or those named."""
     if isinstance(prune, bool):
         return PRUNING_STEPS if prune else ()
     if not isinstance(prune, Iterable):
@@ -63,7 +64,11 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?|[kmgt]i)b?", re.IGNORECASE | re.
 
 
 def memory_bytes(size: int | str | None, argument: str = "gpu_memory") -> int | None:
-    """Return the bytes that the keyword `argument` means: a number, or text such as ``8GB`` (10⁹ bytes each) or ``512MiB`` (2²⁰)."""
+    """Return the number of bytes that `size` means.
+
+    It is a number, or text such as ``8GB`` (10⁹ bytes each) or ``512MiB`` (2²⁰); `argument` is the
+    keyword that it was given by, for errors.
+    """
     if size is None:
         return None
     found = _SIZE.fullmatch(size.strip()) if isinstance(size, str) else None
@@ -74,7 +79,10 @@ def memory_bytes(size: int | str | None, argument: str = "gpu_memory") -> int | 
 
 
 def check_settings(settings: Settings) -> None:
-    """Refuse unknown choices (PatternError) and those that do not go together (UnsupportedError), all at once."""
+    """Refuse unknown choices (PatternError) and choices that exclude each other (UnsupportedError).
+
+    One error names all of them.
+    """
     unknown, apart = [], []
     for argument, known in _KNOWN.items():
         value = getattr(settings, argument)

@@ -1,8 +1,8 @@
-"""Compute the states of a branch whose matches labels alone decide.
+"""Compute the states of a branch whose matches are decided by labels alone.
 
-What may be bound next depends on the state only, not on the events bound. A
-match is one path through the states, event after event. They are found breadth
-first from the state in which nothing is bound.
+A state says how many events each variable has. It alone decides what may be bound next, whatever
+the events are. A match is one path through the states, event after event. States are found breadth
+first, from the one in which nothing is bound.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from functools import lru_cache
 
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 
-# More states than this are not computed: what runs over them takes their number squared in memory.
+# The most states that are computed: users of them take memory that grows with their number squared.
 MOST_STATES = 64
 
-# How many events each variable binds, as far as that matters, and a mask of those whose last event carries the current time.
+# The number of events of each variable, as far as it matters, and the mask of variables whose last event has the current time.
 State = tuple[tuple[int, ...], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """Binding an event to `variable` in one state gives another."""
+    """Binding an event to `variable` in the state `source` leads to the state `target`."""
 
     source: int
     variable: int
@@ -30,10 +30,11 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class StateSpace:
-    """States by number, so ordered that transitions lead up or stay; state 0 binds nothing.
+    """The states of a branch, by number; state 0 binds nothing.
 
-    `final` says which are complete; ``settled[s]`` is the state that s
-    becomes once the time has moved on.
+    `transitions`: each leads to the same state or to one of a higher number.
+    `final`: which states are complete.
+    `settled`: the state that each state becomes when the time moves on.
     """
 
     transitions: tuple[Transition, ...]
@@ -42,7 +43,10 @@ class StateSpace:
 
 
 def branch_states(plan: EventPlan, branch: PlannedBranch, tied: bool) -> StateSpace | None:
-    """Return the states of a branch; None if labels do not decide its matches, or if there are too many. `tied`: its events may tie."""
+    """Return the states of a branch, or None; `tied` says whether its events may tie.
+
+    It is None if labels do not decide its matches, or if there are too many states.
+    """
     if plan.query.strategy != "skip_till_any_match" or branch.conditions or branch.negations:
         return None
     variables = [plan.query.variables[v] for v in branch.positives]
@@ -56,7 +60,7 @@ def unites_disjointly(plan: EventPlan) -> bool:
 
 
 def decided_by_states(plan: EventPlan) -> bool:
-    """Return whether all matches are wanted and can be counted or compressed without enumeration, even if events tie."""
+    """Return whether all matches can be counted or compressed without enumeration, even if events tie."""
     tied = plan.query.ties == "strict"
     every = plan.settings.after_match == "all" and unites_disjointly(plan)
     return every and all(branch_states(plan, branch, tied) is not None for branch in plan.branches)
@@ -71,9 +75,9 @@ def state_space(before: tuple[int, ...], minimum: tuple[int, ...], maximum: tupl
     before
         For each variable the mask of all that precede it.
     minimum, maximum
-        How many events each variable binds; a maximum of None is unbounded.
+        The numbers of events that each variable binds; a maximum of None is no bound.
     tied
-        Whether events may carry one time and are then not before one another.
+        Whether events may have the same time, so that neither is before the other.
     """
     if len(before) >= MOST_STATES:
         return None
@@ -101,13 +105,15 @@ def state_space(before: tuple[int, ...], minimum: tuple[int, ...], maximum: tupl
 
 
 def _height(state: State) -> tuple[int, int, int]:
-    """Return a key that grows with every transition to another state."""
+    """Return a key to sort states by: every transition to another state increases it."""
     counts, tied = state
     return sum(bound > 0 for bound in counts), sum(counts), tied.bit_count()
 
 
 @dataclass(frozen=True, slots=True)
 class _Order:
+    """A strict partial order with quantifiers; the fields are the arguments of :func:`state_space`."""
+
     before: tuple[int, ...]
     minimum: tuple[int, ...]
     maximum: tuple[int | None, ...]
@@ -122,7 +128,7 @@ class _Order:
         if self.before[v] & (unsatisfied | tied) or self._behind(v) & bound or (most is not None and counts[v] >= most):
             return None
         number = min(counts[v] + 1, self.minimum[v] if most is None else most)
-        # what precedes v binds no more: how many events it has does not matter any longer
+        # variables before v bind no more events, so their exact number matters no longer
         closed = [self.minimum[u] if self.before[v] >> u & 1 else events for u, events in enumerate(counts)]
         closed[v] = number
         return tuple(closed), tied | (1 << v if self.tied and self._behind(v) else 0)

@@ -1,4 +1,4 @@
-"""Drawings as a picture: layers from left to right, and arrows between them."""
+"""Lay out drawings as pictures: layers of nodes from left to right, and arrows between them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gpu_cep.plan.drawing import Arrow, Drawing, Shows, drawings
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
 
-# Pixels: of a character, of a node, of what lies between layers at least, around everything, and of an arrow's head.
+# In pixels: the width of a character, the height of a node, the least gap between layers, the margin, the size of an arrow's head.
 _CHARACTER, _NODE, _GAP, _MARGIN, _HEAD = 6.7, 30, 56, 16, 8
-# Characters.
+# The most characters of a line of text.
 _LONGEST = 40
-# Where on an arrow its text stands: off the middle, where arrows cross.
+# Where along an arrow its text stands: not in the middle, where arrows cross.
 _PLACE = 0.4
-# How high an arrow that skips layers rises for each, and a loop above its node.
+# In pixels: the rise of an arrow per layer that it skips, and the height of a loop above its node.
 _RISE, _LOOP = 34, 26
 
 _BOX, _COMPLETE = Look("node", PAPER, ACCENT, 1.5), Look("complete", None, ACCENT)
@@ -27,7 +27,7 @@ _NAME, _LABEL, _ASIDE = Letters("name", at="middle", bold=True), Letters("label"
 
 
 def vector(plan: EventPlan | IntervalPlan) -> Picture:
-    """Return the drawings of a plan, one above the other."""
+    """Return one picture of all drawings of a plan, one below the other."""
     laid: list[_Layout] = []
     for drawing in drawings(plan):
         laid.append(_Layout.of(drawing, laid[-1].foot if laid else 0.0))
@@ -37,7 +37,11 @@ def vector(plan: EventPlan | IntervalPlan) -> Picture:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The places of a drawing from `top` to `foot`: the middles of its nodes, and half their widths."""
+    """Where the nodes of a drawing lie, in pixels.
+
+    `places`: the middle of each node. `halves`: half the width of each node.
+    `width`, `top`, `foot`: the extent of the drawing.
+    """
 
     drawing: Drawing
     places: tuple[tuple[float, float], ...]
@@ -102,7 +106,7 @@ class _Layout:
         return {node: "\n".join(dict.fromkeys("\n".join(texts).split("\n"))) for node, texts in loops.items()}
 
     def _path(self, arrow: Arrow) -> tuple[tuple[Point, ...], Point]:
-        """Return the path of an arrow between two nodes, and the foot of its text."""
+        """Return the points of an arrow between two nodes, and the point at the foot of its text."""
         (x0, y0), (x1, y1) = self.places[arrow.source], self.places[arrow.target]
         x0, x1 = x0 + self.halves[arrow.source], x1 - self.halves[arrow.target]
         skipped = self.drawing.nodes[arrow.target].layer - self.drawing.nodes[arrow.source].layer - 1
@@ -114,7 +118,7 @@ class _Layout:
 
 
 def _columns(drawing: Drawing, halves: tuple[float, ...]) -> list[float]:
-    """Return the middle of each layer; layers are far enough apart for nodes and the texts of arrows."""
+    """Return the x coordinate of each layer; there is room between them for nodes and the texts of arrows."""
     columns: list[float] = []
     edge = float(_MARGIN)
     for layer in range(1 + max((node.layer for node in drawing.nodes), default=-1)):
@@ -132,13 +136,13 @@ def _row_height(drawing: Drawing) -> float:
 
 
 def _headroom(drawing: Drawing) -> float:
-    """Return the room above the first row that arrows that skip layers need."""
+    """Return the height above the first row that arrows across several layers need."""
     nodes = drawing.nodes
     return _RISE * max((nodes[arrow.target].layer - nodes[arrow.source].layer - 1 for arrow in drawing.arrows), default=0)
 
 
 def _head(before: Point, tip: Point) -> Area:
-    """Return the head of an arrow whose `tip` lies in the direction from `before`."""
+    """Return the triangle at the tip of an arrow that comes from the point `before`."""
     along, across = tip[0] - before[0], tip[1] - before[1]
     length = hypot(along, across)
     along, across = _HEAD * along / length, _HEAD * across / length
@@ -151,7 +155,10 @@ def _box(look: Look, x: float, y: float, half: float, rise: float) -> Box:
 
 
 def _text(text: str, foot: Point) -> Text | None:
-    """Return a text whose last line stands at `foot`: short lines, and the whole text where a mouse rests on it."""
+    """Return a text whose last line stands at `foot`, None if it is empty.
+
+    Its lines are shortened; the whole text is shown under the mouse.
+    """
     lines = tuple(map(_short, text.split("\n")))
     return Text(_LABEL, foot[0], foot[1] - LEADING * (len(lines) - 1), lines, text) if text else None
 
