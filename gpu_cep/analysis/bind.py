@@ -1,4 +1,7 @@
-"""From an AST and a schema to a bound query; all faults are found before one error is raised."""
+"""Bind an event pattern to a schema: turn its AST into a bound query.
+
+Faults are collected, and one error names all of them.
+"""
 
 from __future__ import annotations
 
@@ -79,13 +82,16 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
 
 
 def _variables(found: Sequence[Primitive]) -> tuple[EventVariable, ...]:
-    """Return each variable once, the negated ones last."""
+    """Return each variable once: the positive ones in order of first appearance, then the negated ones."""
     named = {primitive.variable.name: primitive.variable for primitive in found}
     return tuple(sorted(named.values(), key=lambda variable: variable.negated))
 
 
 def _check_negations(branches: Sequence[Branch], found: Sequence[Primitive], scope: Scope) -> None:
-    """Refuse, in a query without a window, negations that variables do not bound on both sides."""
+    """Refuse open negations in a query without a window.
+
+    A negation is open if no variable precedes it, or none follows it.
+    """
     spans = {primitive.variable.name: primitive.span for primitive in found}
     open_sided = {negation.variable for branch in branches for negation in branch.negations if not (negation.after and negation.before)}
     for number in sorted(open_sided):
@@ -115,7 +121,7 @@ def _check_strategy_variables(query: Query, strategy: str, scope: Scope) -> None
 
 
 def _check_intervals(options: Options, faults: Faults) -> None:
-    """Refuse what is said of situations, which event patterns have none of."""
+    """Refuse options that concern situations; event patterns have none."""
     for name, plain in (("allen", "paper"), ("detect", "final"), ("gap", None)):
         value = getattr(options, name)
         if value != plain:

@@ -1,4 +1,7 @@
-"""From the AST of a query over situations and a schema to its bound form; all faults are found before one error is raised."""
+"""Bind a query over situations to a schema: turn its AST into its bound form.
+
+Faults are collected, and one error names all of them.
+"""
 
 from __future__ import annotations
 
@@ -36,17 +39,17 @@ from gpu_cep.lang.ast import (
 )
 from gpu_cep.lang.format import format_constraint, format_expression
 
-# Ticks of the timestamp column.
+# In ticks of the timestamp column; None where there is no length.
 _Length = int | float | None
 
 MOST_SITUATIONS = 10
 DETECTED_AT = "detected_at"
 
-# How `finishes` is read: as Table 1 of the paper prints it (the left one starts first), or as Allen defined it in 1983.
+# Values of allen=: `finishes` is read as in the paper's Table 1 (the left one starts first), or as Allen defined it in 1983.
 ALLEN = ("paper", "1983")
 _OF_1983 = {"finishes": "finished-by", "finished-by": "finishes"}
 
-# When a match is reported: when its situations have ended, or as soon as all is decided that relates them (section 5.3).
+# Values of detect=: a match is reported when its situations have ended, or when its constraints are decided (section 5.3).
 DETECT = ("final", "early")
 
 _EVENT_ALONE = "DEFINE reads attributes of the current event, as attribute or alias.attribute"
@@ -130,7 +133,7 @@ def _check_options(options: Options, faults: Faults) -> None:
 def _bind_situation(
     number: int, query: IntervalQuery, timestamp: int | None, options: Options, scope: Scope
 ) -> tuple[Condition, Duration]:  # fmt: skip
-    """Return the property of a situation's events, and how long it lasts."""
+    """Return the condition on a situation's events, and the bounds of its duration."""
     situation = query.situations[number]
     expression = _bind_property(situation, query, scope)
     text = format_expression(situation.condition)
@@ -146,10 +149,10 @@ def _bind_property(situation: Situation, query: IntervalQuery, scope: Scope) -> 
 
 
 def _of_event(node: Expression, situation: str, qualifiers: Sequence[str], scope: Scope) -> Expression:
-    """Return the expression with each attribute written as one of the situation's events."""
+    """Return the expression with each attribute as a reference to the situation's events."""
     match node:
         case Reference(variable=None, attribute=str(attribute)) | Reference(variable=str(attribute), attribute=None, index=None):
-            # a bare name is an attribute here, whether or not a situation is called the same
+            # in DEFINE a bare name is an attribute, even if a situation has the same name
             if attribute in scope.schema.names:
                 return Reference(situation, attribute, span=node.span)
             scope.faults.unknown("attribute", attribute, scope.schema.names, node.span, also=text_hint(attribute))
@@ -165,7 +168,7 @@ def _of_event(node: Expression, situation: str, qualifiers: Sequence[str], scope
 
 
 def _parts(node: Expression) -> Iterator[tuple[str, Expression | tuple[Expression, ...]]]:
-    """Yield the operands of an expression, by the names of their fields."""
+    """Yield the operands of an expression with the names of their fields."""
     for each in fields(node):
         value = getattr(node, each.name)
         if isinstance(value, Expression) or (isinstance(value, tuple) and all(isinstance(item, Expression) for item in value)):
@@ -180,7 +183,7 @@ def _instead(node: Expression, qualifiers: Sequence[str]) -> str | None:
 
 
 def _bind_duration(situation: Situation, timestamp: int | None, options: Options, scope: Scope) -> Duration:
-    """Return the shortest and the longest duration, in ticks."""
+    """Return the bounds of a situation's duration, in ticks."""
     if timestamp is None:
         return Duration(None, None)
     column = scope.schema.attributes[timestamp]
@@ -202,7 +205,7 @@ def _window(query: IntervalQuery, timestamp: int | None, options: Options, scope
 
 
 def _gap(timestamp: int | None, options: Options, scope: Scope) -> _Length:
-    """Return the time without events that ends a situation, in ticks."""
+    """Return the longest time without events that ends no situation, in ticks."""
     if options.gap is None or timestamp is None:
         return None
     length = length_of(options.gap)
@@ -211,13 +214,16 @@ def _gap(timestamp: int | None, options: Options, scope: Scope) -> _Length:
         return None
     bound = bind_length("gap", length, scope.schema.attributes[timestamp], options.time_unit, scope.faults)
     if bound == 0 and options.detect == "early":
-        # each situation would last no time once the next event is seen, and be open until then
+        # a situation would be open until the next event, and then turn out to have lasted no time
         scope.faults.refuse(f"gap={options.gap!r}, no tick of the timestamp, with detect='early'", "a gap that lasts some time")
     return bound
 
 
 def _constraints(query: IntervalQuery, options: Options, scope: Scope) -> Iterator[BoundConstraint]:
-    """Yield one constraint for each related pair; it holds if all that the query says of the pair hold."""
+    """Yield one constraint for each related pair of situations.
+
+    It allows the relations that all constraints of the query on this pair allow.
+    """
     pairs: dict[tuple[int, int], list[tuple[Constraint, frozenset[str]]]] = {}
     for constraint in query.constraints:
         pair = _pair(constraint, scope)
@@ -233,7 +239,10 @@ def _constraints(query: IntervalQuery, options: Options, scope: Scope) -> Iterat
 
 
 def _pair(constraint: Constraint, scope: Scope) -> tuple[int, int] | None:
-    """Return the numbers of the two situations that a constraint relates, the smaller first; None, and a fault, if there are not two."""
+    """Return the numbers of the two situations that a constraint relates, the smaller first.
+
+    Record a fault and return None if it does not relate two.
+    """
     found = set()
     for relation in constraint.alternatives:
         numbers = [scope.variable(name, relation.span) for name in (relation.left, relation.right)]
@@ -252,6 +261,6 @@ def _pair(constraint: Constraint, scope: Scope) -> tuple[int, int] | None:
 
 
 def _relation(relation: Relation, pair: tuple[int, int], options: Options, scope: Scope) -> str:
-    """Return the relation between the two of a pair, by its name in Table 1."""
+    """Return the Table 1 name of the relation of the pair's first situation to its second."""
     name = _OF_1983.get(relation.relation, relation.relation) if options.allen == "1983" else relation.relation
     return name if scope.names[pair[0]] == relation.left else RELATIONS[name]

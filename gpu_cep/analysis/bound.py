@@ -1,8 +1,8 @@
-"""The bound query: names resolved to numbers, types explicit, conditions split.
+"""Define the bound query: names are numbers, types are explicit, conditions are split.
 
-It is what :mod:`gpu_cep.analysis.bind` makes of an AST and a schema, and what
-plan and engine read. Variables are numbered in order of first appearance in
-the pattern, columns by their place in the schema; computed columns follow.
+:mod:`gpu_cep.analysis.bind` makes it of an AST and a schema; plan and engine read it. Variables are
+numbered in order of first appearance in the pattern, columns by their place in the schema. Computed
+columns follow those of the schema.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from gpu_cep.lang.ast import Span
 
 
 class Place(enum.Enum):
-    """Which event of its variable's binding a field is read from."""
+    """Which event of a binding a field is read from."""
 
     EACH = "each"  # every event of the binding
     PREVIOUS = "previous"  # the event bound just before the current one
     FIRST = "first"  # the first event of the binding
-    FIRST_BEFORE = "first before"  # the first event of the binding, seen from a later one
+    FIRST_BEFORE = "first before"  # the first event of the binding, read with each event but the first
     LAST = "last"  # the last event of the binding
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A typed constant in its machine representation.
+    """A constant in its machine representation.
 
-    `value` is an int (also for DATE, TIMESTAMP, DURATION, DECIMAL: ticks or
-    unscaled value), a float, a bool, a str (kind STRING) or None.
+    `value`: an int, a float, a bool, a str (kind STRING) or None (NULL).
+    A DATE, TIMESTAMP or DURATION is an int of ticks, a DECIMAL its unscaled int.
+    `type`: its data type.
     """
 
     value: int | float | bool | str | None
@@ -40,7 +41,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """``v.attr`` at `place`; `variable` is the variable's number."""
+    """The attribute ``v.attr``, read at the event `place` of v's binding.
+
+    `variable`, `column`: the numbers of v and attr. `type`: the attribute's data type.
+    """
 
     variable: int
     column: int
@@ -50,11 +54,11 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class ScalarFunction:
-    """A function that the caller brings: plain Python, compiled where it runs.
+    """A function that the caller brings, in plain Python; it is compiled where it runs.
 
-    It takes `minimum` to `maximum` arguments. `digest` tells its code and
-    what that reads from other functions: two of one name and digest are one
-    function, in whichever process.
+    `minimum`, `maximum`: the numbers of arguments that it takes.
+    `digest`: identifies its code, and the code of functions that it calls.
+    Functions of one name and digest are the same, in any process.
     """
 
     name: str
@@ -91,9 +95,12 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """An aggregate over a whole binding, or over the events before the current one (`running`).
+    """An aggregate over the events of a binding.
 
-    It is avg, sum, min, max or count, in RETURN also first or last; `column` is None for ``count(v)``.
+    `function`: avg, sum, min, max or count; in RETURN also first or last.
+    `variable`, `column`: what is aggregated; `column` is None for ``count(v)``.
+    `type`: the type of the result.
+    `running`: whether it counts only the events before the current one.
     """
 
     function: str
@@ -105,7 +112,10 @@ class Aggregation:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A bare variable or ``v.attr`` of a quantified variable in RETURN: the list of its values (`column` None: of its events)."""
+    """A list in RETURN: ``v`` (the events bound) or ``v.attr`` (their values) of a quantified variable.
+
+    `column` is None for the events themselves.
+    """
 
     variable: int
     column: int | None
@@ -114,7 +124,11 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """``start(A)`` or ``end(A)``: the time of a situation's first event, or of the first event behind it (NULL while there is none)."""
+    """``start(A)`` or ``end(A)`` of a situation, in RETURN.
+
+    A situation starts with its first event, and ends with the first event behind it. The end is NULL
+    while there is none.
+    """
 
     function: str
     variable: int
@@ -127,7 +141,7 @@ Bound = Constant | Field | Operation | Aggregation | Binding | Endpoint
 
 @dataclass(frozen=True, slots=True)
 class ComputedColumn:
-    """A column computed once, on the host, by `function` of an earlier column and constants (exp, lower, year …)."""
+    """A column that the host computes once: `function` (exp, lower, year …) of an earlier column and constants."""
 
     function: str
     column: int
@@ -136,15 +150,17 @@ class ComputedColumn:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """What it is computed from."""
+        """The columns that it is computed from."""
         return (self.column,)
 
 
 @dataclass(frozen=True, slots=True)
 class ComputedExpression:
-    """A column computed once, on the host: the value of `expression`, which reads `columns` of one event (its variable is 0).
+    """A column that the host computes once: an expression over one event.
 
-    `text` is how the query first writes it.
+    `expression`: the expression; its variable is 0.
+    `columns`: the columns that it reads.
+    `text`: how the query writes it where it first appears.
     """
 
     expression: Operation
@@ -160,6 +176,8 @@ Computed = ComputedColumn | ComputedExpression
 
 
 class ConditionKind(enum.Enum):
+    """Which events a condition relates."""
+
     PROPERTY = "property"  # one variable, one event
     PAIR = "pair"  # relates the events of two or more variables, for all combinations
     BINDING = "binding"  # relates the events of one variable's binding to its first or last, or to an aggregate of it
@@ -171,14 +189,15 @@ class ConditionKind(enum.Enum):
 class Condition:
     """One top-level conjunct of WHERE.
 
-    `variables` are the numbers of those it reads, ascending. A WITHIN
-    condition reads its one variable twice: EACH is the later event, PREVIOUS
-    any earlier one. `closing` are the quantified variables that it reads
-    through their last event or an aggregate of their whole binding: it is
-    decided when they bind no more (SPEC section 2). `key` is the derived key
-    column whose equality closure (thesis Def. 5.3) the condition belongs to:
-    partitioning by that column makes it redundant. `text` is its canonical
-    text, for explain and errors.
+    `expression`: the condition. A WITHIN condition reads two events of its one variable: EACH is the
+    later one, PREVIOUS any earlier one.
+    `kind`: which events it relates.
+    `variables`: the numbers of the variables that it reads, ascending.
+    `text`: its canonical text, for explain and errors.
+    `closing`: the quantified variables of which it reads the last event or an aggregate of all events.
+    It is decided when they bind no more (SPEC section 2).
+    `key`: the derived key column to whose equality closure it belongs (thesis Def. 5.3), or None.
+    Partitioning by that column makes the condition redundant.
     """
 
     expression: Bound
@@ -194,10 +213,11 @@ class Condition:
 class EventVariable:
     """A variable of the pattern with its quantifier.
 
-    `minimum` and `maximum` are those of a binding where the variable is
-    present: 1 and 1 for a single one, for ``v?`` and for a negated one.
-    `quantified` says whether it binds a list of events, `optional` whether it
-    may be absent by its own quantifier.
+    `minimum`, `maximum`: the numbers of events of a binding, if the variable is present. Both are 1 for
+    a single variable, for ``v?`` and for a negated one; a maximum of None is no bound.
+    `quantified`: whether it binds a list of events.
+    `optional`: whether its own quantifier allows it to be absent.
+    `negated`: whether it stands in NOT.
     """
 
     name: str
@@ -210,7 +230,10 @@ class EventVariable:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """``NOT(v)`` in a branch; `after` and `before` are the masks of the branch's variables that precede and follow it."""
+    """``NOT(v)`` in a branch.
+
+    `after`, `before`: the masks of the variables that precede it and that follow it.
+    """
 
     variable: int
     after: int
@@ -219,15 +242,16 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One disjunct of the pattern's normal form: a strict partial order on variables, and what must not happen between them.
+    """One disjunct of the pattern's normal form: a strict partial order on variables.
 
-    `variables` are the positive ones present, ascending. Masks are of query
-    variables: ``before[k]`` is that of all that must precede ``variables[k]``
-    (transitively closed). `conditions` are those that relate events, over
-    present variables only, with the whole closure of each connecting equality
-    (thesis Def. 5.3) in place of its parts: a PAIR for every two variables, a
-    WITHIN for every quantified one. `agreed` are the columns on which every
-    two events of a match are equal by these conditions.
+    Masks have a bit for each variable of the query.
+    `variables`: the positive variables present, ascending.
+    `before`: ``before[k]`` is the mask of all that must precede ``variables[k]`` (transitively closed).
+    `negations`: what must not happen between them.
+    `conditions`: those that relate events of variables present.
+    Equalities that connect all variables stand here as their whole closure (thesis Def. 5.3): a PAIR
+    for every two variables, a WITHIN for every quantified one.
+    `agreed`: the columns on which every two events of a match are equal by these conditions.
     """
 
     variables: tuple[int, ...]
@@ -239,21 +263,21 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """last.T − first.T ≤ `length`, in ticks of the timestamp column (a float for a float column)."""
+    """A window of time: the last event is at most `length` ticks after the first (a float for float columns)."""
 
     length: int | float
 
 
 @dataclass(frozen=True, slots=True)
 class CountWindow:
-    """Stream positions of the last and the first event differ by less than `events`."""
+    """A window of events: the stream positions of first and last event differ by less than `events`."""
 
     events: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReturnColumn:
-    """One item of RETURN under its final name."""
+    """One item of RETURN with its final name."""
 
     name: str
     expression: Bound
@@ -261,16 +285,17 @@ class ReturnColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundQuery:
-    """What every query says of its events once it is bound to a schema.
+    """What queries of all kinds say, bound to a schema.
 
-    `variables` bind events, the negated ones last. `conditions` are the
-    conjuncts of WHERE and the event types, or the conditions of situations;
-    each ``[attr]`` is one condition for every two variables and for every
-    quantified one. `timestamp`, `partition_by`, `order_by` and `derived_keys`
-    are column numbers. `derived_keys` are the attributes by which streams can
-    be split: not NULL, no floats, and agreed upon in every branch by all
-    events of a match and by all that its negations ask for. `window` is None
-    without WITHIN.
+    `schema`, `computed`: the columns of the events, and those computed from them.
+    `variables`: what binds events, the negated ones last.
+    `conditions`: the conjuncts of WHERE and the event types, or the conditions of situations.
+    Each ``[attr]`` is one condition for every two variables, and one for every quantified variable.
+    `returns`: the items of RETURN.
+    `window`: None without WITHIN.
+    `timestamp`, `partition_by`, `order_by`: column numbers.
+    `derived_keys`: the columns by which streams can be split. They are not NULL and no floats. In every
+    branch all events of a match, and all that its negations ask for, agree on them.
     """
 
     schema: Schema
@@ -286,7 +311,7 @@ class BoundQuery:
 
     @property
     def positives(self) -> tuple[EventVariable, ...]:
-        """The variables that matches bind events to."""
+        """The variables that are not negated."""
         return tuple(variable for variable in self.variables if not variable.negated)
 
     def column_name(self, column: int) -> str:
@@ -301,7 +326,7 @@ class BoundQuery:
                 return f"{function}({self.column_name(source)})"
 
     def input_columns(self, column: int) -> tuple[int, ...]:
-        """Return the attributes that an attribute or a computed column is made of."""
+        """Return the columns of the schema from which a column is computed; itself if it is one of them."""
         width = len(self.schema.attributes)
         if column < width:
             return (column,)
@@ -317,10 +342,10 @@ class BoundQuery:
 class BoundPattern(BoundQuery):
     """An event pattern bound to a schema.
 
-    `variables` are the positive ones in order of first appearance, then the
-    negated ones. The conditions that relate events stand in the branches once
-    more. `strategy` is one of :data:`gpu_cep.lang.ast.STRATEGIES`; `ties` is
-    strict or position.
+    `variables`: the positive ones in order of first appearance, then the negated ones.
+    `branches`: the normal form. Conditions that relate events stand in the branches as well.
+    `strategy`: one of :data:`gpu_cep.lang.ast.STRATEGIES`.
+    `ties`: ``strict`` or ``position``.
     """
 
     branches: tuple[Branch, ...]

@@ -1,7 +1,9 @@
-"""The bound form of a query over situations: names resolved to numbers, types explicit, one constraint for each pair.
+"""Define the bound form of a query over situations.
 
-It is what :func:`gpu_cep.analysis.bind_intervals.bind_intervals` makes of an
-AST and a schema. Situations are numbered in the order of DEFINE.
+Names are numbers, types are explicit, and each related pair of situations has one constraint.
+
+:func:`gpu_cep.analysis.bind_intervals.bind_intervals` makes it of an AST and a schema.
+Situations are numbered in the order of DEFINE.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ from gpu_cep.lang.ast import Span
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """How long a situation lasts: te − ts is at least `shortest` and at most `longest` ticks of the timestamp column (None: no bound)."""
+    """The bounds of a situation's duration, in ticks of the timestamp column (None: no bound).
+
+    A situation's duration is its end minus its start.
+    """
 
     shortest: int | float | None
     longest: int | float | None
@@ -22,9 +27,11 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class BoundConstraint:
-    """The relations of which one must hold between situations `left` < `right` (Definition 10), by their names in Table 1.
+    """The constraint on two situations (Definition 10).
 
-    `text` is what the query says of the two, for messages and explain.
+    `left`, `right`: their numbers; `left` is the smaller one.
+    `relations`: the allowed relations of left to right, by their names in Table 1.
+    `text`: what the query says of the two, for messages and explain.
     """
 
     left: int
@@ -38,11 +45,12 @@ class BoundConstraint:
 class BoundIntervals(BoundQuery):
     """A query over situations (``002_…`` Definition 8), bound to a schema.
 
-    Situation v is ``variables[v]``, which binds events that satisfy the
-    property ``conditions[v]``; it lasts as long as ``durations[v]`` says.
-    `early` says whether matches are reported as soon as all is decided
-    (section 5.3), or when their situations have ended. A situation ends `gap`
-    ticks after its last event where the next comes later (None: no limit).
+    Situation v is ``variables[v]``; its events satisfy ``conditions[v]``.
+    `durations`: the bounds of each situation's duration.
+    `constraints`: one for each related pair.
+    `early`: whether a match is reported when its constraints are decided (section 5.3), not at its last end.
+    `gap`: the longest time in ticks between two events of one situation (None: no limit).
+    A longer one ends the situation `gap` ticks after its last event.
     """
 
     window: TimeWindow | None

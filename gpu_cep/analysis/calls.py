@@ -1,4 +1,4 @@
-"""Functions that the caller brings, and what is computed once for each event because it reads one alone."""
+"""Bind calls of the caller's functions, and turn expressions over one event into computed columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARAMETERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN})
 
 
 def called(function: ScalarFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
-    """Bind a call of the caller's function; its number of arguments is right."""
+    """Return a call of the caller's function; the number of arguments has been checked."""
     if FAULTY in arguments:
         return FAULTY
     arguments = tuple(cast(argument, FLOAT) if is_fraction(argument) else argument for argument in arguments)
@@ -40,7 +40,10 @@ def called(function: ScalarFunction, call: Call, arguments: tuple[Bound, ...], s
 
 
 def computed_once(expression: Operation, call: Call, scope: Scope) -> Bound:
-    """Return `expression`, written as `call`, as a computed column if it reads the current event of one variable alone."""
+    """Return `expression` as a computed column if it reads only the current event of one variable.
+
+    Otherwise return it as it is. `call` is how it is written.
+    """
     fields = tuple(_leaves(expression))
     if any(not isinstance(field, Field) or field.place is not Place.EACH for field in fields):
         return expression

@@ -1,7 +1,7 @@
-"""Which types meet in which, and the casts that take them there.
+"""Find the type in which operands meet, and cast them to it.
 
-Casts are always written into the tree, never implied: what leaves this module
-has operands of equal type. Constants are converted at once.
+Casts are always explicit, so that operands have equal types afterwards. Constants are converted at
+once.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ FAULTY = Constant(None, NULL)
 
 
 def common_type(operands: Sequence[Bound]) -> DataType | None:
-    """Return the type in which `operands` meet, None if there is none.
+    """Return the type in which all `operands` meet; None if there is none.
 
-    A literal with a fraction adapts: it is exact among decimals and a float
-    among other numbers. NULL meets every type.
+    A literal with a fraction is a DECIMAL among decimals and a FLOAT among other numbers. NULL meets
+    every type.
     """
     known: list[DataType] = [operand.type for operand in operands if operand.type.kind is not Kind.NULL and not is_fraction(operand)]
     fractions = [operand.type for operand in operands if is_fraction(operand)]
@@ -41,7 +41,7 @@ def common_type(operands: Sequence[Bound]) -> DataType | None:
 
 
 def is_fraction(bound: Bound) -> bool:
-    """Return whether `bound` is a literal with a fraction: no other constant is a DECIMAL before it is cast."""
+    """Return whether `bound` is a literal with a fraction; no other constant is a DECIMAL before casts."""
     return isinstance(bound, Constant) and bound.type.kind is Kind.DECIMAL
 
 
@@ -63,7 +63,10 @@ def finer(left: str, right: str) -> str:
 
 
 def cast(bound: Bound, target: DataType) -> Bound:
-    """Return `bound` as a `target`: itself, a converted constant, or a cast. A column without a type is NULL in any."""
+    """Return `bound` as a `target`: as it is, as a converted constant, or as a cast.
+
+    If the machine representation stays the same, or `bound` is NULL, only its type is replaced.
+    """
     if isinstance(bound, Constant):
         return bound if bound.type == target else Constant(_convert(bound, target), target)
     if _same_machine_type(bound.type, target):
@@ -76,7 +79,7 @@ def cast_all(operands: Sequence[Bound], target: DataType) -> tuple[Bound, ...]:
 
 
 def digits(type: DataType) -> DataType:
-    """Return the DECIMAL type of a whole number's type; a DECIMAL as it is."""
+    """Return the DECIMAL type that holds all values of an integer type; a DECIMAL type as it is."""
     return type if type.kind is Kind.DECIMAL else decimal(MAX_DIGITS, 0)
 
 

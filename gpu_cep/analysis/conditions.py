@@ -1,8 +1,8 @@
-"""WHERE, split into conditions: what each relates, and when it can be checked.
+"""Split WHERE into conditions, and say which events each relates.
 
-A condition is a top-level conjunct. Its kind follows from the events it reads:
-one event of one variable is a property, two or more variables a pair, events
-before the current one in its binding a consecutive condition.
+A condition is a top-level conjunct. Its kind follows from the events that it reads. One event of one
+variable makes a property, two or more variables a pair. Earlier events of the same binding make a
+consecutive condition.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def event_types(primitives: Sequence[Primitive], type_column: str, scope: Scope)
 
 
 def equality(column: int, left: int, right: int, span: Span | None, scope: Scope) -> Condition:
-    """Return ``v.A = w.A``: every two events of two variables agree on a column; of one variable, if `left` is `right`."""
+    """Return the condition ``v.A = w.A`` for all events of two variables.
+
+    If `left` is `right`, it holds for every two events of that variable.
+    """
     attribute = scope.column(column)
     first, second = (format_expression(Reference(scope.names[variable], attribute.name)) for variable in (left, right))
     if left == right:
@@ -63,7 +66,10 @@ def equality(column: int, left: int, right: int, span: Span | None, scope: Scope
 
 
 def equalities(column: int, variables: Sequence[int], span: Span | None, scope: Scope) -> Iterator[Condition]:
-    """Yield conditions that all events of `variables` agree on a column: a PAIR for every two, a WITHIN for every quantified one."""
+    """Yield conditions that all events of `variables` agree on a column.
+
+    They are a PAIR for every two variables, and a WITHIN for every quantified one.
+    """
     for left, right in combinations(variables, 2):
         yield equality(column, left, right, span, scope)
     for number in variables:
@@ -114,12 +120,12 @@ def _kind(read: Sequence[Field | Aggregation], variables: int) -> ConditionKind:
 
 
 def _is_consecutive(read: Field | Aggregation) -> bool:
-    """Return whether an expression needs an event before the current one."""
+    """Return whether the field or aggregate `read` reads an event before the current one."""
     return read.running if isinstance(read, Aggregation) else read.place in (Place.PREVIOUS, Place.FIRST_BEFORE)
 
 
 def _is_closing(read: Field | Aggregation) -> bool:
-    """Return whether the value of a read can change with every further event of the binding."""
+    """Return whether the value of `read` can change with every further event of the binding."""
     return not read.running if isinstance(read, Aggregation) else read.place is Place.LAST
 
 
@@ -135,7 +141,10 @@ def _equivalence(node: Equivalence, scope: Scope) -> Iterator[Condition]:
 
 
 def _type_literal(primitive: Primitive, column: int, scope: Scope) -> Constant | None:
-    """Return the event type as a constant of the type column's type; None, and a fault, if it is not such a constant."""
+    """Return the event type as a constant of the type column's type.
+
+    Record a fault and return None if the column's type has no such constant.
+    """
     written = primitive.event_type or ""
     attribute = scope.column(column)
     if attribute.type.kind is Kind.STRING:

@@ -1,4 +1,4 @@
-"""Expressions, bound: names become numbers, types explicit, literals machine constants."""
+"""Bind expressions: names become numbers, types become explicit, literals become machine constants."""
 
 from __future__ import annotations
 
@@ -32,24 +32,23 @@ from gpu_cep.lang.ast import (
 def bind_expression(node: Expression, scope: Scope) -> Bound:
     """Return `node` with its names and types resolved.
 
-    A fault is recorded in the scope and stands as NULL in the result, so that
-    one pass finds all faults.
+    A fault is recorded in the scope, and NULL stands in its place, so that one pass finds all faults.
     """
     raise TypeError(f"no rule binds {type(node).__name__}")
 
 
 def bind_operand(node: Expression, scope: Scope) -> Bound:
-    """Return `node`, bound, if it has a value to compare and compute with."""
+    """Return the bound `node`; record a fault unless it has one value that operators can take."""
     return references.operand(bind_expression(node, scope), node, scope)
 
 
 def bind_list(node: Expression, scope: Scope) -> Bound:
-    """Return `node`, bound, if it is a list of a fixed number of numbers."""
+    """Return the bound `node`; record a fault unless it is a list of numbers of fixed length."""
     return references.fixed_list(bind_expression(node, scope), node, scope)
 
 
 def bind_condition(node: Expression, scope: Scope) -> Bound:
-    """Return `node`, bound, if it is true or false."""
+    """Return the bound `node`; record a fault unless it is a truth value."""
     condition = bind_operand(node, scope)
     if condition.type.kind not in (Kind.BOOLEAN, Kind.NULL):
         scope.faults.error(f"a condition is true or false; this one is {operators.describe(condition)}", node.span)
@@ -158,7 +157,7 @@ def _(node: Equivalence, scope: Scope) -> Bound:
 
 
 def _endpoint(node: Call, time: DataType, scope: Scope) -> Bound:
-    """Return ``start(A)``, ``end(A)`` or ``duration(A)``, which is the difference of the two."""
+    """Return ``start(A)`` or ``end(A)``; ``duration(A)`` is returned as the difference of the two."""
     variable = references.situation(node, scope)
     if variable is None:
         return FAULTY
@@ -173,7 +172,10 @@ def _unless(negated: bool, condition: Bound) -> Bound:
 
 
 def _member(node: In, value: Bound, items: tuple[Bound, ...], scope: Scope) -> Bound:
-    """Return ``value IN (constants)``, as one operation if all items meet the value in one type."""
+    """Return ``value IN (constants)``.
+
+    It is one operation if all items meet the value in one type, else a disjunction of comparisons.
+    """
     meeting, *others = {common_type((value, item)) for item in items}
     if meeting is None or others or isinstance(value, Constant) or value.type.kind is Kind.NULL:
         return _equal_to_any(node, value, items, scope)

@@ -1,4 +1,4 @@
-"""The faults found while a query is bound: all are collected, then one error is raised."""
+"""Collect the faults that are found while a query is bound, and raise one error for all of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from gpu_cep.lang.ast import Span
 
 @dataclass(slots=True)
 class Faults:
-    """`errors` make the query meaningless; `refusals` are what this release does not run."""
+    """The faults found so far.
+
+    `errors`: what makes the query meaningless.
+    `refusals`: what is sound, but not supported by this release.
+    """
 
     errors: list[Diagnostic] = field(default_factory=list)
     refusals: list[Diagnostic] = field(default_factory=list)
@@ -24,7 +28,10 @@ class Faults:
         self.errors.append(Diagnostic(message, span, hint))
 
     def unknown(self, what: str, name: str, choices: Iterable[str], span: Span | None = None, *, also: str | None = None) -> None:
-        """Record that `name` is none of `choices`; the hint is the nearest of them, and what `also` may have been meant."""
+        """Record that `name` is none of `choices`.
+
+        The hint names the nearest choice; `also` adds what else may have been meant.
+        """
         known = tuple(choices)
         hints = [nearest(name, known) or f"there are {', '.join(known) or 'none'};", *filter(None, [also])]
         self.error(f"unknown {what} {name!r}", span, " ".join(hints).removesuffix(";"))
@@ -34,7 +41,7 @@ class Faults:
         self.refusals.append(Diagnostic(f"{construct} is not supported", span, supported))
 
     def raise_any(self, text: str | None) -> None:
-        """Raise one error with all faults of the graver kind, if there are any."""
+        """Raise one error with all errors or, if there are none, with all refusals; return if there are no faults."""
         if self.errors:
             raise PatternError(self.errors, text)
         if self.refusals:

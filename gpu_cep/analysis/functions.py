@@ -1,7 +1,7 @@
-"""Scalar functions: those that kernels compute, and those that the host computes once, as columns.
+"""Bind scalar functions.
 
-Kernels compute IEEE-exact operations only, so that every engine gives the same
-matches; exp, log, text and calendar functions become computed columns.
+Kernels compute IEEE-exact operations only, so that all engines find the same matches. Other
+functions (exp, log, text, calendar) become columns that the host computes once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ ORDERED = SIGNED | INSTANT | {Kind.BOOLEAN}
 
 @dataclass(frozen=True, slots=True)
 class KernelFunction:
-    """A function that is an operation; it takes `minimum` to `maximum` arguments."""
+    """A function that kernels compute.
+
+    `body`: turns a call and its bound arguments into operations.
+    `minimum`, `maximum`: the numbers of arguments that it takes.
+    """
 
     body: Body
     minimum: int = 1
@@ -35,7 +39,12 @@ class KernelFunction:
 
 @dataclass(frozen=True, slots=True)
 class HostFunction:
-    """A function of an attribute of one of `kinds`; the constants behind it are of the types `constants`."""
+    """A function that the host computes, of an attribute and constants.
+
+    `kinds`: the kinds that the attribute may have. `type`: the type of the result.
+    `constants`: the types of the constants behind the attribute.
+    `optional`: how many of these may be left out.
+    """
 
     kinds: frozenset[Kind]
     type: DataType
@@ -44,7 +53,7 @@ class HostFunction:
 
 
 def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
-    """Return the function of `call` over its bound arguments."""
+    """Return the bound form of a function call over its bound arguments."""
     name = ALIASES.get(call.function, call.function)
     own = {function.name: function for function in scope.functions}
     function = KERNEL_FUNCTIONS.get(name) or HOST_FUNCTIONS.get(name) or own.get(name)
@@ -83,13 +92,13 @@ def _misfit(call: Call, argument: Bound, scope: Scope) -> Bound:
 
 
 def _float_of_fraction(argument: Bound) -> Bound:
-    """Return a literal with a fraction as a float, as it meets no decimal here; other expressions as they are."""
+    """Return a literal with a fraction as a float, other expressions as they are.
+
+    Without a decimal beside it such a literal is a float.
+    """
     meeting = common_type((argument,))
     assert meeting is not None, "a type meets itself"
     return cast(argument, meeting)
-
-
-# Operations ------------------------------------------------------------------
 
 
 def _magnitude(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
@@ -113,7 +122,7 @@ def _round_fraction(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> B
 
 
 def _decimal_floor(value: Bound) -> Bound:
-    """Return ``x - ((x % 1 + 1) % 1)``: exact, where floats hold 15 digits only."""
+    """Return the expression ``x - ((x % 1 + 1) % 1)``; it is exact, where floats hold 15 digits only."""
     type = value.type
     one = Constant(10**type.scale, type)
     above = Operation("add", (Operation("mod", (value, one), type), one), type)
@@ -121,12 +130,12 @@ def _decimal_floor(value: Bound) -> Bound:
 
 
 def _decimal_ceil(value: Bound) -> Bound:
-    """Return ``-floor(-x)``"""
+    """Return the expression ``-floor(-x)``."""
     return Operation("neg", (_decimal_floor(Operation("neg", (value,), value.type)),), value.type)
 
 
 def _decimal_round(value: Bound) -> Bound:
-    """Round half away from zero: ``y - y % 1`` with ``y = x + sign(x) * 0.5``."""
+    """Return ``y - y % 1`` with ``y = x + sign(x) * 0.5``, which rounds half away from zero."""
     type = value.type
     half = Operation("mul", (Operation("sign", (value,), decimal(1, 0)), Constant(10**type.scale // 2, type)), type)
     shifted = Operation("add", (value, half), type)
@@ -161,7 +170,10 @@ def _remainder(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
 
 
 def _correlation(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
-    """Return Pearson's correlation: the inner product of the centred lists, divided by the root of the product of their variations."""
+    """Return Pearson's correlation of two lists as an expression.
+
+    It is the inner product of the centred lists over the root of the product of their sums of squares.
+    """
     left, right = arguments
     if not isinstance(left, Field | Aggregation) or not isinstance(right, Field | Aggregation):
         return FAULTY
@@ -175,12 +187,12 @@ def _correlation(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Boun
 
 
 def _variation(values: Field | Aggregation, scope: Scope) -> Bound:
-    """Return the sum of squares of a centred list; NULL if the list has no correlation with any other."""
+    """Return the sum of squares of a centred list.
+
+    It is NULL for a list without correlations: all its numbers are equal, or one is NULL.
+    """
     assert values.column is not None, "a list is an attribute's"
     return replace(values, column=scope.compute(ComputedColumn("variation", values.column, (), FLOAT)), type=FLOAT)
-
-
-# Computed columns ------------------------------------------------------------
 
 
 def _compute_column(name: str, function: HostFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:

@@ -1,8 +1,7 @@
-"""The attributes on which equality conditions make the events of a match agree (thesis Def. 5.3).
+"""Find the attributes on which all events of a match agree, by equality conditions (thesis Def. 5.3).
 
-If the conditions ``v.A = w.A`` connect all variables of a branch, every two
-events of a match agree on A: the input can be partitioned by it, and inside a
-partition these conditions need no check.
+If conditions ``v.A = w.A`` connect all variables of a branch, every two events of a match agree on
+A. Then the input can be partitioned by A, and these conditions need no test inside a partition.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from gpu_cep.analysis.types import Kind
 
 
 def with_conditions(branch: Branch, conditions: Iterable[Condition], scope: Scope) -> Branch:
-    """Return `branch` with those of `conditions` that relate events and mention no variable that is absent from it.
+    """Return `branch` with those of `conditions` that relate events of its variables.
 
-    The closure of each connecting equality stands in place of its parts.
+    Equalities that connect all variables are replaced by their closure.
     """
     present = {*branch.variables, *(negation.variable for negation in branch.negations)}
     relating = [condition for condition in conditions if condition.kind is not ConditionKind.PROPERTY]
@@ -33,12 +32,13 @@ def with_conditions(branch: Branch, conditions: Iterable[Condition], scope: Scop
 
 
 def derived_keys(branches: Sequence[Branch], partition_by: Sequence[int], scope: Scope) -> tuple[int, ...]:
-    """Return the columns that can split streams: in every branch all events of a match and all negated events agree on them.
+    """Return the columns that can split streams.
 
-    A column of `partition_by` is none, but its conditions stay: they rule out
-    NULL, which partitioning does not. A float is none either: NaN equals
-    nothing, though it makes a partition. Nor is there one if some branch has
-    one variable only, which may bind an event where the column is NULL.
+    In every branch all events of a match and all negated events agree on them. Some columns are left out:
+
+    - Columns of `partition_by`. Their conditions stay, since these rule out NULL and partitions do not.
+    - Floats: NaN equals nothing, but would make a partition.
+    - All, if some branch has one variable only: it may bind an event where the column is NULL.
     """
     if not branches or any(len(branch.variables) < 2 for branch in branches):
         return ()
@@ -52,7 +52,7 @@ def derived_keys(branches: Sequence[Branch], partition_by: Sequence[int], scope:
 
 
 def marked(branch: Branch, keys: Sequence[int]) -> Branch:
-    """Return `branch` with the conditions that partitioning by `keys` makes redundant marked by their key."""
+    """Return `branch` with a key on each condition that partitioning by one of `keys` makes redundant."""
 
     def mark(condition: Condition) -> Condition:
         column = equated_column(condition)
@@ -62,7 +62,7 @@ def marked(branch: Branch, keys: Sequence[int]) -> Branch:
 
 
 def equated_column(condition: Condition) -> int | None:
-    """Return the column A of a condition ``v.A = w.A``, or that v's events agree on A; None for any other."""
+    """Return the column A of a condition ``v.A = w.A`` or ``[A]``; None for other conditions."""
     match condition:
         case Condition(Operation("eq", (Field(place=Place.EACH) as left, Field() as right)), ConditionKind.PAIR | ConditionKind.WITHIN):
             agrees = right.place is Place.EACH or condition.kind is ConditionKind.WITHIN
@@ -71,13 +71,13 @@ def equated_column(condition: Condition) -> int | None:
 
 
 def _equated_columns(conditions: Iterable[Condition], width: int) -> list[int]:
-    """Return the columns of the schema (not the computed ones, which no input is partitioned by) that some condition equates."""
+    """Return the columns of the schema that some condition equates; `width` is the number of such columns."""
     columns = (equated_column(condition) for condition in conditions)
     return list(dict.fromkeys(column for column in columns if column is not None and column < width))
 
 
 def _connects(conditions: Iterable[Condition], column: int, variables: Sequence[int]) -> bool:
-    """Return whether the equalities on `column` connect all of the branch's positive variables."""
+    """Return whether the equalities on `column` connect all `variables`."""
     component = {variable: variable for variable in variables}
     for condition in conditions:
         if equated_column(condition) == column:
@@ -93,7 +93,7 @@ def _binds_negations(branch: Branch, column: int) -> bool:
 
 
 def _put_closure(conditions: Sequence[Condition], column: int, variables: Sequence[int], scope: Scope) -> tuple[Condition, ...]:
-    """Return `conditions` with the closure on `column` of all `variables` in place of the equalities that imply it."""
+    """Return `conditions` with the equalities on `column` replaced by their closure over `variables`."""
     positive = set(variables)
     parts = [
         index for index, condition in enumerate(conditions)

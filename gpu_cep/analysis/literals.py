@@ -1,4 +1,4 @@
-"""Literals as typed constants in their machine representation."""
+"""Turn literals into typed constants in their machine representation."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _NANOSECONDS = TICKS_PER_SECOND["ns"]
 
 
 def constant(value: int | Decimal | float | str | bool | date | datetime | None) -> Constant:
-    """Return the constant that a literal stands for.
+    """Return the constant of a literal's value.
 
-    A number with a fraction becomes a DECIMAL with exactly its digits; whether
-    it stays one is up to what it meets (see :func:`gpu_cep.analysis.coercion.common_type`).
-    A timestamp takes the coarsest unit that holds it exactly.
+    A number with a fraction becomes a DECIMAL with exactly its digits. What it meets may turn it into a
+    float (see :func:`gpu_cep.analysis.coercion.common_type`).
+    A timestamp takes the coarsest unit that is exact.
     """
     match value:
         case None:
@@ -46,7 +46,7 @@ def constant(value: int | Decimal | float | str | bool | date | datetime | None)
 
 
 def span_of_time(amount: int | Decimal, unit: str) -> Constant | None:
-    """Return a duration literal in the coarsest unit that holds it exactly; None below a nanosecond."""
+    """Return a duration in the coarsest unit that holds it exactly; None if it has parts of a nanosecond."""
     nanoseconds = Fraction(amount) * UNITS[unit]
     if nanoseconds.denominator != 1:
         return None
@@ -55,7 +55,7 @@ def span_of_time(amount: int | Decimal, unit: str) -> Constant | None:
 
 
 def approximate(value: Fraction) -> float:
-    """Return the nearest float; infinity for a number beyond all floats."""
+    """Return the nearest float; an infinity for a number beyond all floats."""
     try:
         return float(value)
     except OverflowError:

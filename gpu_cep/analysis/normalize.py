@@ -1,9 +1,8 @@
-"""The variables of a pattern, and the pattern in normal form: branches, each a strict partial order on variables.
+"""Bring a pattern into its normal form: branches, each a strict partial order on variables.
 
-SEQ puts every variable of an element before every variable of a later one;
-AND orders nothing; OR, ``?`` and ``*`` make branches (disjunctive normal
-form). The order is kept as one bit mask per variable (thesis Def. 3.1, with
-nesting); in AND a variable may stand in several elements, and the order is
+SEQ puts every variable of an element before every variable of a later one. AND orders nothing. OR,
+``?`` and ``*`` make branches (disjunctive normal form). The order is one bit mask per variable
+(thesis Def. 3.1, with nesting). In AND a variable may stand in several elements. The order is then
 the transitive closure of what all of them say (lazy paper, section 4.3).
 """
 
@@ -27,7 +26,7 @@ MAX_BOUND = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """One occurrence of a variable in the pattern, with what was written around it."""
+    """One occurrence of a variable in the pattern, with its event type."""
 
     variable: EventVariable
     event_type: str | None
@@ -35,7 +34,10 @@ class Primitive:
 
 
 def primitives(pattern: PatternNode, faults: Faults) -> tuple[Primitive, ...]:
-    """Return the occurrences of variables in `pattern`, in order; faults are recorded, and what stands below them is read all the same."""
+    """Return the occurrences of variables in `pattern`, in order.
+
+    Faults are recorded; the search goes on below them.
+    """
     found = tuple(_primitives(pattern, faults))
     _check_alike(found, faults)
     _check_places(found, pattern, faults)
@@ -46,9 +48,12 @@ def primitives(pattern: PatternNode, faults: Faults) -> tuple[Primitive, ...]:
 
 
 def branches(pattern: PatternNode, variables: tuple[EventVariable, ...], faults: Faults) -> tuple[Branch, ...]:
-    """Return the distinct branches of `pattern` that bind something, without conditions; `variables` number the names."""
+    """Return the distinct branches of `pattern` that bind something, without their conditions.
+
+    A variable's number is its position in `variables`.
+    """
     if _repeated_in_seq(pattern):
-        return ()  # recorded where it was read; here it would come up again as a circle
+        return ()  # this fault is recorded already, and would be reported again as a circle
     count = _number_of_branches(pattern)
     if count > MAX_BRANCHES:
         faults.refuse(f"a pattern of {count:,} branches", f"OR, ? and * may make up to {MAX_BRANCHES:,}", pattern.span)
@@ -64,9 +69,6 @@ def branches(pattern: PatternNode, variables: tuple[EventVariable, ...], faults:
         faults.error(f"the pattern orders {names} in a circle", pattern.span)
         return ()
     return tuple(_branch(disjunct, positive) for disjunct in disjuncts)
-
-
-# Variables -------------------------------------------------------------------
 
 
 @singledispatch
@@ -134,7 +136,7 @@ def _check_quantifier(node: Repeat, name: str, faults: Faults) -> None:
 
 
 def _check_alike(found: tuple[Primitive, ...], faults: Faults) -> None:
-    """Refuse a variable that stands in several places with different types or quantifiers, or is negated in only some of them."""
+    """Refuse a variable that appears with different types or quantifiers, or both negated and not."""
     first: dict[str, Primitive] = {}
     for primitive in found:
         known = first.setdefault(primitive.variable.name, primitive)
@@ -177,12 +179,14 @@ def _elements(node: PatternNode) -> tuple[PatternNode, ...]:
     raise TypeError(f"no rule reads {type(node).__name__}")
 
 
-# Branches --------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class _Disjunct:
-    """Masks of the variables that are present and of those left out by their own quantifier; for each present one, what precedes it."""
+    """One choice for every OR, ``?`` and ``*``.
+
+    `present`: the mask of the variables that appear.
+    `left_out`: the mask of those that their own quantifiers leave out.
+    `before`: for each variable that appears the mask of those before it.
+    """
 
     present: int = 0
     left_out: int = 0
@@ -193,7 +197,7 @@ class _Disjunct:
 
 
 def _number_of_branches(node: PatternNode) -> int:
-    """Return the number of disjuncts, including equal and contradictory ones."""
+    """Return the number of disjuncts, with duplicates and contradictory ones."""
     match node:
         case Or(elements):
             return sum(map(_number_of_branches, elements))
@@ -238,7 +242,7 @@ def _(node: Or, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
 def _(node: And, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
     for parts in product(*(tuple(_disjuncts(element, numbers)) for element in node.elements)):
         joined = reduce(_together, parts)
-        # a variable is there or it is not, wherever it stands
+        # a variable cannot be present in one element and left out in another
         if not joined.present & joined.left_out:
             yield joined
 
@@ -260,7 +264,7 @@ def _one_after_the_other(one: _Disjunct, other: _Disjunct) -> _Disjunct:
 
 
 def _close_order(disjunct: _Disjunct) -> _Disjunct:
-    """Return the branch with the transitive closure of its order; the variables that were left out are dropped."""
+    """Return the disjunct with the transitive closure of its order, and without `left_out`."""
     before = dict(disjunct.before)
     for middle in before:
         before = {number: mask | before[middle] if mask >> middle & 1 else mask for number, mask in before.items()}
@@ -268,7 +272,7 @@ def _close_order(disjunct: _Disjunct) -> _Disjunct:
 
 
 def _in_cycle(disjunct: _Disjunct) -> int:
-    """Return the mask of the variables that would precede themselves."""
+    """Return the mask of the variables that precede themselves."""
     return sum(1 << number for number, mask in disjunct.before.items() if mask >> number & 1)
 
 

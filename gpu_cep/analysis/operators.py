@@ -1,7 +1,6 @@
-"""Arithmetic and comparison: which operands an operator takes, and what it gives.
+"""Bind arithmetic and comparisons: check the operands, and give the result its type.
 
-Every function takes bound operands and gives a bound result; a fault is
-recorded in the scope and stands as NULL in the tree.
+A fault is recorded in the scope, and NULL stands in its place.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ def operation(name: str, arguments: tuple[Bound, ...], type: DataType, scope: Sc
 
 
 def fits(constant: Constant) -> bool:
-    """Return whether `constant` fits: it is not a whole number beyond 64 bits."""
+    """Return False if `constant` is a whole number beyond 64 bits."""
     return not isinstance(constant.value, int) or INT64_MIN <= constant.value <= INT64_MAX
 
 
 def compare(name: str, left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
-    """Return ``left φ right``, both cast to the type in which they meet."""
+    """Return the comparison `name` of both operands, cast to the type in which they meet."""
     meeting = common_type((left, right))
     if meeting is None:
         scope.faults.error(f"cannot compare {describe(left)} with {describe(right)}", span, _comparison_hint(left.type, right.type))
@@ -46,13 +45,13 @@ def compare(name: str, left: Bound, right: Bound, scope: Scope, span: Span | Non
     if meeting.kind is Kind.STRING and isinstance(left, Constant) and isinstance(right, Constant):
         return _compare_texts(name, left, right)
     if Kind.NULL in (left.type.kind, right.type.kind):
-        # kernels know the texts of columns only; the result is NULL whatever the constant is
+        # a comparison with NULL is NULL, and kernels cannot read a text constant: NULL takes its place
         left, right = (Constant(None, meeting) if isinstance(side, Constant) else side for side in (left, right))
     return operation(name, cast_all((left, right), meeting), BOOLEAN, scope, span)
 
 
 def negative(operand: Bound, scope: Scope, span: Span | None) -> Bound:
-    """Return ``-operand``; the minus of a constant is folded into it."""
+    """Return ``-operand``; of a constant, the negated constant."""
     if operand.type.kind not in NUMERIC | {Kind.DURATION, Kind.NULL}:
         scope.faults.error(f"cannot apply - to {describe(operand)}", span)
         return FAULTY
@@ -77,7 +76,7 @@ def describe(bound: Bound) -> str:
 
 
 def _compare_texts(name: str, left: Constant, right: Constant) -> Constant:
-    """Compare two text constants at once: kernels know the texts of columns only."""
+    """Return the result of comparing two text constants; kernels know the texts of columns only."""
     if left.value is None or right.value is None:
         return Constant(None, BOOLEAN)
     return Constant(bool(getattr(python_operator, name)(left.value, right.value)), BOOLEAN)

@@ -1,4 +1,4 @@
-"""What a caller says about a query beside its text."""
+"""Hold what a caller says about a query beside its text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ResultType = Callable[[ScalarFunction, tuple[DataType, ...]], DataType]
 
 
 def no_result(function: ScalarFunction, parameters: tuple[DataType, ...]) -> DataType:
-    """Raise TypeError: a query without functions has no compiler that could tell a result type."""
+    """Raise TypeError: this query brings no functions, so that no compiler could tell a result type."""
     raise TypeError("there is no compiler")
 
 
@@ -20,14 +20,14 @@ def no_result(function: ScalarFunction, parameters: tuple[DataType, ...]) -> Dat
 class Options:
     """The keywords of `match` that bear on a query's meaning.
 
-    `partition_by` and `strategy` are None where the caller leaves them to the
-    text. `time_unit` is the length of one tick of a bare number timestamp.
-    `allen` says how `finishes` is read: ``paper`` or ``1983``; `detect` when
-    matches of situations are reported: ``final`` or ``early``; `gap` the time
-    without events that ends a situation, as a number of ticks or as text.
-    `functions` are those that the caller brings; `result_type` says what one
-    gives for arguments of these types, or raises TypeError with the reason
-    why it cannot be compiled for them.
+    `partition_by`, `strategy`: None where the caller leaves them to the text.
+    `time_unit`: the length of one tick, if timestamps are bare numbers.
+    `allen`: how ``finishes`` is read, ``paper`` or ``1983``.
+    `detect`: when matches of situations are reported, ``final`` or ``early``.
+    `gap`: the longest time without events that ends no situation, in ticks or as text.
+    `functions`: the functions that the caller brings.
+    `result_type`: returns the type of a function's result for arguments of given types.
+    It raises TypeError with the reason if the function cannot be compiled for them.
     """
 
     timestamp: str = "ts"

@@ -1,4 +1,4 @@
-"""References to attributes and aggregates of variables: what WHERE and RETURN may read."""
+"""Bind references to attributes and aggregates, as far as WHERE and RETURN may read them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpu_cep.lang.ast import Aggregate, Call, EachIndex, Expression, LastIndex, 
 from gpu_cep.lang.format import format_expression
 from gpu_cep.lang.literals import write_text
 
-# What is asked of a situation as a whole.
+# Functions of a situation as a whole.
 ENDPOINTS = frozenset({"start", "end", "duration"})
 
 EVENT = DataType(Kind.OTHER, name="event")
@@ -22,7 +22,7 @@ IN_WHERE = "WHERE reads v.attr, v[i].attr, v[i-1].attr, v[1].attr, v[v.LEN].attr
 
 
 def reference(node: Reference, scope: Scope) -> Bound:
-    """Return ``v.attr``, ``v[…].attr`` or, in RETURN, a bare ``v``."""
+    """Return the bound ``v.attr``, ``v[…].attr`` or, in RETURN, ``v``."""
     if node.variable is None or node.attribute is None:
         return _bare(node, scope)
     match node.index:
@@ -42,14 +42,17 @@ def reference(node: Reference, scope: Scope) -> Bound:
 
 
 def previous(node: PrevBound, scope: Scope) -> Bound:
-    """Return ``prev(v.attr)``: the event bound to v just before the current one."""
+    """Return the bound ``prev(v.attr)``: the attribute of the event bound to v just before the current one."""
     if scope.clause is Clause.RETURN:
         return _refuse_place(node, scope)
     return _previous(node, node.variable, node.attribute, scope)
 
 
 def aggregate(node: Aggregate, scope: Scope, written: str | None = None) -> Bound:
-    """Return an aggregate over a binding; `written` is its spelling where it stands for something else."""
+    """Return the bound aggregate.
+
+    `written` is how the query writes it, if that is no aggregate (``v[1].attr`` is first).
+    """
     variable = scope.variable(node.variable, node.span)
     column = None if node.attribute is None else scope.attribute(node.attribute, node.span)
     if variable is None or (column is None and node.attribute is not None):
@@ -66,7 +69,7 @@ def aggregate(node: Aggregate, scope: Scope, written: str | None = None) -> Boun
     return _in_condition(node, variable, column, result, scope, written or format_expression(node))
 
 
-# Where the first and the last of some events stand, by whether these are the ones before the current event.
+# (function, whether it is over the events before the current one) -> where that event is read.
 _PLACES = {
     ("first", False): Place.FIRST,
     ("last", False): Place.LAST,
@@ -76,7 +79,7 @@ _PLACES = {
 
 
 def _in_condition(node: Aggregate, variable: int, column: int | None, result: DataType, scope: Scope, written: str) -> Bound:
-    """Bind an aggregate in WHERE; an aggregate of a single variable is the value of its event."""
+    """Return an aggregate in WHERE; of a single variable it is the value of the one event."""
     if scope.variables[variable].maximum != 1 or (node.running and scope.variables[variable].quantified):
         if column is not None and (node.function, node.running) in _PLACES:
             return Field(variable, column, result, _PLACES[node.function, node.running])
@@ -94,7 +97,10 @@ def _in_condition(node: Aggregate, variable: int, column: int | None, result: Da
 
 
 def situation(node: Call, scope: Scope) -> int | None:
-    """Return the situation that ``start``, ``end`` or ``duration`` is asked of; None, and a fault, if it is of anything else."""
+    """Return the number of the situation in ``start``, ``end`` or ``duration``.
+
+    Record a fault and return None if the argument is no situation.
+    """
     match node.arguments:
         case (Reference(variable=str(name), attribute=None),):
             return scope.variable(name, node.span)
@@ -103,7 +109,7 @@ def situation(node: Call, scope: Scope) -> int | None:
 
 
 def single_value(bound: Bound, node: Expression, scope: Scope) -> Bound:
-    """Return `bound` if it is one value, neither an event nor a list; else record a fault."""
+    """Return `bound`; record a fault unless it is one value, neither an event nor a list."""
     if not isinstance(bound, Binding):
         return bound
     name = scope.variables[bound.variable].name
@@ -116,7 +122,7 @@ def single_value(bound: Bound, node: Expression, scope: Scope) -> Bound:
 
 
 def operand(bound: Bound, node: Expression, scope: Scope) -> Bound:
-    """Return `bound` if it is one value of a type to compare and compute with; else record a fault."""
+    """Return `bound`; record a fault unless it is one value of a type that operators can take."""
     bound = single_value(bound, node, scope)
     if bound.type.kind is Kind.OTHER:
         scope.faults.error(f"{format_expression(node)} is of type {bound.type}, which cannot be compared or computed with", node.span)
@@ -129,7 +135,7 @@ def operand(bound: Bound, node: Expression, scope: Scope) -> Bound:
 
 
 def fixed_list(bound: Bound, node: Expression, scope: Scope) -> Bound:
-    """Return `bound` if it is a list of numbers whose length its type says; else record a fault."""
+    """Return `bound`; record a fault unless it is a list of numbers whose type tells its length."""
     bound = single_value(bound, node, scope)
     if bound == FAULTY or bound.type.length:
         return bound
@@ -144,7 +150,7 @@ def _refuse_place(node: Expression, scope: Scope) -> Bound:
 
 
 def text_hint(name: str) -> str:
-    """Return the hint to quote `name`, in case an unknown name is meant as text."""
+    """Return a hint to quote `name`, for an unknown name that may be meant as text."""
     return f"a text stands in single quotes: {write_text(name)}"
 
 
@@ -204,7 +210,7 @@ def _unsupported_index(node: Reference, variable: str, attribute: str, scope: Sc
 
 
 def _aggregate_type(node: Aggregate, type: DataType, scope: Scope) -> DataType | None:
-    """Return the type of an aggregate's result over values of `type`; None, and a fault, if it has none."""
+    """Return the type of an aggregate over values of `type`; record a fault and return None if it has none."""
     if node.function == "count":
         return INTEGER
     if node.function in ("first", "last"):

@@ -1,4 +1,4 @@
-"""RETURN: typed items under their final names."""
+"""Bind RETURN: give each item its type and its final name."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MATCH_COLUMNS = ("match_start", "match_end")
 
 
 def bind_returns(items: Sequence[ReturnItem], keys: Sequence[str], scope: Scope) -> tuple[ReturnColumn, ...]:
-    """Return the columns of RETURN; `keys` are the stream keys' names, which stand before them in the result.
+    """Return the columns of RETURN; `keys` are the names of the stream keys, which precede them.
 
-    An item without AS is called by its attribute if nothing else is, else
-    ``v_attr``; an aggregate ``avg_v_attr``; any other expression ``column_n``.
+    Without AS an item is named after its attribute, if no other item is, else ``v_attr``. An aggregate
+    is named ``avg_v_attr``, any other expression ``column_n``.
     """
     values = tuple(_value(item, scope) for item in items)
     taken = Counter([*keys, *MATCH_COLUMNS, *(_plain_name(*pair, scope) for pair in zip(items, values, strict=True))])

@@ -1,4 +1,4 @@
-"""The names that an expression may use, and what they stand for."""
+"""Resolve the names that expressions of a query use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu_cep.lang.ast import Span
 
 
 class Clause(enum.Enum):
-    """The clause that an expression stands in."""
+    """The clause in which an expression stands."""
 
     WHERE = "WHERE"
     RETURN = "RETURN"
@@ -21,12 +21,13 @@ class Clause(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What names mean in one query.
+    """What names mean in one clause of a query.
 
-    `faults` and `computed` are the query's own collections: they grow as its
-    expressions are bound. `functions` and `result_type` are those of the
-    options. Where the variables are situations, `time` is the type of their
-    start and end.
+    `schema`: the columns of the events. `variables`: the variables of the pattern.
+    `clause`: the clause whose expressions are bound.
+    `faults`, `computed`: the query's collections, which grow as expressions are bound.
+    `functions`, `result_type`: those of the options.
+    `time`: the type of starts and ends, if the variables are situations.
     """
 
     schema: Schema
@@ -43,21 +44,21 @@ class Scope:
         return tuple(variable.name for variable in self.variables)
 
     def variable(self, name: str, span: Span | None) -> int | None:
-        """Return the number of variable `name`; None, and a fault, if there is none."""
+        """Return the number of variable `name`; record a fault and return None if there is none."""
         if name in self.names:
             return self.names.index(name)
         self.faults.unknown("variable", name, self.names, span)
         return None
 
     def attribute(self, name: str, span: Span | None) -> int | None:
-        """Return the column of attribute `name`; None, and a fault, if there is none."""
+        """Return the column of attribute `name`; record a fault and return None if there is none."""
         if name in self.schema.names:
             return self.schema.index(name)
         self.faults.unknown("attribute", name, self.schema.names, span)
         return None
 
     def column(self, number: int) -> Attribute:
-        """Return column `number` of the schema or of the computed columns behind it."""
+        """Return column `number`, counting computed columns after those of the schema."""
         schema_columns = self.schema.attributes
         if number < len(schema_columns):
             return schema_columns[number]
@@ -67,7 +68,7 @@ class Scope:
         return Attribute(f"{computed.function}({self.column(computed.column).name})", computed.type)
 
     def compute(self, column: Computed) -> int:
-        """Return the number of computed column `column`, which is appended unless it is there."""
+        """Return the number of a computed column, after adding it if it is new."""
         if column not in self.computed:
             self.computed.append(column)
         return len(self.schema.attributes) + self.computed.index(column)

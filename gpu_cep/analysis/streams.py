@@ -1,4 +1,4 @@
-"""What makes streams of events: the columns of their time, of their keys, and of the order of ties."""
+"""Find the columns that make streams of events: time, keys, and the order of ties."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TIMESTAMP_KINDS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAM
 
 
 def timestamp_column(name: str, scope: Scope) -> int | None:
-    """Return the column of the events' time; None, and a fault, if it is missing or cannot be a time."""
+    """Return the column of the events' time; record a fault and return None if there is none of a fit type."""
     if name not in scope.schema.names:
         times = [attribute.name for attribute in scope.schema.attributes if attribute.type.kind in _TIMESTAMP_KINDS]
         scope.faults.unknown("timestamp column", name, times or scope.schema.names)
@@ -43,7 +43,10 @@ def partition_names(query: Query | IntervalQuery, options: Options, faults: Faul
 
 
 def key_columns(names: Sequence[str], role: str, scope: Scope) -> tuple[int, ...]:
-    """Return the columns called `names`, each of a type that `role` can order and compare."""
+    """Return the columns called `names`.
+
+    Record a fault for a type that cannot be ordered or compared; messages call the columns `role`.
+    """
     columns: list[int] = []
     for name in names:
         if name not in scope.schema.names:

@@ -1,8 +1,8 @@
-"""The data types that conditions are checked and computed in.
+"""Define the data types in which conditions are checked and computed.
 
-Machine representation, which kernels see: everything but FLOAT is int64
-(BOOLEAN 0/1; DECIMAL its unscaled value; STRING a dictionary code; DATE days;
-TIMESTAMP and DURATION ticks of their unit), FLOAT is float64.
+Kernels see machine values. FLOAT is float64, everything else is int64.
+BOOLEAN is 0 or 1, DECIMAL its unscaled value, STRING a dictionary code, DATE days.
+TIMESTAMP and DURATION are ticks of their unit.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ class Kind(enum.Enum):
 class DataType:
     """A kind with its parameters.
 
-    `scale` and `precision` belong to DECIMAL; `unit` (s, ms, us, ns) to
-    TIMESTAMP and DURATION; `zone` to TIMESTAMP (None: without zone); `name` is
-    how the type is called in messages (the Arrow name for OTHER). `length` is
-    that of OTHER's lists of a fixed number of numbers, 0 for all else.
+    `precision`, `scale`: of DECIMAL.
+    `unit`: of TIMESTAMP and DURATION; s, ms, us or ns.
+    `zone`: of TIMESTAMP; None without a zone.
+    `name`: how messages call the type (for OTHER the Arrow name).
+    `length`: of lists of a fixed number of numbers (OTHER); else 0.
     """
 
     kind: Kind
@@ -76,7 +77,7 @@ def duration(unit: str) -> DataType:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A column of the event relation."""
+    """A column of the events: its name and type."""
 
     name: str
     type: DataType
@@ -84,7 +85,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns of an event relation, in order."""
+    """The columns of the events, in order."""
 
     attributes: tuple[Attribute, ...]
 

@@ -1,4 +1,4 @@
-"""WITHIN, in ticks of the timestamp column or in events."""
+"""Bind WITHIN and other lengths: turn them into ticks of the timestamp column, or into events."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gpu_cep.lang.literals import with_unit
 
 EVENTS = "events"
 
-# No two int64 times are further apart.
+# The greatest distance between two int64 times.
 LONGEST = 2**64 - 1
 
-# What time_unit= may be called beside the canonical names.
+# Names of units that time_unit= takes -> their canonical names.
 UNIT_NAMES = {unit: unit for unit in UNITS} | {"s": "seconds"} | {unit.removesuffix("s"): unit for unit in UNITS if len(unit) > 2}
 
 _LENGTH = re.compile(r"(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
@@ -40,8 +40,7 @@ def bind_length(
 ) -> int | float | None:
     """Return a length of time in ticks of the timestamp column; None without one. Messages call it `what`.
 
-    It is the greatest whole number of ticks that is no longer or, where it is the
-    `least` length of something, the least one that is no shorter.
+    A length that is no whole number of ticks is rounded down or, if `least` is set, up.
     """
     tick = _tick(timestamp, time_unit, faults)
     if length is None:
@@ -58,7 +57,10 @@ def bind_length(
 
 
 def length_of(given: float | str) -> Window | None:
-    """Return the length of time that a caller gives as a number of ticks or as text such as ``30 seconds``; None for anything else."""
+    """Return the length that a caller gives as a number of ticks or as text such as ``30 seconds``.
+
+    Return None for anything else.
+    """
     found = _LENGTH.fullmatch(str(given).strip().lower())
     if isinstance(given, bool) or found is None or found[2] not in (*UNIT_NAMES, ""):
         return None
@@ -73,7 +75,7 @@ def _count(window: Window, faults: Faults) -> CountWindow | None:
 
 
 def _tick(timestamp: Attribute, time_unit: str | None, faults: Faults) -> int | None:
-    """Return the nanoseconds of one tick of the timestamp column; None if neither type nor caller says."""
+    """Return the nanoseconds of one tick of the timestamp column; None if they are unknown."""
     tick = own_tick(timestamp)
     if tick is None:
         return _number_tick(time_unit, faults)
@@ -83,7 +85,7 @@ def _tick(timestamp: Attribute, time_unit: str | None, faults: Faults) -> int | 
 
 
 def own_tick(timestamp: Attribute) -> int | None:
-    """Return the nanoseconds of one tick of a timestamp column by its type; None for a type of numbers."""
+    """Return the nanoseconds of one tick that a timestamp's type tells; None for a type of numbers."""
     match timestamp.type.kind:
         case Kind.TIMESTAMP:
             return UNITS["seconds"] // TICKS_PER_SECOND[timestamp.type.unit]
@@ -102,7 +104,10 @@ def _number_tick(time_unit: str | None, faults: Faults) -> int | None:
 
 
 def _ticks(length: Window, timestamp: Attribute, tick: int | None, whole: Callable[[Fraction], int]) -> int | float:
-    """Return a length in ticks: a float for a float column, else whole ticks, at most the largest int64."""
+    """Return a length in ticks: a float for a float column, else an int of at most :data:`LONGEST`.
+
+    `whole` rounds a fraction to an int.
+    """
     ticks = Fraction(length.amount)
     if length.unit is not None and tick is not None:
         ticks = ticks * UNITS[length.unit] / tick
