@@ -1,11 +1,11 @@
-"""The abstract syntax of queries over events and over situations: frozen dataclasses, no behaviour.
+"""Define the abstract syntax of queries over events and over situations, as frozen dataclasses.
 
-Every node carries the source span it was read from; spans take no part in
-equality, so that ``parse(format(query)) == query``.
+Every node carries the source span that it was read from. Spans take no part in equality, so that
+``parse(format(query)) == query``.
 
-The tree says more than the planner runs: quantifiers sit on any node and say
-whether they are greedy, alternatives are ordered, and ``prev`` of a binding is
-its own node, apart from SQL's PREV, which is the previous row.
+The tree can say more than the planner runs. Quantifiers may stand on any node, and say whether they
+are greedy. Alternatives are ordered. ``prev`` of a binding is a node of its own; it is not SQL's
+PREV, which is the previous row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a node stands in the text; lines and columns count from 1, the end is exclusive."""
+    """A node's place in the text; lines and columns count from 1, and the end is exclusive."""
 
     line: int
     column: int
@@ -27,25 +27,22 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Base of all nodes."""
+    """The base of all nodes."""
 
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
-# Expressions -----------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Expression(Node):
-    """Base of everything that has a value."""
+    """The base of all nodes that have a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Literal(Expression):
     """A constant.
 
-    It is an int, a Decimal (a number with a fraction), a float (one with an
-    exponent), text, a truth value, NULL, a date or a timestamp.
+    `value`: an int, text, a truth value, None (NULL), a date or a timestamp.
+    A number with a fraction is a Decimal, one with an exponent is a float.
     """
 
     value: int | Decimal | float | str | bool | date | datetime | None
@@ -53,7 +50,7 @@ class Literal(Expression):
 
 @dataclass(frozen=True, slots=True)
 class DurationLiteral(Expression):
-    """``15 days``: `unit` is one of :data:`UNITS`' canonical names."""
+    """A length of time, ``15 days``; `unit` is a key of :data:`UNITS`."""
 
     amount: int | Decimal
     unit: str
@@ -61,34 +58,39 @@ class DurationLiteral(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Index(Node):
-    """Base of what stands in the brackets of ``v[…]``."""
+    """The base of what stands in the brackets of ``v[…]``."""
 
 
 @dataclass(frozen=True, slots=True)
 class EachIndex(Index):
-    """``v[i]``"""
+    """The current event: ``v[i]``."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousIndex(Index):
-    """``v[i-1]``"""
+    """The event bound before the current one: ``v[i-1]``."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumberIndex(Index):
-    """``v[1]``"""
+    """An event by its number: ``v[1]`` is the first."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class LastIndex(Index):
-    """``v[v.LEN]``"""
+    """The last event: ``v[v.LEN]``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference(Expression):
-    """``v.attr`` or ``v[index].attr``; `variable` is None for a bare attribute, `attribute` None for a bare variable (RETURN only)."""
+    """A reference to an attribute: ``v.attr`` or ``v[index].attr``.
+
+    `variable`: None for a bare attribute.
+    `attribute`: None for a bare variable (in RETURN only).
+    `index`: None where none is written.
+    """
 
     variable: str | None
     attribute: str | None
@@ -97,7 +99,7 @@ class Reference(Expression):
 
 @dataclass(frozen=True, slots=True)
 class PrevBound(Expression):
-    """``prev(v.attr)``: the event bound to `variable` just before the current one."""
+    """``prev(v.attr)``: the attribute of the event bound to `variable` just before the current one."""
 
     variable: str
     attribute: str
@@ -105,9 +107,11 @@ class PrevBound(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Expression):
-    """``avg(v.attr)``; `running` for ``avg(v[..i-1].attr)``; `attribute` is None for ``count(v)``.
+    """An aggregate: ``avg(v.attr)``.
 
-    `function` is one of avg, sum, min, max, count, first, last (lower case).
+    `function`: one of :data:`AGGREGATES`, in lower case.
+    `variable`, `attribute`: what is aggregated; `attribute` is None for ``count(v)``.
+    `running`: whether only earlier events count, as in ``avg(v[..i-1].attr)``.
     """
 
     function: str
@@ -118,7 +122,7 @@ class Aggregate(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expression):
-    """A scalar function; `function` is lower case."""
+    """A call of a scalar function, whose name is in lower case."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -126,7 +130,7 @@ class Call(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Unary(Expression):
-    """`operator` is ``-`` or ``NOT``."""
+    """An operator before its operand; `operator` is ``-`` or ``NOT``."""
 
     operator: str
     operand: Expression
@@ -134,7 +138,10 @@ class Unary(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Binary(Expression):
-    """`operator` is one of ``+ - * / % = <> < <= > >= AND OR`` (canonical spellings)."""
+    """An operator between two operands.
+
+    `operator` is one of ``+ - * / % = <> < <= > >= AND OR`` (canonical spellings).
+    """
 
     operator: str
     left: Expression
@@ -143,6 +150,8 @@ class Binary(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Between(Expression):
+    """``operand BETWEEN low AND high``, or NOT BETWEEN."""
+
     operand: Expression
     low: Expression
     high: Expression
@@ -151,6 +160,8 @@ class Between(Expression):
 
 @dataclass(frozen=True, slots=True)
 class In(Expression):
+    """``operand IN (items)``, or NOT IN."""
+
     operand: Expression
     items: tuple[Expression, ...]
     negated: bool = False
@@ -158,6 +169,8 @@ class In(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Like(Expression):
+    """``operand LIKE pattern``, or NOT LIKE."""
+
     operand: Expression
     pattern: Expression
     negated: bool = False
@@ -165,6 +178,8 @@ class Like(Expression):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Expression):
+    """``operand IS NULL``, or IS NOT NULL."""
+
     operand: Expression
     negated: bool = False
 
@@ -176,17 +191,14 @@ class Equivalence(Expression):
     attribute: str
 
 
-# Patterns --------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class PatternNode(Node):
-    """Base of the PATTERN clause's nodes."""
+    """The base of the nodes of the PATTERN clause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variable(PatternNode):
-    """An event variable, with its event type if one was written before it."""
+    """An event variable; `event_type` is None where none is written before it."""
 
     name: str
     event_type: str | None = None
@@ -194,7 +206,7 @@ class Variable(PatternNode):
 
 @dataclass(frozen=True, slots=True)
 class Repeat(PatternNode):
-    """A quantifier: `element` from `minimum` to `maximum` times (None: no upper bound)."""
+    """A quantifier: `element` is repeated `minimum` to `maximum` times (None: any number)."""
 
     element: PatternNode
     minimum: int
@@ -204,38 +216,35 @@ class Repeat(PatternNode):
 
 @dataclass(frozen=True, slots=True)
 class Seq(PatternNode):
-    """Each element before the next."""
+    """``SEQ(…)``: the elements in this order."""
 
     elements: tuple[PatternNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class And(PatternNode):
-    """All elements, in any order."""
+    """``AND(…)``: all elements, in any order."""
 
     elements: tuple[PatternNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or(PatternNode):
-    """One of the elements; their order is kept."""
+    """``OR(…)``: one of the elements; their order is kept."""
 
     elements: tuple[PatternNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not(PatternNode):
-    """No event in its place may match `element`."""
+    """``NOT(…)``: in its place no event may match `element`."""
 
     element: PatternNode
 
 
-# Queries ---------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Source(Node):
-    """``FROM name alias``"""
+    """The events, ``FROM name alias``; `alias` is None where none is written."""
 
     name: str
     alias: str | None = None
@@ -243,10 +252,10 @@ class Source(Node):
 
 @dataclass(frozen=True, slots=True)
 class Window(Node):
-    """``WITHIN amount unit``.
+    """A length of time or of events: ``WITHIN amount unit``.
 
-    `unit` is None for the timestamp's own unit, ``events`` for a count of
-    events, else a canonical name of :data:`UNITS`.
+    `unit` is None for the timestamp's own unit, ``events`` for a number of events, else a key of
+    :data:`UNITS`.
     """
 
     amount: int | Decimal
@@ -255,7 +264,7 @@ class Window(Node):
 
 @dataclass(frozen=True, slots=True)
 class ReturnItem(Node):
-    """``expression AS name``; `name` is None where none was written."""
+    """An item of RETURN, ``expression AS name``; `name` is None where none is written."""
 
     expression: Expression
     name: str | None = None
@@ -265,8 +274,10 @@ class ReturnItem(Node):
 class Query(Node):
     """A query over events (SPEC section 2).
 
-    `strategy` is None where the text leaves it out; `strategy_variables` are
-    those listed behind it. `where` is the whole condition, not yet split.
+    `where`: the whole condition, not yet split.
+    `strategy`: None where the text leaves it out.
+    `strategy_variables`: the variables listed behind the strategy.
+    The other fields are the clauses; None or empty where the text leaves them out.
     """
 
     pattern: PatternNode
@@ -281,9 +292,10 @@ class Query(Node):
 
 @dataclass(frozen=True, slots=True)
 class Situation(Node):
-    """``name AS condition AT LEAST d``: the longest runs of events that satisfy `condition`, as far as their duration suits.
+    """A definition in DEFINE: ``name AS condition AT LEAST d AT MOST e``.
 
-    A bound is None where the text leaves it out.
+    It stands for the longest runs of events that satisfy `condition`.
+    `at_least`, `at_most`: the bounds of their duration; None where the text leaves them out.
     """
 
     name: str
@@ -294,7 +306,7 @@ class Situation(Node):
 
 @dataclass(frozen=True, slots=True)
 class Relation(Node):
-    """``left allen right``: `relation` is one of :data:`RELATIONS`."""
+    """A relation between two situations, ``left relation right``; `relation` is a key of :data:`RELATIONS`."""
 
     left: str
     relation: str
@@ -303,14 +315,14 @@ class Relation(Node):
 
 @dataclass(frozen=True, slots=True)
 class Constraint(Node):
-    """Relations of which at least one holds; all relate the same pair of situations."""
+    """Relations of which at least one must hold; all relate the same pair of situations."""
 
     alternatives: tuple[Relation, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class IntervalQuery(Node):
-    """A query over situations (SPEC section 4): all of the `constraints` hold."""
+    """A query over situations (SPEC section 4); all of the `constraints` must hold."""
 
     situations: tuple[Situation, ...]
     constraints: tuple[Constraint, ...]
@@ -320,7 +332,7 @@ class IntervalQuery(Node):
     returns: tuple[ReturnItem, ...] = ()
 
 
-# Relation -> the same with its sides exchanged.
+# Relation -> the same relation with its sides exchanged.
 RELATIONS = {
     "before": "after",
     "after": "before",

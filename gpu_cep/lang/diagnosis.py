@@ -1,4 +1,4 @@
-"""Syntax faults in the user's words: what was found, what was expected, what may have been meant."""
+"""Explain syntax errors: what was found, what was expected, and what may have been meant."""
 
 from __future__ import annotations
 
@@ -45,7 +45,11 @@ _SILENT = frozenset({"SEMICOLON"})
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Terminals that go by one name where all of `signature` are expected."""
+    """Terminals that messages call by one name.
+
+    `name`: that name. `signature`: it is used where all of these are expected.
+    `others`: terminals that it then stands for, too.
+    """
 
     name: str
     signature: frozenset[str]
@@ -90,7 +94,7 @@ _STRAY = {
     "’": "texts are quoted as '…'",
 }
 
-# Words of other languages where a clause is expected.
+# Words of other query languages -> what to write instead, where a clause is expected.
 _FOREIGN = {
     "select": "what a match returns stands at its end: PATTERN … WITHIN … RETURN a.price AS price",
     "match_recognize": "PATTERN (A B+) DEFINE B AS … is written PATTERN SEQ(A, B+) WHERE … here: see docs/mapping.md",
@@ -102,12 +106,15 @@ _UNCLOSED = {"'": "a text that is not closed", '"': "a quoted name that is not c
 
 
 def span_of(place: Any) -> Span:
-    """Return the place of one of lark's tokens, or of a subtree (given as its `meta`)."""
+    """Return the place of a token of lark's, or of a subtree, which is given by its `meta`."""
     return Span(place.line, place.column, place.end_line, place.end_column)
 
 
 def unexpected_token(found: Token, expected: frozenset[str], read: Sequence[Token], opened: Sequence[Token]) -> DiagnosedError:
-    """Return the error for a token that fits nowhere; `read` are the tokens before it, `opened` the brackets still open."""
+    """Return the error for a token that cannot stand where it does.
+
+    `read` are the tokens before it, `opened` the brackets that are still open.
+    """
     span = _end_of(read[-1]) if found.type == "$END" else span_of(found)
     misplaced = _misplaced_clause(found, expected, read)
     if misplaced is not None:
@@ -118,7 +125,7 @@ def unexpected_token(found: Token, expected: frozenset[str], read: Sequence[Toke
 
 
 def unexpected_character(text: str, position: int, span: Span) -> PatternSyntaxError:
-    """Return the error for text that is not a token."""
+    """Return the error for text that is no token."""
     return PatternSyntaxError([Diagnostic(*_stray(text, position, span))])
 
 
@@ -163,7 +170,7 @@ def _words(expected: frozenset[str]) -> list[str]:
 
 
 def _keywords(terminals: Set[str]) -> list[str]:
-    """Return the keywords among `terminals`, those of clauses last and in their order."""
+    """Return the keywords among `terminals`; those of clauses come last, in the order of clauses."""
     return [name for terminal, name in _KEYWORDS.items() if terminal in terminals]
 
 
@@ -198,7 +205,10 @@ def _hint(found: Token, expected: frozenset[str], read: Sequence[Token], opened:
 
 
 def _foreign(found: Token, expected: frozenset[str], read: Sequence[Token]) -> str | None:
-    """Return what to write for a word of another language that stands where a clause may, even if it was read as a name or a unit."""
+    """Return what to write instead of a word of another language, where a clause is expected.
+
+    The word may be the token before, if that was read as a name or a unit.
+    """
     words = [token.lower() for token in (found, *read[-1:])] if expected & {"_PATTERN", "_RETURN"} else []
     return next((_FOREIGN[word] for word in words if word in _FOREIGN), None)
 

@@ -1,4 +1,4 @@
-"""The grammar's rules for expressions: from their parse trees to the AST."""
+"""Turn the parse trees of expressions into AST nodes, one function for each rule of the grammar."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ _CANONICAL = {"==": "=", "!=": "<>"}
 
 @dataclass(frozen=True, slots=True)
 class _LengthIndex:
-    """``[v.LEN]``, not yet known to be of the variable before the bracket."""
+    """The index ``[v.LEN]``, before it is checked that v is the variable before the bracket."""
 
     variable: Word
     span: Span
 
 
 def expression_rules(variables: frozenset[str]) -> dict[str, Rule]:
-    """Return the rules; a bare name that PATTERN declares is a variable, any other an attribute."""
+    """Return the functions by rule; `variables` are those that PATTERN declares.
+
+    A bare name among them is a variable, any other an attribute.
+    """
     return _RULES | {"reference": partial(_reference, variables)}
 
 

@@ -1,4 +1,7 @@
-"""Canonical text of a query or an expression: what :func:`gpu_cep.lang.parser.parse` turns into the same tree again."""
+"""Write queries and expressions as canonical text.
+
+:func:`gpu_cep.lang.parser.parse` turns that text into the same tree again.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ from gpu_cep.lang import ast, literals
 from gpu_cep.lang.ast import Expression, Index, IntervalQuery, Node, PatternNode, Query
 from gpu_cep.lang.literals import write_attribute, write_name
 
-# How tightly operators bind; an operand that binds less tightly than its place asks for goes into parentheses.
+# How tightly operators bind, in ascending order; operands that bind less tightly than their place demands get parentheses.
 _OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _SIGN, _ATOM = range(8)
 _LEVELS = {"OR": _OR, "AND": _AND, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
 _PLAIN_QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
 
 
 def format_query(query: Query | IntervalQuery) -> str:
-    """Write `query` in canonical form, one clause to a line.
+    """Return `query` in canonical form, one clause to a line.
 
     Raises
     ------
@@ -31,7 +34,10 @@ def format_query(query: Query | IntervalQuery) -> str:
 
 
 def format_expression(expression: Expression) -> str:
-    """Write `expression` in canonical form, with no more parentheses than needed; raises as :func:`format_query`."""
+    """Return `expression` in canonical form, with as few parentheses as possible.
+
+    Raises as :func:`format_query`.
+    """
     try:
         return _text(expression)
     except ValueError as error:
@@ -39,7 +45,10 @@ def format_expression(expression: Expression) -> str:
 
 
 def format_pattern(query: Query | IntervalQuery) -> str:
-    """Write the pattern of `query`, or its constraints, and on a line of its own its window; raises as :func:`format_query`."""
+    """Return the pattern or the constraints of `query`, with its window on a line of its own.
+
+    Raises as :func:`format_query`.
+    """
     try:
         return "\n".join([_write_relation(query), *_window(query)])
     except ValueError as error:
@@ -47,7 +56,7 @@ def format_pattern(query: Query | IntervalQuery) -> str:
 
 
 def format_definition(situation: ast.Situation) -> str:
-    """Write the condition of a situation and how long it lasts; raises as :func:`format_query`."""
+    """Return the condition of a situation and the bounds of its duration; raises as :func:`format_query`."""
     try:
         return _definition(situation)
     except ValueError as error:
@@ -101,14 +110,14 @@ def _situation(situation: ast.Situation) -> str:
 
 
 def _definition(situation: ast.Situation) -> str:
-    # not BETWEEN: behind a bare operand that is the operator
+    # AT LEAST and AT MOST, since BETWEEN behind an operand would be read as the operator
     low = "" if situation.at_least is None else f" AT LEAST {_length(situation.at_least)}"
     high = "" if situation.at_most is None else f" AT MOST {_length(situation.at_most)}"
     return f"{_text(situation.condition)}{low}{high}"
 
 
 def format_constraint(constraint: ast.Constraint) -> str:
-    """Write the alternatives of a constraint."""
+    """Return the alternatives of a constraint as text."""
     return "; ".join(f"{write_name(each.left)} {each.relation} {write_name(each.right)}" for each in constraint.alternatives)
 
 
@@ -175,7 +184,7 @@ def _(node: ast.Not) -> str:
 
 
 def _within(node: Expression, level: int) -> str:
-    """Return `node` as an operand that must bind at least as tightly as `level`."""
+    """Return the text of `node`, in parentheses if it binds less tightly than `level`."""
     text = _text(node)
     return text if _level(node, text) >= level else f"({text})"
 

@@ -1,7 +1,7 @@
-"""Literals and names: from their text to their value, and back.
+"""Read literals and names from their text, and write them.
 
-Every reader raises ValueError with a message for the user; every writer gives
-text that its reader turns into the same value again.
+Every reader raises ValueError with a message for the user. Every writer returns text that its reader
+turns into the same value again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SPELLINGS = {
 UNIT_SPELLINGS = {name: unit for unit in UNITS for name in (unit, *_SPELLINGS[unit].split())}
 
 _NAME = re.compile(r"[^\W\d]\w*")
-# The grammar's NOT_RESERVED, letter for letter: a case-insensitive match is not a comparison of lower case ("ſeq" is SEQ).
+# The words of the grammar's NOT_RESERVED. Both match regardless of case, which differs from comparing lower case ("ſeq" is SEQ).
 _RESERVED = re.compile(
     "from|partition|define|pattern|where|within|return|seq|and|or|not|as|between|in|is|like|true|false|null|" + "|".join(STRATEGIES),
     re.IGNORECASE,
@@ -39,7 +39,7 @@ _AMOUNT = re.compile(r"\s*(-?)\s*(\d+|\d+\.\d*|\.\d+)\s*", re.ASCII)
 
 
 def read_number(text: str) -> int | Decimal | float:
-    """Return an int, a Decimal for a fraction or a percentage, a float for an exponent."""
+    """Return an int, a Decimal for a fraction or a percentage, or a float for a number with an exponent."""
     _check_length(text)
     if text.endswith("%"):
         return Decimal(f"{text[:-1]}e-2")
@@ -77,7 +77,7 @@ def write_number(value: int | Decimal | float) -> str:
 
 
 def read_text(text: str) -> str:
-    """Return the content of a quoted text or name: its quote, doubled, stands for itself."""
+    """Return the content of a quoted text or name; a doubled quote in it is one quote."""
     quote = text[0]
     return text[1:-1].replace(quote * 2, quote)
 
@@ -92,7 +92,7 @@ def write_name(name: str) -> str:
 
 
 def write_attribute(name: str) -> str:
-    """Return `name` as written behind a dot, where no word is reserved."""
+    """Return `name` as it is written behind a dot, where no word is reserved."""
     if not name:
         raise ValueError("a name cannot be empty")
     return name if _NAME.fullmatch(name) else write_text(name, '"')
@@ -125,7 +125,7 @@ def read_amount(text: str) -> int | Decimal:
 
 
 def read_unit(text: str) -> str | None:
-    """Return the canonical name of a unit of time; None if `text` is not one."""
+    """Return the canonical name of a unit of time; None if `text` is none."""
     unit = text.lower()
     if unit.rstrip("s") in ("month", "year"):
         raise ValueError(f"a {unit.rstrip('s')} has no fixed length: say it in days")
@@ -133,12 +133,12 @@ def read_unit(text: str) -> str | None:
 
 
 def negative(value: int | Decimal | float) -> int | Decimal | float:
-    """Return −`value` exactly; the minus of Decimal rounds."""
+    """Return −`value` exactly; Decimal's own minus would round."""
     return value.copy_negate() if isinstance(value, Decimal) else -value
 
 
 def with_unit(amount: str, unit: str) -> str:
-    """Return an amount with its unit in words: ``1 day``, ``2 days``, ``1 ms``."""
+    """Return an amount and its unit in words: ``1 day``, ``2 days``, ``1 ms``."""
     return f"{amount} {unit.removesuffix('s') if amount == '1' and len(unit) > 2 else unit}"
 
 

@@ -1,4 +1,4 @@
-"""The text front end: a query's text to its AST (SPEC sections 2 and 4)."""
+"""Parse a query's text to its AST (SPEC sections 2 and 4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 200
 """How deep brackets and operators may nest, so that no pass over the tree meets Python's recursion limit."""
 
-# Queries whose trees are kept: a call reads its own more than once, and is often made again with other events.
+# The number of queries whose trees are cached: a call parses its query several times, and calls are often repeated.
 _REMEMBERED = 256
 
 _OPENING = frozenset({"_LPAR", "_LBRACKET", "_LBRACE"})
@@ -62,7 +62,7 @@ def _parse_query(text: str) -> Query | IntervalQuery:
 
 
 def _check_characters(text: str) -> None:
-    """Refuse text that no file, table or terminal can hold; its message does not quote it."""
+    """Refuse half surrogate pairs, which no file can hold; the message does not quote the text."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

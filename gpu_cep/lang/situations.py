@@ -1,4 +1,4 @@
-"""The grammar's rules for situations and their relations: from their parse trees to the AST."""
+"""Turn the parse trees of situations and relations into AST nodes, one function for each rule."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gpu_cep.lang.tokens import fault
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The clauses behind PATTERN."""
+    """The clauses that follow PATTERN."""
 
     within: ast.Window | None = None
     returns: tuple[ast.ReturnItem, ...] = ()
 
 
-# The least and the greatest duration.
+# The shortest and the longest duration; None where there is no bound.
 _Bounds = tuple[ast.Window | None, ast.Window | None]
 
 
@@ -58,14 +58,14 @@ def _time(length: ast.Window) -> ast.Window:
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """A constraint, and where the semicolon behind it stands, if there is one."""
+    """A constraint; `semicolon` is the place of the semicolon behind it, or None."""
 
     constraint: ast.Constraint
     semicolon: Span | None
 
 
 def constraints_of(parts: tuple[Alternatives, ...], ending: Ending | None) -> tuple[ast.Constraint, ...]:
-    """Return the constraints of a whole query; raise a fault if something follows a semicolon."""
+    """Return the constraints of a query; raise a fault if anything follows a closing semicolon."""
     for part in parts if ending is not None else parts[:-1]:
         if part.semicolon is not None:
             raise fault("a semicolon stands between two relations, or ends the query", part.semicolon)

@@ -1,4 +1,4 @@
-"""What single tokens say: names, numbers, amounts and units, and the fault where they say nothing."""
+"""Read single tokens: names, numbers, amounts and units; raise a fault for those without a meaning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A name as it stands in the text."""
+    """A name as written in the text; `quoted` says whether it was in quotes."""
 
     text: str
     span: Span

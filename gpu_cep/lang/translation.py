@@ -1,9 +1,8 @@
-"""From lark's parse tree to the AST: one function for each rule of the grammar.
+"""Turn lark's parse tree into the AST, by one function for each rule of the grammar.
 
-The tree is walked without recursion, so that its depth is limited by
-:mod:`gpu_cep.lang.parser` alone. A rule's function takes the rule's span and
-what its children became: tokens, nodes, words, or None for an optional part
-that the text leaves out.
+The tree is walked without recursion, so that only :mod:`gpu_cep.lang.parser` limits its depth. A
+rule's function takes the rule's span and what its children became. These are tokens, nodes, words,
+or None for an optional part that the text leaves out.
 """
 
 from __future__ import annotations
@@ -25,19 +24,21 @@ if TYPE_CHECKING:
 
 _COMPOSITES: dict[str, type[ast.Seq] | type[ast.And] | type[ast.Or]] = {"SEQ": ast.Seq, "AND": ast.And, "OR": ast.Or}
 _QUANTIFIERS: dict[str, tuple[int, int | None]] = {"PLUS": (1, None), "STAR": (0, None), "QUESTION": (0, 1)}
-# What declares a variable, or the name of a situation; the name is the last one for the former, the first for the latter.
+# Rules that declare a variable or a situation -> the index of its name among their children that are names.
 _DECLARATIONS = {"untyped": -1, "typed": -1, "typed_binding": -1, "situation": 0}
 
 
 @dataclass(frozen=True, slots=True)
 class _Where:
+    """The WHERE clause: the condition, the strategy, and the variables listed behind that."""
+
     condition: Expression | None
     strategy: str | None = None
     variables: tuple[str, ...] = ()
 
 
 def translate(tree: Tree[Token]) -> Query | IntervalQuery:
-    """Return the query that a whole parse tree stands for."""
+    """Return the query of a whole parse tree."""
     rules = _RULES | SITUATION_RULES | expression_rules(_variables(tree))
     values: list[Any] = []
     for node in _postorder(tree):
@@ -63,7 +64,10 @@ def _postorder(tree: Tree[Token]) -> list[Any]:
 
 
 def _variables(tree: Tree[Token]) -> frozenset[str]:
-    """Return the names that PATTERN or DEFINE declares: a bare name among them is a variable, any other an attribute."""
+    """Return the names that PATTERN or DEFINE declares.
+
+    A bare name among them is a variable, any other an attribute.
+    """
     declared = tree.find_pred(lambda node: node.data in _DECLARATIONS)
     names: list[Any] = [
         [child for child in node.children if getattr(child, "data", None) == "name"][_DECLARATIONS[node.data]] for node in declared

@@ -1,1 +1,4 @@
-"""Find matches by trying everything, straight from the definitions; shares no code with plan, engine or kernels."""
+"""Find matches by trying everything, as the definitions say.
+
+The oracle judges all engines, and shares no code with plan, engine or kernels.
+"""

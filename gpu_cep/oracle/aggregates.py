@@ -1,9 +1,8 @@
-"""Aggregates over the values of a binding, written from SPEC section 2 for the oracle alone.
+"""Compute aggregates over the values of a binding, as SPEC section 2 says.
 
-NULLs are skipped; over no value the result is NULL, and the count 0. Sums and
-averages add in event order and propagate NaN; the extremes are NaN if one
-value is. An average is a float: the sum by the count, for decimals the
-unscaled sum by the count by the power of ten.
+NULLs are skipped; over no value the result is NULL, and the count 0. Sums and averages add in event
+order and propagate NaN. An extreme is NaN if one value is. An average is a float: the sum by the
+count. For decimals the unscaled sum is divided by the count, then by the power of ten.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The WHERE clause, read from its tree as SPEC section 2 defines it, for the oracle alone."""
+"""Turn a WHERE clause into conditions on bound events, as SPEC section 2 says."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ Events = Mapping[str, tuple[Row, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A condition on the events bound to `variables`.
+    """A condition on the events bound to some variables.
 
-    Of those in `starts` it reads one event after the other, and holds if it is
-    true of every combination. It starts at the index given: with the second
-    event, 1, where it reads earlier events too. The variables in `closing` are
-    quantified and read as a whole, so that it waits until they are closed.
+    `variables`: the variables that it reads.
+    `starts`: the variables of which it reads one event at a time, with the index of the first such event.
+    The index is 1 where earlier events are read too, else 0. The condition holds if it is true for every
+    combination of such events.
+    `closing`: the quantified variables that it reads as a whole; it waits until they are closed.
+    `is_true`: computes it for one combination.
     """
 
     variables: tuple[str, ...]
@@ -36,16 +38,16 @@ class Relation:
 
     @property
     def is_property(self) -> bool:
-        """Whether it is about each event of one variable by itself."""
+        """Whether it concerns each event of one variable by itself."""
         return len(self.variables) == 1 and not self.closing and set(self.starts.items()) == {(self.variables[0], 0)}
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """``[attribute]``: every two events of the match agree on it, and so it is not NULL."""
+    """The condition ``[attribute]``: every two events of a match have equal values, which are not NULL."""
 
     attribute: str
-    variables: tuple[str, ...] = ()  # it waits for none
+    variables: tuple[str, ...] = ()  # it may be checked before all variables are bound
     closing: frozenset[str] = frozenset()
     is_property: bool = False
 
@@ -67,7 +69,10 @@ def conjuncts_of(where: ast.Expression | None) -> list[ast.Expression]:
 
 
 def condition_of(conjunct: ast.Expression, variables: Collection[str], quantified: Collection[str], schema: Schema) -> Condition:
-    """Return the condition that `conjunct` is over a pattern with `variables`, those in `quantified` among them, and events of `schema`."""
+    """Return `conjunct` as a condition on events with attributes `schema`.
+
+    `variables` are those of the pattern; `quantified` are those of them that bind lists.
+    """
     if isinstance(conjunct, ast.Equivalence):
         attribute_kind(conjunct.attribute, schema)
         return Agreement(conjunct.attribute)
@@ -89,12 +94,12 @@ def condition_of(conjunct: ast.Expression, variables: Collection[str], quantifie
 
 
 class _Read(enum.Enum):
-    """The events of a binding that an expression reads."""
+    """Which events of a binding an expression reads."""
 
-    EACH = enum.auto()  # one after the other
-    EARLIER = enum.auto()  # those before each
+    EACH = enum.auto()  # each one in turn
+    EARLIER = enum.auto()  # those before the one whose turn it is
     FIRST = enum.auto()
-    WHOLE = enum.auto()  # all together, or the last
+    WHOLE = enum.auto()  # all of them, or the last
 
 
 def _reads(expression: ast.Node) -> Iterator[tuple[str, _Read]]:
@@ -133,11 +138,11 @@ def _parts(expression: ast.Node) -> Iterator[ast.Node]:
                 yield part
 
 
-# Keys -------------------------------------------------------------------------
-
-
 def connecting_attributes(conjuncts: Collection[ast.Expression], variables: Collection[str]) -> tuple[str, ...]:
-    """Return the attributes on which equality conditions connect all `variables` (thesis Def. 5.3); one variable needs ``[attribute]``."""
+    """Return the attributes on which equalities connect all `variables` (thesis Def. 5.3).
+
+    A single variable is connected by ``[attribute]`` only.
+    """
     edges: dict[str, set[tuple[str, str]]] = {}
     for conjunct in conjuncts:
         if isinstance(conjunct, ast.Equivalence):

@@ -1,11 +1,11 @@
-"""The judge of all engines: matches found by trying everything, straight from the definitions.
+"""Find the matches of event patterns by trying everything, as the definitions say.
 
-Nothing is optimised, so short streams only. A pattern is brought into its
-normal form (:mod:`~gpu_cep.oracle.patterns`), and every branch is matched in
-every stream by itself, in one of two ways that are independent of each other:
-all substitutions are asked whether they are matches (SPEC section 2,
-:mod:`~gpu_cep.oracle.substitutions`), or the stream is walked event by event
-(SPEC section 3, :mod:`~gpu_cep.oracle.selection`).
+Nothing is optimised, so streams must be short. A pattern is brought into its normal form
+(:mod:`~gpu_cep.oracle.patterns`). Each branch is matched in each stream by itself, in one of two
+independent ways.
+
+* All substitutions are tested for being matches (SPEC section 2, :mod:`~gpu_cep.oracle.substitutions`).
+* The stream is walked event by event (SPEC section 3, :mod:`~gpu_cep.oracle.selection`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gpu_cep.oracle.selection import STRATEGIES
 from gpu_cep.oracle.streams import Stream, schema_of, streams
 
 Match = dict[str, tuple[int, ...]]
-Bindings = tuple[tuple[int, ...], ...]  # stream positions, variable by variable; none for an absent one
+Bindings = tuple[tuple[int, ...], ...]  # for each variable its stream positions; empty if it is absent
 
 
 def matches(
@@ -51,17 +51,16 @@ def matches(
     events, timestamp, partition_by, order_by, type_column, strategy, ties, after_match, time_unit
         As in :func:`gpu_cep.match`.
     functions
-        Those that the query may call, with the kind of what they give.
+        The functions that the query may call, with the kinds of their results.
     limit
-        How many substitutions (for all strategies but skip_till_any_match:
-        partial matches) may be tried per stream and branch; a stream with
-        more is an UnsupportedError.
+        The most substitutions that are tried for a stream and branch. Strategies other than
+        skip_till_any_match count partial matches. A stream with more is an UnsupportedError.
 
     Returns
     -------
     list of dict
-        For each match, variable → row numbers of the input in stream order,
-        for all variables that are not negated; none for an absent one.
+        For each match, variable → row numbers of the input in stream order, for all variables that
+        are not negated. A variable that is absent has no rows.
     """
     name = agreed("strategy", query.strategy, strategy) or "skip_till_next_match"
     find = known("strategy", name, STRATEGIES)
@@ -81,15 +80,15 @@ def matches(
     return matched
 
 
-# What happens after a match: SPEC section 3 ---------------------------------------
-
-
 def _all(completed: Iterable[Bindings]) -> list[Bindings]:
     return list(completed)
 
 
 def _skip_past_last(completed: Iterable[Bindings]) -> list[Bindings]:
-    """Return, of matches in order of completion, those that start behind the last event of the match taken before."""
+    """Return the matches that start behind the last event of the match taken before them.
+
+    `completed` are all matches, in order of completion.
+    """
     taken: list[Bindings] = []
     for bindings in completed:
         if not taken or _first(bindings) > _last(taken[-1]):
@@ -98,7 +97,10 @@ def _skip_past_last(completed: Iterable[Bindings]) -> list[Bindings]:
 
 
 def _skip_to_next(completed: Iterable[Bindings]) -> list[Bindings]:
-    """Return, of matches in order of completion, the first match of each first event."""
+    """Return the first match to be completed for each first event.
+
+    `completed` are all matches, in order of completion.
+    """
     earliest: dict[int, Bindings] = {}
     for bindings in completed:
         earliest.setdefault(_first(bindings), bindings)
@@ -113,12 +115,12 @@ AFTER_MATCH: Mapping[str, Callable[[Iterable[Bindings]], list[Bindings]]] = {
 
 
 def _completion(bindings: Bindings) -> tuple[Any, ...]:
-    """Return the order in which matches are completed: by last event, first event, bindings."""
+    """Return a sort key for the order of completion: last event, first event, bindings."""
     return _last(bindings), _first(bindings), bindings
 
 
 def _rank(bindings: Bindings) -> tuple[Any, ...]:
-    """Return the order of the results: by first event, last event, bindings."""
+    """Return a sort key for the order of results: first event, last event, bindings."""
     return _first(bindings), _last(bindings), bindings
 
 
@@ -128,9 +130,6 @@ def _first(bindings: Bindings) -> int:
 
 def _last(bindings: Bindings) -> int:
     return max(max(bound) for bound in bindings if bound)
-
-
-# Results -------------------------------------------------------------------------------
 
 
 def _bindings(pattern: Pattern, match: Mapping[str, tuple[int, ...]]) -> Bindings:

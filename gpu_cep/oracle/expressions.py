@@ -1,17 +1,15 @@
-"""The value of an expression, written from SPEC section 2 for the oracle alone.
+"""Compute the value of an expression, as SPEC section 2 says.
 
-An expression is read once into a :class:`Meaning`: its kind, and a function
-from the events that its references stand for to its value. NULL is None, and
-the logic is three-valued throughout. Dates and timestamps are nanoseconds
-since the epoch, durations are nanoseconds; a Python integer does not overflow
-there.
+An expression is read once into a :class:`Meaning`: its kind, and a function from events to its
+value. NULL is None, and the logic is three-valued throughout. Dates and timestamps are nanoseconds
+since the epoch, durations are nanoseconds. These are Python integers, which do not overflow.
 
 Choices that SQL dialects differ in:
 
 * ``round`` rounds half away from zero;
 * ``least`` and ``greatest`` skip NULL, and NaN is the greatest of all, as in Spark;
-* ``floor``, ``ceil`` and ``round`` leave integers alone and otherwise compute in floats, as ``sqrt`` always does; ``sqrt`` of a
-  negative number is NaN;
+* ``floor``, ``ceil`` and ``round`` leave integers alone and otherwise compute in floats;
+* ``sqrt`` always computes in floats, and is NaN for a negative number;
 * a number literal with a fraction is a float, unless it meets a decimal.
 """
 
@@ -49,12 +47,14 @@ Row = Mapping[str, Value]
 
 
 class Kind(enum.Enum):
+    """The kind of a value."""
+
     NULL = "null"
     BOOLEAN = "boolean"
     INTEGER = "integer"
     FLOAT = "float"
     DECIMAL = "decimal"
-    FRACTION = "fraction"  # a literal such as 0.5, which its partner makes a decimal or a float
+    FRACTION = "fraction"  # a literal such as 0.5: a decimal beside decimals, else a float
     STRING = "string"
     TIME = "time"
     ZONED_TIME = "time with zone"
@@ -68,7 +68,11 @@ NUMBERS = (Kind.INTEGER, Kind.FRACTION, Kind.DECIMAL, Kind.FLOAT)
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The events bound to each variable, and the index of the event that the variable stands for, if it stands for one."""
+    """The events that an expression reads.
+
+    `bound`: the events bound to each variable.
+    `index`: the index of the current event of each variable that is read one event at a time.
+    """
 
     bound: Mapping[str, Sequence[Row]]
     index: Mapping[str, int]
@@ -77,7 +81,7 @@ class Assignment:
         return self.bound[variable][self.index[variable]]
 
     def previous(self, variable: str) -> Row:
-        """Return the event bound just before the current one; it exists."""
+        """Return the event bound just before the current one, which must exist."""
         return self.bound[variable][self.index[variable] - 1]
 
     def earlier(self, variable: str) -> Sequence[Row]:
@@ -103,7 +107,10 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The names that expressions can use: attributes of these kinds, and functions."""
+    """The names that expressions can use.
+
+    `kinds`: the kind of each attribute. `functions`: the caller's functions.
+    """
 
     kinds: Mapping[str, Kind]
     functions: Mapping[str, Scalar] = field(default_factory=dict)
@@ -117,9 +124,6 @@ def meaning(expression: ast.Expression, schema: Schema) -> Meaning:
 @singledispatch
 def _meaning(expression: ast.Expression, schema: Schema) -> Meaning:
     raise UnsupportedError(f"the oracle does not evaluate {type(expression).__name__} in a condition")
-
-
-# Leaves ----------------------------------------------------------------------
 
 
 @_meaning.register
@@ -209,9 +213,6 @@ def attribute_kind(name: str, schema: Schema) -> Kind:
     return schema.kinds[name]
 
 
-# Logic -----------------------------------------------------------------------
-
-
 CONNECTIVES = {"AND": conjunction, "OR": disjunction}
 COMPARISONS = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
@@ -281,9 +282,6 @@ def _comparison(name: str, left: Meaning, right: Meaning) -> Meaning:
     return _strict(Kind.BOOLEAN, compare, _as(kind, left), _as(kind, right))
 
 
-# Arithmetic ------------------------------------------------------------------
-
-
 def _arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
     times = (Kind.TIME, Kind.ZONED_TIME, Kind.DURATION)
     if left.kind in times or right.kind in times:
@@ -309,9 +307,6 @@ def _time_arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
         if kinds in results:
             return _strict(results[kinds], {"+": operator.add, "-": operator.sub, "*": operator.mul}[name], left, right)
     raise PatternError(f"{left.kind.value} {name} {right.kind.value} has no meaning")
-
-
-# Functions -------------------------------------------------------------------
 
 
 @_meaning.register
@@ -349,11 +344,8 @@ def _call_meaning(function: Scalar, arguments: Sequence[Meaning]) -> Meaning:
     return _as(function.kind, result)
 
 
-# Kinds -----------------------------------------------------------------------
-
-
 def common(kinds: Iterable[Kind]) -> Kind:
-    """Return the kind in which values of `kinds` are compared and chosen from."""
+    """Return the kind in which values of `kinds` are compared, or in which one of them is chosen."""
     present = {kind for kind in kinds if kind is not Kind.NULL}
     if len(present) <= 1:
         return Kind.FLOAT if present == {Kind.FRACTION} else next(iter(present), Kind.NULL)
@@ -368,7 +360,7 @@ def _as(kind: Kind, operand: Meaning) -> Meaning:
 
 
 def _strict(kind: Kind, function: Callable[..., Value], *operands: Meaning) -> Meaning:
-    """Return `function` of the operands' values; NULL if one of them is."""
+    """Return the operation `function` on the operands' values, which is NULL if one of them is."""
 
     def value(assignment: Assignment) -> Value:
         values = [operand.value(assignment) for operand in operands]

@@ -1,41 +1,44 @@
-"""The judge of interval patterns: every combination of situations is tried, straight from the definitions.
+"""Find the matches of interval patterns by trying every combination of situations, as the definitions say.
 
-Nothing is optimised, so short streams only. What SPEC section 4 and ``002_…``
-leave to the reader is decided here as follows.
+Nothing is optimised, so streams must be short. What SPEC section 4 and ``002_…`` leave open is
+decided here as follows.
 
 Situations:
 
-* A run that begins with the stream's first event is a situation: no event before it has to fail the condition.
-* A run ends with the time of the first event behind it, in stream order, even if that event has the time of the run's last one.
+* A run that begins with the stream's first event is a situation. No event before it has to fail the condition.
+* A run ends at the time of the first event behind it, in stream order, even if its last event has the same time.
 * With a float timestamp, durations are computed as floats, and so is the length they are compared with.
 
-``detect="final"``: a match is a combination of situations that have ended and
-lasted as long as they should, one for each name. It satisfies every constraint,
-and from its first start to its last end no more time passes than the window
-has. It is detected at its last end.
+``detect="final"``: a match is a combination of one situation for each name, all of which have ended.
+Their durations are within the bounds, and they satisfy every constraint. The time from the first
+start to the last end is at most the window. The match is detected at its last end.
 
-``detect="early"``: the stream is read timestamp by timestamp. After all events
-of one, T:
+``detect="early"``: the stream is read timestamp by timestamp. After all events of a timestamp T:
 
-* A situation is known if its first event is. It has ended if its end is T or earlier; otherwise it is open, whether or not it ever
-  ends. A run of events of T alone that ends at T is none.
-* A situation that has ended is available if its duration suits, that is from its end on. An open one is available without a
-  duration constraint, and with AT LEAST d alone once T - ts >= d; with an upper bound it is not.
-* A combination is detected at T if T is the first time at which all its situations are available and all constraints decided.
-* A constraint is decided by a relation whose third point in the order of its definition (Table 2) is T or earlier and whose
-  definition holds, an open end being later than T. For equals and finishes, the third and the fourth point are one: both have ended.
-* A constraint is also decided by a prefix group all of whose relations it has and whose prefix holds. The prefix of overlaps,
-  finishes and contains is that A starts before B and is open when B starts. It still decides where a duration keeps one of the two
-  from being available for so long that a relation is decided as well.
-* Each constraint is decided by itself, those on the same pair too.
-* What a gap ends is seen to have ended at the next event, at the time at which the gap had lasted long enough.
-* The window is judged at T alone: a combination from whose first start to T more time passes is no match, now or later, and one that
-  fits is a match, however long an open situation goes on.
+* A situation is known if its first event is.
+* It has ended if its end is T or earlier. Otherwise it is open, whether or not it ever ends.
+* A run of events of T alone that ends at T is no situation.
+* A situation that has ended is available from its end on, if its duration is within the bounds.
+* An open one is available if it has no duration constraint. With AT LEAST d alone, it is available
+  once T - ts >= d. With an upper bound it is not.
+* A combination is detected at the first T at which all its situations are available and all
+  constraints are decided.
+* A constraint is decided by a relation whose definition holds, where an open end is later than T.
+  The third point in the order of that definition (Table 2) must be T or earlier.
+  For equals and finishes, the third and the fourth point are the same: both situations have ended.
+* A constraint is also decided by a prefix group whose prefix holds, if it has all relations of the group.
+  The prefix of overlaps, finishes and contains is that A starts before B and is open when B starts.
+  A prefix decides even if a duration makes one of the two available so late that a relation is decided by then.
+* Each constraint is decided by itself, also those on the same pair.
+* A situation that a gap ends is seen to have ended at the next event. Its end is the time at which
+  the gap had lasted long enough.
+* The window is judged at T alone. If more time passes from the first start to T, the combination is
+  no match, now or later. If not, it is a match, however long an open situation goes on.
 
-Both modes report a combination once. A result's `match_end` is the last end, and
-NULL if a situation is open at detection, as its end and duration are. Its events
-are those up to detection. Matches are ordered as SPEC section 3 orders those of
-events: stream key, first event, last event, events of each name.
+Both modes report a combination once. A result's `match_end` is the last end. It is NULL if a
+situation is open at detection, as are that situation's end and duration. Its events are those up to
+detection. Matches are ordered as in SPEC section 3: stream key, first event, last event, events of
+each name.
 """
 
 from __future__ import annotations
@@ -62,12 +65,15 @@ Detection = tuple[Combination, Time]
 
 @dataclass(frozen=True, slots=True)
 class IntervalMatch:
-    """A match and its result; times and durations are those of :func:`~gpu_cep.oracle.streams.values`.
+    """A match of situations, with its result.
 
-    `rows` are the input's row numbers of each situation's events up to
-    detection, in stream order; `lasts` says from when to when each situation
-    lasts, in ticks (None while it is open), `at` when the match is detected;
-    `keys` are the values of the stream's keys.
+    `keys`: the values of the stream's keys.
+    `match_start`, `match_end`, `detected_at`: as in the result.
+    Times and durations are those of :func:`~gpu_cep.oracle.streams.values`.
+    `rows`: for each name, the input rows of the situation's events up to detection, in stream order.
+    `lasts`: for each name, start and end of the situation in ticks; the end is None while it is open.
+    `at`: when the match is detected, in ticks.
+    `returned`: the values of RETURN.
     """
 
     keys: tuple[Value, ...]
@@ -139,12 +145,9 @@ def _is_within(window: Length | None, combination: Combination, at: Time) -> boo
     return window is None or elapsed(min(situation.start for situation in combination), at) <= window
 
 
-# Constraints ------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Alternatives for situations number `left` and `right`."""
+    """The relations of which one must hold between the situations number `left` and `right`."""
 
     left: int
     right: int
@@ -157,7 +160,7 @@ class Constraint:
         return is_decided(self.relations, combination[self.left].interval, combination[self.right].interval)
 
 
-# The relation of Table 1 that a written one is, where it is not called so there.
+# Names of relations in queries -> their names in Table 1, where these differ.
 ALLEN: Mapping[str, Mapping[str, str]] = {"paper": {}, "1983": {"finishes": "finished-by", "finished-by": "finishes"}}
 
 
@@ -173,12 +176,14 @@ def _constraint(constraint: ast.Constraint, definitions: Sequence[Definition], r
     return Constraint(numbers[left], numbers[right], frozenset(relations))
 
 
-# Detection --------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One stream, and what to find in it."""
+    """One stream, and the situations and constraints to find in it.
+
+    `gap`: the longest time without events that ends no situation; None: any.
+    `tick`: what one tick is in the oracle's values of time.
+    `limit`: the most combinations that may be tried at a time.
+    """
 
     stream: Stream
     definitions: Sequence[Definition]
@@ -188,7 +193,7 @@ class Problem:
     limit: int
 
     def value_of(self, time: Time) -> Value:
-        """Return a time as the oracle computes with values of its column."""
+        """Return a time in ticks as a value that the oracle computes with."""
         return time * self.tick
 
     def combinations(self, candidates: Sequence[Sequence[Situation]]) -> Iterator[Combination]:
@@ -199,7 +204,10 @@ class Problem:
 
 
 def _final(problem: Problem) -> Iterator[Detection]:
-    """Yield the combinations of situations that have ended and satisfy the constraints (Definition 11), and their last ends."""
+    """Yield the combinations that satisfy the constraints, with their last ends (Definition 11).
+
+    All their situations have ended.
+    """
     candidates = [
         [situation for situation in situations(definition, problem.stream, problem.gap) if definition.admits(situation)]
         for definition in problem.definitions
@@ -210,7 +218,10 @@ def _final(problem: Problem) -> Iterator[Detection]:
 
 
 def _early(problem: Problem) -> Iterator[Detection]:
-    """Yield the combinations as known at the first time that decides all constraints, and that time (section 5.3.1)."""
+    """Yield each combination as known at the first time that decides all constraints, with that time.
+
+    This is early detection (section 5.3.1).
+    """
     detected = set()
     for now in sorted(set(problem.stream.times)):
         candidates = [_available(definition, problem, now) for definition in problem.definitions]
@@ -236,18 +247,14 @@ def _rank(combination: Combination) -> tuple[object, ...]:
     return min(map(min, bindings)), max(map(max, bindings)), bindings
 
 
-# Results ----------------------------------------------------------------------------
-
-# Attributes that a situation's events have for RETURN beside their own.
+# Attributes that the events of a situation are given for RETURN.
 START, END, DURATION = "start()", "end()", "duration()"
 ENDPOINTS = {"start": START, "end": END, "duration": DURATION}
 
 Returned = Callable[[Assignment], Value]
 
 
-def _result(
-    combination: Combination, at: Time, problem: Problem, returns: Sequence[Returned], keys: Sequence[str]
-) -> IntervalMatch:
+def _result(combination: Combination, at: Time, problem: Problem, returns: Sequence[Returned], keys: Sequence[str]) -> IntervalMatch:
     stream = problem.stream
     pairs = [(definition.name, situation) for definition, situation in zip(problem.definitions, combination, strict=True)]
     ends = [situation.end for situation in combination]
@@ -277,7 +284,10 @@ def _returns(query: ast.IntervalQuery, schema: Schema, time: Kind) -> list[Retur
 
 
 def _item_value(expression: ast.Expression, schema: Schema) -> Returned:
-    """Return the value of one item of RETURN: an attribute of a situation is the list of its events' values."""
+    """Return the function that computes one item of RETURN.
+
+    An attribute of a situation is the list of its events' values.
+    """
     if isinstance(expression, ast.Reference) and expression.variable is not None and expression.attribute is not None:
         name, attribute = expression.variable, expression.attribute
         return lambda assignment: [row[attribute] for row in assignment.bound[name]]
@@ -285,7 +295,7 @@ def _item_value(expression: ast.Expression, schema: Schema) -> Returned:
 
 
 def _endpoint(node: ast.Expression) -> ast.Expression | None:
-    """Return ``start(A)`` as a reference to an attribute that all events of A have."""
+    """Return ``start(A)`` as a reference to an attribute that all events of A have; None for other nodes."""
     match node:
         case ast.Call(function=function, arguments=(ast.Reference(variable=str(name), attribute=None),)) if function in ENDPOINTS:
             return ast.Aggregate("first", name, ENDPOINTS[function])

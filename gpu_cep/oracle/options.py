@@ -1,4 +1,4 @@
-"""Keywords of the oracles, beside the clauses of a query's text."""
+"""Read the keywords of the oracles, and compare them with the clauses of a query's text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def names(given: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def agreed(clause: str, written: T | None, given: T | None) -> T | None:
-    """Return what the text or the keyword says; they must not contradict each other."""
+    """Return what the text or the keyword says; raise PatternError if they contradict each other."""
     if written and given and written != given:
         raise PatternError(f"the query says {clause} {written!r}, the call {given!r}")
     return written or given

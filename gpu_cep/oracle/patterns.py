@@ -1,7 +1,7 @@
-"""What a query asks for, read from its tree as SPEC section 2 defines it, for the oracle alone.
+"""Bring a pattern into its normal form, as SPEC section 2 says.
 
-The normal form of a pattern is its branches: OR, ``?`` and ``*`` multiplied
-out, so that each branch is a strict partial order of variables.
+The normal form is its branches: OR, ``?`` and ``*`` are multiplied out, so that each branch is a
+strict partial order of variables.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_BRANCHES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """How many events a variable binds, where it is present; no `maximum` is no upper bound."""
+    """How many events a variable binds, if it is present; a maximum of None is no bound."""
 
     minimum: int
     maximum: int | None
@@ -33,7 +33,7 @@ class Quantity:
 class Negation:
     """``NOT(variable)``: no event between `predecessors` and `successors` satisfies `conditions`.
 
-    They are all positive variables that stand before and behind it in the branch.
+    `predecessors`, `successors`: the positive variables before and behind it in the branch.
     """
 
     variable: str
@@ -46,10 +46,11 @@ class Negation:
 class Branch:
     """A pattern without alternatives.
 
-    `variables` are the positive ones, in order of first appearance; `before`
-    is the strict partial order ≺ on them. `keys` are the attributes that the
-    equality conditions connect all of them on, `closure` says that every two
-    events agree on these (thesis Def. 5.3).
+    `variables`: the positive ones in order of first appearance, with their quantities.
+    `before`: the strict partial order ≺ on them, as pairs.
+    `conditions`: those on its variables.
+    `keys`: the attributes on which equalities connect all variables.
+    `negations`: what must not happen between them.
     """
 
     variables: Mapping[str, Quantity]
@@ -60,19 +61,23 @@ class Branch:
 
     @property
     def closure(self) -> tuple[Agreement, ...]:
+        """The conditions that every two events agree on the `keys` (thesis Def. 5.3)."""
         return tuple(Agreement(attribute) for attribute in self.keys)
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern in normal form; `variables` are the positive ones of all branches, in order of first appearance."""
+    """A pattern in normal form.
+
+    `variables`: the positive ones of all branches, in order of first appearance.
+    """
 
     variables: tuple[str, ...]
     branches: tuple[Branch, ...]
 
 
 def pattern_of(query: ast.Query, schema: Schema, type_column: str) -> Pattern:
-    """Return the pattern of `query` over events with attributes `schema`."""
+    """Return the pattern of `query` in normal form, over events with attributes `schema`."""
     declared = _declared(query.pattern)
     quantified = {name for name, declaration in declared.items() if declaration.quantity != Quantity(1, 1)}
     conjuncts = [*_type_tests(declared, type_column), *conjuncts_of(query.where)]
@@ -91,7 +96,7 @@ def pattern_of(query: ast.Query, schema: Schema, type_column: str) -> Pattern:
 
 
 def _branch(alternative: _Alternative, declared: Mapping[str, _Declaration], where: Sequence[tuple[ast.Expression, Condition]]) -> Branch:
-    """Return `alternative` with the conditions that mention no variable absent from it."""
+    """Return `alternative` as a branch, with the conditions on variables that it has."""
     positive = {name: declared[name].quantity for name in declared if name in alternative.names and not declared[name].negated}
     present = [(conjunct, condition) for conjunct, condition in where if alternative.names.issuperset(condition.variables)]
     own = [(conjunct, condition) for conjunct, condition in present if positive.keys() >= set(condition.variables)]
@@ -124,12 +129,9 @@ def _check_scopes(branches: Sequence[Branch]) -> None:
                 raise PatternError(f"without WITHIN, no window bounds where NOT({negation.variable}) looks for events")
 
 
-# The variables -----------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class _Declaration:
-    """How a variable stands in the pattern, everywhere alike."""
+    """How the pattern writes a variable, wherever it appears."""
 
     event_type: str | None
     quantity: Quantity
@@ -147,7 +149,7 @@ def _declared(pattern: ast.PatternNode) -> dict[str, _Declaration]:
 
 
 def _type_tests(declared: Mapping[str, _Declaration], type_column: str) -> list[ast.Expression]:
-    """Return the conditions that the event types stand for."""
+    """Return the conditions that event types stand for: ``v.type_column = 'EventType'``."""
     return [
         ast.Binary("=", ast.Reference(name, type_column), ast.Literal(declaration.event_type))
         for name, declaration in declared.items()
@@ -191,14 +193,13 @@ def _(node: ast.Seq | ast.And | ast.Or) -> Iterator[tuple[str, _Declaration]]:
         yield from _declarations(element)
 
 
-# The branches --------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class _Alternative:
-    """One choice for every OR, ``?`` and ``*``: the variables that are there, negated ones included, and the order between them.
+    """One choice for every OR, ``?`` and ``*``.
 
-    `omitted` are those that their own quantifiers leave out.
+    `names`: the variables that are present, with negated ones.
+    `order`: the pairs of variables of which one precedes the other.
+    `omitted`: the variables that their own quantifiers leave out.
     """
 
     names: frozenset[str] = frozenset()
@@ -261,7 +262,10 @@ def _(node: ast.Seq) -> list[_Alternative]:
 
 
 def _combine(elements: Sequence[ast.PatternNode], combine: Callable[[Sequence[_Alternative]], _Alternative]) -> list[_Alternative]:
-    """Yield an alternative for each choice of one alternative per element, unless a variable is omitted by one and present in another."""
+    """Return an alternative for each choice of one alternative per element.
+
+    A choice in which a variable is both present and omitted is left out.
+    """
     combined = (combine(choice) for choice in product(*(_alternatives(element) for element in elements)))
     return [alternative for alternative in combined if not alternative.names & alternative.omitted]
 

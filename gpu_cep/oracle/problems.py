@@ -1,4 +1,4 @@
-"""State the problem that the oracle solves: a stream, a branch of the pattern to match in it, and what time means there."""
+"""Define the problem that the oracle solves: a branch to match in a stream, and what time means there."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ IsOrdered = Callable[[int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One stream to match and what to match in it.
+    """A branch of the pattern, to be matched in one stream.
 
-    `is_within` says whether events at two positions, the earlier first, fit
-    in the window; `is_before` whether one precedes the other (SPEC section 1).
+    `is_within`: whether events at two positions, the earlier first, fit in the window.
+    `is_before`: whether the first of two events precedes the second (SPEC section 1).
     """
 
     branch: Branch
@@ -37,7 +37,7 @@ class Problem:
         return range(len(self.stream.rows))
 
     def window(self, first: int) -> list[int]:
-        """Return the positions from `first` to the end of its window."""
+        """Return the positions from `first` to the end of the window that it opens."""
         return [position for position in self.positions if position >= first and self.is_within(first, position)]
 
     def holds(self, condition: Condition, substitution: Substitution) -> bool:
@@ -52,25 +52,28 @@ def events_of(substitution: Substitution) -> list[int]:
 
 
 def bind(substitution: Substitution, name: str, position: int) -> Substitution:
-    """Return `substitution` with one more event, which follows those that are bound to `name` already."""
+    """Return `substitution` with the event at `position` added to those of the variable `name`."""
     return {**substitution, name: (*substitution.get(name, ()), position)}
 
 
 def window_test(window: ast.Window | None, length: Fraction | None, stream: Stream) -> IsOrdered:
-    """Return whether two positions of `stream`, the earlier first, fit in `window`, which has `length` in ticks."""
+    """Return the test whether two positions of `stream`, the earlier first, fit in `window`.
+
+    `length` is the window in ticks; None if it counts events.
+    """
     if window is None:
         return lambda first, last: True
     if length is None:
         return lambda first, last: last - first < window.amount
     times = stream.times
     if any(isinstance(time, float) for time in times):
-        # infinity is no time after infinity
+        # infinity minus infinity is NaN, but no time passes between equal times
         return lambda first, last: times[last] == times[first] or times[last] - times[first] <= float(length)
     return lambda first, last: times[last] - times[first] <= length
 
 
 def window_length(window: ast.Window | None, timestamp: pa.DataType, time_unit: str | None) -> Fraction | None:
-    """Return the window in ticks of the timestamp column, which is of type `timestamp`; None where it is no time."""
+    """Return the window in ticks of a timestamp column of type `timestamp`; None if it is no length of time."""
     if window is None or window.unit == "events":
         return None
     amount = Fraction(window.amount)
@@ -90,7 +93,7 @@ def _unit_length(time_unit: str | None) -> int:
 
 
 def order_test(ties: str, stream: Stream) -> IsOrdered:
-    """Return whether the event at one position of `stream` is before that at another."""
+    """Return the test whether the event at one position of `stream` is before that at another."""
     if ties == "strict":
         return lambda earlier, later: stream.times[earlier] < stream.times[later]
     if ties == "position":

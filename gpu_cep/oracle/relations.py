@@ -1,8 +1,7 @@
-"""Allen's relations between two situations, as the tables of ``002_…`` print them, for the oracle alone.
+"""Decide Allen's relations between two situations, as the tables of ``002_…`` print them.
 
-A situation is seen from some time on and may still be open then. Its end is
-unknown, but it is later than all that was seen: once the events of a timestamp
-are all seen, a run that goes on ends with an event of a later one, or never.
+A situation may still be open when it is looked at. Its end is then unknown, but later than all that
+was seen. For a run that goes on after all events of a timestamp ends at a later one, or never.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 Time = int | float  # ticks of the timestamp column
-Point = tuple[bool, Time]  # whether it is unknown, and the time if it is not
+Point = tuple[bool, Time]  # (whether it is unknown, the time if it is known)
 
 
 class Interval(NamedTuple):
-    """The two ends of a situation; an unknown one is later than any other point."""
+    """The start and the end of a situation; an unknown end compares as later than any known point."""
 
     start: Point
     end: Point
@@ -45,7 +44,7 @@ _LEFT_TO_RIGHT: dict[str, IsTrue] = {
     "equals": lambda a, b: a.start == b.start < a.end == b.end,
 }
 
-# Table 1: what each is called with its sides exchanged.
+# Table 1: the name of each relation with its sides exchanged.
 _EQUIVALENT = {
     "before": "after",
     "starts": "started-by",
@@ -55,7 +54,7 @@ _EQUIVALENT = {
     "finishes": "finished-by",
 }
 
-# Table 2: whether the point is known that decides the relation, the third in the order of its definition.
+# Table 2: whether the third point in the order of the definition is known, which decides the relation.
 _IS_DECIDABLE: dict[str, IsTrue] = {
     "before": lambda a, b: _is_known(b.start),
     "starts": lambda a, b: _is_known(a.end),
@@ -69,7 +68,10 @@ _IS_DECIDABLE: dict[str, IsTrue] = {
 
 @dataclass(frozen=True, slots=True)
 class PrefixGroup:
-    """Relations that share `prefix`, the beginning of their definitions; a constraint with all of them is decided by it."""
+    """Relations whose definitions begin alike.
+
+    `prefix`: that beginning. Where it holds, a constraint with all `relations` is decided.
+    """
 
     relations: frozenset[str]
     prefix: IsTrue
@@ -105,7 +107,10 @@ def holds(relations: Collection[str], left: Interval, right: Interval) -> bool:
 
 
 def is_decided(relations: Collection[str], left: Interval, right: Interval) -> bool:
-    """Return whether two situations, which have both started, are known to satisfy one of `relations` (Table 2)."""
+    """Return whether two situations are already known to satisfy one of `relations` (Table 2).
+
+    Both must have started.
+    """
     by_relation = any(IS_DECIDABLE[relation](left, right) and DEFINITIONS[relation](left, right) for relation in relations)
     by_prefix = any(group.relations <= set(relations) and group.prefix(left, right) for group in PREFIX_GROUPS)
     return by_relation or by_prefix

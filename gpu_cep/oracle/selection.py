@@ -1,4 +1,7 @@
-"""The event selection strategies, walking a stream event by event with ext(g, e) (SPEC section 3, thesis Defs. 6.1 and 6.2)."""
+"""Match by the event selection strategies: walk a stream event by event with ext(g, e).
+
+The definitions are those of SPEC section 3 and thesis Defs. 6.1 and 6.2.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +35,14 @@ def _may_bind(problem: Problem, partial: Substitution, name: str, position: int)
 
 
 def is_closed(branch: Branch, partial: Substitution, name: str) -> bool:
-    """Return whether a ≺-successor of the variable is bound, so that it takes no further event."""
+    """Return whether a ≺-successor of the variable is bound, so that it can bind no further event."""
     return any(second in partial for first, second in branch.before if first == name)
 
 
 def decided(branch: Branch, partial: Substitution) -> list[Condition]:
-    """Return the conditions that can be checked of `partial`: their variables are bound, and closed where they are read as a whole.
+    """Return the conditions that can be checked on `partial`, with the equality closure.
 
-    The equality closure is among them, for every two events.
+    Their variables are bound, and those that they read as a whole are closed.
     """
     return [
         condition
@@ -52,7 +55,7 @@ Rule = Callable[[Problem, Substitution], tuple[list[Substitution], bool]]
 
 
 def _explore(problem: Problem, rule: Rule, limit: int) -> Iterator[Substitution]:
-    """Yield the matches among all partial matches that `rule` reaches and lets end."""
+    """Yield the matches among the partial matches that `rule` reaches, where `rule` lets them end."""
     waiting = _starts(problem)
     steps = _Steps(problem, limit)
     while waiting:
@@ -69,7 +72,7 @@ def _starts(problem: Problem) -> list[Substitution]:
 
 
 class _Steps:
-    """Counts the partial matches that are tried."""
+    """A counter of the partial matches that are tried; more than `limit` are an UnsupportedError."""
 
     def __init__(self, problem: Problem, limit: int) -> None:
         self._events = len(problem.positions)
@@ -83,26 +86,29 @@ class _Steps:
 
 
 def _later(problem: Problem, partial: Substitution) -> list[int]:
-    """Return the positions of the window after the last event of `partial`."""
+    """Return the positions behind the last event of `partial` that are in its window."""
     events = events_of(partial)
     return [position for position in problem.window(events[0]) if position > events[-1]]
 
 
-# Skip till next and skip till any ---------------------------------------------------
-
-
 def skip_till_next_match(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """Return the matches if the first event that extends a partial match must be taken (thesis Def. 6.1), up to a maximal match."""
+    """Return the matches of skip_till_next_match (thesis Def. 6.1).
+
+    A partial match must bind the first event that extends it, and ends when there is none.
+    """
     return _explore(problem, _greedy, limit)
 
 
 def skip_till_any_match(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """Return the matches if any event may be taken or passed over: Γ."""
+    """Return the matches of skip_till_any_match, which are Γ: any event may be bound or skipped."""
     return _explore(problem, _free, limit)
 
 
 def _greedy(problem: Problem, partial: Substitution) -> tuple[list[Substitution], bool]:
-    """Return the extensions of `partial` by the first event that any variable may bind, one for each such variable; else it ends."""
+    """Return the extensions of `partial` by the first event that some variable may bind.
+
+    There is one for each such variable. `partial` may end if there is no such event.
+    """
     for position in _later(problem, partial):
         if extended := _extend(problem, partial, position):
             return extended, False
@@ -110,7 +116,7 @@ def _greedy(problem: Problem, partial: Substitution) -> tuple[list[Substitution]
 
 
 def _free(problem: Problem, partial: Substitution) -> tuple[list[Substitution], bool]:
-    """Return every extension of `partial`; it may also end."""
+    """Return all extensions of `partial` by one event; it may also end."""
     return [extended for position in _later(problem, partial) for extended in _extend(problem, partial, position)], True
 
 
@@ -118,21 +124,21 @@ def _extend(problem: Problem, partial: Substitution, position: int) -> list[Subs
     return [bind(partial, name, position) for name in extensions(problem, partial, position)]
 
 
-# Contiguity --------------------------------------------------------------------------
-
-
 def strict_contiguity(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """Return the matches if the very next event of the stream must be taken, or the run ends."""
+    """Return the matches of strict_contiguity: a partial match binds the next event of the stream, or ends."""
     return _explore(problem, _contiguous(()), limit)
 
 
 def partition_contiguity(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """Return the matches if the very next event of the partition must be taken, or the run ends."""
+    """Return the matches of partition_contiguity: a partial match binds the partition's next event, or ends."""
     return _explore(problem, _contiguous(problem.branch.keys), limit)
 
 
 def _contiguous(keys: Sequence[str]) -> Rule:
-    """Return the rule of contiguity in a partition, the events of the stream that agree on `keys`; NULLs agree, and NaNs."""
+    """Return the rule of contiguity in a partition, which is the events that agree on `keys`.
+
+    NULL agrees with NULL there, and NaN with NaN.
+    """
 
     def rule(problem: Problem, partial: Substitution) -> tuple[list[Substitution], bool]:
         rows = problem.stream.rows
@@ -145,17 +151,20 @@ def _contiguous(keys: Sequence[str]) -> Rule:
     return rule
 
 
-# Robust skip till next ------------------------------------------------------------------
-
-
 def robust_skip_till_next_match(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """Return the matches if the first event that leads to one must be taken; backtrack from events that lead to none (thesis Alg. 4)."""
+    """Return the matches of robust_skip_till_next_match (thesis Alg. 4).
+
+    A partial match binds the first event that leads to a match; events that lead to none are skipped.
+    """
     steps = _Steps(problem, limit)
     return (match for start in _starts(problem) for match in _led_to(problem, start, steps))
 
 
 def _led_to(problem: Problem, partial: Substitution, steps: _Steps) -> list[Substitution]:
-    """Return the matches that `partial` leads to; `partial` itself if it is a match and no extension leads to one."""
+    """Return the matches that `partial` leads to.
+
+    If no extension leads to a match, that is `partial` itself if it is a match.
+    """
     steps.take()
     for position in _later(problem, partial):
         if found := [match for extended in _extend(problem, partial, position) for match in _led_to(problem, extended, steps)]:
@@ -164,7 +173,10 @@ def _led_to(problem: Problem, partial: Substitution, steps: _Steps) -> list[Subs
 
 
 def robust_by_definition(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """Return the matches in Γ that conform to robust skip-till-next-match (thesis Def. 6.2), up to a maximal match."""
+    """Return the matches in Γ that satisfy the definition of robust skip-till-next-match (thesis Def. 6.2).
+
+    Of matches that extend each other, only maximal ones are returned.
+    """
     walks = {_walk(match): match for match in all_matches(problem, limit)}
     return (match for walk, match in walks.items() if not _is_passed_over(walk, walks))
 
@@ -178,7 +190,10 @@ def _walk(match: Substitution) -> Walk:
 
 
 def _is_passed_over(walk: Walk, walks: Iterable[Walk]) -> bool:
-    """Return whether another match extends a prefix of this one by an earlier event, or extends this one (Condition 6.2)."""
+    """Return whether another match rules this one out (Condition 6.2).
+
+    It extends this one, or extends a prefix of it by an earlier event.
+    """
     return any(_goes_on_earlier(walk, other, length) for other in walks for length in range(1, min(len(walk) + 1, len(other))))
 
 

@@ -1,4 +1,4 @@
-"""The situations of a stream, derived as SPEC section 4 and ``002_…`` Definition 7 say, for the oracle alone."""
+"""Derive the situations of a stream, as SPEC section 4 and ``002_…`` Definition 7 say."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Length = Fraction | float  # in ticks
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A longest run of events that satisfy a condition, as it is seen at some time.
+    """A longest run of events that satisfy a condition, as it is known at some time.
 
-    `first` and `last` are the stream positions of its events. It lasts from
-    `start` to `end`, in ticks; `end` is None while it is open.
+    `first`, `last`: the stream positions of its first and last events.
+    `start`, `end`: from when to when it lasts, in ticks; the end is None while it is open.
     """
 
     first: int
@@ -41,7 +41,11 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One name of DEFINE: the condition of its events, and how long a situation lasts (None: no bound)."""
+    """One name of DEFINE.
+
+    `is_satisfied`: the condition on its events.
+    `shortest`, `longest`: the bounds of a situation's duration (None: no bound).
+    """
 
     name: str
     is_satisfied: Callable[[Row], bool]
@@ -49,11 +53,14 @@ class Definition:
     longest: Length | None
 
     def admits(self, situation: Situation) -> bool:
-        """Return whether a situation that has ended lasted as long as it should."""
+        """Return whether a situation has ended and its duration is within the bounds."""
         return situation.end is not None and _is_between(self.shortest, elapsed(situation.start, situation.end), self.longest)
 
     def is_available(self, situation: Situation, now: Time) -> bool:
-        """Return whether a match may take `situation` at `now`: an open one if it lasts long enough already and has no longest duration."""
+        """Return whether a match may take `situation` at the time `now`.
+
+        An open one may be taken if it lasts long enough already and there is no longest duration.
+        """
         if situation.end is not None:
             return self.admits(situation)
         return self.longest is None and _is_between(self.shortest, elapsed(situation.start, now), None)
@@ -64,12 +71,15 @@ def _is_between(low: Length | None, length: Time, high: Length | None) -> bool:
 
 
 def elapsed(start: Time, end: Time) -> Time:
-    """Return the time from `start` to `end`; none passes from infinity to infinity."""
+    """Return the time from `start` to `end`; it is 0 from infinity to infinity."""
     return 0 if start == end else end - start
 
 
 def situations(definition: Definition, stream: Stream, gap: Length | None = None) -> list[Situation]:
-    """Return all situations of one name as known at the end of the stream, of any duration; `gap` is the longest time without events."""
+    """Return all situations of one name, of any duration, as known at the end of the stream.
+
+    `gap` is the longest time without events that ends no situation.
+    """
     found = []
     for part in _split_at_gaps(stream, gap):
         for is_satisfied, run in groupby(part, key=lambda position: definition.is_satisfied(stream.rows[position])):
@@ -80,7 +90,7 @@ def situations(definition: Definition, stream: Stream, gap: Length | None = None
 
 
 def _split_at_gaps(stream: Stream, gap: Length | None) -> list[list[int]]:
-    """Return the positions of the stream, split where more time than `gap` passes between two events."""
+    """Return the positions of the stream, cut where two events are more than `gap` apart."""
     parts: list[list[int]] = []
     for position, time in enumerate(stream.times):
         if position == 0 or (gap is not None and elapsed(stream.times[position - 1], time) > gap):
@@ -100,18 +110,21 @@ def _situation(first: int, last: int, stream: Stream, gap: Length | None) -> Sit
 
 
 def seen_at(now: Time, situation: Situation, stream: Stream) -> Situation:
-    """Return a situation that has started as it is known when all events up to `now` are seen, and none later."""
+    """Return a situation as it is known when all events up to `now` are seen, and none later.
+
+    It must have started by then.
+    """
     if situation.end is not None and situation.end <= now:
         return situation
     seen = [position for position in range(situation.first, situation.last + 1) if stream.times[position] <= now]
     return replace(situation, last=seen[-1], end=None)
 
 
-# Definitions ------------------------------------------------------------------------
-
-
 def definition_of(situation: ast.Situation, source: ast.Source | None, schema: Schema, time: pa.DataType, unit: str | None) -> Definition:
-    """Return the definition of a situation, over events of `schema` whose timestamps are of type `time` in ticks of `unit`."""
+    """Return the definition of a situation over events of `schema`.
+
+    Timestamps are of type `time`, in ticks of `unit`.
+    """
     name = situation.name
     qualifiers = {None} if source is None else {None, source.name, source.alias}
     condition = meaning(_of_events(situation.condition, name, qualifiers), schema)
@@ -126,13 +139,16 @@ def definition_of(situation: ast.Situation, source: ast.Source | None, schema: S
 
 
 def length_of(length: ast.Window | None, time: pa.DataType, unit: str | None) -> Length | None:
-    """Return a length in ticks, a float where timestamps are."""
+    """Return a length in ticks, as a float if timestamps are floats."""
     ticks = window_length(length, time, unit)
     return float(ticks) if ticks is not None and pa.types.is_floating(time) else ticks
 
 
 def _of_events(condition: ast.Expression, name: str, qualifiers: Collection[str | None]) -> ast.Expression:
-    """Return `condition` with its attributes, bare or behind the stream's name, written as those of situation `name`."""
+    """Return `condition` with its attributes written as attributes of the situation `name`.
+
+    They may be bare, or qualified by the stream's name or alias.
+    """
 
     def change(node: ast.Expression) -> ast.Expression | None:
         match node:
@@ -148,7 +164,7 @@ def _of_events(condition: ast.Expression, name: str, qualifiers: Collection[str 
 
 
 def rewritten(node: ast.Expression, change: Callable[[ast.Expression], ast.Expression | None]) -> ast.Expression:
-    """Return the expression with each part replaced for which `change` gives another."""
+    """Return the expression with each part replaced for which `change` returns another one."""
 
     def part(value: Any) -> Any:
         if isinstance(value, tuple):

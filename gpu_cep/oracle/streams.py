@@ -1,4 +1,4 @@
-"""Event tables as the oracle sees them: streams of plain Python rows in stream order (SPEC section 1)."""
+"""Read event tables as streams of plain Python rows in stream order (SPEC section 1)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ DAY = 86_400 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The events of one stream in stream order.
+    """The events of one stream, in stream order.
 
-    `numbers` are their rows in the input, `times` their timestamps in ticks.
+    `rows`: their values by column.
+    `times`: their timestamps in ticks.
+    `numbers`: their row numbers in the input.
     """
 
     rows: tuple[Row, ...]
@@ -31,7 +33,7 @@ class Stream:
 
 
 def schema_of(events: pa.Table, functions: Mapping[str, Scalar]) -> Schema:
-    """Return the kind of each attribute, and the caller's functions."""
+    """Return the kinds of the attributes of `events`, with the caller's functions."""
     return Schema({field.name: kind_of(field.type) for field in events.schema}, functions)
 
 
@@ -56,7 +58,7 @@ def _stream(rows: Sequence[Row], times: Sequence[int | float], numbers: Sequence
 
 
 def sort_key(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
-    """Return the values of `names`, to be compared: NULL first, NaN last, and both equal to themselves."""
+    """Return a sort key by the columns `names`: NULL first, NaN last, and both equal to themselves."""
     return tuple(_rank(row[name]) for name in names)
 
 
@@ -90,7 +92,7 @@ def _integers(column: pa.ChunkedArray) -> list[Any]:
 
 
 def tick(type_: pa.DataType) -> int | None:
-    """Return the length of one tick of a time column in nanoseconds, None for a bare number."""
+    """Return the nanoseconds of one tick of a time column; None for a bare number."""
     if pa.types.is_date32(type_):
         return DAY
     if pa.types.is_date64(type_):
@@ -127,7 +129,7 @@ KINDS: Mapping[Any, Kind] = {
 
 
 def values(column: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a column as the oracle computes with them: times in nanoseconds since the epoch."""
+    """Return the values of a column as the oracle computes with them; times are in nanoseconds since the epoch."""
     if pa.types.is_dictionary(column.type):
         column = pc.cast(column, column.type.value_type)
     length = tick(column.type)

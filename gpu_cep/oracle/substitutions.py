@@ -1,4 +1,7 @@
-"""Γ, the set of all matches of a branch: every substitution is asked whether it is one (SPEC section 2, thesis Def. 3.2)."""
+"""Find Γ, the set of all matches of a branch: test for every substitution whether it is a match.
+
+The definitions are those of SPEC section 2 and thesis Def. 3.2.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from gpu_cep.oracle.problems import Problem, Substitution, events_of
 
 
 def all_matches(problem: Problem, limit: int) -> Iterator[Substitution]:
-    """Return Γ: every substitution that is a match."""
+    """Return Γ: all substitutions that are matches."""
     size = number_of_substitutions(problem)
     if size > limit:
         raise UnsupportedError(f"brute force tries {limit} substitutions per stream; one of {len(problem.positions)} events has {size}")
@@ -22,8 +25,8 @@ def all_matches(problem: Problem, limit: int) -> Iterator[Substitution]:
 def substitutions(problem: Problem) -> Iterator[Substitution]:
     """Yield every way to give the events of a window to variables.
 
-    The first event of the substitution opens the window. An event goes only to
-    a variable whose properties it has; everything else is left to :func:`is_match`.
+    The first event of a substitution opens the window. An event goes only to a variable whose
+    properties it has. All other requirements are left to :func:`is_match`.
     """
     fitting = _fitting(problem)
     for first in problem.positions:
@@ -34,14 +37,14 @@ def substitutions(problem: Problem) -> Iterator[Substitution]:
 
 
 def number_of_substitutions(problem: Problem) -> int:
-    """Return the number of :func:`substitutions`."""
+    """Return how many :func:`substitutions` there are."""
     fitting = _fitting(problem)
     windows = [problem.window(first) for first in problem.positions]
     return sum(len(fitting[window[0]]) * math.prod(1 + len(fitting[position]) for position in window[1:]) for window in windows)
 
 
 def _fitting(problem: Problem) -> list[list[str | None]]:
-    """Return for each event the variables all of whose properties it has."""
+    """Return, for each event, the variables whose properties it has."""
     return [[name for name in problem.branch.variables if _has_properties(problem, name, position)] for position in problem.positions]
 
 
@@ -88,9 +91,6 @@ def is_in_window(problem: Problem, substitution: Substitution) -> bool:
     return problem.is_within(events[0], events[-1])
 
 
-# Negation ------------------------------------------------------------------------
-
-
 def is_violated(problem: Problem, negation: Negation, match: Substitution) -> bool:
     """Return whether an event outside `match` in the scope of `negation` satisfies its conditions."""
     outside = set(problem.positions).difference(events_of(match))
@@ -102,11 +102,11 @@ def is_violated(problem: Problem, negation: Negation, match: Substitution) -> bo
 
 
 def is_in_scope(problem: Problem, negation: Negation, match: Substitution, position: int) -> bool:
-    """Return whether the event at `position` is behind all predecessors and before all successors of `negation`.
+    """Return whether the event at `position` is in the scope of `negation`.
 
-    The scope begins one window before the last event of the match where there
-    are no predecessors, and ends one window after the first where there are no
-    successors, both inclusive.
+    It is behind all predecessors and before all successors. Without predecessors the scope begins one
+    window before the last event of the match. Without successors it ends one window after the first
+    event. Both ends are inclusive.
     """
     events = events_of(match)
     return (

@@ -1,4 +1,4 @@
-"""Operations on plain values: three-valued logic, exact integers and decimals, IEEE floats (SPEC section 2)."""
+"""Operate on plain values: three-valued logic, exact integers and decimals, IEEE floats (SPEC section 2)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,10 @@ ARITHMETIC: Mapping[str, Callable[[Any, Any], Value]] = {
 
 
 def correlation(left: Sequence[Value], right: Sequence[Value]) -> float | None:
-    """Return Pearson's correlation, summed in the order of positions; NULL if a number is NULL or all numbers of a list are equal."""
+    """Return Pearson's correlation of two lists, summed in the order of positions.
+
+    It is NULL if a number is NULL or all numbers of a list are equal.
+    """
     if len(left) != len(right):
         raise PatternError(f"corr takes lists of one length, not of {len(left)} and {len(right)}")
     if None in (*left, *right) or _are_equal(left) or _are_equal(right):
@@ -99,7 +102,7 @@ def _inner_product(left: Sequence[float], right: Sequence[float]) -> float:
 
 
 def _in_order(values: Iterable[float]) -> float:
-    """Return the sum, rounded after each term, which sum() does not promise."""
+    """Return the sum, rounded after each term; sum() does not promise that."""
     return reduce(operator.add, values, 0.0)
 
 

@@ -1,7 +1,7 @@
-"""Queries built in Python: the same trees as the text gives (``gpu_cep.seq``, ``gpu_cep.var`` and so on).
+"""Build queries in Python: ``gpu_cep.seq``, ``gpu_cep.var`` and so on give the same trees as the text.
 
-What is built here is never a node of the tree but holds one, as `ast`: nodes
-are compared with ``==``, conditions are made with it.
+Built objects are no nodes; each holds one as `ast`. Nodes are compared by ``==``, while ``==`` of
+built objects makes a condition.
 """
 
 from gpu_cep.lang.builder.expressions import duration, literal, same

@@ -1,4 +1,4 @@
-"""Python values as literals and names of the syntax tree, each as the text that says the same would give it."""
+"""Turn Python values into literals and names of the syntax tree, as the equivalent text would."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ _MICROSECONDS = {"days": 86_400_000_000, "hours": 3_600_000_000, "minutes": 60_0
 
 
 def constant(value: object) -> Literal | DurationLiteral:
-    """The literal that stands for `value`.
+    """Return the literal that stands for `value`.
 
-    A float is the number that its digits write: 0.8 is the text's ``0.8``,
-    1e20 the text's ``1e+20``.
+    A float is read as its shortest decimal text: 0.8 is ``0.8``, 1e20 is ``1e+20``.
     """
     match value:
         case None | bool():
@@ -55,7 +54,7 @@ _NO_OPERAND = (
 
 
 def characters(value: str) -> str:
-    """`value` as a plain str, if it is text that a query can hold."""
+    """Return `value` as a plain str; raise PatternError if a query cannot hold it."""
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -64,7 +63,7 @@ def characters(value: str) -> str:
 
 
 def name(value: object, what: str) -> str:
-    """`value` as the name of `what`."""
+    """Return `value` as a plain str, if it is a name; errors call it the name of `what`."""
     if not isinstance(value, str):
         raise TypeError(f"the name of {what} is text, not {value!r}")
     if not value:
@@ -73,7 +72,7 @@ def name(value: object, what: str) -> str:
 
 
 def whole(value: object, message: str) -> int:
-    """`value`, if it is a whole number, NumPy's included; else a TypeError that says `message`."""
+    """Return `value` as an int, if it is a whole number of Python or NumPy; else raise TypeError(`message`)."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TypeError(message)
     try:
@@ -86,7 +85,10 @@ def whole(value: object, message: str) -> int:
 
 
 def measure(amount: Amount, unit: str | None) -> tuple[int | Decimal, str | None]:
-    """An amount and its unit's canonical name, or ``events``, or None: from a number and a unit, a text or a timedelta."""
+    """Return an amount and the canonical name of its unit, ``events``, or None.
+
+    They come from a number and a unit, from one text, or from a timedelta.
+    """
     if unit is not None and isinstance(amount, str | timedelta):
         raise TypeError(f"{amount!r} says its unit itself; {unit!r} is one too many")
     if isinstance(amount, timedelta):
@@ -113,7 +115,10 @@ def _decimal(value: Decimal) -> Decimal:
 
 
 def _timestamp(value: datetime) -> datetime:
-    """A plain datetime whose zone, if it has one, is an offset of whole minutes; pandas' Timestamp is a datetime, too."""
+    """Return a plain datetime whose zone, if any, is an offset of whole minutes.
+
+    The value may be pandas' Timestamp, which is a datetime, too.
+    """
     if value != value:
         raise PatternError(f"{value} is no time; for NULL write None")
     if getattr(value, "nanosecond", 0):
@@ -127,7 +132,7 @@ def _timestamp(value: datetime) -> datetime:
 
 
 def _whole_units(value: timedelta) -> tuple[int, str]:
-    """The largest unit, days at most, that `value` is a whole number of."""
+    """Return a timedelta as a whole number of the largest possible unit (days at most), and that unit."""
     if getattr(value, "nanoseconds", 0):
         raise PatternError(f"{value}: write durations of nanoseconds as duration(…, 'ns')")
     length = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds

@@ -1,4 +1,4 @@
-"""Values and conditions, written with Python's operators."""
+"""Write values and conditions with Python's operators."""
 
 from __future__ import annotations
 
@@ -120,34 +120,34 @@ class Expression:
         return Expression(tree.Binary("OR", condition(other), self.ast))
 
     def __invert__(self) -> Expression:
-        """NOT; of ``between``, ``isin``, ``like`` and ``is_null`` their own negated form."""
+        """Return the negated condition: NOT, or the negated form of ``between``, ``isin``, ``like`` and ``is_null``."""
         match self.ast:
             case tree.Between() | tree.In() | tree.Like() | tree.IsNull():
                 return Expression(replace(self.ast, negated=not self.ast.negated))
         return Expression(tree.Unary("NOT", self.ast))
 
     def between(self, low: Value, high: Value) -> Expression:
-        """``BETWEEN low AND high``, both ends included."""
+        """Return ``BETWEEN low AND high``; both ends are included."""
         return Expression(tree.Between(self.ast, operand(low), operand(high)))
 
     def isin(self, *items: Value | Iterable[Value]) -> Expression:
-        """``IN (…)``: the items, or one collection of them; a set's are sorted."""
+        """Return ``IN (…)`` over the items, or over one collection of them; a set is sorted."""
         return Expression(tree.In(self.ast, _items(items)))
 
     def like(self, pattern: str | Expression) -> Expression:
-        """``LIKE pattern``: ``%`` is any text, ``_`` any character."""
+        """Return ``LIKE pattern``: ``%`` is any text, ``_`` any character."""
         return Expression(tree.Like(self.ast, operand(pattern)))
 
     def is_null(self) -> Expression:
-        """``IS NULL``"""
+        """Return ``IS NULL``."""
         return Expression(tree.IsNull(self.ast))
 
     def is_not_null(self) -> Expression:
-        """``IS NOT NULL``"""
+        """Return ``IS NOT NULL``."""
         return Expression(tree.IsNull(self.ast, negated=True))
 
     def alias(self, called: str) -> Item:
-        """The expression as an item of RETURN, ``AS called``."""
+        """Return the expression as an item of RETURN, ``AS called``."""
         return Item(tree.ReturnItem(self.ast, name(called, "a column")))
 
 
@@ -156,18 +156,21 @@ Value = Expression | Constant
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of RETURN under its name; see :meth:`Expression.alias`."""
+    """An item of RETURN with its name; see :meth:`Expression.alias`."""
 
     ast: tree.ReturnItem
 
 
 def operand(value: object) -> tree.Expression:
-    """The tree of an expression, or of the literal that a Python value stands for."""
+    """Return the tree of an expression, or of the literal that a Python value stands for."""
     return value.ast if isinstance(value, Expression) else constant(value)
 
 
 def condition(value: object) -> tree.Expression:
-    """The tree of a condition, which no Python value stands for: it would be a comparison that Python has decided."""
+    """Return the tree of a condition; refuse Python values.
+
+    A truth value would come from a comparison that Python has computed already.
+    """
     if not isinstance(value, Expression):
         raise TypeError(_NO_CONDITION.format(value=value))
     return value.ast

@@ -1,4 +1,4 @@
-"""Functions over a binding's events, and scalar functions."""
+"""Build aggregates over the events of a binding, and calls of scalar functions."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def prev(attribute: Expression) -> Expression:
 
 
 def first(attribute: Values) -> Expression:
-    """The attribute of the first event bound."""
+    """Return the attribute of the first event bound."""
     return _aggregate("first", attribute)
 
 
 def last(attribute: Values) -> Expression:
-    """The attribute of the last event bound."""
+    """Return the attribute of the last event bound."""
     return _aggregate("last", attribute)
 
 
@@ -52,17 +52,23 @@ def avg(attribute: Values) -> Expression:
 
 
 def sum(attribute: Values) -> Expression:
-    """The sum over all events bound, or over those before the current one."""
+    """Return the sum over all events bound, or over those before the current one."""
     return _aggregate("sum", attribute)
 
 
 def min(attribute: Values) -> Expression:
-    """The least value of all events bound, or of those before the current one; ``fn.least`` compares several values."""
+    """Return the least value of all events bound, or of those before the current one.
+
+    ``fn.least`` compares several values.
+    """
     return _aggregate("min", attribute)
 
 
 def max(attribute: Values) -> Expression:
-    """The greatest value of all events bound, or of those before the current one; ``fn.greatest`` compares several values."""
+    """Return the greatest value of all events bound, or of those before the current one.
+
+    ``fn.greatest`` compares several values.
+    """
     return _aggregate("max", attribute)
 
 
@@ -86,7 +92,7 @@ def count(counted: Values | Variable | Place | EarlierEvents) -> Expression:
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """Scalar functions: ``fn.lower(v.x)``, or ``fn("lower", v.x)``."""
+    """A namespace of scalar functions: ``fn.lower(v.x)``, or ``fn("lower", v.x)``."""
 
     def __call__(self, function: str, *arguments: Value) -> Expression:
         called = name(function, "a function").lower()

@@ -1,4 +1,4 @@
-"""Event variables, and the patterns that they make."""
+"""Build event variables, and patterns of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpu_cep.lang.format import format_query
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Pattern(Buildable):
-    """A pattern, which is a query, too; `ast` is its syntax tree."""
+    """A pattern, which is a whole query, too; `ast` is its syntax tree."""
 
     ast: tree.PatternNode
 
@@ -27,7 +27,7 @@ class Pattern(Buildable):
         raise TypeError("a pattern is neither true nor false: write all_of(…) for and, any_of(…) for or, not_(…) for not")
 
     def __invert__(self) -> Pattern:
-        """NOT; see :func:`not_`."""
+        """Return ``NOT(…)`` of the pattern; see :func:`not_`."""
         return not_(self)
 
     def _query(self) -> tree.Query:
@@ -69,28 +69,28 @@ class Variable(Pattern, Named):
         raise TypeError(f"the variable {name_of(self)} is no collection; the events bound to it are {name_of(self)}[1], …[i] and …[-1]")
 
     def attr(self, attribute: str) -> Expression:
-        """The attribute of any name."""
+        """Return the attribute of the given name, which may be any text."""
         return Expression(tree.Reference(name_of(self), name(attribute, "an attribute")))
 
     def plus(self) -> Variable:
-        """``v+``: one event or more."""
+        """Return ``v+``: one event or more."""
         return self._repeated(1, None)
 
     def star(self) -> Variable:
-        """``v*``: any number of events."""
+        """Return ``v*``: any number of events."""
         return self._repeated(0, None)
 
     def optional(self) -> Variable:
-        """``v?``: one event or none."""
+        """Return ``v?``: one event or none."""
         return self._repeated(0, 1)
 
     def times(self, minimum: int, maximum: int | None = None) -> Variable:
-        """``v{minimum}``, or ``v{minimum,maximum}``."""
+        """Return ``v{minimum}``, or ``v{minimum,maximum}``."""
         least = _bound(minimum)
         return self._repeated(least, least if maximum is None else _bound(maximum))
 
     def at_least(self, minimum: int) -> Variable:
-        """``v{minimum,}``"""
+        """Return ``v{minimum,}``: at least so many events."""
         return self._repeated(_bound(minimum), None)
 
     def _repeated(self, minimum: int, maximum: int | None) -> Variable:
@@ -129,12 +129,12 @@ def seq(*elements: Pattern) -> Pattern:
 
 
 def all_of(*elements: Pattern) -> Pattern:
-    """All elements, in any order: ``AND(…)``."""
+    """Return ``AND(…)``: all elements, in any order."""
     return Pattern(tree.And(_nodes("all_of", elements)))
 
 
 def any_of(*elements: Pattern) -> Pattern:
-    """One of the elements: ``OR(…)``."""
+    """Return ``OR(…)``: one of the elements."""
     return Pattern(tree.Or(_nodes("any_of", elements)))
 
 
@@ -160,7 +160,7 @@ def not_(negated: Pattern | Expression) -> Pattern | Expression:
 
 
 def name_of(variable: Variable) -> str:
-    """What `variable` is called."""
+    """Return the name of `variable`."""
     node = variable.ast.element if isinstance(variable.ast, tree.Repeat) else variable.ast
     assert isinstance(node, tree.Variable), "quantifiers stand on variables"
     return node.name

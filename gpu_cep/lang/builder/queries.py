@@ -1,4 +1,4 @@
-"""The clauses around a pattern: what ``where``, ``within``, ``using`` and ``returning`` add to it."""
+"""Add clauses to a pattern: ``where``, ``within``, ``using``, ``returning`` and so on."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ DEEPEST = MAX_DEPTH - 5
 
 
 class Named(ABC):
-    """What goes by a variable's name: RETURN takes its whole events."""
+    """An object that stands for a variable; in RETURN it means the variable's whole events."""
 
     __slots__ = ()
 
     @abstractmethod
     def _reference(self) -> tree.Reference:
-        """The variable as an expression."""
+        """Return the variable as an expression."""
 
 
 class Buildable(ABC):
-    """A pattern or a query: each clause gives another query, and changes nothing."""
+    """A pattern or a query, to which clauses can be added; each call returns a new query."""
 
     __slots__ = ()
 
     @abstractmethod
     def _query(self) -> tree.Query:
-        """The query so far."""
+        """Return the tree of the query so far."""
 
     def where(self, *conditions: Expression) -> Query:
-        """WHERE: all `conditions` hold, and those of earlier calls."""
+        """Add WHERE: all `conditions` hold, and those of earlier calls."""
         if not conditions:
             raise TypeError("where takes at least one condition")
         query = self._query()
@@ -50,21 +50,25 @@ class Buildable(ABC):
         return Query(replace(query, where=reduce(_both, known)))
 
     def using(self, strategy: str, *variables: Named | str) -> Query:
-        """The event selection strategy, and the variables listed behind it."""
+        """Add the event selection strategy, with the variables listed behind it."""
         query = self._once("strategy", "a strategy")
         listed = tuple(_listed(each) for each in variables)
         return Query(replace(query, strategy=_strategy(strategy), strategy_variables=listed))
 
     def within(self, amount: Amount, unit: str | None = None) -> Query:
-        """WITHIN: ``within(264, "hours")``, ``within("11 days")``, ``within(timedelta(days=11))``, ``within(10, "events")``.
+        """Add WITHIN.
 
-        A number alone counts in the timestamp's own unit.
+        Write ``within(264, "hours")``, ``within("11 days")``, ``within(timedelta(days=11))`` or
+        ``within(10, "events")``. A number alone counts in the timestamp's own unit.
         """
         query = self._once("within", "a window")
         return Query(replace(query, within=_window(*measure(amount, unit))))
 
     def returning(self, *items: Expression | Item | Named | Place, **named: Expression | Named | Place) -> Query:
-        """RETURN `items`, then those `named` by their keywords; a variable stands for its whole events."""
+        """Add RETURN: the `items`, then those `named` by their keywords.
+
+        A variable stands for its whole events.
+        """
         if not items and not named:
             raise TypeError("returning takes at least one item")
         query = self._once("returns", "items to return")
@@ -72,14 +76,14 @@ class Buildable(ABC):
         return Query(replace(query, returns=(*map(_item, items), *keyed)))
 
     def partition_by(self, *attributes: str) -> Query:
-        """PARTITION BY: the attributes whose values split the events into independent streams."""
+        """Add PARTITION BY: the attributes whose values split the events into independent streams."""
         if not attributes:
             raise TypeError("partition_by takes at least one attribute's name")
         query = self._once("partition_by", "PARTITION BY")
         return Query(replace(query, partition_by=tuple(name(each, "an attribute") for each in attributes)))
 
     def from_(self, source: str, alias: str | None = None) -> Query:
-        """FROM: what the events are called."""
+        """Add FROM: the name and the alias of the events."""
         query = self._once("source", "FROM")
         called = None if alias is None else name(alias, "an alias")
         return Query(replace(query, source=tree.Source(name(source, "a source"), called)))
@@ -114,7 +118,7 @@ class Query(Buildable):
 
 
 def query_of(built: Buildable) -> tree.Query:
-    """The syntax tree of a query, or of a pattern that is a whole query."""
+    """Return the syntax tree of a query, or of a pattern as a whole query."""
     return built._query()
 
 
@@ -161,7 +165,7 @@ def _returned(value: object) -> tree.Expression:
 
 
 def _check(query: tree.Query) -> None:
-    """Refuse what the text of no query says: variables that the pattern lacks, and a depth that no parser reads."""
+    """Refuse a query that no text can say: its pattern lacks a variable, or it is too deep to be parsed."""
     named = set(query.strategy_variables)
     for node, depth in _nodes(query):
         if depth > DEEPEST:
@@ -175,7 +179,7 @@ def _check(query: tree.Query) -> None:
 
 
 def _nodes(root: tree.Node) -> Iterator[tuple[tree.Node, int]]:
-    """The nodes below `root` and itself, each with its depth."""
+    """Yield `root` and the nodes below it, each with its depth."""
     pending = [(root, 0)]
     while pending:
         node, depth = pending.pop()

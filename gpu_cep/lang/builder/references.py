@@ -1,4 +1,4 @@
-"""``v[…]``: single events of a binding, and those before the current one."""
+"""Build ``v[…]``: single events of a binding, and those before the current one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INDICES = "the event of a binding is v[i], v[i - 1], v[1] (counted from 1), v[-
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """The number of an event in its binding; ``i - 1`` is the only step that a query knows."""
+    """The number of the current event in its binding; only ``i`` and ``i - 1`` can be written."""
 
     ast: tree.EachIndex | tree.PreviousIndex = tree.EachIndex()
 
@@ -30,7 +30,10 @@ i = Counter()
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """``v[i]``, ``v[i - 1]``, ``v[1]`` or ``v[-1]``; its attributes are read by a dot, or by ``["…"]``."""
+    """One event of a binding: ``v[i]``, ``v[i - 1]``, ``v[1]`` or ``v[-1]``.
+
+    Its attributes are read by a dot, or by ``["…"]``.
+    """
 
     ast: tree.Reference
 
@@ -41,13 +44,13 @@ class Place:
         return self.attr(attribute)
 
     def attr(self, attribute: str) -> Expression:
-        """The attribute of any name."""
+        """Return the attribute of the given name, which may be any text."""
         return Expression(tree.Reference(self.ast.variable, name(attribute, "an attribute"), self.ast.index))
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierEvents:
-    """``v[: i - 1]``: the events bound to `variable` before the current one; aggregates read them."""
+    """The events bound to `variable` before the current one, ``v[: i - 1]``; aggregates read them."""
 
     variable: str
 
@@ -58,27 +61,30 @@ class EarlierEvents:
         return self.attr(attribute)
 
     def attr(self, attribute: str) -> EarlierValues:
-        """The attribute of any name."""
+        """Return the values of the attribute of the given name, which may be any text."""
         return EarlierValues(self.variable, name(attribute, "an attribute"))
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierValues:
-    """``v[: i - 1].x``: several values, which an aggregate makes one."""
+    """An attribute's values at the events before the current one, ``v[: i - 1].x``; aggregates read them."""
 
     variable: str
     attribute: str
 
 
 def public(attribute: str) -> str:
-    """`attribute`, unless it is one that Python and notebooks ask objects for."""
+    """Return `attribute`; raise AttributeError if it starts with an underscore.
+
+    Python and notebooks ask objects for such names.
+    """
     if attribute.startswith("_"):
         raise AttributeError(f"an attribute whose name starts with an underscore is written v[{attribute!r}]")
     return attribute
 
 
 def place(variable: str, index: object) -> Place | EarlierEvents:
-    """The events of `variable` that `index` picks."""
+    """Return the event or the earlier events of `variable` that `index` selects."""
     match index:
         case Counter():
             return Place(tree.Reference(variable, None, index.ast))
