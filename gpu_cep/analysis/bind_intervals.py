@@ -56,7 +56,9 @@ _EVENT_ALONE = "DEFINE reads attributes of the current event, as attribute or al
 
 
 def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text: str | None = None) -> BoundIntervals:
-    """Return `query` over events of `schema`, with names resolved, types explicit and one constraint for each pair of situations.
+    """Return `query` over events of `schema`, with one constraint for each pair of situations.
+
+    Names are resolved, and types are explicit.
 
     Parameters
     ----------

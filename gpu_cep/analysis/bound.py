@@ -70,7 +70,7 @@ class ScalarFunction:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`name` applied to `arguments`.
+    """The operation `name` on `arguments`, with a result of type `type`.
 
     The names, with operands of one machine type unless said otherwise:
 
@@ -84,7 +84,7 @@ class Operation:
     * ``cast`` — to `type`: INTEGER→FLOAT, INTEGER→DECIMAL, DECIMAL→FLOAT, DECIMAL→wider scale, DATE→TIMESTAMP,
       TIMESTAMP→finer unit, DURATION→finer unit, DURATION→FLOAT (its ticks)
     * ``call`` — `function` of INTEGER, FLOAT and BOOLEAN operands; an exception that it raises is an EventError
-    * ``dot`` — the inner product of two lists, less the mean of each, in the order of positions (NULL counts as zeros)
+    * ``dot`` — the inner product of two centred lists (each less its mean), in the order of positions (NULL counts as zeros)
     """
 
     name: str

@@ -14,6 +14,8 @@ TICKS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 class Kind(enum.Enum):
+    """The kind of a data type."""
+
     NULL = "null"
     BOOLEAN = "boolean"
     INTEGER = "integer"

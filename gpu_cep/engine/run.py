@@ -88,7 +88,7 @@ def _each_batch(run: EventRun, ordered: OrderedEvents, found_in: Callable[[Batch
     with name_windows(plan, run.columns, lambda start: int(ordered.rows[start])):
         batches = [part for batch in cut_batches(plan, ordered, threads=run.threads) for part in cut_at_own(ordered, batch, run.own)]
         parts = spread(found_in, batches, run.threads)
-    # count stages appear in the profile even if there was no batch
+    # the profile names these counts even if there was no batch
     run.profile.add("matches", 0)
     run.profile.add("steps", run.budget.steps - before)
     return parts

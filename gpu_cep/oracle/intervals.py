@@ -21,8 +21,8 @@ start to the last end is at most the window. The match is detected at its last e
 * A situation that has ended is available from its end on, if its duration is within the bounds.
 * An open one is available if it has no duration constraint. With AT LEAST d alone, it is available
   once T - ts >= d. With an upper bound it is not.
-* A combination is detected at the first T at which all its situations are available and all
-  constraints are decided.
+* A combination is detected at the first T at which its situations are available and its constraints
+  decided.
 * A constraint is decided by a relation whose definition holds, where an open end is later than T.
   The third point in the order of that definition (Table 2) must be T or earlier.
   For equals and finishes, the third and the fourth point are the same: both situations have ended.

@@ -116,7 +116,7 @@ _ALGORITHMS = (
 
 
 def choose_algorithms(plan: EventPlan) -> EventPlan:
-    """Let the algorithm contend that the settings name, or for ``auto`` all contending ones that run the query.
+    """Return the plan with its contenders: the algorithm that is named, or for ``auto`` all that may be chosen.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""List the columns that a query reads; the others need not be read from the file or copied out of the JVM."""
+"""List the columns that a query reads.
+
+The others need not be read from the file, or copied out of the JVM.
+"""
 
 from __future__ import annotations
 

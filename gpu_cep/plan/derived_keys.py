@@ -14,7 +14,7 @@ from gpu_cep.plan.settings import Settings
 
 
 def split_streams(plan: EventPlan) -> EventPlan:
-    """Add the derived keys to the stream keys, if they split the streams.
+    """Return the plan with the derived keys among the stream keys, if they split the streams.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from gpu_cep.plan.programs import string_comparisons
 
 
 def share_dictionaries(plan: PlanT) -> PlanT:
-    """Group the text columns that some expression compares with each other.
+    """Return the plan with the groups of text columns that expressions compare with each other.
 
     Examples
     --------

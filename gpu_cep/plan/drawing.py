@@ -55,7 +55,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The drawing of one branch, or of all situations; `notes` are lines below it, one for each negation."""
+    """The drawing of one branch, or of all situations; `notes` are lines of text, one for each negation."""
 
     title: str
     shows: Shows

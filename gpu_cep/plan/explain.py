@@ -77,7 +77,9 @@ class Explanation:
     __repr__ = __str__
 
     def mermaid(self) -> str:
-        """Return the automaton of each branch as a Mermaid flowchart (the order of its variables, where it has more than 32 states).
+        """Return the automaton of each branch as a Mermaid flowchart.
+
+        With more than 32 states it is the order of the variables instead.
 
         Raises
         ------

@@ -41,7 +41,7 @@ INTERVAL_ALGORITHMS = tuple(algorithm.name for algorithm in _ALGORITHMS)
 
 
 def choose_join(plan: IntervalPlan) -> IntervalPlan:
-    """Join situations by the algorithm that the settings name, or by the join by index ranges for ``auto``.
+    """Return the plan with the algorithm that the settings name, or the join by index ranges for ``auto``.
 
     Raises
     ------

@@ -5,8 +5,8 @@ Result: the cheapest of all trees, by dynamic programming over the sets of varia
 variables, the cheapest next one is joined each time instead.
 
 The papers at hand do not print ZStream's cost model; this one is plain. A set of variables has as
-many rows as combinations of their events, times some shares. These are the share in one window, the
-share in order, and the selectivity of each condition on these variables alone.
+many rows as combinations of their events, times three factors. These are the share in one window,
+the share in order, and the selectivities of the conditions on them alone.
 Estimates are binary logarithms, since their products may leave the range of floats.
 """
 

@@ -20,7 +20,7 @@ _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "
 
 
 def plan_properties(plan: PlanT) -> PlanT:
-    """Plan the label tests of all variables, cheap ones first.
+    """Return the plan with the label tests of all variables, cheap ones first.
 
     Examples
     --------

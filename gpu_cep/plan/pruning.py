@@ -17,12 +17,12 @@ _CONTIGUOUS = ("strict_contiguity", "partition_contiguity")
 
 
 def drop_useless_steps(plan: EventPlan) -> EventPlan:
-    """Leave out the pruning steps that would be of no use.
+    """Return the plan without the pruning steps that would be of no use.
 
     Examples
     --------
-    Without WITHIN no event is out of reach; no derived key splits the streams,
-    and all matches are asked for. The chained condition implies the summary.
+    Without WITHIN no event is out of reach, so `reach` is dropped. No derived key splits the streams
+    (`partition`), and all matches are asked for (`overlap`). The chained condition implies the summary.
 
     >>> before = draft("PATTERN SEQ(a, b) WHERE a.x < b.x", algorithm="ses_automaton")
     >>> before.steps

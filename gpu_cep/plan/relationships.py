@@ -20,7 +20,7 @@ from gpu_cep.plan.properties import layout_of, slot_of
 
 
 def plan_branches(plan: EventPlan) -> EventPlan:
-    """Plan the branches and the bank that their conditions read.
+    """Return the plan with its branches, and the bank of columns that their conditions read.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves
 
 
 def plan_returns(plan: PlanT) -> PlanT:
-    """Compile the items of RETURN that are computed.
+    """Return the plan with a program for each item of RETURN that is computed.
 
     Examples
     --------

@@ -60,7 +60,10 @@ def unites_disjointly(plan: EventPlan) -> bool:
 
 
 def decided_by_states(plan: EventPlan) -> bool:
-    """Return whether all matches can be counted or compressed without enumeration, even if events tie."""
+    """Return whether all matches are wanted, and can be counted or compressed without enumeration.
+
+    It must be so even if events tie.
+    """
     tied = plan.query.ties == "strict"
     every = plan.settings.after_match == "all" and unites_disjointly(plan)
     return every and all(branch_states(plan, branch, tied) is not None for branch in plan.branches)

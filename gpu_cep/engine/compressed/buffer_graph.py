@@ -26,7 +26,7 @@ from gpu_cep.plan.states import unites_disjointly
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, mark_used_nodes
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 
-# A buffer with more nodes is abandoned: runs that share nothing are as many as the partial matches, and a match tree is smaller.
+# A buffer with more nodes is abandoned. If runs share nothing, it holds all partial matches, which a tree of matches does not.
 _NODES_PER_EVENT, _NODES_AT_ALL = 64, 1 << 20
 
 
@@ -55,7 +55,7 @@ def buffer_graph(searches: tuple[Search, ...], batch: Batch) -> Graph | None:
 
 
 def unite_batches(plan: EventPlan, ordered: OrderedEvents, parts: Sequence[Graph | None]) -> Graph | None:
-    """Return one graph of all batches, or None if some batch has no graph."""
+    """Return one graph of all batches; None if some batch has no graph, or if there is no batch."""
     graphs = [part for part in parts if part is not None]
     if not graphs or len(graphs) < len(parts):
         return None

@@ -63,15 +63,13 @@ _NO_MATCHES = Matches(np.empty(0, np.int64), np.empty((0, 0), np.int32), np.empt
 class Compressed:
     """All matches of a query, as a graph of nodes that matches share.
 
-    A node is an event bound to a variable. A match is a path: it goes from a
-    node that ends a match back to a node that begins one, each time to one of
-    the predecessors. Patterns whose matches are too many to be listed have few
-    nodes: at most a number per event that depends on the pattern alone.
+    A node is an event bound to a variable. A match is a path. It leads from a node that ends a match
+    back to a node that begins one, each time to one of the predecessors. Patterns with too many matches
+    to list have few nodes: the number per event is bounded by the pattern alone.
 
-    Get one from ``gpu_cep.match(…, output="compressed")``, or from the table
-    of one: ``gpu_cep.gpu_match(…, output="compressed")`` gives it as a
-    DataFrame of which all parts, in any order, make one object again, as do
-    all rows of some streams.
+    Get one from ``gpu_cep.match(…, output="compressed")``, or from a table of nodes.
+    ``gpu_cep.gpu_match(…, output="compressed")`` gives such a table as a DataFrame. All of its parts, in
+    any order, make one object again, and so do all rows of some streams.
 
     Parameters
     ----------
@@ -79,20 +77,24 @@ class Compressed:
         The nodes, a row each: the columns of `partition_by`, then
 
         ``part``, ``node``
-            which one it is: the Spark partition (0 without Spark), and a number;
+            the Spark partition of the node (0 without Spark), and its number there;
         ``stream``
             the stream of its event, by number within the part;
         ``group``
             the variable and the state of the pattern that it stands for;
-            −1 where every match is listed with nodes of its own;
-        ``variable``, ``position``, ``moment``
-            what its event is bound to, and that event's place, and that of its time, in the order of events;
+            −1 if every match is listed with nodes of its own;
+        ``variable``
+            the variable that its event is bound to;
+        ``position``, ``moment``
+            the number of its event, and the number of that event's time, in the order of events;
         ``predecessors``
             the nodes that may precede it, as ranges of numbers, both ends included;
-        ``start``, ``latest_start``
-            whether it begins a match; the place at which the latest match that reaches it begins;
+        ``start``
+            whether a match begins with it;
+        ``latest_start``
+            the latest position at which a path to it begins;
         ``earliest_start``
-            NULL, or it ends all matches that reach it and begin at that place or later;
+            the first position at which matches that end with it may begin; NULL if none ends with it;
         ``row``, ``event``
             the input row number (not under Spark), and the event.
 

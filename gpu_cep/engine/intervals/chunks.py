@@ -78,8 +78,8 @@ def window_share(starts: Array, window: TimeWindow | None) -> float:
 def _cut_stream(derived: Derived, chunk: Chunk, window: TimeWindow, most: int) -> Iterator[Chunk]:
     """Yield a chunk of one stream in slices of time.
 
-    A slice begins with a situation of the most frequent name. It also holds what comes less than a
-    window behind it, since its matches may reach there.
+    A slice begins with a situation of the most frequent name. It also holds the situations that start
+    up to a window after it, since its matches may reach there.
     """
     firsts, lasts = chunk.offsets.T
     longest = int(np.argmax(lasts - firsts))

@@ -177,7 +177,7 @@ def condition(value: object) -> tree.Expression:
 
 
 def literal(value: Constant) -> Expression:
-    """A constant as an expression, where a Python value alone would not do.
+    """Return a constant as an expression, where a Python value alone would not do.
 
     >>> from gpu_cep.lang.builder import literal, var
     >>> literal(5) < var("p").x
@@ -187,7 +187,7 @@ def literal(value: Constant) -> Expression:
 
 
 def duration(amount: Amount, unit: str | None = None) -> Expression:
-    """A length of time: an amount and its unit, both in one text, or a timedelta.
+    """Return a length of time, from an amount and its unit, from one text, or from a timedelta.
 
     >>> from gpu_cep.lang.builder import duration
     >>> duration(36, "hours"), duration("1.5 days")
@@ -200,7 +200,7 @@ def duration(amount: Amount, unit: str | None = None) -> Expression:
 
 
 def same(attribute: str) -> Expression:
-    """``[attribute]``: all events of the match agree on it.
+    """Return ``[attribute]``: all events of the match agree on it.
 
     >>> from gpu_cep.lang.builder import same
     >>> same("ID")

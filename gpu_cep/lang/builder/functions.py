@@ -17,7 +17,7 @@ Values = Expression | EarlierValues
 
 
 def prev(attribute: Expression) -> Expression:
-    """``prev(v.x)``: x of the event bound to v just before the current one.
+    """Return ``prev(v.x)``: x of the event bound to v just before the current one.
 
     >>> from gpu_cep.lang.builder import prev, var
     >>> p = var("p").plus()
@@ -41,7 +41,7 @@ def last(attribute: Values) -> Expression:
 
 
 def avg(attribute: Values) -> Expression:
-    """The mean over all events bound, or over those before the current one.
+    """Return the mean over all events bound, or over those before the current one.
 
     >>> from gpu_cep.lang.builder import avg, i, var
     >>> p = var("p").plus()
@@ -73,7 +73,7 @@ def max(attribute: Values) -> Expression:
 
 
 def count(counted: Values | Variable | Place | EarlierEvents) -> Expression:
-    """How many events are bound, or of how many the attribute is not NULL.
+    """Return the number of events bound, or of those where the attribute is not NULL.
 
     >>> from gpu_cep.lang.builder import count, var
     >>> p = var("p").plus()

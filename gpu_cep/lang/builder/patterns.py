@@ -107,7 +107,7 @@ class Variable(Pattern, Named):
 
 
 def var(called: str, event_type: str | None = None) -> Variable:
-    """A variable and, if there is one, the event type before it.
+    """Return a variable, with the event type before it if one is given.
 
     >>> from gpu_cep.lang.builder import var
     >>> var("p", "P"), var("b").times(2, 3)
@@ -118,7 +118,7 @@ def var(called: str, event_type: str | None = None) -> Variable:
 
 
 def seq(*elements: Pattern) -> Pattern:
-    """Each element before the next.
+    """Return ``SEQ(…)``: each element before the next.
 
     >>> from gpu_cep.lang.builder import all_of, seq, var
     >>> c, p, d, b = (var(v.lower(), v) for v in "CPDB")
@@ -143,7 +143,9 @@ def not_(negated: Pattern) -> Pattern: ...
 @overload
 def not_(negated: Expression) -> Expression: ...
 def not_(negated: Pattern | Expression) -> Pattern | Expression:
-    """No event in its place may be the variable's; of a condition, that it does not hold. ``~`` is the same.
+    """Return NOT of a pattern or of a condition; ``~`` is the same.
+
+    Of a pattern: no event in its place may match. Of a condition: it does not hold.
 
     >>> from gpu_cep.lang.builder import not_, seq, var
     >>> a, h, b = var("a"), var("h"), var("b")
