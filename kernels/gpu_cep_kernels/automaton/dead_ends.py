@@ -1,24 +1,28 @@
-"""Dead ends of the robust strategy: states of a run from which no match was found, so that none is sought from them again.
+"""Remember the states of a run that lead to no match: the robust strategy searches none of them twice.
 
-Whether a run goes on to a match depends on how often its variables are bound,
-on the events that later conditions and negations read, on the event behind
-which it goes on, and on the end of its window. The first two are the *key* of
-its state. A state that has led to no match from some event on leads to none
-from any later event on, nor in a window that ends earlier: that is what is
-kept for each key. Searches that go from the last start to the first meet
-windows that end ever earlier, so that what one start has found serves all
-that follow.
+Whether a run becomes a match depends on four things:
 
-What comes behind a *lone* variable depends on its last event alone, whatever
-was bound before it: in the chain ``a.x < b.x AND b.x < c.x`` all are lone. So an
-event that led nowhere as one of its events leads nowhere from any state, and
-searches pass over it, and over others beside it, in one step. Where the first
-event of the match matters, too, that is so for runs that begin with it.
+- how often its variables are bound,
+- the bound events that later conditions and negations read,
+- the event behind which it goes on,
+- the end of its window.
 
-There is one place for each hash of a key, and keys are compared: what was
-forgotten is searched again. A state has no key as long as an open condition
-reads all events of a binding, or an aggregate over them other than their
-number; its dead ends are not kept.
+The first two are the *key* of a state. A state that leads to no match behind
+some event leads to none behind a later event. Nor does it in a window that
+ends earlier. So each key is kept with one event and one window end. Starts are
+searched from the last one to the first, and their windows end ever earlier.
+So what one start has found serves all that follow.
+
+Some variables are *lone*: what follows depends on their last event alone. In
+the chain ``a.x < b.x AND b.x < c.x`` all variables are lone. A dead end of a
+lone variable is kept by its event and not by a key. Searches skip that event,
+and all dead ones beside it, in one step. Some are lone among the runs of one
+start only: later conditions read the first event of the match, too.
+
+The table has one place for each hash of a key, and compares keys. A state
+whose place was overwritten is searched again. Some states have no key, and
+their dead ends are not kept. In these an open condition reads all events of a
+binding, or an aggregate other than their number.
 """
 
 from __future__ import annotations
@@ -31,24 +35,26 @@ from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.scalars import bit, mix_hash
 from gpu_cep_kernels.rules.tables import SEARCHES, UNSATISFIED, EventPath, Ints, PatternTable, Words
 
-# What is read of a variable's binding: an event, how many there are, or all of them; or the first or the last event of the match.
+# What a condition reads of a binding: its first or last event, how many it has, all of them; or the match's first or last event.
 FIRST_EVENT, LAST_EVENT, NUMBER, ALL_EVENTS, MATCH_START, MATCH_END = range(6)
 
-# The reader that reads at the end of a match, beside as many variables.
+# A bit for what is read at the end of a match; the lower bits are variables.
 AT_THE_END = 63
 # Whether a variable is lone: never, among the runs of one start, among all.
 NEVER, IN_A_START, ALWAYS = range(3)
-# Words of a key before those of what is read.
+# The words with which a key begins: the counts of all variables, and the variables whose last event is tied.
 _COUNTS = 2
 
 
 class StateTable(NamedTuple):
-    """Say what distinguishes two states of a run.
+    """Say what distinguishes two states of a run: v is a variable, k one thing that is read.
 
-    Variable v counts up to ``enough[v]`` events, and ``weight[v]`` for each.
-    ``read[k]`` of the binding of ``variable[k]`` is read by the variables of the
-    bits ``readers[k]``, when one of their events is to be bound. ``lone[v]``
-    says among which runs v is lone.
+    - enough[v]: the number of v's events from which on more make no difference.
+    - weight[v]: what each event of v, up to ``enough[v]``, adds to the number that stands for all counts.
+    - read[k]: what is read of a binding, one of the constants FIRST_EVENT to MATCH_END.
+    - variable[k]: the variable whose binding is read.
+    - readers[k]: a bit for each variable whose events are judged by it, and AT_THE_END.
+    - lone[v]: among which runs v is lone (NEVER, IN_A_START, ALWAYS).
     """
 
     enough: Ints
@@ -60,13 +66,17 @@ class StateTable(NamedTuple):
 
 
 class DeadEnds(NamedTuple):
-    """The dead ends found so far: the state ``keys[k]`` leads to no match behind event ``behind[k]`` in windows up to ``end[k]``.
+    """Hold the dead ends found so far, in two hash tables of 2ⁿ places; with no places none are kept.
 
-    There are 2ⁿ places, or none: nothing is kept. `key` is scratch. They are
-    asked once `patience` searches in a row have led to no match. The event and
-    its lone variable of number ``lone[k]``, and the variable's further events
-    before event ``lone_until[k]``, lead to no match in windows up to
-    ``lone_end[k]`` and runs from event ``lone_start[k]`` (−1: any).
+    - states: what distinguishes two states.
+    - key: scratch for one key.
+    - keys[k]: the key at place k of the first table.
+    - behind[k], end[k]: it leads to no match behind this event, in windows up to this end.
+    - lone[k]: the number of an event and its lone variable, at place k of the second table (0: free).
+    - lone_start[k]: the start of the runs for which it is a dead end; −1 for all.
+    - lone_until[k]: the variable's further events before this one are dead ends, too.
+    - lone_end[k]: it leads to no match in windows up to this end.
+    - patience: the tables are used after so many searches in a row without a match.
     """
 
     states: StateTable
@@ -100,7 +110,7 @@ def new_dead_ends(states: StateTable, places: int, patience: int) -> DeadEnds:
 
 @rule
 def _readers(pattern: PatternTable, path: EventPath) -> Any:
-    """Return as bits the variables that may bind further events, and the reader at the end of the match."""
+    """Return bits: the variables that may bind further events, and AT_THE_END."""
     readers = bit(AT_THE_END)
     for v in range(pattern.order.size):
         closed = path.bound[v] >= pattern.maximum[v]
@@ -113,7 +123,7 @@ def _readers(pattern: PatternTable, path: EventPath) -> Any:
 
 @rule
 def _word(k: int, depth: int, states: StateTable, path: EventPath) -> int:
-    """Return the word of the key that read k stands for: an event or a number, −1 if there is none yet."""
+    """Return what word k of the part of a key that lists reads holds: an event or a number, −1 if there is none yet."""
     v, read, word = states.variable[k], states.read[k], -1
     if read == MATCH_START:
         word = path.event[0]
@@ -130,9 +140,11 @@ def _word(k: int, depth: int, states: StateTable, path: EventPath) -> int:
 
 @rule
 def _write_key(depth: int, position: int, after: Any, pattern: PatternTable, path: EventPath, dead_ends: DeadEnds) -> int:
-    """Write the key of the path of `depth` events that goes on behind `position`; return its place, or −1 if it has none.
+    """Write to ``dead_ends.key`` the key of the path of `depth` events that goes on behind `position`.
 
-    Of variables whose last event ties with the next event, none that follows may bind that.
+    Return the key's place in the table, or −1 if the state has no key. The key
+    also holds the variables whose last event is tied with the next event: no
+    variable that follows them may bind that event.
     """
     states, key = dead_ends.states, dead_ends.key
     counts, tied = 0, np.uint64(0)
@@ -156,7 +168,10 @@ def _write_key(depth: int, position: int, after: Any, pattern: PatternTable, pat
 
 @rule
 def _covers(place: int, position: int, end: int, dead_ends: DeadEnds) -> bool:
-    """Whether what is kept at a place is about the key that was written last, behind `position` and in windows up to `end`."""
+    """Whether the table says that the key written last, at `place`, leads to no match from here.
+
+    That is behind `position` in windows up to `end`.
+    """
     covers = dead_ends.behind[place] <= position and end <= dead_ends.end[place]
     k = 0
     while covers and k < dead_ends.key.size:
@@ -167,14 +182,17 @@ def _covers(place: int, position: int, end: int, dead_ends: DeadEnds) -> bool:
 
 @rule
 def _keeps(depth: int, path: EventPath, dead_ends: DeadEnds) -> bool:
-    """Whether the dead ends of paths of `depth` events are kept by their keys."""
+    """Whether dead ends of paths of `depth` events are kept by key.
+
+    They are after `patience` searches, unless the last variable bound is lone.
+    """
     kept = dead_ends.end.size > 0 and path.state[SEARCHES] >= dead_ends.patience
     return bool(kept and dead_ends.states.lone[path.bound_to[depth - 1]] == NEVER)
 
 
 @rule
 def is_dead_end(depth: int, position: int, end: int, after: Any, pattern: PatternTable, path: EventPath, dead_ends: DeadEnds) -> bool:
-    """Whether the path of `depth` events is known to lead to no match with events behind `position` and before `end`."""
+    """Whether the path of `depth` events is known to lead to no match behind `position` and before `end`."""
     dead = False
     if _keeps(depth, path, dead_ends):
         place = _write_key(depth, position, after, pattern, path, dead_ends)
@@ -184,7 +202,7 @@ def is_dead_end(depth: int, position: int, end: int, after: Any, pattern: Patter
 
 @rule
 def keep_dead_end(depth: int, end: int, after: Any, pattern: PatternTable, path: EventPath, dead_ends: DeadEnds) -> None:
-    """Keep that the path of `depth` events leads to no match with any events before `end`."""
+    """Keep in the table that the path of `depth` events leads to no match with any events before `end`."""
     position = path.event[depth - 1]
     if _keeps(depth, path, dead_ends):
         place = _write_key(depth, position, after, pattern, path, dead_ends)
@@ -222,7 +240,10 @@ def _pass_over(v: int, event: int, until: int, end: int, path: EventPath, dead_e
 
 @rule
 def first_alive(v: int, event: int, end: int, occurrence: Any, path: EventPath, dead_ends: DeadEnds) -> int:
-    """Return the first event of v, from its event `event` on, that may lead to a match, or one that is not before `end`."""
+    """Return v's first event, from its event `event` on, that is no known dead end.
+
+    If there is none before `end`, return one that is not before it.
+    """
     alive = event
     if dead_ends.lone.size > 0 and event < end and dead_ends.states.lone[v] != NEVER:
         start, searching = _start(v, path, dead_ends), True

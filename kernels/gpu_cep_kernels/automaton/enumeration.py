@@ -1,29 +1,36 @@
-"""The SES automaton (thesis Alg. 2) as a resumable depth-first enumeration, one run per candidate window.
+"""Enumerate matches depth first by the SES automaton (thesis Alg. 2), one run per candidate window; a call can resume.
 
-A state is how often each variable is bound so far, computed and never tabulated.
-From each state the run jumps to the next event that some variable can bind,
-through the next-occurrence arrays, so irrelevant events cost nothing; where
-conditions rule out many in a row, it jumps over these, too
-(:mod:`gpu_cep_kernels.automaton.jumps`), and a long run that cannot become a match any
-more is given up (:mod:`gpu_cep_kernels.automaton.lookahead`). The instances of Alg. 2
-that branch from one event are the choices at one place of the path (erratum:
-the branching instance itself does not live on).
+A state is how often each variable is bound so far. States are computed and
+never tabulated. From each state the run jumps to the next event that some
+variable can bind. The next-occurrence arrays give it, so that irrelevant events
+cost nothing. Three more shortcuts spare searches:
 
-The strategies differ in the events that a run passes over (SPEC section 3).
-skip_till_next_match binds the first event that can be bound and reports a
-match where no further event can, contiguity looks at the very next event
-only, skip_till_any_match also passes it over and reports every complete
-state, and robust skip_till_next_match passes it over if nothing that it could
-be bound to leads to a match (thesis Alg. 4: the choices at one place are
-siblings in the execution tree, and backtracking is blocked there as soon as
-one of them has led to a match). A state that has led nowhere is not searched
-again (:mod:`gpu_cep_kernels.automaton.dead_ends`).
+- jumps over many events in a row that conditions rule out (:mod:`gpu_cep_kernels.automaton.jumps`),
+- an end to long runs that can become no match (:mod:`gpu_cep_kernels.automaton.lookahead`),
+- remembered dead ends of the robust strategy (:mod:`gpu_cep_kernels.automaton.dead_ends`).
 
-Where ``after_match`` takes only some matches, each that is found cuts runs off
-(:mod:`gpu_cep_kernels.rules.cut`): those that would bind an event that no match
-to be taken binds. Such a run ends without a match, also if it is complete: the
-event extends it all the same. Under the robust strategy no run is cut off,
-since it tells whether events lead to a match, taken or not.
+In Alg. 2 an event branches an instance into several. Here these are the
+choices at one place of the path. (Erratum: the instance that branches does
+not itself live on.)
+
+The strategies differ in the events that a run passes over (SPEC section 3):
+
+- skip_till_next_match binds the first event that can be bound.
+- contiguity looks at the very next event only.
+- skip_till_any_match binds an event that can be bound, and also passes it over.
+- robust skip_till_next_match passes an event over if no binding of it leads to
+  a match. (Thesis Alg. 4: the choices at one place are siblings in the
+  execution tree. Backtracking is blocked there once one of them has led to a
+  match.)
+
+skip_till_any_match reports every complete state, the others a state that no
+further event extends.
+
+``after_match`` may take only some matches. Then each one found cuts runs off
+(:mod:`gpu_cep_kernels.rules.cut`). A run is cut off at an event that no match
+to be taken binds. It then ends without a match, even if it is complete: the
+event would extend it all the same. The robust strategy cuts no run off. It
+must know whether events lead to a match, taken or not.
 """
 
 from __future__ import annotations
@@ -76,7 +83,11 @@ BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
 
 
 class CandidateWindows(NamedTuple):
-    """Window w begins at event ``starts[w]``, at which its matches start, and ends before event ``ends[w]``."""
+    """Hold the windows to search; the matches of a window begin at its first event.
+
+    - starts[w]: the first event of window w.
+    - ends[w]: the event before which it ends.
+    """
 
     starts: Any
     ends: Any
@@ -90,7 +101,12 @@ class Shortcuts(NamedTuple):
 
 
 class Mode(NamedTuple):
-    """Say how to enumerate: by which strategy, whether matches are only counted, and how many steps one call may make."""
+    """Say how to enumerate.
+
+    - strategy: which events are passed over (NEXT, ANY, CONTIGUOUS, ROBUST).
+    - counting: whether matches are counted and not written.
+    - step_limit: how many steps one call may make.
+    """
 
     strategy: int
     counting: bool
@@ -99,7 +115,7 @@ class Mode(NamedTuple):
 
 @rule
 def _begin(start: int, events: EventTable, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
-    """Set the choices at the start event: variables that nothing precedes, whose properties and conditions it satisfies."""
+    """Set the choices at the start event: the variables that may begin a match and whose properties and conditions it satisfies."""
     path.choice_event[0] = start
     left = 0
     for k in range(_list_available(pattern, path)):
@@ -134,7 +150,7 @@ def _is_complete(path: EventPath) -> bool:
 
 @rule
 def _list_available(pattern: PatternTable, path: EventPath) -> int:
-    """List the variables that may bind a further event; return how many.
+    """Write to ``path.available`` the variables that may bind a further event; return how many.
 
     All before them have their minimum, none behind them is bound, and they are below their maximum.
     """
@@ -148,9 +164,9 @@ def _list_available(pattern: PatternTable, path: EventPath) -> int:
 
 @rule
 def _earliest_place(v: int, position: int, after: Any, pattern: PatternTable, path: EventPath) -> int:
-    """Return the first event that may be bound to v: behind `position`, and later than all events of the variables before v.
+    """Return the first event that order allows v: behind `position`, and later than all events of the variables before v.
 
-    Of these only the last ones count, which precede v immediately.
+    The last event of each variable that precedes v immediately decides.
     """
     begin = position + 1
     if after.size > 0:
@@ -163,7 +179,11 @@ def _earliest_place(v: int, position: int, after: Any, pattern: PatternTable, pa
 def _nearest(
     available: int, position: int, end: int, events: EventTable, pattern: PatternTable, dead_ends: DeadEnds, path: EventPath
 ) -> int:
-    """Return the first event behind `position` that is no dead end and that the label of an `available` variable allows, or `end`."""
+    """Return the first event behind `position` that an `available` variable may bind, or `end`.
+
+    Its label must allow it, and it must be no known dead end. Each variable's own
+    first event is written to ``path.next_place``.
+    """
     nearest = end
     for k in range(available):
         v = path.available[k]
@@ -177,7 +197,7 @@ def _nearest(
 def _nearest_within_bounds(
     available: int, position: int, end: int, fresh: bool, events: EventTable, criteria: Criteria, shortcuts: Shortcuts, path: EventPath
 ) -> int:  # fmt: skip
-    """As :func:`_nearest`, without events that the bounds of jumps rule out; `fresh` where these are not known yet."""
+    """As :func:`_nearest`, but skip events that the bounds of jumps rule out; `fresh` if these must be computed first."""
     pattern, conditions = criteria.pattern, criteria.conditions
     jumps, dead_ends = shortcuts
     nearest = end
@@ -197,7 +217,7 @@ def _nearest_within_bounds(
 
 @rule
 def _successor(available: int, position: int, end: int, events: EventTable, pattern: PatternTable, path: EventPath) -> int:
-    """Return the event that follows in the partition, or `end`, and set where each `available` variable may bind next."""
+    """Return the event that follows in the partition, or `end`; write where each `available` variable may bind next."""
     nearest = min(int(events.successor[position]) if events.successor.size else position + 1, end)
     for k in range(available):
         v = path.available[k]
@@ -207,7 +227,7 @@ def _successor(available: int, position: int, end: int, events: EventTable, patt
 
 @rule
 def _choose(depth: int, nearest: int, available: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> int:
-    """ext(g, e): write the choices at `depth`, the available variables to which event `nearest` may be bound; return how many."""
+    """Write the choices at `depth`, the available variables to which `nearest` may be bound; return how many (ext(g, e))."""
     left = 0
     for k in range(available):
         v = path.available[k]
@@ -221,11 +241,11 @@ def _choose(depth: int, nearest: int, available: int, pattern: PatternTable, con
 def _search(
     depth: int, end: int, strategy: int, limit: int, events: EventTable, criteria: Criteria, shortcuts: Shortcuts, path: EventPath
 ) -> bool:
-    """Choose the next event of the path, behind ``choice_event[depth]``, and the variables it may be bound to.
+    """Find the next event that can be bound behind ``choice_event[depth]``, and list its variables.
 
-    Where no event can lead to a match that is `end`, without choices. A search
-    that has made more than `limit` steps is left where it stands; return
-    whether it was not.
+    Where no event can lead to a match, the event is `end`, with no choices. After
+    `limit` steps the search pauses, and a further call goes on from there. Return
+    whether the search is over.
     """
     pattern, conditions = criteria.pattern, criteria.conditions
     jumps, dead_ends = shortcuts
@@ -271,7 +291,10 @@ def _phase_after_binding(strategy: int, path: EventPath) -> int:
 
 @rule
 def _phase_after_choices(depth: int, end: int, strategy: int, path: EventPath) -> int:
-    """Return the phase that follows once no choice is left at a place: search for a later event there, or step back."""
+    """Return the phase that follows once no choice is left at a place.
+
+    It is SEARCH for a later event, TAKE to step back, or DONE at the start.
+    """
     passes_over = strategy == ANY or (strategy == ROBUST and not path.led[depth])
     if depth == 0:
         phase = DONE
@@ -284,27 +307,30 @@ def _phase_after_choices(depth: int, end: int, strategy: int, path: EventPath) -
 
 @rule
 def _phase_after_search(depth: int, strategy: int, path: EventPath) -> int:
-    """Return the phase that follows a search."""
+    """Return the phase that follows a search: REPORT a match, or TAKE a choice or a step back."""
     return REPORT if path.left[depth] == 0 and strategy != ANY and _is_complete(path) else TAKE
 
 
 @rule
 def _search_end(end: int, strategy: int, path: EventPath) -> int:
-    """Return the event before which the search ends: the window's end if only a full search tells whether the path is a match."""
+    """Return the event before which a search ends.
+
+    It is the window's end if only a full search tells whether the path is a match; otherwise a cut may end it earlier.
+    """
     decides = strategy == ROBUST or (strategy != ANY and _is_complete(path))
     return end if decides else search_end(end, path)
 
 
 @rule
 def _step_back(depth: int, pattern: PatternTable, path: EventPath) -> None:
-    """Unbind the event at place `depth`; if a choice behind it led to a match, so did this one."""
+    """Unbind the event at place `depth`, and keep there whether some choice behind it led to a match."""
     unbind(depth, pattern, path)
     path.led[depth] |= path.led[depth + 1]
 
 
 @rule
 def _write(w: int, depth: int, matches: MatchTable, path: EventPath) -> None:
-    """Write the path as a match of candidate w unless it is ruled out; it may then rule out others."""
+    """Write the path as a match of candidate w unless a match found before rules it out; cut searches off by it."""
     last, begin = path.event[depth - 1], path.state[EVENTS]
     if may_be_taken(last, path):
         write_match(w, matches, path)

@@ -1,4 +1,4 @@
-"""The indexes by which searches jump, made of a batch's events: zone maps, and events by the hash of a value."""
+"""Build the indexes by which searches jump: zone maps, and hash buckets of a batch's events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_INTS = np.empty(0, np.int64)
 
 
 def new_bounds(table: JumpTable) -> Bounds:
-    """Room for the bounds of one enumeration's jumps."""
+    """Return bounds for one enumeration's jumps, all unknown."""
     jumps = len(table.condition)
     return Bounds(np.full(jumps, UNKNOWN, np.uint8), np.zeros(jumps, np.int64), np.zeros(jumps))
 
@@ -30,9 +30,9 @@ def no_jumps(table: JumpTable) -> Jumps:
 
 
 def jump_indexes(table: JumpTable, bank: ColumnBank, base: int, occurrence: Places) -> tuple[ZoneMaps, ValueBuckets]:
-    """Build the index of each jump, once for those that share it; event e of the batch stands in row ``base + e`` of the bank.
+    """Return the indexes of all jumps over a batch; jumps with one key share an index.
 
-    ``occurrence[v, e]`` is the first event of v from e on.
+    Event e of the batch stands in row ``base + e`` of the bank. ``occurrence[v, e]`` is the first event of v from e on.
     """
     size = occurrence.shape[1] - 2
     zones: dict[bool, dict[int, npt.NDArray[Any]]] = {False: {}, True: {}}
@@ -51,13 +51,14 @@ def jump_indexes(table: JumpTable, bank: ColumnBank, base: int, occurrence: Plac
 
 
 def _nulls(words: Words, column: int, base: int, size: int) -> Flags:
+    """Return for each event of the batch whether a column of the bank is NULL there."""
     if not len(words):
         return np.zeros(size, np.bool_)
     return (words[base : base + size] >> np.uint64(column)) & np.uint64(1) != 0
 
 
 def _zone_map(values: npt.NDArray[Any], usable: Flags, *, greatest: bool) -> npt.NDArray[Any]:
-    """Return a zone map: the greatest or least usable value of each block of events, then of each block of blocks, and so on."""
+    """Return a zone map: the greatest or least usable value of each block of events, then of each block of blocks, up to one."""
     usable = usable & (values == values)
     extreme = np.maximum if greatest else np.minimum
     if values.dtype.kind == "f":
@@ -73,7 +74,7 @@ def _zone_map(values: npt.NDArray[Any], usable: Flags, *, greatest: bool) -> npt
 
 
 def _stack_zones(size: int, zones: dict[bool, dict[int, npt.NDArray[Any]]]) -> ZoneMaps:
-    """Stack the zone maps, whose levels begin at the same places, to one matrix of each type."""
+    """Return all zone maps as one int64 and one float64 matrix; their levels begin at the same places."""
     sizes = [-(-size // BLOCK)]
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // BLOCK))
@@ -83,7 +84,7 @@ def _stack_zones(size: int, zones: dict[bool, dict[int, npt.NDArray[Any]]]) -> Z
 
 
 def _value_buckets(events: Places, bank: ColumnBank, base: int, column: int, floating: bool) -> tuple[Ints, Places]:
-    """Return where the bucket of each hash begins, with the end, and the events bucket by bucket."""
+    """Return the events by bucket, and where each bucket begins (with the end of the last one); values are hashed."""
     number = min(1 << max(len(events) - 1, 0).bit_length(), _MOST_BUCKETS)
     found = np.empty(len(events), np.int64)
     keys = HashKeys(np.zeros(1, np.int64), np.array([column], np.int64), np.array([floating]))
@@ -94,6 +95,7 @@ def _value_buckets(events: Places, bank: ColumnBank, base: int, column: int, flo
 
 
 def _join_buckets(buckets: list[tuple[Ints, Places]]) -> ValueBuckets:
+    """Return the indexes of equal values, each given as borders and events, in one table."""
     numbers = [len(border) - 1 for border, _ in buckets]
     begins = _offsets([len(events) for _, events in buckets])
     return ValueBuckets(
@@ -105,4 +107,5 @@ def _join_buckets(buckets: list[tuple[Ints, Places]]) -> ValueBuckets:
 
 
 def _offsets(sizes: list[int]) -> Ints:
+    """Return where each part of the given size begins, with the end of the last one."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)

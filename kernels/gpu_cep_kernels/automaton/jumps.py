@@ -1,16 +1,16 @@
-"""Jumps over events that conditions rule out: a search for the next event of a variable that does not look at every one of them.
+"""Jump over events that conditions rule out, so that a search need not look at each event.
 
-Where a condition compares a column of the next event of variable v with what
-is bound already, this is a *bound*, the same for all events that a search
-comes to. Events that it rules out are skipped through an index of the batch:
+Some conditions compare a column of v's next event with what is bound already.
+The value they compare with is a *bound*, the same for all events of a search.
+Events that it rules out are skipped through an index of the batch:
 
-- for ``<``, ``<=``, ``>`` and ``>=`` a zone map: the least or the greatest
-  value among v's events in each block of events, in each block of blocks, and
-  so on, so that blocks without an event that will do are never looked into;
-- for ``=`` the events of v by a hash of the value, in stream order.
+- For ``<``, ``<=``, ``>`` and ``>=`` it is a zone map. That is the least or
+  the greatest value among v's events in each block of events. Further levels
+  hold those of blocks of blocks. Blocks without a fitting event are never read.
+- For ``=`` it is v's events by a hash of the value, in stream order.
 
-What is left is a superset of what can be bound: conditions are evaluated on it
-as on any other event.
+A jump may stop at an event that cannot be bound. So conditions are evaluated
+there as on any other event.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gpu_cep_kernels.rules.interpreter import run_program
 from gpu_cep_kernels.rules.scalars import EQ, compare, mix_hash
 from gpu_cep_kernels.rules.tables import Bytes, Conditions, EventPath, EventTable, Flags, Floats, Ints, PatternTable, Places
 
-# Events, or blocks, in a block.
+# A block has BLOCK events, or BLOCK blocks of the level below.
 BLOCK_BITS = 5
 BLOCK = 1 << BLOCK_BITS
 
@@ -34,13 +34,15 @@ UNKNOWN, KNOWN, NEVER = range(3)
 
 
 class JumpTable(NamedTuple):
-    """The conditions by which a search for an event of a variable can jump.
+    """List the conditions by which a search for an event of a variable can jump, variable by variable.
 
-    ``first[v]`` to ``first[v + 1]`` are the jumps of variable v. Jump j is
-    about condition ``condition[j]``: the new event's value in
-    ``column[j]`` of the bank's int64 or, if ``floating[j]``, float64 columns
-    ``comparison[j]`` what the condition's program leaves in ``register[j]``.
-    Its index is the one of number ``key[j]`` among those of its kind.
+    - first[v]: the first jump of variable v; the last entry is the end.
+    - condition[j]: the condition of jump j.
+    - comparison[j]: how it compares the new event's value with the bound.
+    - floating[j]: whether the value is float64, not int64.
+    - column[j]: the value's column in the bank's matrix of that type.
+    - register[j]: the register in which the condition's program leaves the bound.
+    - key[j]: the number of its index among the indexes of that kind and type.
     """
 
     first: Ints
@@ -53,9 +55,10 @@ class JumpTable(NamedTuple):
 
 
 class ZoneMaps(NamedTuple):
-    """``ints[k]`` and ``floats[k]``: the least or greatest values of zone map k in each block of events, then of blocks, and so on.
+    """Hold the zone maps of a batch: extreme values of blocks of events, then of blocks of blocks, and so on.
 
-    ``level[i]`` is where the blocks of level i begin, with the end of the last level, which is one block.
+    - ints[k], floats[k]: the least or greatest values of zone map k, level after level.
+    - level[i]: where level i begins in each; the last entry is the end. The last level is one block.
     """
 
     ints: Ints
@@ -64,7 +67,13 @@ class ZoneMaps(NamedTuple):
 
 
 class ValueBuckets(NamedTuple):
-    """Events by hash: index k has the buckets ``border[first[k]]`` to ``border[first[k] + mask[k] + 1]`` of `events`."""
+    """Hold the events of each index of equal values, bucket by bucket; a bucket is a hash of the value.
+
+    - first[k]: where the buckets of index k begin in `border`.
+    - mask[k]: the number of its buckets, less one.
+    - border: where each bucket begins in `events`, and where the last one of an index ends.
+    - events: the events, in stream order within a bucket.
+    """
 
     first: Ints
     mask: Ints
@@ -73,7 +82,11 @@ class ValueBuckets(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Hold the value with which each jump compares the next event, as long as the path stays as it is."""
+    """Hold the value with which each jump compares the next event; it holds until the path changes.
+
+    - state[j]: what is known of jump j's bound (UNKNOWN, KNOWN, NEVER).
+    - ints[j], floats[j]: the bound, in the array of its type.
+    """
 
     state: Bytes
     ints: Ints
@@ -81,7 +94,11 @@ class Bounds(NamedTuple):
 
 
 class Jumps(NamedTuple):
-    """Hold the jump table and its indexes over a batch; a search jumps once it has rejected `patience` events one by one."""
+    """Hold the jump table and its indexes over a batch.
+
+    - bounds: the current bounds.
+    - patience: a search jumps once it has rejected so many events one by one.
+    """
 
     table: JumpTable
     zones: ZoneMaps
@@ -92,9 +109,9 @@ class Jumps(NamedTuple):
 
 @subroutine
 def set_bounds(v: int, event: int, settled: bool, pattern: PatternTable, conditions: Conditions, jumps: Jumps, path: EventPath) -> None:
-    """Compute the bounds of v's jumps; no bound depends on `event`, which may be any.
+    """Compute the bounds of v's jumps; `event` may be any one, since no bound depends on it.
 
-    If `settled`, only those that hold for all later events, too: of bindings to which none can be added.
+    If `settled`, set only bounds that stay as they are: of bindings that cannot grow.
     """
     table, judged, bounds, registers = jumps.table, conditions.table, jumps.bounds, path.registers
     for j in range(table.first[v], table.first[v + 1]):
@@ -120,7 +137,10 @@ def set_bounds(v: int, event: int, settled: bool, pattern: PatternTable, conditi
 
 @rule
 def jump(v: int, begin: int, end: int, events: EventTable, conditions: Conditions, jumps: Jumps) -> int:
-    """Return the first event of v from `begin` on that no bound rules out at once, or one that is not before `end`."""
+    """Return v's first event from `begin` on that no index of a bound rules out.
+
+    If there is none before `end`, return one that is not before it.
+    """
     table, bounds = jumps.table, jumps.bounds
     place = int(events.occurrence[v, begin])
     for j in range(table.first[v], table.first[v + 1]):
@@ -147,7 +167,7 @@ def jump(v: int, begin: int, end: int, events: EventTable, conditions: Condition
 
 @rule
 def _next_equal(k: int, bits: Any, begin: int, end: int, buckets: ValueBuckets) -> int:
-    """Return the first event from `begin` on in the bucket of a value, or `end`."""
+    """Return the first event from `begin` on in the bucket of a value, given by its bits, or `end`."""
     bucket = buckets.first[k] + int(mix_hash(np.uint64(0), bits) & np.uint64(buckets.mask[k]))
     low, last = buckets.border[bucket], buckets.border[bucket + 1]
     high = last
@@ -162,7 +182,10 @@ def _next_equal(k: int, bits: Any, begin: int, end: int, buckets: ValueBuckets) 
 
 @subroutine
 def _next_beyond(comparison: int, bound: Any, begin: int, end: int, values: Any, occurrence: Any, extremes: Any, level: Any) -> int:
-    """Return v's first event from `begin` on with ``value φ bound``, by v's row of `occurrence`; `end` or a later one if there is none."""
+    """Return v's first event from `begin` on with ``value φ bound``; `end` or a later one if there is none.
+
+    `occurrence` is v's row: its first event from each event on.
+    """
     event, found = begin, False
     while event < end and not found:
         block = event >> BLOCK_BITS
@@ -178,9 +201,11 @@ def _next_beyond(comparison: int, bound: Any, begin: int, end: int, values: Any,
 
 @rule
 def _next_block(comparison: int, bound: Any, begin: int, end: int, extremes: Any, level: Any) -> int:
-    """Return the first block of events from block `begin` on whose extreme value φ bound, or one that is not before event `end`.
+    """Return the first block from block `begin` on whose extreme value φ bound.
 
-    It climbs where it comes to the beginning of a larger block, and descends from one that will do.
+    If there is none before event `end`, return one that begins no earlier than
+    that. The walk climbs at the beginning of a larger block, and descends into a
+    block that fits.
     """
     node, height = begin, 0
     height_bits = BLOCK_BITS

@@ -1,11 +1,12 @@
-"""Looking ahead: whether a run can still become a match, for which all variables that are unbound must follow in its window.
+"""Look ahead: tell whether all variables that are still unbound can follow in a run's window.
 
-By labels this is the chained condition (thesis section 5.3) from the run's
-state on. By the bounds of jumps (:mod:`gpu_cep_kernels.automaton.jumps`) it is more: in
-``c.x > a.x + 1`` the event of a rules out events of c long before one is to be
-bound. That is asked where many searches in a row have led to no match, each
-time they have become twice as many; and of every search behind one that was
-found to be hopeless, for the steps back from there come to others that are.
+By labels alone this is the chained condition (thesis section 5.3), from the
+run's state on. The bounds of jumps (:mod:`gpu_cep_kernels.automaton.jumps`)
+tell more. In ``c.x > a.x + 1`` the event of a rules out events of c long
+before c is to be bound. Bounds take time, so few searches use them: the first
+one after many in a row without a match, and again each time their number has
+doubled. A hopeless search is followed by others, as the run steps back from
+it. So these all use bounds.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from gpu_cep_kernels.compile.jit import rule, subroutine
 from gpu_cep_kernels.rules.tables import LOOK, SEARCHES, WASTED, Conditions, EventPath, EventTable, PatternTable
 from gpu_cep_kernels.rules.ties import first_behind
 
-# Searches in a row that are no waste if they lead to no match: looking ahead would take as long.
+# So many searches in a row without a match are no waste: looking ahead would take as long.
 SHORT = 16
 
 
@@ -37,7 +38,10 @@ def end_searches(path: EventPath) -> None:
 
 @rule
 def wasted_searches(path: EventPath) -> int:
-    """Return the number of searches in long runs that led to no match, the current run included."""
+    """Return the number of searches in long runs that led to no match, the current run included.
+
+    A long run has more than SHORT searches; those beyond count.
+    """
     return int(path.state[WASTED] + max(path.state[SEARCHES] - SHORT, 0))
 
 
@@ -55,7 +59,10 @@ def set_next_look(hopeful: bool, path: EventPath) -> None:
 
 @rule
 def _earliest(v: int, position: int, after: Any, pattern: PatternTable, path: EventPath) -> int:
-    """Return the first place behind `position` where v may bind, if the variables before it bind their `earliest` events."""
+    """Return the first place behind `position` where v may bind.
+
+    The variables before it are taken to bind their events in ``path.earliest``.
+    """
     begin = position + 1
     for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
         begin = max(begin, first_behind(after, path.earliest[pattern.direct[k]]))
@@ -76,12 +83,12 @@ def can_complete(position: int, end: int, events: EventTable, pattern: PatternTa
     return true
 
 
-# a loop of its own: one body for both, told apart by a constant, makes runs that ask for labels alone take up to twice as long
+# not one body with can_complete, told apart by a constant: that made runs that look at labels alone take up to twice as long
 @subroutine
 def can_complete_within_bounds(
     position: int, end: int, events: EventTable, pattern: PatternTable, conditions: Conditions, jumps: Jumps, path: EventPath
 ) -> bool:
-    """As :func:`can_complete`, judged by labels and by the bounds that bound events set through conditions."""
+    """As :func:`can_complete`, judged by labels and by what conditions demand of later events."""
     true = True
     for place in range(pattern.order.size):
         v = pattern.order[place]

@@ -1,4 +1,10 @@
-"""Conditions between bindings, checked when an event is about to be bound: one generic body for all of them."""
+"""Evaluate conditions between bindings when an event is about to be bound: one generic body for all of them.
+
+A condition has a part for each variable that it reads. A part's combinations
+are the events, or pairs of events, of that variable's binding that it reads.
+A condition must hold for every combination of its parts' combinations. A
+*cursor* is a place on the path, at which a part's current combination stands.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +45,14 @@ def _comparison_holds(c: int, left_row: int, right_row: int, table: ConditionTab
 
 @rule
 def first_cursor(g: int, v: int, table: ConditionTable, path: EventPath) -> int:
-    """Return the place on the path at which the combinations of part g begin.
+    """Return the place on the path at which the combinations of part g begin when v binds a new event.
 
-    -1 if it reads the new event alone, -2 if it has nothing to combine (the condition is vacuous).
+    It is -1 if the part reads the new event alone, and -2 if it has nothing to read: the condition then holds.
     """
     u, spread = table.variable[g], table.spread[g]
     cursor = path.last[u]
     if u == v and spread <= SINGLY:
-        # what a binding is as a whole, its further events do not change, or the condition waits until there are none
+        # further events change nothing in what is read of a whole binding, or the condition waits until none can come
         vacuous = spread == ONCE and cursor >= 0
         cursor = -1
     else:
@@ -68,7 +74,10 @@ def _next_cursor(g: int, v: int, cursor: int, table: ConditionTable, path: Event
 
 @rule
 def set_rows(g: int, v: int, event: int, cursor: int, base: int, table: ConditionTable, path: EventPath) -> None:
-    """Point the roles of part g at the bank's rows, and the places on the path, of its current combination."""
+    """Write what each role of part g reads, for its combination at `cursor`.
+
+    That is a row of the bank and a place on the path, both kept in the registers.
+    """
     rows, places = path.registers.rows, path.registers.places
     u = table.variable[g]
     own = u == v
@@ -87,7 +96,10 @@ def set_rows(g: int, v: int, event: int, cursor: int, base: int, table: Conditio
 
 @rule
 def _pair_holds(c: int, v: int, event: int, conditions: Conditions, path: EventPath) -> bool:
-    """Whether condition c, a comparison of two single variables, holds with `event` as the event of v; true while the other is unbound."""
+    """Whether condition c, a comparison of two single variables, holds if v binds `event`.
+
+    It is true while the other variable is unbound.
+    """
     table, base = conditions.table, conditions.base
     left, right = table.left_variable[c], table.right_variable[c]
     place = path.last[right if left == v else left]
@@ -100,9 +112,9 @@ def _pair_holds(c: int, v: int, event: int, conditions: Conditions, path: EventP
 
 @rule
 def condition_holds(c: int, v: int, event: int, conditions: Conditions, path: EventPath) -> bool:
-    """Whether condition c holds for all combinations of the bound events with `event` as the new one of v; true if there are none.
+    """Whether condition c holds for all combinations of bound events with `event` as v's new one; true if there are none.
 
-    If it does not read v, these are all combinations of the bound events.
+    If the condition does not read v, these are all combinations of bound events.
     """
     table, bank, registers = conditions.table, conditions.bank, path.registers
     first, last = table.part_first[c], table.part_first[c + 1]
@@ -144,9 +156,9 @@ def is_decided(c: int, v: int, table: ConditionTable, path: EventPath) -> bool:
 
 @rule
 def is_closed(c: int, v: int, pattern: PatternTable, table: ConditionTable, path: EventPath) -> bool:
-    """Whether the variables that condition c waits for bind no more once v binds: each has a bound variable behind it.
+    """Whether the variables that condition c waits for can bind no more once v binds: each has a bound variable behind it.
 
-    The events of a negated variable, which come behind the others by number, are looked at when the match is complete.
+    A negated v has a number above those of the others. Its events are judged when the match is complete.
     """
     closed = True
     for k in range(table.closing_first[c], table.closing_first[c + 1]):

@@ -1,17 +1,22 @@
-"""Rule out matches that ``after_match`` can never take once another one is found (SASE+ paper, section 4.2).
+"""Rule out matches that ``after_match`` can never take (SASE+ paper, section 4.2).
 
-Of a stream, matches are taken in the order in which they complete: by last
-event, then first event, then bindings. skip_past_last drops those that begin
-before the last one taken has ended, or with its last event.
+The matches of a stream are taken in the order in which they complete: by last
+event, then first event, then bindings. skip_past_last drops a match that
+begins at the last event of the last one taken, or earlier.
 
-A match m is never taken if another one, n, completes before it and begins with
-its first event or later. For if n is taken, m begins before n has ended. If n
-is dropped, it begins no later than the end of some match t that was taken
-before it; t ends no later than n does, and m begins no later than n, and so
-before t has ended, too. Under skip_to_next the same holds where n begins with
-the very same event. A selection from only some of all matches takes the same
-ones as long as it is given all that are not ruled out; so each search may rule
-out what its own matches let it, whatever is found elsewhere.
+Let match n complete before match m, and begin with m's first event or later.
+Then m is never taken. There are two cases:
+
+- n is taken. Then m begins before n has ended.
+- n is dropped. Then it begins at the last event of some match t that was taken
+  before it, or earlier. t ends no later than n, and m begins no later than n.
+  So m is dropped, too.
+
+Under skip_to_next the same holds where n begins with the very same event as m.
+
+A search may rule out what its own matches let it, whatever others find. For
+the selection takes the same matches as long as it gets all that are not ruled
+out.
 """
 
 from __future__ import annotations
@@ -29,13 +34,18 @@ Ints = npt.NDArray[np.int64]
 # Which matches are asked for: all, those that do not overlap, or one of each first event.
 KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST = range(3)
 
-# Places in the state of a cut: what is kept; the first and the last event of the match that cuts runs off; whether the current start is
-# its own.
+# Places in the state of a cut: which matches are asked for; the first and the last event of the match that cuts runs off;
+# whether that match begins at the current start.
 KEPT, FIRST, LAST, OWN = range(4)
 
 
 class Cut(NamedTuple):
-    """The match by which a search is cut off: ``counts[v]`` events for variable v, and all of them in `events`, variable after variable."""
+    """Hold the match that cuts a search off: the last one found that may be taken.
+
+    - state: see KEPT, FIRST, LAST and OWN.
+    - counts[v]: how many events it binds to variable v.
+    - events: its events, variable after variable.
+    """
 
     state: Ints
     counts: Ints
@@ -43,19 +53,23 @@ class Cut(NamedTuple):
 
 
 def new_cut(kept: int, variables: int, depth: int) -> Cut:
-    """Return a cut before any match of up to `depth` events is found."""
+    """Return a cut with room for a match of up to `depth` events; it cuts nothing off yet."""
     return Cut(np.array([kept, -1, UNBOUNDED, 0]), np.zeros(variables, np.int64), np.zeros(depth, np.int64))
 
 
 @rule
 def is_ruled_out_by(first: int, last: int, other_first: int, other_last: int) -> bool:
-    """Whether no match that begins at `first` and binds `last` is taken, given another one, from its first to its last event."""
+    """Whether another match rules out all matches that begin at event `first` and bind event `last`."""
     return last > other_last and first <= other_first
 
 
 @rule
 def begin_cut(start: int, cut: Any) -> None:
-    """Begin the search at `start`; keep the match that was found last if it begins at `start` or later, since it rules out others."""
+    """Begin the search at `start`.
+
+    Keep the match found last if it begins at `start` or later: it rules out
+    matches of this start, too.
+    """
     state = cut.state
     state[OWN] = 0
     if start > state[FIRST] or state[KEPT] != KEEP_DISJOINT:
@@ -65,13 +79,13 @@ def begin_cut(start: int, cut: Any) -> None:
 
 @rule
 def is_cut_off(event: int, path: Any) -> bool:
-    """Whether no match is taken that binds `event` behind the path."""
+    """Whether no match is taken that binds `event` after the events of the path."""
     return is_ruled_out_by(path.event[0], event, path.cut.state[FIRST], path.cut.state[LAST])
 
 
 @rule
 def search_end(end: int, path: Any) -> int:
-    """Return the place before `end` from which on no event leads the path to a match that is taken; `end` if there is none."""
+    """Return the event from which on no event leads the path to a match that is taken, at most `end`."""
     last = path.cut.state[LAST]
     if last < end:
         end = last if path.cut.state[OWN] != 0 and _is_behind(path) else last + 1
@@ -80,20 +94,23 @@ def search_end(end: int, path: Any) -> int:
 
 @rule
 def cuts_searches(path: Any) -> bool:
-    """Whether a match that is found ends the search for others: not where all matches are asked for."""
+    """Whether a match that is found may end the search for others: not if all matches are asked for."""
     return path.cut.state[KEPT] != KEEP_ALL
 
 
 @rule
 def may_be_taken(last: int, path: Any) -> bool:
-    """Whether the path, a match that ends at event `last`, is not ruled out."""
+    """Whether the path, a match that ends at event `last`, is not ruled out by the match that cuts off."""
     bound = path.cut.state[LAST]
     return last < bound or (last == bound and not (path.cut.state[OWN] != 0 and _is_behind(path)))
 
 
 @rule
 def cut_search_off(begin: int, last: int, events: Any, path: Any) -> None:
-    """Cut the search off by the path, a match that may be taken, which ends at `last`; its events are written from ``events[begin]`` on."""
+    """Let the path, a match that ends at event `last`, cut the search off from now on.
+
+    Its events are those from ``events[begin]`` on.
+    """
     cut = path.cut
     cut.state[FIRST] = path.event[0]
     cut.state[LAST] = last
@@ -108,7 +125,10 @@ def cut_search_off(begin: int, last: int, events: Any, path: Any) -> None:
 
 @subroutine
 def _is_behind(path: Any) -> bool:
-    """Whether all matches that the path may become stand behind the one of its start that cuts it off, by bindings."""
+    """Whether every match that the path may become comes after the one that cuts it off, by bindings.
+
+    Both begin at the same start.
+    """
     order, place, v = 0, 0, 0
     while order == 0 and v < path.bound.size:
         order = _compare_bindings(v, place, path)
@@ -119,9 +139,10 @@ def _is_behind(path: Any) -> bool:
 
 @rule
 def _compare_bindings(v: int, begin: int, path: Any) -> int:
-    """Below zero, zero or above: how v's events on the path compare with those of the match that cuts it off, from ``events[begin]`` on.
+    """Compare v's events on the path with those of the match that cuts it off.
 
-    Where one of the lists begins with the other one, the longer one is greater.
+    Return a number below zero, zero or above. Where one list begins with the other
+    one, the longer one is greater. The match's events of v begin at ``events[begin]``.
     """
     cut, number = path.cut, path.bound[v]
     order = number - cut.counts[v]

@@ -1,9 +1,9 @@
-"""The interpreter of expression programs: one generic body for properties, relationships and RETURN items.
+"""Interpret expression programs: one generic body for properties, relationships and RETURN items.
 
-A program is a table of instructions ``(opcode, target, first, second)`` over
-three register files: int64, float64 and a NULL flag for each. Every value is
-loaded from a bank of columns at the row of a *role*: the event, its
-predecessor in the binding, the event bound to another variable, or a match.
+A program is a table of instructions ``(opcode, target, first, second)``. They
+work on three files of registers: int64, float64 and a NULL flag for each.
+Values are loaded from a bank of columns, at the row of a *role*: the event,
+its predecessor in the binding, another variable's event, or a match.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, ProgramRes
 
 
 class Op(IntEnum):
-    """What an instruction does; operations of one kind follow one another."""
+    """Name what an instruction does; operations of one kind have consecutive numbers."""
 
     LOAD_INT = 0  # target ← ints[first, rows[second]]
     LOAD_FLOAT = 1
@@ -120,12 +120,13 @@ def _smaller(left: Any, right: Any) -> Any:
 
 @rule
 def _larger(left: Any, right: Any) -> Any:
+    """Return the greater of two; NaN is the greatest of all, as in Spark."""
     return left if left >= right or left != left else right
 
 
 @rule
 def _int_result(code: int, left: int, right: int) -> tuple[int, bool, bool]:
-    """Return an int64 operation of one or two operands that are not NULL: (value, is NULL, overflowed)."""
+    """Return the result of an int64 operation on one or two operands that are not NULL: (value, is NULL, overflowed)."""
     value, null, wrapped = left, False, False
     if code == Op.ADD_INT:
         value, wrapped = add_ints(left, right)
@@ -147,7 +148,7 @@ def _int_result(code: int, left: int, right: int) -> tuple[int, bool, bool]:
 
 @rule
 def _float_result(code: int, left: float, right: float) -> tuple[float, bool]:
-    """Return a float64 operation of one or two operands that are not NULL: (value, is NULL)."""
+    """Return the result of a float64 operation on one or two operands that are not NULL: (value, is NULL)."""
     value, null = left, False
     if code == Op.ADD_FLOAT:
         value = left + right
@@ -182,7 +183,10 @@ def _float_result(code: int, left: float, right: float) -> tuple[float, bool]:
 
 @rule
 def _choose_value(code: int, base: int, left: Any, right: Any, left_null: bool, right_null: bool) -> tuple[Any, bool]:
-    """least, greatest, coalesce, nullif (in this order from opcode `base`): (value, is NULL); the first three pass over NULLs."""
+    """Return (value, is NULL) of least, greatest, coalesce or nullif: the opcodes from `base` on.
+
+    All but nullif pass over NULLs.
+    """
     value, null = left, left_null
     if code == base + 3:
         null = left_null or (not right_null and left == right)
@@ -197,7 +201,7 @@ def _choose_value(code: int, base: int, left: Any, right: Any, left_null: bool, 
 
 @rule
 def _connect_truths(code: int, left: int, right: int, left_null: bool, right_null: bool) -> tuple[int, bool]:
-    """Three-valued AND and OR: (truth, is NULL)."""
+    """Return (truth, is NULL) of the three-valued AND or OR of two truths."""
     decisive = 0 if code == Op.AND else 1
     decided = (not left_null and left == decisive) or (not right_null and right == decisive)
     value = decisive if decided else 1 - decisive
@@ -206,7 +210,10 @@ def _connect_truths(code: int, left: int, right: int, left_null: bool, right_nul
 
 @rule
 def _inner_product(vectors: Any, left: int, right: int) -> float:
-    """Return the sum of products, in the order of positions; a place is its column times the number of rows, plus its row."""
+    """Return the inner product of two vectors of the bank, summed in the order of positions.
+
+    `left` and `right` say where they stand: column times the number of rows, plus row.
+    """
     rows = vectors.shape[1]
     left_column, right_column = left // rows, right // rows
     total = 0.0
@@ -219,11 +226,11 @@ def _inner_product(vectors: Any, left: int, right: int) -> float:
 def run_program(
     first: int, last: int, programs: ProgramTable, bank: ColumnBank, stand_ins: Any, values: AggregateValues, registers: Registers
 ) -> int:
-    """Run the instructions [first, last) of `programs`; return 0, or OVERFLOW and RAISED together as bits.
+    """Run the instructions [first, last) of `programs`; return 0, or the bits OVERFLOW and RAISED.
 
     The rows and places in `registers` say what each role reads: a row of the
-    bank, and of the aggregates' `values` those at a place of the path.
-    ``stand_ins[k]`` stands for the integer of aggregate k that is not there.
+    bank, and a place of the path for the aggregates' `values`. An aggregate k
+    without a value gives ``stand_ins[k]`` if it is an integer.
     """
     rows, places = registers.rows, registers.places
     ints, floats, nulls = registers.ints, registers.floats, registers.nulls
@@ -315,11 +322,10 @@ def run_program(
 def evaluate_rows(
     low: int, high: int, slot: int, result: int, programs: ProgramTable, bank: ColumnBank, registers: Registers, results: ProgramResults
 ) -> None:
-    """Run a program of one role, the only one of `programs`, for each row of the bank; its value is in register `result`.
+    """Run a program of one role, the only one of `programs`, for each row of the bank; write its value from register `result`.
 
-    `registers` are scratch: [role, slot] and [register, slot]. The program
-    reads no aggregates: what stands in their place has the right types, no
-    more.
+    `registers` is scratch: arrays [role, slot] and [register, slot]. The program
+    reads no aggregates: their arguments are there for their types alone.
     """
     none = AggregateValues(registers.ints, registers.ints, registers.floats)
     rows = registers.rows[:, slot]

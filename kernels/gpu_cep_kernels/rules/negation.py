@@ -1,8 +1,8 @@
-"""Negation: whether an event outside a match satisfies what must not happen beside it (SPEC section 2, rule 4).
+"""Judge negations: whether an event outside a match satisfies what must not happen beside it (SPEC section 2, rule 4).
 
-The events that satisfy a negated variable's properties are listed once, by
-their places among all ordered events: a scope is a range of that list, found
-by binary search.
+The events with a negated variable's properties are listed once, numbered among
+all ordered events. The *scope* of a negation is the range
+of this list in which none may satisfy its conditions. Binary search finds it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _stream_of(event: int, streams: Any) -> int:
 
 @rule
 def _latest_before(n: int, base: int, negations: NegationTable, path: EventPath) -> int:
-    """Return the last event that negation n's scope is later than; -1 if only the window bounds it on that side."""
+    """Return the last of the events behind which negation n's scope begins; -1 if the window alone bounds it."""
     latest = -1
     for k in range(negations.after_first[n], negations.after_first[n + 1]):
         latest = max(latest, base + path.event[path.last[negations.after[k]]])
@@ -46,7 +46,7 @@ def _latest_before(n: int, base: int, negations: NegationTable, path: EventPath)
 
 @rule
 def _earliest_behind(n: int, base: int, negations: NegationTable, path: EventPath) -> int:
-    """Return the first event that negation n's scope is earlier than; -1 if only the window bounds it on that side."""
+    """Return the first of the events before which negation n's scope ends; -1 if the window alone bounds it."""
     earliest = -1
     for k in range(negations.before_first[n], negations.before_first[n + 1]):
         event = base + path.event[path.first[negations.before[k]]]
@@ -56,9 +56,9 @@ def _earliest_behind(n: int, base: int, negations: NegationTable, path: EventPat
 
 @rule
 def _is_too_early(place: int, latest: int, last: int, stream: int, negations: NegationTable) -> bool:
-    """Whether an event lies before a scope that begins behind `latest`, or (-1) a window before the match's `last` event.
+    """Whether an event lies before the scope, which begins behind event `latest`.
 
-    Those of earlier streams do, those of later ones do not.
+    If `latest` is -1, the scope begins one window before the match's `last` event. Events of earlier streams lie before it.
     """
     if place < negations.streams[stream] or place >= negations.streams[stream + 1]:
         early = place < last
@@ -71,7 +71,10 @@ def _is_too_early(place: int, latest: int, last: int, stream: int, negations: Ne
 
 @rule
 def _is_too_late(place: int, earliest: int, first: int, stream: int, negations: NegationTable) -> bool:
-    """Whether an event lies behind a scope that ends before `earliest`, or (-1) a window behind the match's `first` event."""
+    """Whether an event lies behind the scope, which ends before event `earliest`.
+
+    If `earliest` is -1, the scope ends one window behind the match's `first` event. Events of later streams lie behind it.
+    """
     if place >= negations.streams[stream + 1]:
         late = True
     elif earliest >= 0:
@@ -83,7 +86,7 @@ def _is_too_late(place: int, earliest: int, first: int, stream: int, negations: 
 
 @rule
 def _first_in_scope(n: int, latest: int, last: int, stream: int, negations: NegationTable) -> int:
-    """Return where in the list of negation n's events its scope begins."""
+    """Return the index in ``negations.places`` at which negation n's scope begins."""
     low, high = negations.place_first[n], negations.place_first[n + 1]
     while low < high:
         middle = (low + high) // 2
@@ -96,7 +99,7 @@ def _first_in_scope(n: int, latest: int, last: int, stream: int, negations: Nega
 
 @rule
 def _is_bound(event: int, depth: int, ordered: bool, path: EventPath) -> bool:
-    """Whether the path of `depth` events binds `event`; those of an ordered one are in stream order."""
+    """Whether the path of `depth` events binds `event`; an `ordered` path has its events in stream order."""
     low, high = 0, depth
     while not ordered and low < depth and path.event[low] != event:
         low += 1
@@ -112,12 +115,12 @@ def _is_bound(event: int, depth: int, ordered: bool, path: EventPath) -> bool:
 
 @subroutine
 def is_ruled_out(n: int, start: int, end: int, depth: int, ordered: bool, criteria: Criteria, path: EventPath) -> bool:
-    """Whether some event in the scope of negation n, and outside the path of `depth` events, satisfies its conditions.
+    """Whether an event in the scope of negation n, but not on the path, satisfies its conditions.
 
-    The match that the path belongs to starts at event `start` and ends at
-    event `end`, as far as a window bounds the scope. The path binds all that
-    bounds the scope otherwise and all that the conditions read; its events are
-    in stream order if it is `ordered`.
+    The path has `depth` events, in stream order if it is `ordered`. It binds all
+    that the conditions read, and all events that bound the scope. A window bounds
+    the scope where no event does; for this the match starts at event `start` and
+    ends at event `end`.
     """
     pattern, conditions, negations = criteria
     base = conditions.base

@@ -1,8 +1,8 @@
-"""A path of bound events: how it grows and shrinks by one, whether it is a match, and how it is written down.
+"""Grow and shrink a path of bound events by one, judge whether it is a match, and write it down.
 
 Event ``path.event[d]`` at place d of the path is bound to variable
-``path.bound_to[d]``. What a variable binds, and which variables that keeps
-from binding, is known after each step, and taken back with it.
+``path.bound_to[d]``. Each step updates what every variable binds, and which
+variables that keeps from binding. Stepping back restores both.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gpu_cep_kernels.rules.tables import EVENTS, MATCHES, UNSATISFIED, Condition
 
 @rule
 def bind(v: int, event: int, depth: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
-    """Bind `event` to v at place `depth`, the end of the path."""
+    """Bind `event` to v at place `depth`, the end of the path, and update v's aggregates."""
     bound = path.bound[v] + 1
     path.event[depth] = event
     path.bound_to[depth] = v
@@ -41,9 +41,9 @@ def unbind(depth: int, pattern: PatternTable, path: EventPath) -> None:
 
 @rule
 def _block_others(v: int, bound: int, unsatisfied: int, pattern: PatternTable, path: EventPath) -> None:
-    """Account for v, which blocks those before it once it is bound, and those behind it until it binds its minimum.
+    """Update which variables v keeps from binding: those before it while it is bound, those behind it below its minimum.
 
-    `bound` and `unsatisfied` say whether it has come to be so (1), has ceased to be so (-1), or neither (0).
+    `bound` is 1 if v has just become bound, -1 if it no longer is, else 0. `unsatisfied` says the same of being below its minimum.
     """
     path.state[UNSATISFIED] += unsatisfied
     if bound != 0 or unsatisfied != 0:
@@ -53,7 +53,7 @@ def _block_others(v: int, bound: int, unsatisfied: int, pattern: PatternTable, p
 
 @rule
 def is_match(depth: int, criteria: Criteria, path: EventPath) -> bool:
-    """Whether a complete path satisfies what only the end of a match decides, negations included."""
+    """Whether a complete path satisfies the conditions and negations that only the end of a match decides."""
     conditions = criteria.conditions
     true = conditions.table.final.size == 0 or final_conditions_hold(conditions, path)
     for n in range(criteria.negations.variable.size):

@@ -1,8 +1,8 @@
-"""Aggregates that grow with a binding: what an event does to a value, one place of the path after the other.
+"""Update aggregates while a binding grows, one place of the path after the other.
 
-The value at a place counts the binding's events up to there, so that going
-back on the path needs no undoing, and an aggregate of the events before the
-current one stands at the place of the event before.
+The value at a place covers the binding's events up to there. So a step back
+on the path undoes nothing. An aggregate of the events before the current one
+is the value at the place of the event before.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gpu_cep_kernels.rules.tables import AggregateTable, AggregateValues, Column
 
 
 class Aggregation(IntEnum):
-    """What an event does to the value of an aggregate."""
+    """Name what an event does to the value of an aggregate."""
 
     COUNT_EVENTS = 0
     COUNT_INTS = 1
@@ -45,6 +45,7 @@ def is_null(words: Any, column: int, row: int) -> bool:
 
 @rule
 def _extreme_int(aggregation: int, current: int, value: int) -> int:
+    """Return the lesser or greater of two."""
     return min(current, value) if aggregation == Aggregation.MIN_INTS else max(current, value)
 
 
@@ -93,7 +94,10 @@ def _accumulate_floats(
 
 @rule
 def accumulate(v: int, before: int, depth: int, row: int, aggregates: AggregateTable, bank: ColumnBank, values: AggregateValues) -> None:
-    """Set v's aggregates at place `depth`, which binds the event in `row` of the bank; `before` is the place of v's last (or -1)."""
+    """Set v's aggregates at place `depth`, which binds the event in `row` of the bank.
+
+    `before` is the place of v's event before that, or -1.
+    """
     for k in range(aggregates.first[v], aggregates.first[v + 1]):
         aggregation = aggregates.step[k]
         if aggregation == Aggregation.COUNT_EVENTS:

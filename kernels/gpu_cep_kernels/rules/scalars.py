@@ -1,4 +1,4 @@
-"""The scalar rules: each piece of per-value semantics, once."""
+"""State the rules for single values, each once: comparing, hashing, integer arithmetic, label bits, windows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMPARISONS = {"eq": EQ, "ne": NE, "lt": LT, "le": LE, "gt": GT, "ge": GE}
 # An odd number whose bits look random: the golden ratio as a fraction of 64 bits.
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
-# Bits of the widest label word: of labels [word, event], word k is that of the variables from LABEL_BITS * k on.
+# Bits of the widest label word: in labels [word, event], word k has the bits of the variables from LABEL_BITS * k on.
 LABEL_BITS = 64
 
 UNBOUNDED = np.iinfo(np.int64).max
@@ -50,7 +50,7 @@ def mix_hash(before: np.uint64, bits: int) -> np.uint64:
 
 @rule
 def mirror_comparison(comparison: int) -> int:
-    """Return the comparison ψ with ``right ψ left`` = ``left φ right``."""
+    """Return the comparison that holds for swapped operands: ψ with ``right ψ left`` = ``left φ right``."""
     if comparison == LT:
         return GT
     if comparison == LE:
@@ -60,7 +60,7 @@ def mirror_comparison(comparison: int) -> int:
     return LE if comparison == GE else comparison
 
 
-# Sums and products are made of unsigned numbers: numba lets LLVM take signed overflow for impossible, and drop a test for it.
+# unsigned arithmetic, since numba lets LLVM assume that signed numbers never overflow, and drop a test for it
 
 
 @rule
@@ -101,7 +101,7 @@ def is_labelled(event: int, variable: int, labels: Any) -> bool:
 def within(first: Any, last: Any, length: Any) -> bool:
     """Whether two times, ``first <= last``, are at most `length` apart.
 
-    For float64, where infinity is no time after infinity, or for integer times
-    seen as uint64, whose difference cannot overflow.
+    Times are float64, or integers seen as uint64, whose difference cannot overflow.
+    The first test is for two infinities, whose difference is NaN.
     """
     return (last == first) | (last - first <= length)

@@ -1,6 +1,7 @@
-"""The tables through which patterns reach generic kernels: arrays only.
+"""Define the tables of arrays through which generic kernels get patterns, conditions and events.
 
-v is a variable, c a condition, g one variable's part in a condition.
+In indexes v is a variable, c a condition, g one variable's part in a condition.
+A pair of fields ``x`` and ``x_first`` holds lists: list i is ``x[x_first[i]:x_first[i + 1]]``.
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ Flags = npt.NDArray[np.bool_]
 # Variables by number; unsigned, so that as an index they need no test for their sign.
 Variables = npt.NDArray[np.uint16]
 
-# No variable and no event, of the types of others, so that what takes them is compiled once.
+# They stand for no variable and no event; typed like others, so that a function that takes them is compiled once.
 NO_VARIABLE, NO_EVENT = cast(int, np.uint16(2**16 - 1)), cast(int, np.int64(-1))
 
 
 class PatternTable(NamedTuple):
     """Hold a pattern: a strict partial order on variables, and their quantifiers.
 
-    ``precedes[u, v]`` says whether u precedes v. ``direct[direct_first[v]:direct_first[v + 1]]``
-    are the variables that precede v immediately; `following` likewise those
-    that it precedes immediately. ``order`` lists the variables topologically.
-    ``maximum[v]`` may be ``rules.UNBOUNDED``.
+    - order: the variables in a topological order.
+    - precedes[u, v]: whether u precedes v.
+    - direct, direct_first: for each variable those that precede it immediately.
+    - following, following_first: for each variable those that it precedes immediately.
+    - minimum[v], maximum[v]: how many events v binds; the maximum may be UNBOUNDED.
     """
 
     order: Ints
@@ -45,9 +47,11 @@ class PatternTable(NamedTuple):
 
 
 class ColumnBank(NamedTuple):
-    """Columns as two matrices [column, row] with a word of NULL bits per row for each; the words may be empty: no NULLs.
+    """Hold columns of values, one row per event or match.
 
-    `vectors` [column, row, position] are lists of one length, or filled up with zeros; a NULL is all zeros.
+    - ints, floats [column, row]: the int64 and the float64 columns.
+    - int_nulls, float_nulls [row]: bit k is set where column k is NULL; empty if nothing is.
+    - vectors [column, row, position]: lists of one length, shorter ones padded with zeros; a NULL is all zeros.
     """
 
     ints: Ints
@@ -58,7 +62,13 @@ class ColumnBank(NamedTuple):
 
 
 class ProgramTable(NamedTuple):
-    """Instructions of all programs, their constants, and lookup tables of string predicates."""
+    """Hold the programs of expressions (:mod:`gpu_cep_kernels.rules.interpreter`).
+
+    - code [instruction, 4]: the instructions of all programs: opcode, target, first, second.
+    - int_constants, float_constants: the constants that instructions name.
+    - lookups: tables of string predicates, one entry per string: 0 false, 1 true, 2 NULL.
+    - registers: how many registers of each kind the programs need.
+    """
 
     code: Ints
     int_constants: Ints
@@ -67,32 +77,40 @@ class ProgramTable(NamedTuple):
     registers: int
 
 
-# How the events of one variable are combined with those of the others.
+# Over what a condition must hold: a binding as a whole, each event of it, each event with the one before, each with every other.
 ONCE, SINGLY, CONSECUTIVELY, PAIRWISE = range(4)
-# How a condition is computed.
+# How a condition is computed: by its program, or by comparing two int64 or two float64 columns.
 BY_PROGRAM, BY_INTS, BY_FLOATS = range(3)
 
 
 class ConditionTable(NamedTuple):
-    """Conditions between bindings.
+    """Hold the conditions between bindings.
 
-    ``listed[first[v]:first[v + 1]]`` are the conditions to check when variable
-    v binds an event: those that read it and, of those that read a binding as
-    a whole, the ones that an event of v may decide. Condition c waits until
-    the variables ``closing[closing_first[c]:closing_first[c + 1]]`` bind no
-    more; `final` are those that only the end of a match decides. ``alone[v]``
-    says whether the first event of a match, bound to v, decides any.
+    When v binds an event:
 
-    Condition c has the parts ``part_first[c]`` to ``part_first[c + 1]``, one
-    for each variable that it reads. Part g reads variable
-    ``variable[g]``: the current event at role ``each[g]``, the one bound
-    before at ``previous[g]``, the first and the last of the binding at
-    ``start[g]`` and ``end[g]`` (−1: not read), over the events that
-    ``spread[g]`` says. ``means[c]`` says how the
-    condition is computed: by its program (instructions ``code_first[c]`` to
-    ``code_last[c]``, result in ``result[c]``) or as one comparison of two
-    columns at two roles. Where that compares the events of two single
-    variables they are ``left_variable[c]`` and ``right_variable[c]``, else −1.
+    - listed, first: for each variable the conditions to check: those that read
+      it, and those on a whole binding that an event of v may decide.
+    - alone[v]: whether the first event of a match, bound to v, decides any condition.
+    - closing, closing_first: for each condition the variables that must bind no more before it is checked.
+    - final: the conditions that only the end of a match decides.
+
+    A part g of condition c reads one variable; c has the parts from ``part_first[c]`` to ``part_first[c + 1]``. A
+    *role* is a number under which a condition finds a row of the bank; -1 means that it is not read.
+
+    - variable[g]: the variable that part g reads.
+    - each[g]: the role of the current event.
+    - previous[g]: the role of the event bound before it.
+    - start[g], end[g]: the roles of the binding's first and last event.
+    - spread[g]: over which events the condition must hold (ONCE to PAIRWISE).
+
+    How condition c is computed:
+
+    - means[c]: by its program, or as one comparison of two columns (BY_PROGRAM, BY_INTS, BY_FLOATS).
+    - comparison[c], left_column[c], left_role[c], right_column[c], right_role[c]: that comparison.
+    - left_variable[c], right_variable[c]: set if it compares two single variables, else -1.
+    - code_first[c], code_last[c]: its program is the instructions from the first to before the last.
+    - result[c]: the register that holds the program's result.
+    - roles: how many roles there are.
     """
 
     first: Ints
@@ -123,11 +141,12 @@ class ConditionTable(NamedTuple):
 
 
 class AggregateTable(NamedTuple):
-    """List the aggregates that are kept while bindings grow.
+    """List the aggregates that are kept while bindings grow; k is an aggregate.
 
-    ``first[v]`` to ``first[v + 1]`` are those of variable v; ``step[k]`` (see
-    :mod:`gpu_cep_kernels.rules.running`) is what an event does to value k by the
-    bank's column ``column[k]``, and ``missing[k]`` the integer that stands for it where there is none.
+    - first[v]: the first aggregate of variable v; the last entry is the end.
+    - step[k]: what an event does to the value (:class:`gpu_cep_kernels.rules.running.Aggregation`).
+    - column[k]: the column of the bank that it reads.
+    - missing[k]: the integer that stands for the value where there is none.
     """
 
     first: Ints
@@ -137,9 +156,12 @@ class AggregateTable(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """Hold all that conditions are judged by: their table, the aggregates and programs that it names, and the columns that these read.
+    """Hold all that judging conditions needs.
 
-    Event e of the batch stands in row ``base + e`` of the bank.
+    - table: the conditions.
+    - aggregates, programs: what they name.
+    - bank: the columns that they read.
+    - base: event e of the batch stands in row ``base + e`` of the bank.
     """
 
     table: ConditionTable
@@ -152,14 +174,19 @@ class Conditions(NamedTuple):
 class NegationTable(NamedTuple):
     """List the negations: events that must not happen beside a match.
 
-    Negation n is about variable ``variable[n]``: no event of those at the
-    ascending places ``places[place_first[n]:place_first[n + 1]]`` (numbers of
-    all ordered events, as everywhere here) that is later than the events of
-    the variables ``after[after_first[n]:after_first[n + 1]]``, and earlier
-    than those of `before`, may satisfy the conditions listed for it. A side
-    without variables is bounded by the window, which is `length` long on the
-    `clock`. Stream s begins at ``streams[s]``, with one entry more for the
-    end; `times` are empty where an event is before another by its place.
+    No event in the scope of negation n may satisfy the conditions that are listed
+    for its variable. The scope lies behind the events of some variables and
+    before those of others. A side without variables is bounded by the window.
+    Events are numbered among all ordered events here.
+
+    - variable[n]: the negated variable.
+    - places, place_first: for each negation the events with its variable's properties, ascending.
+    - after, after_first: for each negation the variables behind whose events its scope begins.
+    - before, before_first: for each negation the variables before whose events its scope ends.
+    - streams[s]: the first event of stream s; the last entry is the end.
+    - times: the times by which ties are judged; empty where the order of places decides.
+    - clock: each event's time for windows.
+    - length: the window's length on the clock.
     """
 
     variable: Variables
@@ -184,12 +211,11 @@ class Criteria(NamedTuple):
 
 
 class EventTable(NamedTuple):
-    """Look up which event follows each event of a batch.
+    """Look up which event follows each event e of a batch.
 
-    ``after[e]`` is the first event that e is before, ``successor[e]`` the event
-    that follows e in its partition; each is empty where that is always the
-    next. ``occurrence[v, e]`` is the first event from e on that satisfies the
-    properties of variable v.
+    - after[e]: the first event that e is before; empty where that is always the next one.
+    - occurrence[v, e]: the first event from e on with the properties of variable v.
+    - successor[e]: the event that follows e in its partition; empty where that is always the next one.
     """
 
     after: Places
@@ -198,12 +224,12 @@ class EventTable(NamedTuple):
 
 
 class MatchTable(NamedTuple):
-    """Take the matches that an enumeration writes.
+    """Take the matches that an enumeration writes; m is a match.
 
-    Match m starts at candidate ``starts[m]`` and binds ``counts[m, v]`` events
-    to variable v; `events` are those of all matches, variable after variable,
-    each in stream order. Where matches are only counted, ``totals[w]`` is
-    raised by those of candidate w, and nothing else is written.
+    - starts[m]: the candidate at which it starts.
+    - counts[m, v]: how many events it binds to variable v.
+    - events: the events of all matches, variable after variable, each in stream order.
+    - totals[w]: the number of matches of candidate w; only this is written where matches are only counted.
     """
 
     starts: Ints
@@ -213,9 +239,10 @@ class MatchTable(NamedTuple):
 
 
 class AggregateValues(NamedTuple):
-    """Value k of the aggregates once the event at place d of the path is bound: ``ints[k, d]`` or ``floats[k, d]``.
+    """Hold the value of each aggregate k once the event at place d of the path is bound.
 
-    It counts ``counts[k, d]`` events; −1: it overflowed.
+    - counts[k, d]: how many events it covers; −1 if it overflowed.
+    - ints[k, d], floats[k, d]: the value, in the array of its type.
     """
 
     counts: Ints
@@ -224,7 +251,12 @@ class AggregateValues(NamedTuple):
 
 
 class Registers(NamedTuple):
-    """Hold what a program works on: each role's row of the bank and place on the path, and the registers with their NULL flags."""
+    """Hold what a program works on.
+
+    - rows: each role's row of the bank.
+    - places: each role's place on the path.
+    - ints, floats, nulls: each register's value, in the array of its type, and whether it is NULL.
+    """
 
     rows: Ints
     places: Ints
@@ -234,7 +266,12 @@ class Registers(NamedTuple):
 
 
 class ProgramResults(NamedTuple):
-    """Take a program's result for each row: a value in the array of its type, whether it is NULL, and whether the program failed."""
+    """Take a program's result for each row.
+
+    - ints, floats: the value, in the array of its type.
+    - nulls: whether it is NULL.
+    - failed: whether the program failed.
+    """
 
     ints: Ints
     floats: Floats
@@ -243,19 +280,24 @@ class ProgramResults(NamedTuple):
 
 
 class EventPath(NamedTuple):
-    """Hold the state of one depth-first enumeration: a path of bound events, and the choices that are left at each place of it.
+    """Hold the state of one depth-first enumeration: a path of bound events, and the choices left at each place d of it.
 
-    ``event[d]``, ``bound_to[d]``, ``earlier[d]`` (the place of the event bound
-    before to the same variable, or −1) describe the path; ``choice_event[d]``
-    may be bound at place d to the variables ``choices[d, :left[d]]``, and
-    ``led[d]`` says whether one of the choices led to a match. ``last[v]`` is the place of
-    v's latest event or −1, ``first[v]`` that of its first, ``bound[v]`` their
-    number. ``blockers[v]`` counts the variables that keep v from binding: those
-    before it that bind less than their minimum, and those behind it that are
-    bound. ``available`` lists variables and ``next_place`` their next events
-    while one is sought. ``state`` is indexed by the constants below.
-    `aggregates` are the values of the aggregates at each place, `registers`
-    where the programs of conditions work, `cut` what matches found so far spare.
+    - event[d], bound_to[d]: the event at place d and the variable that binds it.
+    - earlier[d]: the place of the event bound before to the same variable, or −1.
+    - choice_event[d]: the event that may be bound at place d,
+    - choices[d, :left[d]]: and the variables that may bind it.
+    - led[d]: whether one of the choices led to a match.
+    - last[v], first[v]: the places of v's latest and first event; ``last[v]`` is −1 if v is unbound.
+    - bound[v]: how many events v binds.
+    - blockers[v]: how many variables keep v from binding: those before it that are
+      below their minimum, and those behind it that are bound.
+    - available, next_place: the variables that a search may bind, and their next events.
+    - state: numbers at the places CANDIDATE to WASTED below.
+    - earliest[v]: scratch of looking ahead: the earliest event that v can bind.
+    - cursor: scratch of conditions: the current combination of each part.
+    - aggregates: the values of the aggregates at each place.
+    - registers: where the programs of conditions work.
+    - cut: the match that cuts the search off.
     """
 
     event: Ints
@@ -280,6 +322,9 @@ class EventPath(NamedTuple):
 
 
 # What the places of a path's state hold:
+# CANDIDATE the current window, row or end, DEPTH the length of the path, PHASE what the search does next,
+# MATCHES and EVENTS how many matches and events are written, STEPS how many steps were made,
+# ERROR_CONDITION 0, or 1 plus the condition that overflowed,
 # UNSATISFIED the number of variables that bind less than their minimum,
 # REJECTED the events that searches looked at and did not bind,
 # SEARCHES the searches since the start, or since its last match,
@@ -333,7 +378,7 @@ def new_path(depth: int, pattern: PatternTable, conditions: Conditions, kept: in
 
 
 def new_values(values: int, depth: int) -> AggregateValues:
-    """Return room for so many values at each of `depth` places."""
+    """Return zeros for so many aggregates at each of `depth` places."""
     shape = values, depth
     return AggregateValues(counts=np.zeros(shape, np.int64), ints=np.zeros(shape, np.int64), floats=np.zeros(shape))
 
@@ -349,6 +394,6 @@ def deepen_path(path: EventPath) -> EventPath:
 def double_rows(array: npt.NDArray[Any], axis: int = 0) -> npt.NDArray[Any]:
     """Return `array` with twice the length along an axis; the new half is zero."""
     grown = np.zeros((*array.shape[:axis], 2 * array.shape[axis], *array.shape[axis + 1 :]), array.dtype)
-    # what is new takes no memory until it is written
+    # the new half takes no memory until it is written
     grown[(slice(None),) * axis + (slice(array.shape[axis]),)] = array
     return grown

@@ -1,4 +1,4 @@
-"""Judge which of two events of one stream is before the other, and where ties count (SPEC section 1, "before")."""
+"""Judge which of two events of a stream comes first, and where ties count (SPEC section 1, "before")."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def are_tied(one: int, other: int, times: Any) -> bool:
 
 @rule
 def is_before(one: int, other: int, strict: bool, times: Any) -> bool:
-    """Whether the first of two events of a stream is before the other: by its place and, if ties are `strict`, by its time.
+    """Whether the first of two events of a stream comes before the other: by place and, if ties are `strict`, also by time.
 
     `times` may be empty if ties are not strict.
     """
@@ -24,9 +24,9 @@ def is_before(one: int, other: int, strict: bool, times: Any) -> bool:
 
 @rule
 def first_behind(after: Any, event: int) -> int:
-    """Return the first event that `event` is before: the next one, or, where ties are strict, the next that is later.
+    """Return the first event behind `event`: the next one or, where ties are strict, the next that is later.
 
-    `after` holds it for each event where ties are strict and do occur; it is
-    empty where the next event in the stream will do.
+    `after` holds it for each event where ties are strict and do occur. Elsewhere it
+    is empty, and the answer is the next event.
     """
     return int(after[event]) if after.size else event + 1
