@@ -1,11 +1,17 @@
-"""Joins of situations by Allen relations: index ranges by binary search (``002_…`` section 5.2).
+"""Join situations by Allen relations: binary search finds ranges of candidates (``002_…`` section 5.2).
 
-The situations of one name in one stream share no time, so that their starts
-and their ends both ascend. To each situation A they fall into five zones, in
-this order: those before A; those that touch or hold its start; those inside;
-those that hold or touch its end; those after A. The second and the fourth
-zone have two members at most. What a relation allows lies in one of the
-zones, and four binary searches find where they begin.
+The situations of one name in one stream share no time. So both their starts and
+their ends ascend. To each situation A they fall into five *zones*, in this
+order:
+
+- those before A,
+- those that touch or hold A's start, two at most,
+- those inside A,
+- those that hold or touch A's end, two at most,
+- those after A.
+
+What a relation allows lies in one zone, and four binary searches find where the
+zones begin.
 
 An endpoint is a number that compares with other endpoints: a time, or the
 place of a time among all times. Windows are measured on clocks, where
@@ -30,16 +36,18 @@ RELATIONS = (
     STARTED_BY, DURING, FINISHED_BY, OVERLAPPED_BY, MET_BY, AFTER,
 ) = range(13)  # fmt: skip
 
-# The zone of B's that each relation of A to B allows.
+# The zone of A in which B lies, by the relation of A to B.
 ZONES = (4, 3, 3, 3, 2, 1, 1, 1, 1, 1, 1, 1, 0)
 ZONE_COUNT = 5
 
 
 class Situations(NamedTuple):
-    """The situations of all names; those of name v in stream s are ``offsets[v, s]`` to ``offsets[v, s + 1]``, in order of time.
+    """Hold the situations of all names, in order of time within a name and a stream; i is a situation.
 
-    A situation lasts from ``start`` to ``end`` and may be in a match from
-    ``known`` on; all three ascend. The clocks are those of the same endpoints.
+    - offsets[v, s]: the first one of name v in stream s; ``offsets[v, s + 1]`` is the end.
+    - start[i], end[i]: its endpoints.
+    - known[i]: the endpoint from which on it may be in a match. Like the other two, it ascends.
+    - start_clock, end_clock, known_clock: the same on the clock of windows.
     """
 
     offsets: Ints
@@ -52,10 +60,13 @@ class Situations(NamedTuple):
 
 
 class Configurations(NamedTuple):
-    """Partial matches: row i has the situations ``members[place, i]`` of stream ``stream[i]``.
+    """Hold partial matches of situations, one per row i.
 
-    The first of them starts at ``low[i]``, and ``high[i]`` is the time at which
-    all is decided that relates them; both on the clock, too.
+    - members[place, i]: its situations.
+    - stream[i]: the stream of all of them.
+    - low[i]: the start of the one that starts first.
+    - high[i]: the endpoint at which all relations between them are decided.
+    - low_clock, high_clock: the same two on the clock of windows.
     """
 
     members: Places
@@ -67,16 +78,17 @@ class Configurations(NamedTuple):
 
 
 class Level(NamedTuple):
-    """What a join adds to each configuration: a situation of name ``name`` that satisfies all constraints with those it has.
+    """Say what a join adds to each configuration: one situation, under all constraints with those it has.
 
-    Constraint k relates the situation at ``place[k]`` to the new one:
-    ``allowed[k]`` is the mask of relations of which one must hold,
-    ``early[k]`` of those of them that are decided when the later of the two
-    starts, the others when the earlier ends. Ranges of candidates are cut by
-    the zones ``first_zone[k]`` to ``last_zone[k]`` of each constraint; ``runs``
-    are the zones [run, first or last] of the constraint with number `divided`,
-    which are apart. The window is cut by if `windowed`; of each candidate all
-    is tested in any case, window included.
+    - name: the name of the new situation.
+    - place[k]: constraint k relates the situation at this place to the new one.
+    - allowed[k]: the mask of relations of which one must hold.
+    - early[k]: those of them that are decided when the later of the two starts;
+      the others are decided when the earlier ends.
+    - first_zone[k], last_zone[k]: the zones to which constraint k cuts the range of candidates.
+    - divided: the number of the constraint whose zones are apart, or below 0 if there is none.
+    - runs[g]: its runs of zones, each from ``runs[g, 0]`` to ``runs[g, 1]``.
+    - windowed: whether the window cuts the range, too. Each candidate is tested against it in any case.
     """
 
     name: int
@@ -91,14 +103,23 @@ class Level(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """The candidates of a chunk's rows: of row i those from ``first[g, i]`` to ``first[g, i] + size[g, i]`` for each run g of zones."""
+    """Hold the ranges of candidates of the rows of a chunk.
+
+    - first[g, i]: the first candidate of row i in run g of zones.
+    - size[g, i]: how many there are.
+    """
 
     first: Ints
     size: Ints
 
 
 class Limits(NamedTuple):
-    """What bounds a match in time: all of it is decided by `latest`, it starts before `limit`, and its window is `length` long."""
+    """Hold what bounds a match in time.
+
+    - latest: the endpoint by which all of it must be decided.
+    - limit: the endpoint before which it must start.
+    - length: the length of the window.
+    """
 
     latest: Any
     limit: Any
@@ -106,7 +127,11 @@ class Limits(NamedTuple):
 
 
 class Fitting(NamedTuple):
-    """The situations that fit the rows of a chunk: those of its row i are ``kept[place[i]:]``, ``number[i]`` of them."""
+    """Hold the situations that fit the rows of a chunk.
+
+    - kept[place[i]:]: those of row i.
+    - number[i]: how many they are.
+    """
 
     place: Ints
     kept: Places
@@ -153,7 +178,10 @@ def _first_from(low: int, high: int, point: Any, endpoints: Any) -> int:
 
 @rule
 def _zone_begin(zone: int, low: int, high: int, start: Any, end: Any, situations: Situations) -> int:
-    """Return where a zone of the situations [low, high) begins, for one that lasts from `start` to `end`."""
+    """Return where a zone of situation A begins among the situations [low, high).
+
+    A lasts from `start` to `end`.
+    """
     if zone <= 0:
         return low
     if zone == 1:
@@ -195,7 +223,7 @@ def _first_beyond_window(low: int, high: int, earliest: Any, earliest_clock: Any
 def find_candidates(
     low: int, high: int, rows: Configurations, level: Level, situations: Situations, length: Any, candidates: Candidates
 ) -> None:  # fmt: skip
-    """Find the candidates of each row: the situations in the zones of all constraints and, if asked for, in the window."""
+    """Find the candidates of each row: the situations in the zones of all constraints and, if ``level.windowed``, in the window."""
     for i in range(low, high):
         begin, end = situations.offsets[level.name, rows.stream[i]], situations.offsets[level.name, rows.stream[i] + 1]
         if level.windowed:
@@ -222,9 +250,11 @@ def find_candidates(
 def count_candidates(
     low: int, high: int, rows: Configurations, situations: Situations, limits: Limits, candidates: Candidates, number: Ints
 ) -> None:  # fmt: skip
-    """``number[i]``: how many candidates fit row i, where zones and window say all but what is decided too late, or starts too late.
+    """``number[i]``: how many candidates fit row i, where zones and window tell nearly all.
 
-    That is so where each zone allows the relations it has, and no candidate can be both the first and the last of a match.
+    What they leave to test is whether a candidate is decided, or starts, too late.
+    This is so where each zone allows just the relations wanted, and no candidate
+    can be both the first and the last of a match.
     """
     latest, limit, length = limits
     for i in range(low, high):
@@ -241,7 +271,10 @@ def count_candidates(
 
 @rule
 def _judge_constraints(i: int, r: int, rows: Configurations, level: Level, situations: Situations) -> tuple[bool, Any, Any]:
-    """Whether situation r satisfies all constraints with row i, and when all is decided, as an endpoint and on the clock."""
+    """Return whether situation r satisfies all constraints with row i, and when all is decided.
+
+    The time is given as an endpoint and on the clock.
+    """
     start, end = situations.start[r], situations.end[r]
     high, high_clock = rows.high[i], rows.high_clock[i]
     if situations.known[r] > high:
@@ -251,7 +284,7 @@ def _judge_constraints(i: int, r: int, rows: Configurations, level: Level, situa
         a = rows.members[level.place[k], i]
         found = relation(situations.start[a], situations.end[a], start, end)
         holds = holds and (level.allowed[k] >> found & 1) != 0
-        # when the later one starts, whichever it is, all that can be in a match is known already
+        # a relation decided when the later one starts moves `high` no further: both are known no earlier
         if (level.early[k] >> found & 1) == 0:
             first = a if situations.end[a] < end else r
             if situations.end[first] > high:
@@ -261,7 +294,7 @@ def _judge_constraints(i: int, r: int, rows: Configurations, level: Level, situa
 
 @rule
 def _fits(i: int, r: int, rows: Configurations, level: Level, situations: Situations, limits: Limits) -> bool:
-    """Whether situation r goes with row i: all constraints hold, within the limits."""
+    """Whether situation r can be added to row i: all constraints hold, within the limits."""
     holds, high, high_clock = _judge_constraints(i, r, rows, level, situations)
     low, low_clock = rows.low[i], rows.low_clock[i]
     if situations.start[r] < low:
@@ -274,7 +307,7 @@ def keep_fitting(
     low: int, high: int, begin: int, rows: Configurations, level: Level, situations: Situations, limits: Limits, candidates: Candidates,
     fitting: Fitting,
 ) -> None:  # fmt: skip
-    """Keep the candidates that fit each row of the chunk that begins at row `begin`."""
+    """Write the candidates that fit each row of a chunk to ``fitting.kept``, and how many; the chunk begins at row `begin`."""
     for i in range(low, high):
         row = begin + i
         size = 0
@@ -291,7 +324,10 @@ def join_situations(
     low: int, high: int, begin: int, rows: Configurations, level: Level, situations: Situations, fitting: Fitting, target: Ints,
     out: Configurations,
 ) -> None:  # fmt: skip
-    """Write the rows with one situation more of a chunk that begins at row `begin`; those of its row i from ``target[i]`` on."""
+    """Write the rows of a chunk, each with one situation more, once for each situation that fits it.
+
+    The chunk begins at row `begin`. What comes of its row i begins at row ``target[i]``.
+    """
     places = rows.members.shape[0]
     for i in range(low, high):
         row = begin + i

@@ -1,16 +1,19 @@
-"""Situations by the borders between runs of events (``002_…`` Definition 7): what each event's label opens and closes.
+"""Derive situations from the borders between runs of events (``002_…`` Definition 7).
 
-Events are taken in the order of time of their streams, which may lie one
-after the other or interleaved: what was last seen of each stream is kept. A
-border is an event at which a name's condition begins or ceases to hold. The
-events may be cut into slices that know nothing of each other: the first event
-of each stream in a slice is a border in any case, and what it opens and
-closes is settled by what the slices before say. Where a run is broken by a
-gap, too, the event behind the gap closes all that the one before it had, and
-opens all that it has.
+A border is an event at which some name's condition begins or ceases to hold:
+its label *opens* or *closes* the name. Events are taken in the order of time of
+their streams. Streams may lie one after the other or interleaved, since what was
+last seen of each stream is kept.
 
-Where streams lie one after the other, an event and the one before it say all:
-then each event can be judged on its own.
+Events may be cut into slices that know nothing of each other. Then the first
+event of each stream in a slice is always a border. What it opens and closes is
+settled later, by what the slices before have seen.
+
+A gap breaks a run, too. The event behind a gap closes all names of the event
+before it, and opens all of its own.
+
+Where streams lie one after the other, an event and the one before it tell all.
+Then each event can be judged on its own.
 """
 
 from __future__ import annotations
@@ -24,25 +27,31 @@ from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.rules.scalars import within
 from gpu_cep_kernels.rules.tables import Ints, Places
 
-# The label of an event is a word of 16 bits; this is that of no event, which closes what nobody knows.
+# Labels are words of 16 bits; this one stands for no event: the names that the next event closes are not known yet.
 UNKNOWN = np.uint16(1 << 15)
-# Behind all events.
+# A position behind all events.
 NEVER = np.iinfo(np.int32).max
 
 Labels = npt.NDArray[np.uint16]
 
 
 class LastSeen(NamedTuple):
-    """The label of each stream's last event, and its position, which is known where the label has a bit."""
+    """Hold what was last seen of each stream s.
+
+    - label[s]: the label of its last event; UNKNOWN before the first.
+    - position[s]: the position of that event, right where the label has a bit.
+    """
 
     label: Labels
     position: Places
 
 
 class Borders(NamedTuple):
-    """Of border b the event and its time, its stream, the event before it there, and the names that it opens and closes.
+    """List borders; b is one.
 
-    The event before is known where a name is closed.
+    - position[b], time[b], stream[b]: its event, the event's time and stream.
+    - before[b]: the event before it in its stream, right where a name is closed.
+    - opened[b], closed[b]: the names that it opens and closes, as bits.
     """
 
     position: Places
@@ -54,7 +63,12 @@ class Borders(NamedTuple):
 
 
 class Crossings(NamedTuple):
-    """Of borders as they are found: the event, the event before it in its stream, and the names that it opens and closes."""
+    """Take borders as they are found; b is one.
+
+    - position[b]: its event.
+    - before[b]: the event before it in its stream.
+    - opened[b], closed[b]: the names that it opens and closes, as bits.
+    """
 
     position: Places
     before: Places
@@ -63,7 +77,11 @@ class Crossings(NamedTuple):
 
 
 class Gaps(NamedTuple):
-    """A run is broken where more than `length` passes on the `clock` between two events of a stream; an empty clock: nowhere."""
+    """Say when a gap breaks a run: when more than `length` passes between two events of a stream.
+
+    - clock: each event's time; empty if nothing breaks runs.
+    - length: the longest time without a break.
+    """
 
     clock: Any
     length: Any
@@ -71,7 +89,7 @@ class Gaps(NamedTuple):
 
 @rule
 def _crossing(label: np.uint16, before: np.uint16, is_broken: bool) -> tuple[np.uint16, np.uint16]:
-    """Return the names that an event opens and those that it closes, behind one with label `before`."""
+    """Return, as bits, the names that an event opens and closes, behind one with label `before`."""
     if is_broken:
         return label, before
     return label & ~before, before & ~label
@@ -86,7 +104,7 @@ def _is_broken(event: int, last: int, before: np.uint16, gaps: Gaps) -> bool:
 
 @rule
 def _note(event: int, before: int, opened: np.uint16, closed: np.uint16, crossings: Crossings, found: int) -> int:
-    """Write a border; return how many there are then."""
+    """Append a border at place `found`; return how many there are then."""
     crossings.position[found] = event
     crossings.before[found] = before
     crossings.opened[found] = opened
@@ -96,10 +114,9 @@ def _note(event: int, before: int, opened: np.uint16, closed: np.uint16, crossin
 
 @sequential(writes=("crossings", "seen"))
 def find_borders(begin: int, end: int, labels: Any, streams: Any, seen: LastSeen, crossings: Crossings, found: int) -> int:
-    """Write the borders among the events [begin, end) from `found` on; `labels` begins at event `begin`.
+    """Write the borders among the events [begin, end) from place `found` on; return how many there are then.
 
-    `streams` is empty where all events are one stream. Return how many
-    borders there are then.
+    `labels` begins at event `begin`. `streams` is empty where all events are one stream.
     """
     own = streams[begin:end]
     for e in range(end - begin):
@@ -109,7 +126,7 @@ def find_borders(begin: int, end: int, labels: Any, streams: Any, seen: LastSeen
         if label != before:
             found = _note(begin + e, seen.position[stream], label & ~before, before & ~label, crossings, found)
             seen.label[stream] = label
-        # noted of every event: to ask for the label's bits costs more
+        # written for every event, since a test of the label's bits costs more
         seen.position[stream] = begin + e
     return found
 
@@ -118,7 +135,7 @@ def find_borders(begin: int, end: int, labels: Any, streams: Any, seen: LastSeen
 def find_borders_and_gaps(
     begin: int, end: int, labels: Any, streams: Any, gaps: Gaps, seen: LastSeen, crossings: Crossings, found: int
 ) -> int:  # fmt: skip
-    """As :func:`find_borders`, where gaps break runs; apart, for it takes longer."""
+    """As :func:`find_borders`, where gaps break runs; a kernel of its own, since it takes longer."""
     own = streams[begin:end]
     for e in range(end - begin):
         stream = np.uint32(own[e]) if own.size > 0 else np.uint32(0)
@@ -135,7 +152,10 @@ def find_borders_and_gaps(
 
 @rule
 def _crossing_of_neighbours(event: int, labels: Any, begins: Any, gaps: Gaps) -> tuple[np.uint16, np.uint16]:
-    """Return what an event opens and closes, behind the one before it unless it begins a stream."""
+    """Return the names that an event opens and closes, by the label of the one before it in its stream.
+
+    ``begins[e]`` says whether event e begins a stream.
+    """
     label = np.uint16(labels[event])
     before = np.uint16(0) if begins[event] else np.uint16(labels[event - 1])
     is_broken = gaps.clock.size > 0 and _is_broken(event, event - 1, before, gaps)
@@ -144,7 +164,7 @@ def _crossing_of_neighbours(event: int, labels: Any, begins: Any, gaps: Gaps) ->
 
 @kernel(writes=("marks",))
 def mark_borders(low: int, high: int, labels: Any, begins: Any, gaps: Gaps, marks: Any) -> None:
-    """``marks[e]``: whether event e is a border, where streams lie one after the other, as ``begins[e]`` says."""
+    """``marks[e]``: whether event e is a border, where streams lie one after the other; ``begins[e]`` begins one."""
     for e in range(low, high):
         opened, closed = _crossing_of_neighbours(e, labels, begins, gaps)
         marks[e] = (opened | closed) != 0
@@ -154,7 +174,10 @@ def mark_borders(low: int, high: int, labels: Any, begins: Any, gaps: Gaps, mark
 def cross_borders(
     low: int, high: int, events: Any, labels: Any, begins: Any, gaps: Gaps, opened: Labels, closed: Labels
 ) -> None:  # fmt: skip
-    """Write what the borders at some events open and close, where streams lie one after the other."""
+    """Write the names that each border opens and closes, where streams lie one after the other.
+
+    The borders are the given `events`.
+    """
     for b in range(low, high):
         own_opened, own_closed = _crossing_of_neighbours(events[b], labels, begins, gaps)
         opened[b] = own_opened
@@ -163,7 +186,10 @@ def cross_borders(
 
 @sequential(writes=("borders",))
 def settle_borders(borders: Borders, gaps: Gaps, seen: LastSeen) -> None:
-    """Settle what the first event of each stream in a slice opens and closes, by what was `seen` in the slices before."""
+    """Settle the first border of each stream in a slice by what was `seen` in the slices before.
+
+    That is what it opens and closes, and the event before it.
+    """
     for b in range(borders.position.size):
         if (borders.closed[b] & UNKNOWN) != 0:
             stream, label = borders.stream[b], borders.opened[b]
@@ -177,7 +203,7 @@ def settle_borders(borders: Borders, gaps: Gaps, seen: LastSeen) -> None:
 
 @sequential(writes=("counts",))
 def count_runs(opened: Labels, counts: Ints) -> None:
-    """``counts[v]``: how many borders open name v."""
+    """``counts[v]``: raised by the number of borders that open name v."""
     for b in range(opened.size):
         for v in range(counts.size):
             counts[v] += opened[b] >> v & 1
@@ -185,10 +211,11 @@ def count_runs(opened: Labels, counts: Ints) -> None:
 
 @sequential(writes=("openings", "closings", "opening", "closing"))
 def pair_borders(order: Ints, opened: Labels, closed: Labels, openings: Ints, closings: Ints, opening: Ints, closing: Ints) -> None:
-    """Write the borders that open and close each run, in `order`, in which each name opens and closes by turns.
+    """Write for each run the border that opens it and the one that closes it.
 
-    Those of name v go to `opening` from ``openings[v]`` on, and to `closing`
-    from ``closings[v]`` on; both move on.
+    In `order` each name is opened and closed by turns. The borders that open name v
+    go to `opening` from ``openings[v]`` on. Those that close it go to `closing` from
+    ``closings[v]`` on. Both places are advanced.
     """
     for k in range(order.size):
         b = order[k]
@@ -203,7 +230,10 @@ def pair_borders(order: Ints, opened: Labels, closed: Labels, openings: Ints, cl
 
 @kernel(writes=("found",))
 def first_reaching(low: int, high: int, first: Any, ends: Any, clock: Any, length: Any, found: Any) -> None:
-    """``found[i]``: the first event from ``first[i]`` on, before ``ends[i]``, that is `length` or more later; ``ends[i]`` if none is."""
+    """``found[i]``: the first event from ``first[i]`` on that is `length` or more later than it.
+
+    If there is none before ``ends[i]``, it is ``ends[i]``.
+    """
     for i in range(low, high):
         start, stop = first[i], ends[i]
         begin = clock[start]
@@ -217,9 +247,10 @@ def first_reaching(low: int, high: int, first: Any, ends: Any, clock: Any, lengt
 
 
 class Wanted(NamedTuple):
-    """Runs of events to collect, stream after stream (those of stream s from ``offsets[s]`` on), in order and apart.
+    """List runs of events to collect, stream after stream, in order and without overlap; i is a run.
 
-    Run i has the events of its stream from ``first[i]`` to ``last[i]``.
+    - offsets[s]: the first run of stream s.
+    - first[i], last[i]: its first and its last event, both of one stream.
     """
 
     offsets: Ints
@@ -228,7 +259,11 @@ class Wanted(NamedTuple):
 
 
 class Awaited(NamedTuple):
-    """The run that each stream comes to next, or is in, and the event from which on it is (NEVER: none is left)."""
+    """Hold what is to be collected next of each stream s.
+
+    - run[s]: the run that it comes to next, or is in.
+    - due[s]: the event from which on that is so; NEVER if none is left.
+    """
 
     run: Ints
     due: Places
@@ -236,7 +271,10 @@ class Awaited(NamedTuple):
 
 @sequential(writes=("awaited", "runs", "positions"))
 def collect(begins: Ints, ends: Ints, streams: Any, wanted: Wanted, awaited: Awaited, runs: Places, positions: Places) -> int:
-    """Write the run and the position of each event of [begins[k], ends[k]) that is in some run; return how many."""
+    """Write the run and the position of each event that is in some run; return how many.
+
+    The events are those of all ranges [begins[k], ends[k]).
+    """
     found = 0
     for k in range(begins.size):
         for e in range(begins[k], ends[k]):
@@ -258,7 +296,7 @@ def new_last_seen(streams: int) -> LastSeen:
 
 
 def make_borders(crossings: Crossings, found: int, streams: Any, times: Any) -> Borders:
-    """Return the first `found` borders, with their streams (`streams` is empty where all events are one) and times."""
+    """Return the first `found` borders with their times and streams; `streams` is empty where all events are one stream."""
     position = crossings.position[:found]
     own = streams[position] if len(streams) else np.zeros(found, np.int32)
     return Borders(position, times[position], own, crossings.before[:found], crossings.opened[:found], crossings.closed[:found])

@@ -1,13 +1,14 @@
-"""Joins of partial matches (ZStream's tree plans): rows of a left table find their partners among those of a right one.
+"""Join tables of partial matches (ZStream's tree plans): find for each row of the left table its partners in the right one.
 
-A table holds combinations of events of some variables, one per row. The
-partners of a row begin in a range of events that order and window allow; a
-table in order of first event therefore gives them by binary search. Where
+A table holds combinations of events of some variables, one per row. Order and
+window allow a row only partners that begin in a certain range of events. The
+right table is in order of first event, so binary search finds them. Where
 conditions demand equal values, both tables are divided into buckets by a hash
-of these values, and the range is sought in the row's bucket alone. What the
-range does not imply is tested partner by partner, rule after rule, and then
-the conditions that the join decides. Equality is among them, so that a hash
-may collide. Negations rule out rows of the table that binds all they need.
+of these values. Then only the row's bucket is searched.
+
+A candidate is tested for what the range does not imply, then by the conditions
+that the join decides. Equality is among them, so hashes may collide.
+Negations rule out rows of a table that binds all they need.
 """
 
 from __future__ import annotations
@@ -35,18 +36,19 @@ from gpu_cep_kernels.rules.tables import (
 )
 from gpu_cep_kernels.rules.ties import is_before
 
-# How two variables are related that order does not relate in another way: they bind two events, or the first is before the second.
+# How a further test relates two variables: they bind different events, or the first is before, or behind, the second.
 APART, BEFORE, BEHIND = range(3)
 
 
 class Sides(NamedTuple):
-    """How the left and the right table of a join are related.
+    """Say how the left and the right table of a join are related; v is a variable, k a test.
 
-    Variable v stands at ``left_place[v]`` or ``right_place[v]`` (−1: not on
-    that side). The places `preceding` of the left are before all of the
-    right, some of the right are before each of `succeeding`. The k-th further
-    test relates places ``one[k]`` on the left and ``other[k]`` on the right
-    by ``relation[k]``. ``conditions`` are those that the join decides.
+    - left_place[v], right_place[v]: where v stands in the rows of that side; −1 if it does not.
+    - preceding: the places of the left that are before all of the right.
+    - succeeding: the places of the left that some place of the right is before.
+    - one[k], other[k]: further test k relates these places of the left and the right,
+    - relation[k]: in this way (APART, BEFORE, BEHIND).
+    - conditions: those that the join decides.
     """
 
     left_place: Ints
@@ -60,7 +62,7 @@ class Sides(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """The two tables of a join, and how they are related."""
+    """Hold the two tables of a join, and how they are related."""
 
     left: PartialMatches
     right: PartialMatches
@@ -68,19 +70,23 @@ class Tables(NamedTuple):
 
 
 class Buckets(NamedTuple):
-    """Where the rows of each bucket begin in the right table, with the end, and the bucket of each row of the left one (empty: all one)."""
+    """Say how the two tables are divided into buckets.
+
+    - first[b]: the first row of bucket b in the right table; the last entry is the end.
+    - of_left[i]: the bucket of row i of the left table; empty if there is one only.
+    """
 
     first: Ints
     of_left: Ints
 
 
 class Partners(NamedTuple):
-    """The partners of a chunk of the left table.
+    """Hold the candidates and the partners of a chunk of the left table; i is a row of the chunk.
 
-    Row i of the chunk has the candidates ``first[i]`` to ``first[i] + size[i]``
-    in the right table. ``rows[place[i]:]`` are the ``number[i]`` of them
-    that are its partners. ``failed[i]`` is 0, or 1 plus the condition that
-    failed; the candidate is then at ``rows[place[i]]``.
+    - first[i], size[i]: its candidates are so many rows of the right table, from the first on.
+    - rows[place[i]:]: its partners, rows of the right table.
+    - number[i]: how many partners there are.
+    - failed[i]: 0, or 1 plus the condition that failed; the candidate is then ``rows[place[i]]``.
     """
 
     first: Ints
@@ -93,7 +99,7 @@ class Partners(NamedTuple):
 
 @rule
 def _first_in_reach(low: int, high: int, begin: int, latest: int, firsts: Any, streams: Streams) -> int:
-    """Return the first of the rows [low, high) that does not come too early."""
+    """Return the first of the rows [low, high) whose first event does not come too early."""
     while low < high:
         middle = (low + high) // 2
         if is_early(firsts[middle], begin, latest, streams):
@@ -105,7 +111,7 @@ def _first_in_reach(low: int, high: int, begin: int, latest: int, firsts: Any, s
 
 @rule
 def _first_out_of_reach(low: int, high: int, end: int, earliest: int, firsts: Any, streams: Streams) -> int:
-    """Return the first of the rows [low, high) that comes too late."""
+    """Return the first of the rows [low, high) whose first event comes too late."""
     while low < high:
         middle = (low + high) // 2
         if is_late(firsts[middle], end, earliest, streams):
@@ -119,10 +125,10 @@ def _first_out_of_reach(low: int, high: int, end: int, earliest: int, firsts: An
 def find_ranges(
     low: int, high: int, tables: Tables, buckets: Buckets, streams: Streams, base: int, own: int, first: Ints, size: Ints
 ) -> None:  # fmt: skip
-    """Find the candidates of each row of the left table: ``size[i]`` from row ``first[i]`` of the right one on.
+    """Find the candidates of each row of the left table: ``size[i]`` rows of the right one, from row ``first[i]`` on.
 
-    Event e of the batch stands at ``base + e`` in the streams. One of the two
-    rows begins before event `own`.
+    Event e of the batch stands at ``base + e`` in the streams. At least one of the
+    two rows begins before event `own`.
     """
     left, right, sides = tables
     for i in range(low, high):
@@ -149,7 +155,7 @@ def _are_related(i: int, r: int, tables: Tables, streams: Streams) -> bool:
     left, right, sides = tables
     true = True
     if right.events.shape[0] > 1:
-        # a single event's range was exact
+        # for a single event the range is exact
         first, last = min(left.first[i], right.first[r]), max(left.last[i], right.last[r])
         true = within(streams.clock[first], streams.clock[last], streams.length)
     for k in range(sides.one.size):
@@ -164,7 +170,10 @@ def _are_related(i: int, r: int, tables: Tables, streams: Streams) -> bool:
 
 @rule
 def _keep_comparing(comparison: int, value: Any, values: Any, nulls: Any, column: int, base: int, events: Any, rows: Any) -> int:
-    """Keep those of `rows` with whose values in `column` the left row's `value` compares; return how many."""
+    """Keep those of `rows` for which ``value φ column`` holds and `column` is not NULL; return how many.
+
+    The value is the left row's.
+    """
     kept = 0
     for k in range(rows.size):
         r = rows[k]
@@ -201,9 +210,9 @@ def _keep_compared(c: int, i: int, tables: Tables, conditions: Conditions, rows:
 def _keep_holding(
     c: int, i: int, tables: Tables, conditions: Conditions, none: Any, registers: Registers, rows: Any, size: int
 ) -> tuple[int, bool]:
-    """Keep those of ``rows[:size]`` that satisfy condition c, a program, with row i; return how many, and whether it failed.
+    """Keep those of ``rows[:size]`` that satisfy condition c, a program, with row i.
 
-    ``rows[0]`` is then where it failed.
+    Return how many, and whether the program failed. If so, it failed for ``rows[0]``.
     """
     left, right, sides = tables
     table, base = conditions.table, conditions.base
@@ -227,9 +236,12 @@ def filter_partners(
     low: int, high: int, slot: int, begin: int, tables: Tables, streams: Streams, conditions: Conditions, registers: Registers,
     partners: Partners,
 ) -> None:  # fmt: skip
-    """Find the partners of each row of the chunk that begins at row `begin` of the left table; `registers` are scratch, by slot."""
+    """Write the partners of each row of a chunk, which begins at row `begin` of the left table.
+
+    `registers` is scratch, with one column per slot.
+    """
     table, sides = conditions.table, tables.sides
-    # programs read no aggregates: what stands in their place has the right types, no more
+    # programs read no aggregates; these only have the right types
     none = AggregateValues(registers.ints, registers.ints, registers.floats)
     rows = registers.rows[:, slot]
     own = Registers(rows, rows, registers.ints[:, slot], registers.floats[:, slot], registers.nulls[:, slot])
@@ -256,9 +268,10 @@ def filter_partners(
 def join_rows(
     low: int, high: int, begin: int, left: PartialMatches, right: PartialMatches, partners: Partners, target: Ints, out: PartialMatches
 ) -> None:
-    """Write the rows of the join of a chunk that begins at row `begin` of the left table: its events, then its partner's.
+    """Write the rows of the join of a chunk: the events of a left row, then those of its partner.
 
-    Those of row i of the chunk go to `out` from row ``target[i]`` on.
+    The chunk begins at row `begin` of the left table. What comes of its row i goes
+    to `out` from row ``target[i]`` on.
     """
     places = left.events.shape[0]
     for i in range(low, high):
@@ -277,9 +290,10 @@ def join_rows(
 def judge_rows(
     begin: int, end: int, table: PartialMatches, variables: Ints, judged: Ints, criteria: Criteria, path: EventPath, allowed: Flags
 ) -> int:  # fmt: skip
-    """``allowed[r]``: whether none of the negations `judged` rules out row r of [begin, end), which binds an event to each of `variables`.
+    """``allowed[r]``: whether no negation in `judged` rules out row r, for the rows [begin, end) of a table.
 
-    Return the row for which a condition failed, or `end`; `path` is scratch, and then says which one failed.
+    A row binds an event to each of `variables`. Return the row for which a condition
+    failed, or `end`. `path` is scratch, and says afterwards which condition failed.
     """
     places = variables.size
     for p in range(places):

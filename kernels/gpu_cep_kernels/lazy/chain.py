@@ -1,17 +1,19 @@
-"""The lazy automata (lazy automata paper, sections 3, 4 and 7) as a resumable depth-first enumeration of single variables.
+"""Enumerate matches by a lazy automaton, depth first (lazy automata paper, sections 3, 4 and 7).
 
-Variables are bound in ascending order of frequency, whatever their order in
-the pattern. Each event of the rarest is a *pivot*; the events of the others
-are fetched from their *input buffers*, which the ordering filters *prec* and
-*succ* and the window narrow to a range. The conditions then filter the range
-block by block, each as soon as its variables are bound, and so do negations.
+It binds single variables, in ascending order of frequency, whatever their order
+in the pattern. Each event of the rarest variable is a *pivot*. The events of
+the others come from their *input buffers*. The ordering filters *prec* and
+*succ* and the window narrow a buffer to a range. Then conditions filter the
+range block by block, each as soon as its variables are bound. So do negations.
 
 The strategy is skip_till_any_match, so every combination that passes is a
-match, or, where quantified variables follow (:mod:`gpu_cep_kernels.lazy.iterations`),
-a partial one, and each is found from one pivot only.
+match. Where quantified variables follow, it is a partial one
+(:mod:`gpu_cep_kernels.lazy.iterations`). Each is found from one pivot only. A
+call can stop at any place and resume.
 
-The tree automaton is the same with an order for each pivot: a pivot begins the
-match, and the others follow as their events in its window are counted.
+The tree automaton is the same with an order for each pivot. There the pivot
+begins the match. The others follow in ascending number of their events in its
+window.
 """
 
 from __future__ import annotations
@@ -43,16 +45,20 @@ from gpu_cep_kernels.rules.tables import (
     PatternTable,
 )
 
-# Events that conditions filter at a time.
+# How many events conditions filter at a time.
 BLOCK = 128
 
 
 class ChainMatches(NamedTuple):
-    """What an enumeration writes: the first event of match m, ``starts[m]``, and that of variable v, ``events[m, v]``.
+    """Take the matches that an enumeration writes; m is a match.
 
-    Where matches are only counted, ``totals[s]`` is raised by those of stream s
-    (numbered from the batch's first), ``starts[s]`` lowered to the first event
-    of any of them, and nothing else is written.
+    - starts[m]: its first event.
+    - events[m, v]: the event of variable v.
+
+    Where matches are only counted, s is a stream, numbered from the batch's first:
+
+    - totals[s]: raised by the number of matches.
+    - starts[s]: lowered to the first event of any of them.
     """
 
     starts: Ints
@@ -61,14 +67,15 @@ class ChainMatches(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """The stack of the enumeration: at depth d variable ``order[d]`` is bound; those behind the last depth are not.
+    """Hold the stack of the enumeration; at depth d it binds variable ``order[d]``.
 
-    The range of its buffer that is still to be filtered is
-    ``[cursor[d], stop[d])``, ``block[d, taken[d]:kept[d]]`` are the events
-    that passed and are still to be bound. ``earliest[d]`` and ``latest[d]``
-    are the ends of what is bound above d; ``span[v]`` is the part of v's
-    buffer that the window of the current pivot reaches. Negation n waits for
-    the variables that ``needs[n]`` marks, and so is judged at depth ``judged[n]``.
+    - order: the variables; those behind the last depth are not bound.
+    - cursor[d], stop[d]: the range of the variable's buffer that is still to be filtered.
+    - block[d, taken[d]:kept[d]]: the events that passed and are still to be bound.
+    - earliest[d], latest[d]: the first and the last event bound above d.
+    - span[v]: the range of v's buffer that the window of the current pivot reaches.
+    - needs[n, v]: whether negation n waits for variable v.
+    - judged[n]: the depth at which it is judged, therefore.
     """
 
     order: Ints
@@ -85,9 +92,11 @@ class Chain(NamedTuple):
 
 
 def find_pivots(v: int, buffers: InputBuffers, pattern: PatternTable, own: int, starting: bool) -> tuple[int, int]:
-    """Return where the pivots among v's events begin and end in the buffers, for matches that start before event `own`.
+    """Return the range of the buffers that holds the pivots, which are events of v.
 
-    They are the first events of their matches if they are `starting`, or if the pattern says so.
+    A pivot is the first event of its match if pivots are `starting`, or if the
+    pattern says so. Then only pivots before event `own` are in the range: matches
+    must start before it.
     """
     first, last = int(buffers.first[v]), int(buffers.first[v + 1])
     if starting or pattern.precedes[v].sum() == len(pattern.order) - 1:
@@ -96,7 +105,10 @@ def find_pivots(v: int, buffers: InputBuffers, pattern: PatternTable, own: int, 
 
 
 def new_chain(order: Ints, depths: int, pivots: tuple[int, int], buffers: InputBuffers, pattern: PatternTable, needs: Flags) -> Chain:
-    """Return the stack before the first of the `pivots`, a range of the buffers; the first `depths` variables of the order are bound."""
+    """Return the stack before the first pivot.
+
+    `pivots` is their range in the buffers. The first `depths` variables of the order are bound.
+    """
     cursor, stop = np.zeros(depths, np.int64), np.zeros(depths, np.int64)
     cursor[0], stop[0] = pivots
     known = np.arange(len(order))
@@ -122,10 +134,11 @@ def _narrow(
     v: int, depth: int, known: tuple[int, int, int], span: tuple[int, int],
     buffered: Buffered, pattern: PatternTable, chain: Chain, path: EventPath,
 ) -> tuple[int, int]:  # fmt: skip
-    """Return the range of v's buffer that fits what is bound above `depth` and lies in `span`, by doubling steps and then by halving them.
+    """Return the range of v's buffer, within the events of `span`, that fits what is bound above `depth`.
 
-    Of ``low, high, limit = known`` it begins at `low` or later and ends at `limit` or earlier; its end is sought from `high` on, unless
-    that is too far.
+    With ``low, high, limit = known`` it begins at `low` or later and ends at
+    `limit` or earlier. Its end is searched from `high` on, unless that is too far.
+    Steps are doubled first, and halved then.
     """
     (low, high, limit), (buffers, streams) = known, buffered
     earliest, latest = chain.earliest[depth], chain.latest[depth]
@@ -160,7 +173,7 @@ def _narrow(
 
 @rule
 def _select(v: int, depth: int, events: Any, size: int, conditions: Conditions, path: EventPath) -> int:
-    """Keep those of ``events[:size]`` that may be bound to v at `depth`, negations apart; return how many."""
+    """Keep those of ``events[:size]`` that may be bound to v at `depth`, whatever negations say; return how many."""
     size = select_unbound(events, size, depth, path)
     table = conditions.table
     for k in range(table.first[v], table.first[v + 1]):
@@ -175,7 +188,7 @@ def _select(v: int, depth: int, events: Any, size: int, conditions: Conditions, 
 
 @rule
 def _judge(v: int, depth: int, events: Any, size: int, criteria: Criteria, chain: Chain, path: EventPath) -> int:
-    """Keep those of ``events[:size]`` that the negations that are judged at `depth` do not rule out; return how many."""
+    """Keep those of ``events[:size]`` that no negation judged at `depth` rules out; return how many."""
     for n in range(chain.judged.size):
         if chain.judged[n] == depth:
             earliest, latest = chain.earliest[depth], chain.latest[depth]
@@ -185,7 +198,7 @@ def _judge(v: int, depth: int, events: Any, size: int, criteria: Criteria, chain
 
 @rule
 def _reorder(chain: Chain) -> None:
-    """Order the variables behind the pivot by how many events of each its window reaches (paper, section 7)."""
+    """Order the variables behind the pivot by how many of their events its window holds (paper, section 7)."""
     for d in range(2, chain.cursor.size):
         v = chain.order[d]
         size = chain.span[v, 1] - chain.span[v, 0]
@@ -202,7 +215,10 @@ def _reorder(chain: Chain) -> None:
 
 @rule
 def _write(v: int, depth: int, block: Any, base: int, chain: Chain, path: EventPath, matches: ChainMatches) -> int:
-    """Write the matches of what is bound above `depth` with the events in v's block, as many as there is room for; return how many."""
+    """Write matches: what is bound above `depth` with each event left in v's block; return how many.
+
+    It stops where there is no more room.
+    """
     taken, written = chain.taken[depth], path.state[MATCHES]
     size = min(chain.kept[depth] - taken, matches.starts.size - written)
     events = block[taken : taken + size]
@@ -211,7 +227,7 @@ def _write(v: int, depth: int, block: Any, base: int, chain: Chain, path: EventP
     for k in range(size):
         starts[k] = min(earliest, events[k])
         rows[k, v] = base + events[k]
-    # variable by variable, for what is bound above is the same for all of them
+    # a loop for each variable, since all these matches bind the same event to it
     for d in range(depth):
         u, event = chain.order[d], base + path.event[d]
         for k in range(size):
@@ -223,7 +239,10 @@ def _write(v: int, depth: int, block: Any, base: int, chain: Chain, path: EventP
 def _enumerate(
     buffered: Buffered, criteria: Criteria, negated: bool, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
 ) -> int:
-    """Run the body of both kernels. `negated` is a constant: code for negations slows the rest, even where there are none."""
+    """Run the body of both kernels; return why it stopped.
+
+    `negated` is a constant: code for negations slows the rest, even where there are none.
+    """
     buffers, streams = buffered
     pattern, conditions = criteria.pattern, criteria.conditions
     own, starting, counting, step_limit = mode
@@ -244,7 +263,7 @@ def _enumerate(
                 path.last[chain.order[depth]] = -1
         elif chain.taken[depth] == chain.kept[depth]:
             begin = chain.cursor[depth]
-            # pivots come one by one, for each has its stream
+            # pivots come one by one, since each may be in another stream
             size = min(BLOCK if depth > 0 else 1, chain.stop[depth] - begin)
             fetched = buffers.events[begin : begin + size]
             for k in range(size):
@@ -285,13 +304,13 @@ def _enumerate(
                 if starting and reached:
                     _reorder(chain)
             u = chain.order[depth]
-            # the last variable must start the match where no other does so before `own`
+            # if nothing bound so far is before `own`, the last variable's event must be
             end = min(stream_end, own) if depth == variables - 1 and chain.earliest[depth] >= own else stream_end
             low, high = chain.span[u, 0], chain.span[u, 1]
             if not reached:
                 high = low
             elif depth > 1 or end < stream_end:
-                # the event before this one at its depth reached about as far
+                # the search for the end begins where the last range at this depth ended
                 known = low, chain.stop[depth], high
                 low, high = _narrow(u, depth, known, (stream_begin, end), buffered, pattern, chain, path)
             chain.cursor[depth] = low
@@ -321,11 +340,10 @@ def enumerate_chain(
 ) -> int:  # fmt: skip
     """Enumerate the matches of all pivots from where `chain` stands; return why it stopped. There are no negations.
 
-    Event e of the batch stands at ``conditions.base + e`` in the streams, too;
-    conditions that wait until a quantified variable binds no more are not listed.
-    If pivots are `starting`, they begin their matches, and each has its own
-    order of variables. On OUTPUT_FULL or STEPS_SPENT the caller makes room and
-    calls again.
+    Event e of the batch stands at ``conditions.base + e`` in the streams, too.
+    Conditions that wait until a quantified variable binds no more are not listed.
+    If ``mode.starting``, pivots begin their matches, and each has its own order of
+    variables. On OUTPUT_FULL or STEPS_SPENT the caller makes room and calls again.
     """
     return _enumerate(buffered, criteria, False, mode, chain, path, matches)
 

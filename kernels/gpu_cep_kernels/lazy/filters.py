@@ -1,4 +1,7 @@
-"""Filters of events that may be bound to a variable: each keeps some of ``events[:size]``, in order, and returns how many."""
+"""Filter events that may be bound to a variable.
+
+Each filter keeps some of ``events[:size]`` at the front, in order, and returns how many.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from gpu_cep_kernels.rules.tables import BY_INTS, ERROR_CONDITION, Conditions, C
 
 @rule
 def _select_where(comparison: int, events: Any, size: int, values: Any, value: Any, base: int) -> int:
-    """Keep those of ``events[:size]`` whose value compares with `value`; return how many."""
+    """Keep those of ``events[:size]`` for which ``values[event] φ value``; return how many."""
     kept = 0
     for k in range(size):
         event = events[k]
@@ -28,7 +31,7 @@ def _select_where(comparison: int, events: Any, size: int, values: Any, value: A
 
 @rule
 def _select_compared(events: Any, size: int, comparison: int, values: Any, nulls: Any, column: int, base: int, value: Any) -> int:
-    """Keep those of ``events[:size]`` whose value in `column` compares with `value`; return how many."""
+    """Keep those of ``events[:size]`` for which ``column φ value`` and that is not NULL; return how many."""
     kept = size
     if nulls.size > 0:
         kept = 0
@@ -37,7 +40,7 @@ def _select_compared(events: Any, size: int, comparison: int, values: Any, nulls
             events[kept] = event
             kept += not is_null(nulls, column, base + event)
     own = values[column]
-    # a loop for each comparison: none asks for every event which it is
+    # a loop for each comparison, so that none tests which one it is for every event
     if comparison == EQ:
         kept = _select_where(EQ, events, kept, own, value, base)
     elif comparison == NE:
@@ -113,7 +116,7 @@ def select_allowed(n: int, v: int, depth: int, earliest: int, latest: int, event
     """
     kept = 0
     for u in range(criteria.pattern.order.size):
-        # each variable has one event
+        # each variable has one event, its first and its last
         path.first[u] = depth if u == v else path.last[u]
     for k in range(events.size):
         event = events[k]

@@ -1,4 +1,4 @@
-"""What iteration in the lazy automata is done with: which conditions the events of a quantified variable decide when, and the stack."""
+"""Define the tables of iteration in the lazy automata: when each condition is decided, and the stack."""
 
 from __future__ import annotations
 
@@ -9,19 +9,26 @@ import numpy.typing as npt
 
 from gpu_cep_kernels.rules.tables import Flags, Ints, double_rows
 
-# When a quantified variable decides a condition: by each event alone, as its stage begins; by its first event; by the first, about all
-# later ones; by each, about all later ones; by each, together with those before; by its whole binding.
+# When a quantified variable decides a condition:
+# ALONE each event by itself, as the stage begins,
+# FIRST the first event,
+# GROUPING the first event, for all later ones,
+# FILTERING each event, for all later ones,
+# FOLLOWING each event together with those before,
+# CLOSING the whole binding.
 ALONE, FIRST, GROUPING, FILTERING, FOLLOWING, CLOSING = range(6)
 
-# Where the events of a row may be, and the number of its stream among the batch's.
+# Places in the scope of a row: where the events that it may bind begin and end, and the number of its stream among the batch's.
 BEGIN, END, STREAM = range(3)
 
 
 class LazyMode(NamedTuple):
-    """How matches are enumerated: only those that start before event `own`, of which each pivot, or row, is the first event if `starting`.
+    """Say how to enumerate.
 
-    With `counting` they are only counted. A call makes little more than
-    `step_limit` steps.
+    - own: only matches that start before this event are found.
+    - starting: whether each pivot, or row, is the first event of its matches.
+    - counting: whether matches are counted and not written.
+    - step_limit: a call makes little more than so many steps.
     """
 
     own: int
@@ -31,7 +38,12 @@ class LazyMode(NamedTuple):
 
 
 class IterationTable(NamedTuple):
-    """Events of variable v decide the conditions ``listed[first[v]:first[v + 1]]``, and ``when[k]``, a constant above, says when."""
+    """List the conditions that events of a quantified variable decide; k is an entry.
+
+    - first[v]: the first entry of variable v; the last one is the end.
+    - listed[k]: the condition.
+    - when[k]: when it is decided (ALONE to CLOSING).
+    """
 
     first: Ints
     listed: Ints
@@ -39,15 +51,18 @@ class IterationTable(NamedTuple):
 
 
 class Iterations(NamedTuple):
-    """The stack of the enumeration: at place f of the path an event of variable ``order[stage[f]]`` is bound.
+    """Hold the stack of the enumeration; f is a place of the path, n a negation.
 
-    Rows bind the variables `fixed`; of one that is in `order`, too, they bind
-    the first event. ``events[cursor[f]:stop[f]]`` are the events that may still
-    be bound at f, and behind ``free[f]`` there is room for a list.
-    ``earliest[f]`` and ``latest[f]`` are the ends of what is bound before f.
-    Negation n waits for the variables that ``needs[n]`` marks, and so is judged
-    at the end of stage ``judged[n]`` (−1: it has been judged). `scope` is
-    indexed by the constants above, `sizes` is scratch.
+    - fixed: the variables that rows bind; of one that is in `order`, too, a row binds the first event.
+    - order: the variables of the stages.
+    - stage[f]: the stage whose variable binds the event at f.
+    - events[cursor[f]:stop[f]]: the events that may still be bound at f.
+    - free[f]: where `events` has room for a further list.
+    - earliest[f], latest[f]: the first and the last event bound before f.
+    - needs[n, v]: whether negation n waits for variable v.
+    - judged[n]: the stage at whose end it is judged, therefore; −1 if it has been judged.
+    - scope: numbers at the places BEGIN, END and STREAM above.
+    - sizes: scratch.
     """
 
     fixed: Ints
@@ -66,7 +81,7 @@ class Iterations(NamedTuple):
 
 
 def new_iterations(fixed: Ints, order: Ints, path: int, room: int, needs: Flags) -> Iterations:
-    """Return the stack before the first row, with room for a path of `path` events and lists of `room` events."""
+    """Return the stack before the first row, with room for `path` bound events and `room` listed ones."""
     return Iterations(
         fixed=fixed,
         order=order,

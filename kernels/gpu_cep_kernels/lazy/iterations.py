@@ -1,13 +1,17 @@
-"""Iteration in the lazy automata (lazy automata paper, section 4.5) as a resumable depth-first enumeration.
+"""Bind quantified variables to partial matches, depth first: iteration in the lazy automata (lazy automata paper, section 4.5).
 
-A row is a partial match that binds all single variables. The quantified ones
-are bound last, each in a *stage* of its own: the events that its input buffer
-holds in the range of the ordering filters and the window are listed, as far as
-conditions on each by itself let them pass, and the sub-sequences of the list
-are its bindings. Conditions between the events of a binding that one event
-decides for all later ones (equality with another event of the binding, or a
-value that never falls) filter the list once for each event bound, so that
+A *row* is a partial match that binds all single variables. Quantified
+variables are bound last, each in a *stage* of its own. A stage lists events of
+its variable's input buffer. The ordering filters and the window must allow
+them, and all conditions on a single event must hold. Sub-sequences of this list
+are the bindings.
+
+Some conditions between the events of a binding are decided by one event for
+all later ones. Such are equality with another event of the binding, and a value
+that never falls. They filter the list once for each event bound. So
 sub-sequences are made within groups (section 4.5.3) and not of all events.
+
+A call can stop at any place and resume.
 """
 
 from __future__ import annotations
@@ -57,13 +61,13 @@ from gpu_cep_kernels.rules.tables import (
     PatternTable,
 )
 
-# Phases: to bind a row, list what a stage may bind, bind an event of a list, end a stage, take back an event, or a row.
+# Phases: bind a row, list what a stage may bind, bind an event of a list, end a stage, unbind an event, unbind a row.
 LOAD, OPEN, TAKE, CLOSE, BACK, DONE = range(6)
 
 
 @rule
 def _range(v: int, place: int, buffered: Buffered, pattern: PatternTable, stack: Iterations, path: EventPath) -> tuple[int, int]:
-    """Return the range of v's buffer whose events order and window allow beside what is bound before `place`."""
+    """Return the range of v's buffer that order and window allow after what is bound before `place`."""
     buffers, streams = buffered
     begin, end = stack.scope[BEGIN], stack.scope[END]
     earliest, latest = stack.earliest[place], stack.latest[place]
@@ -98,7 +102,7 @@ def _range(v: int, place: int, buffered: Buffered, pattern: PatternTable, stack:
 def _load(
     row: int, rows: Any, starting: bool, streams: Streams, pattern: PatternTable, conditions: Conditions, stack: Iterations, path: EventPath
 ) -> None:
-    """Bind the events of a row, and set the scope of its stream."""
+    """Bind the events of a row, and set ``stack.scope``."""
     base, depth = conditions.base, stack.fixed.size
     earliest, latest = streams.times.size, -1
     for d in range(depth):
@@ -116,9 +120,9 @@ def _load(
 
 @rule
 def _begin_stages(choosing: bool, buffered: Buffered, pattern: PatternTable, stack: Iterations, path: EventPath) -> bool:
-    """Look at the ranges of all variables that a row leaves; return whether each holds the events that it needs.
+    """Prepare the stages of a row; return whether every variable has as many events in range as it needs.
 
-    If `choosing`, variables are ordered by their number.
+    If `choosing`, order the variables by how many they have.
     """
     depth, enough = stack.fixed.size, True
     for k in range(stack.order.size):
@@ -127,7 +131,7 @@ def _begin_stages(choosing: bool, buffered: Buffered, pattern: PatternTable, sta
         enough = enough and path.bound[v] + high - low >= pattern.minimum[v]
         stack.sizes[k] = high - low
         place = k
-        # a variable of which the row binds the first event stays the first
+        # a variable whose first event the row binds stays in front
         while choosing and place > 0 and stack.sizes[place - 1] > stack.sizes[place] and path.bound[stack.order[place - 1]] == 0:
             stack.order[place - 1], stack.order[place] = stack.order[place], stack.order[place - 1]
             stack.sizes[place - 1], stack.sizes[place] = stack.sizes[place], stack.sizes[place - 1]
@@ -144,7 +148,10 @@ def _begin_stages(choosing: bool, buffered: Buffered, pattern: PatternTable, sta
 def _filter_list(
     v: int, place: int, begin: int, opening: bool, uses: IterationTable, conditions: Conditions, stack: Iterations, path: EventPath
 ) -> None:
-    """Filter the list of `place` by the conditions that decide about it as a whole, now that its stage begins or v has bound an event."""
+    """Filter the list at `place` by the conditions that can judge each of its events now.
+
+    It is done when a stage begins (`opening`), and after v has bound an event.
+    """
     size = stack.stop[place] - begin
     events = stack.events[begin : begin + size]
     if opening:
@@ -160,7 +167,7 @@ def _filter_list(
 
 @rule
 def _filters_later(v: int, bound: int, uses: IterationTable) -> bool:
-    """Whether the event that is the `bound`-th of v decides about later ones."""
+    """Whether the `bound`-th event of v decides some condition for all later ones."""
     found = False
     for k in range(uses.first[v], uses.first[v + 1]):
         found = found or uses.when[k] == FILTERING or (uses.when[k] == GROUPING and bound == 1)
@@ -171,7 +178,7 @@ def _filters_later(v: int, bound: int, uses: IterationTable) -> bool:
 def _open(
     place: int, buffered: Buffered, pattern: PatternTable, uses: IterationTable, conditions: Conditions, stack: Iterations, path: EventPath
 ) -> bool:
-    """List the events of a stage's variable; return whether there was room."""
+    """List the events of the variable whose stage begins at `place`; return whether there was room."""
     v = stack.order[stack.stage[place]]
     low, high = _range(v, place, buffered, pattern, stack, path)
     size, free = high - low, stack.free[place]
@@ -189,7 +196,7 @@ def _open(
 
 @rule
 def _fits(v: int, event: int, uses: IterationTable, conditions: Conditions, path: EventPath) -> bool:
-    """Whether `event` satisfies what it decides together with the events that v binds."""
+    """Whether `event` satisfies the conditions that it decides with the events that v binds already."""
     true = True
     for k in range(uses.first[v], uses.first[v + 1]):
         c, when = uses.listed[k], uses.when[k]
@@ -203,7 +210,7 @@ def _fits(v: int, event: int, uses: IterationTable, conditions: Conditions, path
 def _extend(
     v: int, event: int, place: int, pattern: PatternTable, uses: IterationTable, conditions: Conditions, stack: Iterations, path: EventPath
 ) -> None:
-    """Bind `event` to v at `place`, and list what may follow it in the binding at the next place."""
+    """Bind `event` to v at `place`; list at the next place what may follow in the binding."""
     free = max(stack.free[place], stack.stop[place])
     bind(v, event, place, pattern, conditions, path)
     stack.earliest[place + 1] = min(stack.earliest[place], event)
@@ -226,7 +233,7 @@ def _extend(
 
 @rule
 def _closes(v: int, place: int, uses: IterationTable, criteria: Criteria, stack: Iterations, path: EventPath) -> bool:
-    """Whether v may bind no more than it does, and the stage that its binding ends may be left."""
+    """Whether v's binding can end here: it has its minimum, and the conditions and negations judged now allow it."""
     pattern, conditions = criteria.pattern, criteria.conditions
     true = path.bound[v] >= pattern.minimum[v]
     for k in range(uses.first[v], uses.first[v + 1]):
@@ -248,13 +255,13 @@ def _unload(pattern: PatternTable, stack: Iterations, path: EventPath) -> None:
 
 @rule
 def _has_room(place: int, stack: Iterations) -> bool:
-    """Whether what is left of the list of `place` fits behind it once more."""
+    """Whether a copy of the rest of the list at `place` fits behind it."""
     return bool(max(stack.free[place], stack.stop[place]) + stack.stop[place] - stack.cursor[place] <= stack.events.size)
 
 
 @rule
 def _is_beyond(event: int, place: int, own: int, streams: Streams, stack: Iterations) -> bool:
-    """Whether `event`, and so all later ones, comes too late for the window, or for the start of a match that nothing earlier starts."""
+    """Whether `event`, and so all later ones, is too late: for the window, or to start the match before event `own`."""
     earliest = stack.earliest[place]
     return is_late(event, streams.times.size, earliest, streams) or (
         stack.stage[place] == stack.order.size - 1 and earliest >= own and event >= own
@@ -263,7 +270,7 @@ def _is_beyond(event: int, place: int, own: int, streams: Streams, stack: Iterat
 
 @rule
 def _phase_after_stage(place: int, stack: Iterations) -> int:
-    """Return the phase that follows once all has been tried at `place`."""
+    """Return the phase that follows once all has been tried at `place`: BACK, or DONE with the row."""
     return DONE if place == stack.fixed.size else BACK
 
 
@@ -292,12 +299,11 @@ def enumerate_iterations(
 ) -> int:
     """Enumerate the matches that `rows` can be completed to, from where ``path.state`` stands; return why it stopped.
 
-    ``rows[m, v]`` is the event of variable v in row m. Only matches that start
-    before event `own` are found. If rows are `starting`, none starts earlier
-    than its row, and each row has its own order of stages. With `counting`
-    matches are only counted, as by
-    :func:`~gpu_cep_kernels.lazy.chain.enumerate_chain`. On OUTPUT_FULL,
-    PATH_FULL or STEPS_SPENT the caller makes room and calls again.
+    ``rows[m, v]`` is the event of variable v in row m. If ``mode.starting``, no
+    match starts earlier than its row. Each row then has its own order of stages.
+    Counted matches are written as by
+    :func:`~gpu_cep_kernels.lazy.chain.enumerate_chain`. On OUTPUT_FULL, PATH_FULL
+    or STEPS_SPENT the caller makes room and calls again.
     """
     streams, pattern, conditions = buffered.streams, criteria.pattern, criteria.conditions
     own, starting, counting, step_limit = mode

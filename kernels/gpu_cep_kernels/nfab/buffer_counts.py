@@ -1,14 +1,16 @@
-"""Matches counted on the shared buffer of NFA^b, without reading them off: dynamic programming over its nodes.
+"""Count matches on the shared buffer of NFA^b without reading them off: dynamic programming over its nodes.
 
-A *cell* stands for a sum that paths have in common: cell 2n for the paths to
-node n, cell 2n + 1 for those to n and its siblings. A sum is made of the cells
-before it, and kept with the earliest start that it counts: as long as a window
-holds that, and ends nothing else, it is the sum in that window, too. Windows
-are taken as their starts ascend, and so a sum is made again only when a start
-of it has left the window. A cell that is looked at for an end is on a path to
-it, so that no more is done than reading all paths would take. Where all paths
-to a cell come through one other, that one stands for it: a run that goes on
-by itself takes no sums.
+A *cell* stands for a number of paths: cell 2n for the paths to node n, cell
+2n + 1 for those to n and its siblings. The number of a cell is the sum of
+those of the cells before it. It is kept with the earliest start that it
+counts. It stays right in later windows that hold this start. Only a last start
+that leaves out other paths changes it, too. Windows are taken by ascending
+start. So a sum is mostly made again only when one of its starts has left the
+window.
+
+Only cells on a path to an end are counted. So no more is done than reading
+all paths would take. Where all paths to a cell come through one other cell,
+that one stands for it. So a run without branches costs no sums.
 """
 
 from __future__ import annotations
@@ -25,11 +27,12 @@ from gpu_cep_kernels.rules.tables import FINISHED, PATH_FULL, STEPS_SPENT, Ints,
 
 
 class PathSums(NamedTuple):
-    """Cell c counts ``paths[c]`` paths (at most ``UNBOUNDED``), of which the earliest begins at ``first_start[c]``.
+    """Hold the sums made so far; c is a cell.
 
-    −1: it has not been counted; ``UNBOUNDED``: there are none. It counts those
-    that begin at ``last_start[c]`` or earlier. Its paths are those of cell
-    ``same[c]``, which is counted in its place.
+    - same[c]: the cell that has the same paths and is counted in its place; often c itself.
+    - paths[c]: how many paths it counts, at most ``UNBOUNDED``.
+    - first_start[c]: the earliest start of them; −1 if not counted yet, ``UNBOUNDED`` if there are none.
+    - last_start[c]: it counts paths that begin here or earlier.
     """
 
     same: Ints
@@ -39,12 +42,14 @@ class PathSums(NamedTuple):
 
 
 class SumStack(NamedTuple):
-    """The cells whose sums are being made: ``cell[d]`` waits for the cell above it.
+    """Hold the cells whose sums are being made; the one at height d waits for the one above it.
 
-    It has summed ``paths[d]`` paths, of which the earliest begins at
-    ``first_start[d]``, and comes to ``part[d]`` next: a link, or −1, of an even
-    cell; of an odd one, the cell before (0), the siblings (1), or nothing (2).
-    ``state`` is indexed by the constants below.
+    - cell[d]: the cell.
+    - part[d]: what it adds next. Of an even cell: a link, or −1. Of an odd one:
+      the even cell of its node (0), the siblings (1), or nothing (2).
+    - paths[d]: how many paths it has summed.
+    - first_start[d]: the earliest start of these.
+    - state: numbers at the places NODE to ITS_END below.
     """
 
     cell: Ints
@@ -55,13 +60,17 @@ class SumStack(NamedTuple):
 
 
 class StreamTotals(NamedTuple):
-    """Of each stream in turn the number of matches, at most ``UNBOUNDED``, and the first event at which one begins."""
+    """Hold the totals of each stream in turn.
+
+    - matches: how many there are, at most ``UNBOUNDED``.
+    - first_start: the first event at which one begins.
+    """
 
     matches: Ints
     first_start: Ints
 
 
-# The node that is next as an end, the cells on the stack, the steps made, the current stream of the batch, and its end.
+# Places in the state: the end node that is next, the cells on the stack, the steps made, the current stream of the batch, and its end.
 NODE, HEIGHT, STEPS_MADE, STREAM, ITS_END = range(5)
 STACK_STATE = 5
 
@@ -72,7 +81,7 @@ def new_sums(nodes: int) -> PathSums:
 
 
 def new_stack(height: int) -> SumStack:
-    """Room for so many cells."""
+    """Return an empty stack with room for so many cells."""
     state = np.zeros(STACK_STATE, np.int64)
     state[STREAM] = -1
     cell, part, paths, first_start = (np.zeros(height, np.int64) for _ in range(4))
@@ -103,19 +112,19 @@ def _bound(cell: int, last: int, buffer: MatchBuffer) -> int:
 
 @rule
 def _is_known(cell: int, first: int, last: int, buffer: MatchBuffer, sums: PathSums) -> bool:
-    """Whether the sum of a cell counts the paths that begin at `first` or later, and `last` or earlier."""
+    """Whether the sum kept of a cell is the number of its paths that begin from `first` to `last`."""
     return bool(first <= sums.first_start[cell] and sums.last_start[cell] == _bound(cell, last, buffer))
 
 
 @rule
 def _counts(cell: int, first: int, last: int, buffer: MatchBuffer) -> bool:
-    """Whether a path that begins from `first` to `last` may be counted in a cell."""
+    """Whether a cell may have a path that begins from `first` to `last`."""
     return bool(_latest(cell, buffer) >= first and buffer.earliest_of_run[cell // 2] <= last)
 
 
 @rule
 def _push(cell: int, first: int, last: int, buffer: MatchBuffer, stack: SumStack) -> None:
-    """Push a cell on the stack, its sum being only the path that begins at its node."""
+    """Push a cell on the stack; its sum so far is the path that begins at its node, if one does."""
     d, n = stack.state[HEIGHT], cell // 2
     begins = cell % 2 == 0 and buffer.start[n] and first <= buffer.event[n] and buffer.event[n] <= last
     stack.cell[d] = cell
@@ -178,7 +187,7 @@ def _advance(first: int, last: int, buffer: MatchBuffer, sums: PathSums, stack: 
 
 @rule
 def _enter_stream(event: int, stream_end: Any, state: Any) -> None:
-    """Let the current stream be that of an event, not earlier than those before."""
+    """Make the stream of an event the current one; events do not descend from call to call."""
     if event >= state[ITS_END]:
         state[STREAM] += 1
         state[ITS_END] = stream_end[event]
@@ -186,7 +195,7 @@ def _enter_stream(event: int, stream_end: Any, state: Any) -> None:
 
 @sequential(writes=("same",))
 def merge_cells(buffer: MatchBuffer, same: Any) -> None:
-    """``same[c]``: the cell that has the paths of cell c, and is no sum of one alone; c itself at first."""
+    """``same[c]``: the cell to count in the place of cell c, with the same paths; c itself at first."""
     for n in range(same.size // 2):
         k = buffer.link[n]
         if k >= 0 and buffer.next_link[k] < 0 and not buffer.start[n]:
@@ -206,10 +215,11 @@ def count_buffer(
     stack: SumStack,
     totals: StreamTotals,
 ) -> int:
-    """Count the matches that end at the nodes of which `last_start` says so, from where `stack` stands; return why it stopped.
+    """Count the matches of all end nodes from where `stack` stands; return why it stopped.
 
-    ``earliest[e]`` is the first event whose window holds e, ``stream_end[e]``
-    the end of its stream. On PATH_FULL or STEPS_SPENT the caller makes room
+    Matches that end at node n begin at ``last_start[n]`` or earlier; −1: none end
+    there. ``earliest[e]`` is the first event whose window holds e. The stream of e
+    ends before ``stream_end[e]``. On PATH_FULL or STEPS_SPENT the caller makes room
     and calls again.
     """
     state = stack.state

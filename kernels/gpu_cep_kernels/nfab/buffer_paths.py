@@ -1,7 +1,8 @@
-"""Matches read off the shared buffer of NFA^b: the paths that lead to the nodes at which matches end.
+"""Read matches off the shared buffer of NFA^b: the paths that lead to the nodes at which matches end.
 
-A walk back from such a node enters only nodes to which a path from a start in
-the window leads, and judges each path by what only the end of a match decides.
+A walk goes back from such a node. It enters a node only if a path from a start
+in the window leads there. Each path is judged by what only the end of a match
+decides.
 """
 
 from __future__ import annotations
@@ -35,25 +36,30 @@ from gpu_cep_kernels.rules.tables import (
 
 
 class PathEnds(NamedTuple):
-    """Matches end at node ``node[k]``, those that begin at ``last_start[k]`` or earlier."""
+    """Hold the nodes at which matches end.
+
+    - node[k]: the node.
+    - last_start[k]: its matches begin at this event or earlier.
+    """
 
     node: Ints
     last_start: Ints
 
 
 class BufferPaths(NamedTuple):
-    """The paths of a shared buffer: those that lead to `ends`."""
+    """Hold a shared buffer and the nodes at which its matches end."""
 
     buffer: MatchBuffer
     ends: PathEnds
 
 
 class Walk(NamedTuple):
-    """The way back from a last event: ``node[d]`` is d steps before it.
+    """Hold the way back from a last event; d is a number of steps.
 
-    What may stand before that one and has not been tried is node ``before[d]``
-    with its siblings, and what the links behind ``link[d]`` lead to. ``state``
-    is indexed by the constants below.
+    - node[d]: the node that is d steps before the last one.
+    - before[d]: the first untried node before that one; its siblings follow.
+    - link[d]: the link that leads there; those behind it follow.
+    - state: numbers at the places LENGTH and ARRIVED below.
     """
 
     node: Ints
@@ -62,7 +68,7 @@ class Walk(NamedTuple):
     state: Ints
 
 
-# The steps made from the current end, and whether the path there is still to be reported.
+# Places in the state of a walk: its length, and whether its path is still to be reported.
 LENGTH, ARRIVED = range(2)
 WALK_STATE = 2
 
@@ -78,14 +84,20 @@ def deepen_walk(walk: Walk) -> Walk:
 
 
 def last_starts(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> Ints:
-    """Return the last start of the matches that end at each of so many nodes (see :func:`mark_ends`), by the first `number` ends."""
+    """Return for each of the first `nodes` nodes the last start of the matches that end there; −1 if none do.
+
+    The first `number` of the ends say so (see :func:`mark_ends`).
+    """
     last_start = np.full(nodes, -1)
     mark_ends(number, buffer, ends, last_start)
     return last_start
 
 
 def path_ends(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> PathEnds:
-    """Return the nodes among the first `nodes` of a buffer at which matches end, by the first `number` of its ends."""
+    """Return the nodes at which matches end, among the first `nodes` of a buffer.
+
+    The first `number` of its ends say so.
+    """
     last_start = last_starts(nodes, number, buffer, ends)
     ending = np.flatnonzero(last_start >= 0)
     return PathEnds(ending, last_start[ending])
@@ -104,7 +116,10 @@ def _enter(node: int, buffer: MatchBuffer, walk: Walk) -> None:
 
 @rule
 def _step(earliest: int, buffer: MatchBuffer, walk: Walk) -> int:
-    """Return the next untried predecessor of the walk's last node, reached from a start at `earliest` or later; −1 if none is left."""
+    """Return the next untried node before the walk's last node; −1 if none is left.
+
+    A path from a start at `earliest` or later must lead to it.
+    """
     d = walk.state[LENGTH] - 1
     found = -1
     while found < 0 and walk.link[d] >= 0:
@@ -157,10 +172,10 @@ def enumerate_paths(
 ) -> int:
     """Find the matches of all ends from where `walk` and ``path.state`` stand; return why it stopped.
 
-    ``earliest[e]`` is the first event whose window holds e. ``matches.starts``
-    are first events; with `counting`, ``matches.totals[e]`` is raised by those
-    that begin at event e instead. On OUTPUT_FULL, PATH_FULL or STEPS_SPENT the
-    caller makes room and calls again.
+    ``earliest[e]`` is the first event whose window holds e. ``matches.starts`` gets
+    each match's first event. With `counting`, only ``matches.totals[e]`` is
+    written: it is raised by the matches that begin at event e. On OUTPUT_FULL,
+    PATH_FULL or STEPS_SPENT the caller makes room and calls again.
     """
     buffer, ends = read
     pattern, conditions = criteria.pattern, criteria.conditions

@@ -1,16 +1,15 @@
-"""NFA^b (SASE+ paper, sections 4 and 5): one pass over the events with all runs at once.
+"""Run NFA^b (SASE+ paper, sections 4 and 5): one pass over the events with all runs at once.
 
 A *run* is what the paper calls a computation state: which variables are bound,
 and the events that decide how it goes on. Partial matches that agree in that
-are one run, whatever else they bind, and their conditions are judged once.
-What they bind is kept in the shared buffer; runs all of whose matches have
-left the window are given up. Matches are read off the buffer in
-:mod:`gpu_cep_kernels.nfab.buffer_paths`.
+are one run, and their conditions are judged once. What they bind is kept in
+the shared buffer. A run ends when all its starts have left the window. Matches
+are read off the buffer in :mod:`gpu_cep_kernels.nfab.buffer_paths`.
 
-Where matches must not overlap, runs are given up, too, once another one has
-completed that began with their latest start or later (section 4.2;
-:mod:`gpu_cep_kernels.rules.cut`). A complete run that may still be extended goes
-on, since it is a match only if it is not; what extends it is none.
+Where matches must not overlap, a completed match rules out runs (section 4.2;
+:mod:`gpu_cep_kernels.rules.cut`). These are the runs whose latest start is that
+of the match or earlier. A complete run that may still be extended goes on: it
+is a match only if nothing extends it.
 """
 
 from __future__ import annotations
@@ -53,16 +52,17 @@ from gpu_cep_kernels.rules.tables import (
     PatternTable,
 )
 
-# Why the pass stopped, beside what all enumerations stop for.
+# A further reason for which a pass stops: the buffer or the runs need more room.
 NO_ROOM = 100
 
 
 class EventWindows(NamedTuple):
-    """Which windows hold an event: ``earliest[e]`` is the first event whose window holds e.
+    """Say which windows hold an event e.
 
-    Once e is taken, it is the first event at which a match that ends at e may
-    begin and be taken. The stream of e ends before ``stream_end[e]``;
-    ``starting[e]`` says whether a match may begin at e.
+    - earliest[e]: the first event whose window holds e. Once e is taken, it is
+      the first event at which a match that ends at e may begin and be taken.
+    - stream_end[e]: the event before which the stream of e ends.
+    - starting[e]: whether a match may begin at e.
     """
 
     earliest: Any
@@ -83,7 +83,10 @@ def _end_matches(node: int, whole: bool, last_start: int, work: Pass) -> None:
 
 @rule
 def _complete(first: int, last: int, state: Any) -> None:
-    """Remember the match from event `first` to event `last` if it rules out more than the one remembered."""
+    """Keep in `state` the first and last event of a completed match if it begins later than the one kept.
+
+    The match that begins last rules out most.
+    """
     if state[CUTS] != 0 and first > state[FIRST]:
         state[FIRST], state[LAST] = first, last
 
@@ -96,7 +99,7 @@ def _is_ruled_out(start: int, event: int, state: Any) -> bool:
 
 @rule
 def _is_final(r: int, strategy: int, pattern: PatternTable, runs: MergedRuns) -> bool:
-    """Whether run r is complete, and its paths matches whatever follows."""
+    """Whether run r is complete and stays a match, whatever follows."""
     final = runs.unsatisfied[r] == 0
     for v in range(pattern.order.size):
         final = final and (strategy == ANY or runs.blockers[r, v] > 0 or runs.bound[r, v] >= pattern.maximum[v])
@@ -105,7 +108,7 @@ def _is_final(r: int, strategy: int, pattern: PatternTable, runs: MergedRuns) ->
 
 @rule
 def _merge_added(event: int, strategy: int, after: Any, pattern: PatternTable, conditions: Conditions, work: Pass) -> None:
-    """Make the runs that the current event has added active, or merge them with those that they are like; but not those ruled out."""
+    """Merge each run that the current event has added with an equivalent one, or make it active; free those ruled out."""
     runs, state = work.runs, work.state
     begin, added = state[ACTIVE], state[ADDED]
     state[ADDED] = 0
@@ -119,7 +122,7 @@ def _merge_added(event: int, strategy: int, after: Any, pattern: PatternTable, c
 
 @rule
 def _merge(r: int, event: int, strategy: int, after: Any, pattern: PatternTable, conditions: Conditions, work: Pass) -> None:
-    """Make an added run active, or merge it with the one that it is like."""
+    """Merge an added run with the active one of its signature, or make it active if there is none."""
     runs, state = work.runs, work.state
     n = runs.head[r]
     write_signature(r, event, after, pattern, conditions, work)
@@ -142,7 +145,7 @@ def _merge(r: int, event: int, strategy: int, after: Any, pattern: PatternTable,
 
 @rule
 def _end_run(k: int, strategy: int, work: Pass) -> None:
-    """End the active run at place k: nothing extends its paths, which are matches if it is complete."""
+    """End the active run at place k, which nothing extends; report its paths as matches if it is complete."""
     runs = work.runs
     r = runs.active[k]
     if strategy != ANY and runs.unsatisfied[r] == 0:
@@ -154,7 +157,12 @@ def _end_run(k: int, strategy: int, work: Pass) -> None:
 
 @rule
 def _replace_run(k: int, earliest: int, window: int, work: Pass) -> None:
-    """End the active run at place k, which an event in the windows from `window` on extends; its paths begin at `earliest` or later."""
+    """End the active run at place k, which the current event extends.
+
+    Paths that begin before event `window` have left the window of that event.
+    Nothing extends them, and they are matches if the run is complete. The earliest
+    path begins at `earliest`.
+    """
     runs = work.runs
     r = runs.active[k]
     if earliest < window and runs.unsatisfied[r] == 0:
@@ -183,7 +191,10 @@ def _end_all(strategy: int, work: Pass) -> None:
 
 @rule
 def _close_gaps(begin: int, work: Pass) -> None:
-    """Remove the active runs that have ended from the list, of which `begin` were there before the current event."""
+    """Close the gaps that ended runs have left in the list of active runs.
+
+    The first `begin` entries were active before the current event; the runs that it added follow.
+    """
     runs, state = work.runs, work.state
     kept = 0
     for k in range(begin + state[ADDED]):
@@ -203,7 +214,7 @@ def _next_of(r: int, events: EventTable, work: Pass) -> int:
 
 @rule
 def _note_fault(start: int, work: Pass) -> None:
-    """Keep the start of the run in which a condition overflowed first."""
+    """Keep `start` as that of the run in which a condition overflowed first, if one has."""
     path, state = work.path, work.state
     if path.state[ERROR_CONDITION] != 0 and state[FAULT] < 0:
         state[FAULT] = start
@@ -213,7 +224,10 @@ def _note_fault(start: int, work: Pass) -> None:
 def _advance_runs(
     event: int, window: int, strategy: int, events: EventTable, pattern: PatternTable, conditions: Conditions, work: Pass
 ) -> None:
-    """Offer `event` to all active runs; `window` is the first event whose window holds it."""
+    """Offer `event` to all active runs, and end those that cannot go on.
+
+    `window` is the first event whose window holds `event`.
+    """
     buffer, runs, state = work.buffer, work.runs, work.state
     begin = state[ACTIVE]
     for k in range(begin):
@@ -269,7 +283,7 @@ def grow_runs(
     conditions: Conditions,
     work: Pass,
 ) -> int:
-    """Take the events of a batch, up to `end`, from where ``work.state`` stands; return why it stopped.
+    """Offer the events of a batch, up to `end`, to all runs from where ``work.state`` stands; return why it stopped.
 
     On NO_ROOM or STEPS_SPENT the caller makes room and calls again.
     """

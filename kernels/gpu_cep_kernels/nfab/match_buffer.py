@@ -1,11 +1,13 @@
-"""The shared match buffer of NFA^b (SASE+ paper, section 4.3): what all runs bind, each binding once.
+"""Store what all runs of NFA^b bind, each binding once: the shared match buffer (SASE+ paper, section 4.3).
 
-A node binds an event to a variable. Its links lead to the runs that the event
-has extended, each as the newest node that had ended in that run by then; the
-run's older nodes follow as siblings. A path back from a node to one that
-begins a match is what one partial match binds. Of the paths into a node only
-those begin in time that begin in the window of its event: in the place of
-version numbers every node knows the latest event at which one begins.
+A *node* binds an event to a variable. Its links lead to the runs that the event
+has extended. Each leads to the newest node of such a run at that time; the
+run's older nodes follow as siblings. A path from a node back to one that begins
+a match is one partial match.
+
+Not all paths into a node are in time: they must begin in the window of its
+event. The paper has version numbers for that. Here every node knows the latest
+event at which one of its paths begins.
 """
 
 from __future__ import annotations
@@ -20,13 +22,17 @@ from gpu_cep_kernels.rules.tables import Flags, Ints
 
 
 class MatchBuffer(NamedTuple):
-    """The shared buffer: node n binds ``event[n]`` to variable ``bound_to[n]``, after the node ``earlier[n]`` (or −1) in some run.
+    """Hold the shared buffer; n is a node, k a link.
 
-    Its links are those from ``link[n]`` on (−1: none), and it begins a match
-    if ``start[n]``. ``sibling[n]`` is the node before it in its run. Paths to n begin at
-    ``latest[n]`` or earlier, those to n and its siblings at ``latest_of_run[n]`` or
-    earlier and ``earliest_of_run[n]`` or later. Link k leads to node ``node[k]`` and its
-    siblings; ``next_link[k]`` is the link that follows.
+    - event[n], bound_to[n]: the event, and the variable that binds it.
+    - earlier[n]: the node of the event bound before to the same variable, or −1.
+    - link[n]: its first link, or −1.
+    - start[n]: whether it begins a match.
+    - sibling[n]: the node before it in its run, or −1.
+    - latest[n]: the latest start of the paths to n.
+    - latest_of_run[n], earliest_of_run[n]: the latest and the earliest start of the paths to n and its siblings.
+    - node[k]: the node to which link k leads.
+    - next_link[k]: the link that follows, or −1.
     """
 
     event: Ints
@@ -42,12 +48,17 @@ class MatchBuffer(NamedTuple):
     next_link: Ints
 
 
-# What the buffer has one of for each link.
+# The arrays with an entry for each link, not each node.
 LINKED = ("node", "next_link")
 
 
 class MatchEnds(NamedTuple):
-    """Matches end at node ``node[k]``, and at its siblings if ``whole[k]``: those that begin at ``last_start[k]`` or earlier."""
+    """List the nodes at which matches end; k is an entry.
+
+    - node[k]: the node.
+    - whole[k]: whether matches end at its siblings, too.
+    - last_start[k]: those that begin at this event or earlier are matches.
+    """
 
     node: Ints
     whole: Flags
@@ -55,19 +66,19 @@ class MatchEnds(NamedTuple):
 
 
 def new_buffer(size: int) -> MatchBuffer:
-    """Room for so many nodes, and as many links."""
+    """Return a buffer with room for so many nodes, and as many links."""
     kinds: dict[str, Any] = dict.fromkeys(MatchBuffer._fields, np.int64) | {"bound_to": np.uint16, "start": np.bool_}
     return MatchBuffer(**{name: np.zeros(size, kind) for name, kind in kinds.items()})
 
 
 def new_ends(size: int) -> MatchEnds:
-    """Room for so many ends."""
+    """Return a list with room for so many ends."""
     return MatchEnds(np.zeros(size, np.int64), np.zeros(size, np.bool_), np.zeros(size, np.int64))
 
 
 @rule
 def add_node(n: int, event: int, v: int, earlier: int, buffer: MatchBuffer) -> None:
-    """Let node n bind `event` to v, with nothing before it yet."""
+    """Write node n, which binds `event` to v; no link leads anywhere yet."""
     buffer.event[n] = event
     buffer.bound_to[n] = v
     buffer.earlier[n] = earlier
@@ -77,14 +88,14 @@ def add_node(n: int, event: int, v: int, earlier: int, buffer: MatchBuffer) -> N
 
 @rule
 def begin_path(n: int, buffer: MatchBuffer) -> None:
-    """Let node n begin a match."""
+    """Mark node n as the beginning of a match."""
     buffer.start[n] = True
     buffer.latest[n] = buffer.latest_of_run[n] = buffer.earliest_of_run[n] = buffer.event[n]
 
 
 @rule
 def follow(n: int, head: int, k: int, buffer: MatchBuffer) -> None:
-    """Let node n follow the run whose newest node is `head`, by its first link, k."""
+    """Link node n to the run whose newest node is `head`; k is the number of the link, its first one."""
     buffer.node[k] = head
     buffer.next_link[k] = -1
     buffer.link[n] = k
@@ -94,7 +105,10 @@ def follow(n: int, head: int, k: int, buffer: MatchBuffer) -> None:
 
 @rule
 def share_node(n: int, head: int, buffer: MatchBuffer) -> bool:
-    """Give what leads to node n to the one that binds its event to its variable in the run with the newest node `head`, if it has one."""
+    """Find in a run the node that binds the same event to the same variable as node n; give it n's links.
+
+    `head` is the run's newest node. Return whether there is such a node.
+    """
     m = head
     while m >= 0 and buffer.event[m] == buffer.event[n] and buffer.bound_to[m] != buffer.bound_to[n]:
         m = buffer.sibling[m]
@@ -115,7 +129,7 @@ def share_node(n: int, head: int, buffer: MatchBuffer) -> bool:
 
 @rule
 def add_sibling(n: int, head: int, buffer: MatchBuffer) -> None:
-    """Let node n be newer than node `head` of its run."""
+    """Make node n the newest of the run whose newest node was `head`."""
     buffer.sibling[n] = head
     buffer.latest_of_run[n] = max(buffer.latest[n], buffer.latest_of_run[head])
     buffer.earliest_of_run[n] = min(buffer.earliest_of_run[n], buffer.earliest_of_run[head])
@@ -123,7 +137,7 @@ def add_sibling(n: int, head: int, buffer: MatchBuffer) -> None:
 
 @sequential(writes=("last_start",))
 def mark_ends(number: int, buffer: MatchBuffer, ends: MatchEnds, last_start: Any) -> None:
-    """``last_start[n]``: matches end at node n, those that begin there or earlier; −1, which it is at first: none do."""
+    """``last_start[n]``: the matches that end at node n begin there or earlier; −1, as at first, if none end there."""
     for k in range(number):
         node = ends.node[k]
         last_start[node] = ends.last_start[k]
@@ -135,7 +149,10 @@ def mark_ends(number: int, buffer: MatchBuffer, ends: MatchEnds, last_start: Any
 
 @sequential(writes=("used",), scratch=("run_used",))
 def mark_used_nodes(buffer: MatchBuffer, used: Any, run_used: Any) -> None:
-    """``used[n]``: paths through node n lead to an end. At first the ends are marked; `run_used` is scratch, false at first."""
+    """``used[n]``: whether a path through node n leads to an end.
+
+    `used` is given with the ends marked, and `run_used`, which is scratch, as all false.
+    """
     for back in range(used.size):
         n = used.size - 1 - back
         used[n] = used[n] or run_used[n]

@@ -1,8 +1,9 @@
-"""The runs of NFA^b that go on alike are one: a signature says what decides how a run goes on, and finds the run that has it.
+"""Merge the runs of NFA^b that go on alike: a signature says how a run goes on, and a hash table finds its run.
 
-Two partial matches are equivalent (SASE+ paper, section 5.2) if they bind as
-much as matters of each variable, and agree in the values that later conditions
-read. Those are the conditions that some variable which may still bind decides.
+Two partial matches are equivalent (SASE+ paper, section 5.2) in two respects.
+They bind as much of each variable, as far as that matters. And they agree in
+the values that later conditions read. Those are the conditions that some
+variable decides which may still bind.
 """
 
 from __future__ import annotations
@@ -19,19 +20,25 @@ from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import ONCE, PAIRWISE, SINGLY, Conditions, EventPath, Flags, Floats, Ints, PatternTable
 from gpu_cep_kernels.rules.ties import first_behind
 
-# The bank that a read of a condition is from.
+# The matrix of the bank that a condition reads.
 INTS, FLOATS, VECTORS = range(3)
 
 
 class MergedRuns(NamedTuple):
-    """Run r binds ``bound[r, v]`` events to variable v, the first and the last at the nodes ``first[r, v]`` and ``last[r, v]``.
+    """Hold the runs; r is the number of one, v a variable.
 
-    ``blockers[r, v]`` counts the variables that keep v from binding, and
-    `unsatisfied` those that bind less than their minimum. ``head[r]`` is its
-    newest node. ``ints[r]`` and ``floats[r]`` are its signature: what decides
-    how it goes on, of so many `words`. Runs of one signature are found
-    through `buckets`, by its `code`, and `chain`. `active` lists the runs,
-    `free` the numbers that are none's.
+    - bound[r, v]: how many events it binds to v.
+    - first[r, v], last[r, v]: the nodes of the first and the last of these; −1 if there are none.
+    - blockers[r, v]: how many variables keep v from binding.
+    - unsatisfied[r]: how many variables bind less than their minimum.
+    - head[r]: its newest node.
+    - ints[r], floats[r]: the words of its signature, each in one of the two arrays.
+    - words[r]: how many words that are.
+    - code[r]: the hash of the signature.
+    - chain[r]: the next run in its bucket, or −1.
+    - buckets: for each bucket of hashes its first run, or −1.
+    - active: the runs in use.
+    - free: the numbers not in use.
     """
 
     bound: Ints
@@ -51,12 +58,14 @@ class MergedRuns(NamedTuple):
 
 
 class ReadTable(NamedTuple):
-    """What conditions read: condition c the columns ``column[k]`` of the banks ``bank[k]`` at the roles ``role[k]``.
+    """List what conditions read; c is a condition, v a variable, k a value that is read.
 
-    k runs from ``first[c]`` to ``first[c + 1]``. ``decides[c, v]`` says whether
-    c is listed for variable v, and ``once[c, v]`` whether v's further events
-    then do not matter; `live` and `open` are scratch, a number for each
-    condition and for each variable.
+    - first[c]: the first value of condition c; the last entry is the end.
+    - role[k], bank[k], column[k]: the role, the matrix (INTS, FLOATS, VECTORS) and the column of value k.
+    - decides[c, v]: whether an event of v may decide c.
+    - once[c, v]: whether only the first event of v does.
+    - live[c]: scratch: how many variables that may still bind decide c.
+    - open[v]: scratch: whether v may still bind.
     """
 
     first: Ints
@@ -69,12 +78,12 @@ class ReadTable(NamedTuple):
     open: Flags
 
 
-# Lists of runs whose codes agree so far; a power of two.
+# How many buckets there are; a power of two.
 BUCKETS = 1 << 12
 
 
 def new_runs(number: int, variables: int, words: int) -> MergedRuns:
-    """Room for so many runs with signatures of at most so many words."""
+    """Return room for so many runs with signatures of at most so many words."""
     arrays: dict[str, Any] = {name: np.zeros(number, np.int64) for name in ("unsatisfied", "head", "words", "chain", "active")}
     arrays |= {name: np.zeros((number, variables), np.int64) for name in ("bound", "first", "last", "blockers")}
     arrays |= {"ints": np.zeros((number, words), np.int64), "floats": np.zeros((number, words)), "code": np.zeros(number, np.uint64)}
@@ -83,13 +92,13 @@ def new_runs(number: int, variables: int, words: int) -> MergedRuns:
 
 @rule
 def _code_of(value: int, code: Any) -> Any:
-    """Mix a further value into `code` (FNV-1a)."""
+    """Return `code` with a further value mixed in (FNV-1a)."""
     return (code ^ np.uint64(np.int64(value))) * np.uint64(1099511628211)
 
 
 @rule
 def _sign(r: int, value: int, place: int, runs: MergedRuns) -> int:
-    """Write a word of run r's signature; return the next place."""
+    """Write a word of run r's signature at `place`; return the next place."""
     runs.ints[r, place] = value
     runs.floats[r, place] = 0.0
     runs.code[r] = _code_of(value, runs.code[r])
@@ -98,11 +107,11 @@ def _sign(r: int, value: int, place: int, runs: MergedRuns) -> int:
 
 @rule
 def _sign_float(r: int, value: float, place: int, runs: MergedRuns) -> int:
-    """Write a number of run r's signature; its sign tells zeros apart, and NaN equals nothing."""
+    """Write a float to run r's signature, after its sign: zeros of two signs differ, and NaN equals nothing; return the next place."""
     place = _sign(r, int(math.copysign(1.0, value)), place, runs)
     runs.floats[r, place] = value
     runs.ints[r, place] = 0
-    # equal numbers have equal codes; not all others need have another
+    # equal numbers must have equal codes; different ones may
     bounded = value if abs(value) < 1e12 else 0.0
     runs.code[r] = _code_of(int(exact_product(bounded, 1024.0)), runs.code[r])
     return place + 1
@@ -110,7 +119,7 @@ def _sign_float(r: int, value: float, place: int, runs: MergedRuns) -> int:
 
 @rule
 def _sign_value(r: int, k: int, row: int, place: int, conditions: Conditions, reads: ReadTable, runs: MergedRuns) -> int:
-    """Write what a condition reads at a row of the bank."""
+    """Write to run r's signature what value k, read by a condition, is in a row of the bank; return the next place."""
     bank, column = conditions.bank, reads.column[k]
     if reads.bank[k] == INTS:
         null = is_null(bank.int_nulls, column, row)
@@ -127,7 +136,7 @@ def _sign_value(r: int, k: int, row: int, place: int, conditions: Conditions, re
 
 @rule
 def _sign_role(r: int, c: int, role: int, event: int, place: int, conditions: Conditions, reads: ReadTable, runs: MergedRuns) -> int:
-    """Write all that condition c reads of an event in one role (−1: nothing)."""
+    """Write to run r's signature all that condition c reads of an event in one role (−1: nothing); return the next place."""
     for k in range(reads.first[c], reads.first[c + 1]):
         if role >= 0 and reads.role[k] == role:
             place = _sign_value(r, k, conditions.base + event, place, conditions, reads, runs)
@@ -136,7 +145,10 @@ def _sign_role(r: int, c: int, role: int, event: int, place: int, conditions: Co
 
 @rule
 def _sign_aggregates(r: int, u: int, place: int, conditions: Conditions, path: EventPath, runs: MergedRuns) -> int:
-    """Write what is known of the events of u: a count, or a value and whether there is one, or whether it overflowed."""
+    """Write to run r's signature the aggregates of u's events; return the next place.
+
+    Of a count it is the number, of others the value, and whether there is one or it overflowed.
+    """
     values, node, step = path.aggregates, runs.last[r, u], conditions.aggregates.step
     for k in range(conditions.aggregates.first[u], conditions.aggregates.first[u + 1]):
         counts = step[k] == Aggregation.COUNT_EVENTS or step[k] == Aggregation.COUNT_INTS or step[k] == Aggregation.COUNT_FLOATS
@@ -156,7 +168,7 @@ def _may_decide(r: int, c: int, v: int, reads: ReadTable, runs: MergedRuns) -> b
 
 @rule
 def _sign_part(r: int, c: int, g: int, place: int, pattern: PatternTable, conditions: Conditions, work: Any) -> int:
-    """Write what part g of condition c will read of the events that its variable binds."""
+    """Write to run r's signature what part g of condition c will read of its variable's events; return the next place."""
     path, runs, reads = work.path, work.runs, work.reads
     table, u = conditions.table, conditions.table.variable[g]
     own = 1 if _may_decide(r, c, u, reads, runs) else 0
@@ -164,10 +176,10 @@ def _sign_part(r: int, c: int, g: int, place: int, pattern: PatternTable, condit
     last = path.event[runs.last[r, u]]
     spread = table.spread[g]
     if pattern.maximum[u] > 1 and (spread == PAIRWISE or (others and spread != ONCE)):
-        # each of its events counts: only the very same ones will do
+        # every event of the binding counts, so only the same binding is alike: its last node tells which it is
         place = _sign(r, runs.last[r, u], place, runs)
     elif spread != SINGLY or others:
-        # as the current event of u, c reads the one to come, unless another variable decides
+        # if u itself decides, c reads the event to come and not the one bound
         place = _sign_role(r, c, table.each[g] if others else -1, last, place, conditions, reads, runs)
         place = _sign_role(r, c, table.previous[g], last, place, conditions, reads, runs)
         place = _sign_role(r, c, table.end[g], last, place, conditions, reads, runs)
@@ -178,7 +190,10 @@ def _sign_part(r: int, c: int, g: int, place: int, pattern: PatternTable, condit
 
 @rule
 def _look_ahead(r: int, pattern: PatternTable, conditions: Conditions, reads: ReadTable, runs: MergedRuns) -> None:
-    """Set ``reads.open[v]``: whether v may bind further events in run r or later, and ``reads.live[c]``: how many of these decide c."""
+    """Set ``reads.open[v]``: whether v may bind further events in run r or in runs that follow from it.
+
+    Set ``reads.live[c]``: how many of these variables decide condition c.
+    """
     reads.live[:] = 0
     for v in range(pattern.order.size):
         closed = runs.bound[r, v] >= pattern.maximum[v]
@@ -193,9 +208,9 @@ def _look_ahead(r: int, pattern: PatternTable, conditions: Conditions, reads: Re
 
 @rule
 def write_signature(r: int, event: int, after: Any, pattern: PatternTable, conditions: Conditions, work: Any) -> None:
-    """Write what decides how run r goes on: what is bound, and the values that later conditions read.
+    """Write run r's signature: how much it binds, and the values that later conditions read.
 
-    Of the last event of a variable it counts whether the time has moved on since.
+    Where ties matter, it also says which variables have a last event that is tied with `event`.
     """
     path, runs, reads = work.path, work.runs, work.reads
     place = 0
@@ -230,12 +245,13 @@ def _alike(r: int, q: int, runs: MergedRuns) -> bool:
 
 @rule
 def _bucket(r: int, runs: MergedRuns) -> int:
+    """Return the bucket of run r's signature."""
     return int(runs.code[r] % np.uint64(runs.buckets.size))
 
 
 @rule
 def find_alike(r: int, runs: MergedRuns) -> int:
-    """Return the run that has the signature of run r; −1 if there is none."""
+    """Return the run in a bucket with the signature of run r; −1 if there is none."""
     q = runs.buckets[_bucket(r, runs)]
     while q >= 0 and not _alike(r, q, runs):
         q = runs.chain[q]

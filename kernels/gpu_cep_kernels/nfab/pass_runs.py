@@ -1,4 +1,4 @@
-"""The runs of NFA^b's pass (SASE+ paper, section 4): how one is taken up, extended by an event, and given back."""
+"""Add, extend and free the runs of NFA^b's pass (SASE+ paper, section 4)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,23 @@ from gpu_cep_kernels.rules.running import accumulate
 from gpu_cep_kernels.rules.tables import Conditions, EventPath, EventTable, Ints, PatternTable
 from gpu_cep_kernels.rules.ties import first_behind
 
-# Places in the state of a pass: the event that is next, where its stream ends; how many nodes, links, ends, active, free and added runs
-# there are; how often an event was offered to a run; a start of the run in which a condition overflowed; and whether completed runs rule
-# others out, with the first and the last event of the one that began last.
+# Places in the state of a pass: the next event and the end of its stream; the numbers of nodes, links, ends, active, free and added runs;
+# how often an event was offered to a run; a start of the run in which a condition overflowed; whether completed matches rule others out,
+# and the first and the last event of the one that begins last.
 EVENT, STREAM_END, NODES, LINKS, ENDS, ACTIVE, FREE, ADDED, OFFERED, FAULT, CUTS, FIRST, LAST = range(13)
 PASS_STATE = 13
 
 
 class Pass(NamedTuple):
-    """Hold all that a pass writes; `path` is the run that conditions read, with the buffer's nodes for its places."""
+    """Hold all that a pass writes.
+
+    - path: the run whose conditions are being judged; its places are nodes of the buffer.
+    - buffer: what all runs bind.
+    - runs: the runs.
+    - reads: what conditions read, with scratch.
+    - ends: the nodes at which matches end.
+    - state: numbers at the places EVENT to LAST above.
+    """
 
     path: EventPath
     buffer: MatchBuffer
@@ -50,7 +58,7 @@ def _clear(path: EventPath) -> None:
 
 @rule
 def _bind(r: int, v: int, event: int, pattern: PatternTable, conditions: Conditions, work: Pass) -> int:
-    """Add a node that binds `event` to v in run r; return it."""
+    """Add a node that binds `event` to v in run r; return the node."""
     runs, n = work.runs, work.state[NODES]
     work.state[NODES] = n + 1
     before = runs.last[r, v]
@@ -102,7 +110,7 @@ def release_run(r: int, work: Pass) -> None:
 
 @rule
 def _extend(source: int, v: int, event: int, pattern: PatternTable, conditions: Conditions, work: Pass) -> None:
-    """Add the run that run `source` becomes by binding `event` to v; −1: the match begins."""
+    """Add the run that binds what run `source` binds and `event` to v; with −1 the event begins a match."""
     r = _new_run(source, pattern, work)
     n = _bind(r, v, event, pattern, conditions, work)
     if source < 0:
@@ -125,7 +133,7 @@ def _in_order(r: int, v: int, event: int, after: Any, pattern: PatternTable, wor
 
 @rule
 def extend_run(r: int, event: int, events: EventTable, pattern: PatternTable, conditions: Conditions, work: Pass) -> int:
-    """ext(g, e): add the runs that run r becomes by binding `event`; return how many."""
+    """Add the runs that run r becomes by binding `event` to some variable; return how many (ext(g, e))."""
     path, runs = work.path, work.runs
     found = 0
     loaded = False
