@@ -13,7 +13,7 @@ cuda: Any = None
 
 
 def for_each(size: int, arguments: Any) -> None:
-    """All indices below `size`, a slice of one at a time."""
+    """Run the kernel's body on all indices below `size`, one at a time, thread by thread of the grid."""
     index = cuda.grid(1)
     while index < size:
         body(index, index + 1, *arguments)
@@ -21,7 +21,7 @@ def for_each(size: int, arguments: Any) -> None:
 
 
 def for_each_slotted(size: int, arguments: Any) -> None:
-    """The same, with the thread's number as its slot."""
+    """As :func:`for_each`, with the thread's number as its slot."""
     index = cuda.grid(1)
     while index < size:
         body(index, index + 1, cuda.grid(1), *arguments)
@@ -29,12 +29,12 @@ def for_each_slotted(size: int, arguments: Any) -> None:
 
 
 def once(size: int, arguments: Any) -> None:
-    """The whole batch, in the grid's first thread; `size` is 1."""
+    """Run the kernel's body once, in the grid's first thread; `size` is 1."""
     if cuda.grid(1) < size:
         body(*arguments)
 
 
 def once_with_result(result: Any, arguments: Any) -> None:
-    """The same; ``result[0]`` is what the kernel returns."""
+    """As :func:`once`, and write to ``result[0]`` what the body returns."""
     if cuda.grid(1) == 0:
         result[0] = body(*arguments)

@@ -37,7 +37,10 @@ _OPTIONS_OF_RULES = _OPTIONS | {"nopython": True, "no_cpython_wrapper": True}
 
 
 def _source_of(value: Any) -> tuple[types.FunctionType, str] | None:
-    """Return the function that stands behind a global of a kernel, and how it is compiled; None if it is no function of the package."""
+    """Return the function that a kernel's global stands for, and how it is compiled.
+
+    It is None if the global is no function of this package.
+    """
     if isinstance(value, Kernel):
         return cast(types.FunctionType, value.body), "kernel"
     if isinstance(value, numba.core.dispatcher.Dispatcher):
@@ -49,19 +52,22 @@ def _source_of(value: Any) -> tuple[types.FunctionType, str] | None:
 
 @cache
 def _compilers_key() -> str:
-    """Return the digest of the code of this folder that bears on what comes of a kernel."""
+    """Return the digest of this folder's code that shapes compiled kernels."""
     modules = [sys.modules[__name__], pipelines, entries]
     codes = [module.__loader__.get_code(module.__name__) for module in modules]  # type: ignore[union-attr]
     return hashlib.sha256(repr([_OPTIONS, *map(describe_code, codes)]).encode()).hexdigest()
 
 
 def _kernel_key(kernel: Kernel[Any, Any]) -> str:
-    """Return the key of all that the kernel's compiled forms are made of, whichever types and device they are for."""
+    """Return the key of all that a kernel is compiled from, whatever the types and the device."""
     return f"{source_key(kernel.body, _source_of)} {_compilers_key()}"
 
 
 def _bind(function: Any, key: str, names: dict[str, Any]) -> Any:
-    """Return `function` with `names` for globals, and with `key` as a closure cell, which numba's cache for CUDA looks at."""
+    """Return a copy of `function` with `names` for globals.
+
+    Its closure has one cell, which holds `key`: numba's cache for CUDA looks there.
+    """
     keyed = types.FunctionType(
         function.__code__.replace(co_freevars=("_key",)),
         names,
@@ -80,34 +86,40 @@ class _Rule(numba.core.registry.CPUDispatcher):
         return self.py_func(*args, **kwargs)
 
     def add_overload(self, cres: Any) -> None:
-        """Keep what was compiled for kernels alone."""
+        """Keep a compiled form, which has no entry for Python."""
         self.overloads[tuple(cres.signature.args)] = cres
 
 
 def rule(function: Function) -> Function:
-    """A scalar rule: inlined into the kernels that call it."""
+    """Declare a scalar rule, which is inlined into the kernels that call it."""
     return cast(Function, _Rule(function, targetoptions=_OPTIONS_OF_RULES | {"forceinline": True}, pipeline_class=pipelines.RuleCompiler))
 
 
 def subroutine(function: Function) -> Function:
-    """A rule that is called, not inlined: for what is long and seldom needed, so that it is compiled once for all its callers."""
+    """Declare a rule that is called and not inlined.
+
+    It is for what is long and seldom needed: it is compiled once for all its callers.
+    """
     return cast(Function, _Rule(function, targetoptions=_OPTIONS_OF_RULES, pipeline_class=pipelines.RuleCompiler))
 
 
 def exact_product(left: float, right: float) -> float:
-    """``left * right``, rounded once: on CUDA a plain product may be contracted with a sum to one fused operation."""
+    """Return ``left * right``, rounded by itself.
+
+    On CUDA a plain product may be fused with a sum, and both rounded once.
+    """
     return left * right
 
 
 def exact_remainder(left: float, right: float) -> float:
-    """The exact remainder of ``left / right``, with the sign of `left`: on CUDA ``%`` rounds the quotient."""
+    """Return the exact remainder of ``left / right``, with the sign of `left`; on CUDA ``%`` rounds the quotient."""
     return np.fmod(left, right)
 
 
 def call_scalar(address: int, ints: Any, floats: Any, nulls: Any, first: int, target: int) -> int:
-    """Call what :func:`compile_scalar` made: the arguments stand in registers from `first` on, the result goes to `target`.
+    """Call a function that :func:`compile_scalar` made; return 0, or 2 if it raised. It runs on the CPU alone.
 
-    Returns 0, or 2 if it raised. It can be called on the CPU alone.
+    The arguments are in registers from `first` on; the result goes to register `target`.
     """
     function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)(int(address))
     return int(function(ints.ctypes.data, floats.ctypes.data, nulls.ctypes.data, nulls.strides[0], int(first), int(target)))
@@ -116,17 +128,19 @@ def call_scalar(address: int, ints: Any, floats: Any, nulls: Any, first: int, ta
 # not strict: annotations would make the signatures differ
 @numba.extending.overload(exact_product, strict=False)
 def _product_on_cpu(left: Any, right: Any) -> Callable[[float, float], float]:
+    """Return what numba compiles for :func:`exact_product` on the CPU."""
     return lambda left, right: left * right
 
 
 @numba.extending.overload(exact_remainder, strict=False)
 def _remainder_on_cpu(left: Any, right: Any) -> Callable[[float, float], float]:
+    """Return what numba compiles for :func:`exact_remainder` on the CPU."""
     return lambda left, right: np.fmod(left, right)
 
 
 @numba.extending.intrinsic
 def _call_address(typing: Any, address: Any, ints: Any, floats: Any, nulls: Any, step: Any, first: Any, target: Any) -> Any:
-    """A C call of the function at an address that is a number; all arguments and the result are 64-bit integers."""
+    """Return code that calls the C function at an address; all arguments and the result are 64-bit integers."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         word = context.get_value_type(numba.types.int64)
@@ -138,6 +152,7 @@ def _call_address(typing: Any, address: Any, ints: Any, floats: Any, nulls: Any,
 
 @numba.extending.overload(call_scalar, strict=False, jit_options={"forceinline": True})
 def _call_on_cpu(address: Any, ints: Any, floats: Any, nulls: Any, first: Any, target: Any) -> Callable[..., int]:
+    """Return what numba compiles for :func:`call_scalar` on the CPU."""
     call = cast(Callable[..., int], _call_address)
     return lambda address, ints, floats, nulls, first, target: call(
         address, ints.ctypes.data, floats.ctypes.data, nulls.ctypes.data, nulls.strides[0], first, target
@@ -193,7 +208,7 @@ class Kernel(Generic[Arguments, Result]):
 
     @cached_property
     def compiled(self) -> Any:
-        """The CPU's form: compiled on first use for each set of array types, then kept on disk."""
+        """Return the CPU's form: compiled on first use for each set of array types, then kept on disk."""
         if self.body.__closure__:
             raise TypeError(f"{self.__name__}: a kernel must not be a closure")
         dispatcher = numba.njit(nogil=True, pipeline_class=pipelines.KernelCompiler, **_OPTIONS)(self.body)
@@ -202,11 +217,12 @@ class Kernel(Generic[Arguments, Result]):
 
     @cached_property
     def cuda(self) -> Any:
-        """The CUDA form: ``cuda[blocks, threads, stream](size, arguments)``, one thread per index as far as threads go.
+        """Return the CUDA form, to be called as ``cuda[blocks, threads, stream](size, arguments)``.
 
-        `arguments` is a tuple of all arguments but low, high and slot. A
-        sequential kernel takes 1 for `size`, or, if it returns something, an
-        array for that. Under the simulator the uncompiled body runs.
+        It runs one thread per index, as far as there are threads. `arguments` is a tuple
+        of all arguments but low, high and slot. A sequential kernel takes 1 for `size`,
+        or an array for its result if it returns something. Under the simulator the
+        uncompiled body runs.
         """
         cuda = _cuda()
         entry = _ENTRIES[self.parallel, self.slotted or self.returns]
@@ -228,7 +244,7 @@ class Declare(Protocol):
 
 
 def kernel(*, writes: tuple[str, ...], scratch: tuple[str, ...] = ()) -> Declare:
-    """Declare a parallel kernel, and what it writes."""
+    """Return the decorator that declares a parallel kernel, and what it writes."""
 
     def declare(function: Callable[Arguments, Result], /) -> Kernel[Arguments, Result]:
         return Kernel(function, True, writes, scratch)
@@ -237,7 +253,7 @@ def kernel(*, writes: tuple[str, ...], scratch: tuple[str, ...] = ()) -> Declare
 
 
 def sequential(*, writes: tuple[str, ...], scratch: tuple[str, ...] = ()) -> Declare:
-    """Declare a sequential kernel, and what it writes."""
+    """Return the decorator that declares a sequential kernel, and what it writes."""
 
     def declare(function: Callable[Arguments, Result], /) -> Kernel[Arguments, Result]:
         return Kernel(function, False, writes, scratch)
@@ -246,12 +262,13 @@ def sequential(*, writes: tuple[str, ...], scratch: tuple[str, ...] = ()) -> Dec
 
 
 def plain(declared: Kernel[Any, Any]) -> Callable[..., Any]:
-    """The kernel as the Python function that was written, rules and all, uncompiled."""
+    """Return a kernel as an uncompiled Python function, and all rules that it calls likewise."""
     return _plain(declared.body)
 
 
 @cache
 def _plain(function: Any) -> Callable[..., Any]:
+    """Return a copy of a function that calls uncompiled rules."""
     names = dict(function.__globals__)
     for name in function.__code__.co_names:
         value = names.get(name)
@@ -267,7 +284,7 @@ def simulated() -> bool:
 
 @cache
 def _cuda() -> Any:
-    """numba.cuda, prepared for these kernels."""
+    """Return numba.cuda, prepared for these kernels."""
     from numba import cuda
 
     if not simulated():
@@ -290,13 +307,19 @@ def _cuda() -> Any:
 
 
 def device_view(array: Any) -> Any:
-    """An array of another library on the device, as CUDA kernels take it; nothing is copied, and no stream is waited for."""
+    """Return another library's array on the device as CUDA kernels take it.
+
+    Nothing is copied, and no stream is waited for.
+    """
     return _cuda().as_cuda_array(array, sync=False)
 
 
 @cache
 def external_stream(pointer: int) -> Any:
-    """Another library's CUDA stream, as a launch takes it; one object for each, so that numba knows a launch again."""
+    """Return another library's CUDA stream as a launch takes it.
+
+    There is one object for each stream, so that numba recognises a repeated launch.
+    """
     return _cuda().external_stream(pointer)
 
 
@@ -315,10 +338,10 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def compile_scalar(body: Callable[..., Any], kinds: str) -> CompiledScalar:
-    """`body` compiled for arguments of `kinds` (i: int64, f: float64, b: truth value), to be called from registers.
+    """Return `body` compiled for arguments of `kinds` (i: int64, f: float64, b: truth value), to be called from registers.
 
-    NULL in gives NULL out, and so does a result of None. Python's rules for
-    division hold; integers wrap around.
+    An argument that is NULL gives NULL, and so does a result of None. Division is
+    Python's; integers wrap around.
 
     Raises
     ------
@@ -338,6 +361,7 @@ def compile_scalar(body: Callable[..., Any], kinds: str) -> CompiledScalar:
 
 
 def _result_kind(result: Any) -> str:
+    """Return the kind (i, f or b) of a result of a numba type; raise TypeError if it has none."""
     value = result.type if isinstance(result, numba.types.Optional) else result
     if value == numba.types.boolean:
         return "b"
@@ -349,14 +373,14 @@ def _result_kind(result: Any) -> str:
 
 
 def _reason(fault: Exception) -> str:
-    """What numba says, without the step at which it says so, in one line."""
+    """Return the first line of numba's message that says what is wrong."""
     lines = [line.strip() for line in _COLOURS.sub("", str(fault)).splitlines()]
     said = [line for line in lines if line and not line.startswith(("Failed in nopython mode", "- Resolution failure", "During: "))]
     return said[0].rstrip(":") if said else type(fault).__name__
 
 
 def _from_registers(function: Any, kinds: str, result: str) -> Callable[..., int]:
-    """A function that reads the arguments of `function` from registers, `step` apart, and writes its result there."""
+    """Return a function that calls `function` on registers, `step` apart, and writes its result to one."""
     arguments, count, is_float = _gathered(kinds), len(kinds), result == "f"
 
     def call(ints: Any, floats: Any, nulls: Any, step: int, first: int, target: int) -> int:
@@ -381,7 +405,7 @@ def _from_registers(function: Any, kinds: str, result: str) -> Callable[..., int
 
 
 def _gathered(kinds: str) -> Any:
-    """A function that gives the registers of these kinds, from `first` on, as a tuple."""
+    """Return a function that gives the registers of these kinds, from `first` on, as a tuple."""
     gathered = numba.njit(lambda ints, floats, step, first: ())
     for place, kind in enumerate(kinds):
         gathered = _with_register(gathered, place, kind)
@@ -389,6 +413,7 @@ def _gathered(kinds: str) -> Any:
 
 
 def _with_register(others: Any, place: int, kind: str) -> Any:
+    """Return a function that gives the tuple of `others` and one register more, `place` behind the first."""
     if kind == "f":
         return numba.njit(lambda ints, floats, step, first: (*others(ints, floats, step, first), floats[(first + place) * step]))
     if kind == "b":

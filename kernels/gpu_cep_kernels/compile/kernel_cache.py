@@ -1,7 +1,8 @@
-"""Keep compiled kernels on disk, where every checkout and process of equal sources finds them.
+"""Keep compiled kernels on disk, where every checkout and process with the same sources finds them.
 
-Numba's own cache asks for the file in which a function stands: its place and its time. Here a
-kernel is found by what it is made of, whichever copy of the package declares it.
+Numba's own cache finds a kernel by the file of its function, and that file's
+time. Here a kernel is found by what it is made of, whichever copy of the
+package declares it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _SECONDS_BETWEEN_LOOKS = 0.05
 
 
 def cache_folder() -> Path:
-    """Return the folder for compiled kernels: in NUMBA_CACHE_DIR if that is set, otherwise among the user's caches."""
+    """Return the folder for compiled kernels: in NUMBA_CACHE_DIR if that is set, otherwise in the user's cache folder."""
     # numba reads its settings when it is imported
     given = os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR  # type: ignore[attr-defined]
     return Path(given) / NAME if given else Path(AppDirs(appname=NAME, appauthor=False).user_cache_dir)
@@ -48,7 +49,10 @@ def cache_folder() -> Path:
 
 @cache
 def writable_folder(wanted: Path) -> Path | None:
-    """Return where kernels can be written: `wanted`, a folder for temporary files, or None; say so if it is not the first."""
+    """Return a folder in which kernels can be written: `wanted`, one for temporary files, or None.
+
+    If it is not `wanted`, a notice says so.
+    """
     fault = _write_fault(wanted)
     if fault is None:
         return wanted
@@ -71,14 +75,14 @@ def _write_fault(folder: Path) -> str | None:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether nobody else can have put files there: what is read from it is run."""
+    """Whether nobody else can have put files in a folder; what is read from there is run."""
     found = folder.lstat()
     owned = not hasattr(os, "getuid") or found.st_uid == os.getuid()
     return owned and stat.S_ISDIR(found.st_mode) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 class KernelCache(NullCache):
-    """Numba's protocol for a kernel's compiled forms: each is a file, named by the digest of all that it depends on.
+    """Keep a kernel's compiled forms by numba's protocol: each in a file named by the digest of all that it depends on.
 
     So processes that compile the same kernel at the same time cannot mix up each other's forms.
     """
@@ -88,7 +92,7 @@ class KernelCache(NullCache):
 
     @property
     def cache_path(self) -> str:
-        """The folder for compiled kernels."""
+        """Return the folder for compiled kernels."""
         return str(cache_folder())
 
     def file_name(self, signature: Any, codegen: Any) -> str:
@@ -114,10 +118,10 @@ class KernelCache(NullCache):
 
 
 class _Turn:
-    """The turn of this process to compile one kernel: others that need the same form wait for it.
+    """Hold this process's turn to compile one kernel; others that need the same form wait for it.
 
-    There is one at a time, since numba compiles for one thread at a time. It ends with the
-    process at the latest.
+    A process has one turn at a time, since numba compiles for one thread at a time.
+    The turn ends with the process at the latest.
     """
 
     def __init__(self) -> None:
@@ -125,7 +129,10 @@ class _Turn:
         self._path = Path()
 
     def take(self, path: Path) -> None:
-        """Wait until no other process has the turn of this name, but not for ever: it may have been stopped."""
+        """Wait until no other process has the turn of this name, and take it.
+
+        After `_MOST_SECONDS_IN_WAIT` go on without it: the other process may have been stopped.
+        """
         self.give_up()
         try:
             self._file, self._path = path.open("ab"), path
@@ -136,7 +143,7 @@ class _Turn:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def give_up(self) -> None:
-        """Let others go on."""
+        """Give up the turn, if this process has one, so that others go on."""
         if self._file is not None:
             self._path.unlink(missing_ok=True)
             self._file.close()
@@ -147,7 +154,7 @@ turn = _Turn()
 
 
 def _is_locked(file: IO[bytes]) -> bool:
-    """Lock a file unless another process has; where files cannot be locked, each goes on."""
+    """Return whether this process now holds a file's lock; True, too, where files cannot be locked."""
     try:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -159,7 +166,7 @@ def _is_locked(file: IO[bytes]) -> bool:
 
 
 def _read_when_compiled(folder: Path | None, name: str) -> Any:
-    """Return what another process has compiled meanwhile, or None, and with it the turn to compile it."""
+    """Return what another process has compiled meanwhile; or take the turn to compile it, and return None."""
     if folder is None:
         return None
     payload = _read(folder / name)
@@ -173,7 +180,7 @@ def _read_when_compiled(folder: Path | None, name: str) -> Any:
 
 @cache
 def _cuda_cache_class() -> Any:
-    """Return numba-cuda's cache with the place and the discipline of this one."""
+    """Return a class of numba-cuda's cache that finds kernels by key, in this module's folder."""
     from numba.cuda.dispatcher import CUDACache, CUDACacheImpl
 
     class Place:
@@ -209,12 +216,12 @@ def _cuda_cache_class() -> Any:
 
 
 def cuda_cache(function: Any) -> Any:
-    """Return numba-cuda's cache for a function whose closure holds its key: in the same folder, or none where nothing can be written."""
+    """Return numba-cuda's cache for a function whose closure holds its key; one that keeps nothing if no folder can be written."""
     return NullCache() if writable_folder(cache_folder()) is None else _cuda_cache_class()(function)
 
 
 def _read(path: Path) -> Any:
-    """Return what a file holds, or None where there is none, or a damaged one."""
+    """Return the content of a file, or None if there is no file or a damaged one."""
     try:
         return pickle.loads(path.read_bytes())
     except (OSError, EOFError, pickle.UnpicklingError):
@@ -222,7 +229,7 @@ def _read(path: Path) -> Any:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file that other processes see whole or not at all; a full disk is no fault of the caller's."""
+    """Write a file so that other processes see it whole or not at all; a failure gives a notice and no error."""
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     try:
         unfinished.write_bytes(content)
@@ -233,7 +240,10 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _tell_of_compiling() -> None:
-    """Say that kernels are compiled, once per machine and version: a file beside them remembers it."""
+    """Say that kernels are being compiled, once per machine and version.
+
+    An empty file in their folder remembers that it has been said.
+    """
     about = repr((notices.package_version(), numba.__version__, sys.implementation.cache_tag))
     folder = writable_folder(cache_folder())
     if folder is not None:

@@ -1,4 +1,4 @@
-"""The CPU driver: kernels over slices of their index range, in threads."""
+"""Drive kernels on the CPU: over slices of their index range, in threads."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ Result = TypeVar("Result")
 
 
 def available_threads() -> int:
-    """The number of cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache
 def _executor(threads: int, process: int) -> ThreadPoolExecutor:
+    """Return this process's thread pool with so many threads."""
     return ThreadPoolExecutor(threads, thread_name_prefix=f"gpu_cep-{process}")
 
 
 def spread(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:
-    """`function` of each item, in `threads` threads; the results stand in the items' order, and the first that fails in it is raised.
+    """Return what `function` gives for each item, in the order of items; `threads` threads work on it.
 
-    The calling thread is one of them: it takes what no other has begun, and
-    waits for what others are at. So `function` may spread its own work.
+    If calls fail, raise the error of the first such item. The calling thread is one
+    of the threads: it takes what no other has begun, and then waits for the others.
+    So `function` may spread its own work.
     """
     if threads == 1 or len(items) <= 1:
         return [function(item) for item in items]
@@ -44,7 +46,7 @@ def spread(function: Callable[[Item], Result], items: Sequence[Item], threads: i
 
 
 def _outcome(function: Callable[[Item], Result], item: Item) -> Future[Result]:
-    """What the call gives, or the exception that it raises."""
+    """Return what the call gives, or the exception that it raises, as a finished future."""
     outcome: Future[Result] = Future()
     try:
         outcome.set_result(function(item))
@@ -54,11 +56,11 @@ def _outcome(function: Callable[[Item], Result], item: Item) -> Future[Result]:
 
 
 def slices(length: int, parts: int) -> list[tuple[int, int]]:
-    """``[0, length)`` cut into at most `parts` slices of nearly equal length, none of them empty."""
+    """Return ``[0, length)`` cut into at most `parts` slices of nearly equal length, none of them empty."""
     parts = max(1, min(parts, length))
     return [(length * part // parts, length * (part + 1) // parts) for part in range(parts)] if length else []
 
 
 def blocks(low: int, high: int, size: int) -> Iterable[tuple[int, int]]:
-    """``[low, high)`` cut into blocks of `size`."""
+    """Return ``[low, high)`` cut into blocks of `size`; the last one may be shorter."""
     return ((start, min(start + size, high)) for start in range(low, high, size))

@@ -1,4 +1,4 @@
-"""Say on stderr what takes a while, or what goes otherwise than wished: each thing once."""
+"""Write notices to stderr: what takes long or goes wrong without failing, each once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def say(text: str) -> None:
 
 
 def package_version() -> str:
-    """Return the installed version of gpu_cep, or nothing where it runs without being installed."""
+    """Return the installed version of gpu_cep, or an empty text where it runs without being installed."""
     try:
         return metadata.version("gpu_cep")
     except metadata.PackageNotFoundError:
@@ -36,9 +36,10 @@ def package_version() -> str:
 
 
 class Patience:
-    """Call a function as soon as the spans entered have lasted so many seconds together; at most once.
+    """Call a function, at most once, when the spans entered have lasted so many seconds together.
 
-    Spans may be entered by several threads, and within each other: time counts once.
+    A span is a ``with`` block. Several threads may enter spans, and spans may be
+    nested: time counts once.
     """
 
     def __init__(self, seconds: float, tell: Callable[[], None]) -> None:
@@ -67,6 +68,7 @@ class Patience:
                 self._left -= time.monotonic() - self._begin
 
     def _run_out(self) -> None:
+        """Call the function, unless it has been called or no span is entered any more."""
         with self._lock:
             if self._told or self._inside == 0:
                 return

@@ -14,7 +14,7 @@ from numba.core.compiler_machinery import register_pass
 
 from gpu_cep_kernels.compile.kernel_cache import compiling, turn
 
-# What numba does for language that kernels do without; after each pass it looks through the whole function.
+# Passes for what kernels never use; after each numba looks through the whole function.
 _PASSES_LEFT_OUT = {
     "WithLifting",
     "InlineClosureLikes",
@@ -46,7 +46,7 @@ class SharedFlags(compiler.Flags):
         return self is other or super().__eq__(other)
 
     def copy(self) -> SharedFlags:
-        """Return the one object of these values; it is never changed."""
+        """Return the one object of these values, which never changes."""
         values = repr(self)
         if values not in self._known:
             shared = type(self)(self)
@@ -63,7 +63,7 @@ class KernelCompiler(compiler.CompilerBase):
         self.state.flags = SharedFlags(self.state.flags)
 
     def compile_extra(self, func: Any) -> Any:
-        """Compile a function; whoever waits long for it is told, and no process waits for one that fails."""
+        """Compile a function; a notice is given if it takes long, and the turn is given up if it fails."""
         try:
             with compiling:
                 return super().compile_extra(func)
@@ -72,7 +72,7 @@ class KernelCompiler(compiler.CompilerBase):
             raise
 
     def define_pipelines(self) -> list[Any]:
-        """Return numba's pipeline with the passes of this one."""
+        """Return numba's pipeline without some passes, and with this class's in the place of others."""
         pipeline = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
         pipeline.passes = [(self.pass_for(each), about) for each, about in pipeline.passes if each.__name__ not in _PASSES_LEFT_OUT]
         pipeline.finalize()
@@ -87,7 +87,7 @@ class KernelLibrary(JITCodeLibrary):
     """The code of a kernel and of the rules that it calls, which are optimised here for the first time."""
 
     def _optimize_final_module(self) -> None:
-        """Optimise once, from the innermost rules outwards; numba's cheap pass before that would inline them as they are."""
+        """Optimise once, from the innermost rules outwards; numba's own cheap pass before that would inline them unoptimised."""
         if any(isinstance(library, RuleLibrary) for library in self._linking_libraries):
             passes, builder = self._codegen._module_pass_manager()
             passes.run(self._final_module, builder)
@@ -99,7 +99,7 @@ class RuleLibrary(JITCodeLibrary):
     """The code of a rule and of what it calls, linked: neither optimised as a whole nor made machine code."""
 
     def finalize(self) -> None:
-        """Link in what the rule calls; nothing can be added from here on."""
+        """Link the code of what the rule calls into its own; nothing can be added from here on."""
         self._raise_if_finalized()
         for library in dict.fromkeys(self._linking_libraries):
             self._reload_init.update(library._reload_init)
@@ -132,7 +132,7 @@ class RuleLowering(typed_passes.NativeLowering):
     _name = "rule_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        """Lower the rule into a library of its own, and enter it among the functions that can be linked."""
+        """Lower the rule into a library of its own, and enter it among the functions that numba can link."""
         state.library = RuleLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         state.flags.no_compile = True

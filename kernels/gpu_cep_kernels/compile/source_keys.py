@@ -1,4 +1,4 @@
-"""Say of a function, in one digest, all that its compiled form is made of."""
+"""Give a function a digest of all that its compiled form is made of."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ PACKAGE = __name__.partition(".")[0]
 
 SourceOf = Callable[[Any], tuple[types.FunctionType, str] | None]
 
-# Set in code objects whose first constant is a docstring; up to Python 3.12 no flag says so, and the first one is a docstring or None.
+# Flag of code objects whose first constant is a docstring. Before Python 3.13 there is none, and the first one is a docstring or None.
 _HAS_DOCSTRING = 0x4000000
 
 
 def source_key(function: Callable[..., Any], source_of: SourceOf) -> str:
-    """Return the digest of a function and of all that it reaches, wherever in the package that stands.
+    """Return the digest of a function and of all that it reaches, wherever in the package that is.
 
-    These are the functions that it names and those that they name, with the values of
-    global constants, the fields of NamedTuples and the members of enumerations. Docstrings,
-    comments, annotations and places in files are no part of it. `source_of` gives the
-    function that stands behind a global, such as a rule's, and how it is compiled, or None.
+    These are the functions that it names, and those that they name. Values of global
+    constants count, too, and so do fields of NamedTuples and members of
+    enumerations. Docstrings, comments, annotations and places in files do not.
+    `source_of` gives for a global, such as a rule, its function and how that is
+    compiled, or None.
 
     Raises
     ------
@@ -38,7 +39,10 @@ def source_key(function: Callable[..., Any], source_of: SourceOf) -> str:
 
 
 def _descriptions(function: Callable[..., Any], source_of: SourceOf) -> Iterator[str]:
-    """Each function that is reached, in the order in which it is; functions are named by their number in it."""
+    """Yield a description of each function that is reached, in the order in which it is.
+
+    Functions are named by their number in this order.
+    """
     numbers: dict[Any, int] = {function: 0}
     reached: list[Any] = [function]
 
@@ -60,7 +64,7 @@ def _descriptions(function: Callable[..., Any], source_of: SourceOf) -> Iterator
 
 
 def _named_globals(code: types.CodeType, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The globals that code may read; where it names a module of the package, what it may read there, too."""
+    """Yield the globals that code may read; where one is a module of the package, what it may read there, too."""
     read = set(_names(code))
     for name in sorted(read & names.keys()):
         value = names[name]
@@ -71,6 +75,7 @@ def _named_globals(code: types.CodeType, names: dict[str, Any]) -> Iterator[tupl
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
+    """Yield the names that code and the functions inside it use."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -79,7 +84,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 @cache
 def describe_code(code: types.CodeType) -> str:
-    """Return what the code does, without where it stands and what it says about itself."""
+    """Return a text of what the code does, without its place in a file and its docstring."""
     constants = code.co_consts
     documented = code.co_flags & _HAS_DOCSTRING if sys.version_info >= (3, 13) else not code.co_name.startswith("<")
     if documented and constants and isinstance(constants[0], str):
@@ -94,12 +99,12 @@ def describe_code(code: types.CodeType) -> str:
 
 
 def describe(value: Any) -> str:
-    """Return a text that is the same in every process, and another one for another value.
+    """Return a text for a value: the same in every process, and different for different values.
 
     Raises
     ------
     TypeError
-        The value is of a kind of which no such text is known.
+        The value is of a kind for which no such text is known.
     """
     if isinstance(value, enum.Enum):
         return f"{describe(type(value))}.{value.name}"
@@ -126,11 +131,12 @@ def describe(value: Any) -> str:
 
 
 def _is_generic(value: Any) -> bool:
-    """Whether it is one of typing's objects, which only annotations name."""
+    """Whether a value is one of typing's objects, which only annotations name."""
     return type(value).__module__ in ("typing", "types")
 
 
 def _describe_class(value: type) -> str:
+    """Return a text of a class: its name, and its members or fields."""
     named = f"class {value.__module__}.{value.__qualname__}"
     if issubclass(value, enum.Enum):
         return f"{named} {[(member.name, repr(member.value)) for member in value]}"
@@ -138,11 +144,12 @@ def _describe_class(value: type) -> str:
 
 
 def describe_types(arguments: Iterable[Any]) -> str:
-    """Return numba's types in a text; of tuples with names also the fields, and which class they are of."""
+    """Return numba types as a text; tuples with names also show their fields and their class."""
     return f"[{', '.join(map(_describe_type, arguments))}]"
 
 
 def _describe_type(each: Any) -> str:
+    """Return one numba type as a text."""
     members = getattr(each, "types", None)
     if members is None:
         return str(each)

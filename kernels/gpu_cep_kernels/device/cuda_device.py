@@ -1,4 +1,4 @@
-"""A CUDA card: CuPy's arrays, numba-cuda's kernels, both on CuPy's current stream; the only file that imports cupy."""
+"""Run on a CUDA card: CuPy's arrays and numba-cuda's kernels, both on CuPy's current stream; the only file that imports cupy."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from gpu_cep_kernels.device.rmm_pool import adopt_pool, current_pool, pool_bytes
 from gpu_cep_kernels.phase_one.ordering import gather
 
 _THREADS = 256
-# Resident threads that keep a multiprocessor busy; a grid strides over what is left.
+# So many blocks keep a multiprocessor busy; their threads stride over what is left.
 _BLOCKS_PER_MULTIPROCESSOR = 32
-# Slots have scratch of their own: one full set of resident threads will do.
+# Kernels with slots have fewer, since each slot has its own scratch: one full set of resident threads is enough.
 _SLOTTED_BLOCKS_PER_MULTIPROCESSOR = 8
-# numba warns of smaller grids; blocks with nothing to do cost next to nothing.
+# numba warns of smaller grids; idle blocks cost almost nothing.
 _FEWEST_BLOCKS = 128
 # cudaErrorNoDevice.
 _NO_DEVICE = 100
-# Bytes of one pinned staging buffer: two take turns.
+# Bytes of one of the two pinned staging buffers, which take turns.
 _STAGING = 1 << 26
-# Bytes that are worth a thread of their own when a buffer is filled.
+# Bytes per thread when a staging buffer is filled, as far as there are threads.
 _FILLED = 1 << 20
 
 
@@ -43,7 +43,10 @@ class _Staging:
 
 
 class CudaDevice:
-    """One of the CUDA devices that this process sees; current, in CUDA's sense, in the thread that opened or last used it."""
+    """Stand for one of the CUDA devices that this process sees.
+
+    It is current, in CUDA's sense, in the thread that opened or last used it.
+    """
 
     simulated = False
 
@@ -63,13 +66,14 @@ class CudaDevice:
             raise DeviceUnavailable("a trial kernel gave a wrong result")
 
     def _open(self) -> None:
+        """Make the device current, adopt a memory pool, read the card's properties and open the lanes."""
         cupy = self.xp
         self.use()
         adopt_pool(cupy)
         properties = cupy.cuda.runtime.getDeviceProperties(self._number)
         self.name = properties["name"].decode()
         self._multiprocessors = int(properties["multiProcessorCount"])
-        # these wait for the default stream's earlier work, and it for theirs, but not for each other
+        # lanes wait for the default stream, and it for them, but not for each other
         self._lanes = cupy.cuda.Stream(), cupy.cuda.Stream()
 
     def use(self) -> None:
@@ -77,23 +81,29 @@ class CudaDevice:
         self.xp.cuda.Device(self._number).use()
 
     def _runs_a_kernel(self) -> bool:
-        """Compile and run a kernel, to see whether the versions of driver, compiler and libraries fit together."""
+        """Return whether a trial kernel compiles, runs and gives the right result.
+
+        If not, the versions of driver, compiler and libraries do not fit together.
+        """
         expected = np.arange(4)
         found = self.xp.zeros(4, np.int64)
         self.launch(gather, 4, self.upload(expected), self.upload(expected), found)
         return np.array_equal(self.download(found), expected)
 
     def lane(self, number: int | None) -> AbstractContextManager[Any]:
-        """Run in the stream of that number, modulo their count; None: the default stream."""
+        """Return a context that runs work in the stream of that number, modulo their count; None: the default stream."""
         lane: AbstractContextManager[Any] = self.xp.cuda.Stream.null if number is None else self._lanes[number % len(self._lanes)]
         return lane
 
     def upload(self, array: HostArray) -> Array:
-        """Return a copy, by way of pinned memory if it is large."""
+        """Return a copy of a host array on the card."""
         return self.upload_slices([array], 0, len(array))[0]
 
     def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int) -> list[Array]:
-        """Copies, in the order of the lane's work."""
+        """Return copies of the rows [low, high) of each array, by way of pinned memory.
+
+        They are made in the order of the lane's work.
+        """
         targets = [self.xp.empty((high - low, *array.shape[1:]), array.dtype) for array in arrays]
         with self._uploading:
             for array, target in zip(arrays, targets, strict=True):
@@ -102,6 +112,7 @@ class CudaDevice:
         return targets
 
     def _copy(self, source: HostArray, target: Array) -> None:
+        """Copy a host array to the card, part by part through the staging buffers."""
         runtime, stream = self.xp.cuda.runtime, self.xp.cuda.get_current_stream()
         flat = source.reshape(-1).view(np.uint8)
         turns = self._turns()
@@ -114,31 +125,33 @@ class CudaDevice:
             staging.copied.record(stream)
 
     def _turns(self) -> Iterator[_Staging]:
+        """Yield the two staging buffers by turns, the one that was filled longest ago first."""
         cupy = self.xp
         while len(self._staging) < 2:
             pinned = cupy.cuda.alloc_pinned_memory(_STAGING)
             self._staging.append(_Staging(np.frombuffer(pinned, np.uint8, _STAGING), cupy.cuda.Event(disable_timing=True)))
         while True:
-            # the one that was filled last goes to the end
+            # the one yielded goes to the end
             self._staging.append(self._staging.pop(0))
             yield self._staging[-1]
 
     def download(self, array: Array) -> HostArray:
-        """Return a copy; waits for what computes it."""
+        """Return a copy of an array on the host, once it is computed."""
         host: HostArray = self.xp.asnumpy(array)
         return host
 
     def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
-        """One thread per index, as far as a full card goes."""
+        """Run a parallel kernel with one thread per index, as far as a full card goes."""
         if size:
             stream = external_stream(self.xp.cuda.get_current_stream().ptr)
             kernel.cuda[self._blocks(kernel.slotted, size), _THREADS, stream](size, _views(arguments))
 
     def slots(self, size: int) -> int:
-        """Return the threads of the grid of a kernel with slots, but for those that have no index."""
+        """Return how many slots a launch has: the threads of its grid, without those that have no index."""
         return min(size, self._blocks(True, size) * _THREADS)
 
     def _blocks(self, slotted: bool, size: int) -> int:
+        """Return how many blocks a launch has."""
         most = _SLOTTED_BLOCKS_PER_MULTIPROCESSOR if slotted else _BLOCKS_PER_MULTIPROCESSOR
         return max(_FEWEST_BLOCKS, min(-(-size // _THREADS), most * self._multiprocessors))
 
@@ -154,7 +167,7 @@ class CudaDevice:
 
 
 def _fill(target: HostArray, source: HostArray) -> None:
-    """Copy between host arrays, large ones in threads: one alone does not reach the speed of a transfer."""
+    """Copy between host arrays, large ones in threads: one thread is slower than a transfer."""
     threads = min(available_threads(), -(-source.size // _FILLED))
 
     def copy(span: tuple[int, int]) -> None:
@@ -164,7 +177,7 @@ def _fill(target: HostArray, source: HostArray) -> None:
 
 
 def _views(value: Any) -> Any:
-    """Array arguments, alone or in (named) tuples, as kernels take them."""
+    """Return arguments with their arrays, alone or in (named) tuples, as kernels take them."""
     if hasattr(value, "__cuda_array_interface__"):
         return device_view(value)
     if isinstance(value, tuple):
@@ -174,13 +187,13 @@ def _views(value: Any) -> Any:
 
 
 def count_devices() -> int:
-    """Return how many CUDA devices this process sees, one at least; raises as :class:`CudaDevice`."""
+    """Return how many CUDA devices this process sees, at least one; raise as :class:`CudaDevice`."""
     _, count = _usable_cupy()
     return count
 
 
 def _usable_cupy() -> tuple[Any, int]:
-    """CuPy, and how many cards it sees, one at least."""
+    """Return CuPy and how many cards it sees, at least one; raise DeviceUnavailable if that fails."""
     try:
         # importing CuPy takes a second, which a machine without a driver need not spend
         ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")

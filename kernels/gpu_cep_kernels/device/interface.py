@@ -1,6 +1,6 @@
-"""What a device is: where parallel kernels run in bulk, and arrays live beside them (:mod:`gpu_cep_kernels.device.selection` opens one).
+"""Define what a device is: it runs parallel kernels on its own arrays (:mod:`gpu_cep_kernels.device.selection` opens one).
 
-The host can stand in its place where the same steps run on both.
+The host can take its place where the same steps run on both.
 """
 
 from __future__ import annotations
@@ -19,19 +19,22 @@ HostArray = npt.NDArray[Any]
 
 
 class DeviceUnavailable(Exception):
-    """There is no device that can run kernels; the message says why."""
+    """Say that there is no device that can run kernels; the message says why."""
 
     def anew(self) -> Self:
-        """Return an equal exception that was not raised: one that was keeps its callers' variables alive, whole tables among them."""
+        """Return an equal exception that was not raised.
+
+        One that was raised keeps its callers' variables alive, whole tables among them.
+        """
         return type(self)(*self.args)
 
 
 class NoDevice(DeviceUnavailable):
-    """The machine has none: no driver, or no card that the driver sees."""
+    """Say that the machine has no device: no driver, or no card that the driver sees."""
 
 
 class Place(Protocol):
-    """Where arrays lie and kernels run on them: a device, or the host; `xp` is the array module."""
+    """Hold arrays and run kernels on them: a device, or the host; `xp` is the array module."""
 
     xp: Any
 
@@ -46,7 +49,10 @@ class Place(Protocol):
 
 
 class Host:
-    """The CPU in a device's place: NumPy's arrays, of which no copies are made, and kernels without slots in the calling thread."""
+    """Use the CPU in a device's place: NumPy arrays, which are not copied.
+
+    Kernels run in the calling thread; they have no slots.
+    """
 
     xp: Any = np
 
@@ -68,19 +74,23 @@ HOST = Host()
 
 
 class Device(Place, Protocol):
-    """Arrays and kernels of one device; in one lane everything runs in the order of the calls.
+    """Hold arrays and run kernels on one device; in one lane everything runs in the order of the calls.
 
-    `name` is the card's, `simulated` whether it is numba's simulator.
+    - name: the card's name.
+    - simulated: whether it is numba's simulator.
     """
 
     name: str
     simulated: bool
 
     def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int) -> list[Array]:
-        """Copies of the rows [low, high) of each array; the host arrays may be reused at once."""
+        """Return copies of the rows [low, high) of each array; the host arrays may be reused at once."""
 
     def lane(self, number: int | None) -> AbstractContextManager[Any]:
-        """What is called within runs in this lane: lanes of different numbers may overlap, and None, the default, overlaps with none."""
+        """Return a context: calls in it run in this lane.
+
+        Lanes of different numbers may overlap. None, the default lane, overlaps with none.
+        """
 
     def slots(self, size: int) -> int:
         """Return how many slots a launch over [0, size) has."""

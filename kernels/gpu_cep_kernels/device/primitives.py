@@ -1,8 +1,8 @@
-"""Parallel primitives over a device's array module: what the CPU does in one sequential pass.
+"""Compute by parallel primitives of an array module what the CPU does in one sequential pass.
 
-`xp` is cupy, or numpy in its place; arrays are its own, and not empty: CuPy
-does not scan nothing. Where a sequential kernel gives the same result, it is
-named.
+`xp` is cupy, or numpy in its place. Arrays are its own, and not empty, since
+CuPy cannot scan empty arrays. Where a sequential kernel gives the same result,
+it is named.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ Array = Any  # of the array module
 
 
 def label_flags(labels: Array, variable: int) -> Array:
-    """Return 1 where the labels [word, event] have the variable's bit, else 0; as wide as a label word."""
+    """Return 1 where an event's label has the variable's bit, else 0; the type is that of a label word."""
     word = labels.dtype.type
     return (labels[variable // LABEL_BITS] >> word(variable % LABEL_BITS)) & word(1)
 
 
 def merged_words(labels: Array) -> Array:
-    """Return a word per event that is 0 where its label has no bit; a single word is itself."""
+    """Return a word per event that is 0 where its label has no bit; a single word is returned as it is."""
     return reduce(or_, labels)
 
 
 def marked_events(labels: Array, variables: int) -> Array:
-    """Return a word per event that is 0 where its label has the bit of none of `variables`, a mask of bits."""
+    """Return a word per event that is 0 where its label has none of the bits in `variables`, a mask."""
     word = labels.dtype.type
     wanted = [word(variables >> LABEL_BITS * k & np.iinfo(word).max) for k in range(len(labels))]
     return merged_words([own & bits for own, bits in zip(labels, wanted, strict=True)])
 
 
 def prefix_counts(xp: Any, labels: Array, variables: int) -> Array:
-    """As :func:`gpu_cep_kernels.phase_one.window_conditions.prefix_counts`: int32 [variable, event + 1]."""
+    """Return what :func:`gpu_cep_kernels.phase_one.window_conditions.prefix_counts` writes: int32 [variable, event + 1]."""
     counts = xp.zeros((variables, labels.shape[1] + 1), xp.int32)
     for v in range(variables):
         counts[v, 1:] = xp.cumsum(label_flags(labels, v), dtype=xp.int32)
@@ -46,7 +46,7 @@ def prefix_counts(xp: Any, labels: Array, variables: int) -> Array:
 
 
 def next_occurrences(xp: Any, labels: Array, variables: int) -> Array:
-    """As :func:`gpu_cep_kernels.phase_one.windows.next_occurrences`: int32 [variable, event + 2]."""
+    """Return what :func:`gpu_cep_kernels.phase_one.windows.next_occurrences` writes: int32 [variable, event + 2]."""
     size = labels.shape[1]
     occurrence = xp.full((variables, size + 2), size, xp.int32)
     for v in range(variables):
@@ -58,14 +58,17 @@ def next_occurrences(xp: Any, labels: Array, variables: int) -> Array:
 
 
 def stream_numbers(xp: Any, borders: Array, size: int) -> Array:
-    """Return as int32 the stream of each event; ``borders`` are the events at which a stream begins, but for the first."""
+    """Return as int32 the stream of each event; streams but the first begin at the events `borders`."""
     flags = xp.zeros(size, xp.int32)
     flags[borders] = 1
     return xp.cumsum(flags, dtype=xp.int32)
 
 
 def later_events(xp: Any, times: Array, streams: Array) -> Array:
-    """`after` of :func:`gpu_cep_kernels.phase_one.windows.mark_streams`; empty where no event ties with the next of its stream."""
+    """Return `after` of :func:`gpu_cep_kernels.phase_one.windows.mark_streams`.
+
+    It is empty where no event ties with the next of its stream.
+    """
     size = times.size
     last = xp.ones(size, xp.bool_)
     last[:-1] = (times[1:] != times[:-1]) | (streams[1:] != streams[:-1])
@@ -78,20 +81,20 @@ def later_events(xp: Any, times: Array, streams: Array) -> Array:
 
 
 def labels_overlap(labels: Array) -> bool:
-    """As :func:`gpu_cep_kernels.phase_one.window_conditions.labels_overlap` of each word, and of words with each other."""
+    """As :func:`gpu_cep_kernels.phase_one.window_conditions.labels_overlap`, for labels of several words."""
     return any_set((labels & (labels - labels.dtype.type(1))) != 0) or words_overlap(labels)
 
 
 def words_overlap(labels: Array) -> bool:
-    """Whether two words of one event's label have a bit."""
+    """Whether some event's label has bits in two words."""
     return len(labels) > 1 and any_set((labels != 0).sum(axis=0) > 1)
 
 
 def any_set(flags: Array) -> bool:
     """Whether one of the flags (bool), which may be empty, is set.
 
-    It is their greatest byte: CuPy brings that reduction compiled, and
-    compiles ``any`` on the machine, twice for each order of size.
+    It is computed as their greatest byte. CuPy comes with that reduction compiled;
+    it would compile ``any`` on the machine, twice for each order of size.
     """
     return bool(flags.size) and bool(flags.view(np.uint8).max())
 
@@ -106,13 +109,17 @@ def covered_events(xp: Any, starts: Array, ends: Array, size: int) -> Array:
 
 
 def latest_marks(xp: Any, marks: Array) -> Array:
-    """Return as int64 the last event up to each that has a mark (bool); the first event has one."""
+    """Return as int64 for each event the last one up to it that has a mark (bool); the first event has one."""
     marked = xp.flatnonzero(marks)
     return marked if marked.size == marks.size else marked[xp.cumsum(marks, dtype=xp.int64) - 1]
 
 
 def paired_borders(xp: Any, streams: Array, opened: Array, closed: Array, names: int) -> tuple[Array, Array, list[int]]:
-    """As :func:`gpu_cep_kernels.intervals.situations.pair_borders` by stream: `opening`, `closing`, and how many runs each name has."""
+    """Return `opening`, `closing` and how many runs each name has.
+
+    The first two are as :func:`gpu_cep_kernels.intervals.situations.pair_borders`
+    writes them, with the borders in order of stream.
+    """
     if not streams.size:
         return xp.empty(0, xp.int64), xp.empty(0, xp.int64), [0] * names
     order = stable_order(xp, [streams])
@@ -122,12 +129,12 @@ def paired_borders(xp: Any, streams: Array, opened: Array, closed: Array, names:
 
 
 def _bearing(xp: Any, labels: Array, variable: int) -> Array:
-    """Return the labels, of a single word each, that have the variable's bit."""
+    """Return the places of the labels, of a single word each, that have the variable's bit."""
     return xp.flatnonzero(label_flags(labels[None], variable))
 
 
 def stable_order(xp: Any, keys: Sequence[Array]) -> Array:
-    """Return the order by the first key, among equals by the second and so on, then by place."""
+    """Return the order by the first key, among equals by the second and so on, and then by place."""
     order = xp.argsort(keys[-1], kind="stable")
     for key in reversed(keys[:-1]):
         order = order[xp.argsort(key[order], kind="stable")]
@@ -135,6 +142,6 @@ def stable_order(xp: Any, keys: Sequence[Array]) -> Array:
 
 
 def dense_codes(xp: Any, values: Array) -> tuple[Array, int]:
-    """Return int64 codes that ascend with the values, and how many there are."""
+    """Return for each value an int64 code, and how many codes there are; codes ascend with the values."""
     distinct, codes = xp.unique(values, return_inverse=True)
     return codes.astype(xp.int64), int(distinct.size)

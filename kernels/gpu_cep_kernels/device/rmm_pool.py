@@ -1,7 +1,7 @@
-"""A memory pool of RAPIDS: where one was set up in this process, arrays come from it, and its size is what can be had.
+"""Let arrays come from a memory pool of RAPIDS where one was set up in this process.
 
 Spark's RAPIDS plugin sets one up in every Python worker before any other code
-runs, and says how far it may grow in an environment variable.
+runs. An environment variable says how far it may grow.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ LIMIT = "RAPIDS_POOLED_MEM_MAX_SIZE"
 
 
 def current_pool() -> Any | None:
-    """RMM's pool for the current device, or None where RMM is not in use, or without a pool."""
+    """Return RMM's pool for the current device, or None where RMM is not in use or has no pool."""
     rmm = sys.modules.get("rmm")
     resource = None if rmm is None else rmm.mr.get_current_device_resource()
     return resource if hasattr(resource, "pool_size") else None
 
 
 def adopt_pool(cupy: Any) -> None:
-    """Let CuPy allocate from the pool, if there is one: what it holds is not free for anyone else."""
+    """Let CuPy allocate from the pool, if there is one: nobody else can use the memory that it holds."""
     if current_pool() is not None:
         from rmm.allocators.cupy import rmm_cupy_allocator
 
@@ -30,5 +30,8 @@ def adopt_pool(cupy: Any) -> None:
 
 
 def pool_bytes(pool: Any, free: int) -> int:
-    """Bytes that the pool holds or may still get, if so many are free outside; what is in use of them it does not tell."""
+    """Return the bytes that the pool may hold at most, if `free` are free outside it.
+
+    They include what is in use, which the pool does not tell.
+    """
     return int(os.environ.get(LIMIT, "0")) or int(pool.pool_size()) + free

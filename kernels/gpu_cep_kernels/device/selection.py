@@ -1,4 +1,4 @@
-"""The devices there are: a CUDA card, with CuPy's arrays, and numba's CUDA simulator, with NumPy's in their place."""
+"""Open this process's device: a CUDA card with CuPy's arrays, or numba's CUDA simulator with NumPy's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from gpu_cep_kernels.device.interface import Array, Device, DeviceUnavailable, H
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """Which of so many devices is used (ValueError: none of them), and whether there ought to be one."""
+    """Say which device is used, and whether there ought to be one.
+
+    - number: gives for a count of devices the one to use; raises ValueError if that is none.
+    - promised: whether the process was given a device.
+    """
 
     number: Callable[[int], int] = lambda count: 0
     promised: bool = False
@@ -29,11 +33,11 @@ _selections = [_Selection()]
 
 
 def select_device(number: Callable[[int], int], promised: bool) -> None:
-    """Let this process, from its next call of :func:`open_device` on, use device ``number(count)`` of those that CUDA sees.
+    """Let this process use device ``number(count)`` of those that CUDA sees, from the next :func:`open_device` on.
 
-    Nothing is asked of CUDA before. `number` raises ValueError with the reason
-    if none of them is to be used. Where a device was `promised`, there being
-    none is a fault of the machine, and no :class:`NoDevice`.
+    CUDA is asked nothing before. `number` raises ValueError with the reason if none
+    of them is to be used. Where a device was `promised`, its absence is a fault of
+    the machine and raises no :class:`NoDevice`.
     """
     _selections[0] = _Selection(number, promised)
 
@@ -53,6 +57,7 @@ def open_device() -> Device:
 
 
 def _find_device() -> Device | DeviceUnavailable:
+    """Return the device of this process, current in this thread, or the exception that says why there is none."""
     if simulated():
         return _simulated_device()
     selection, count = _selections[0], _count_cards()
@@ -69,11 +74,13 @@ def _find_device() -> Device | DeviceUnavailable:
 
 @cache
 def _simulated_device() -> Device:
+    """Return the simulator, the same one in every call."""
     return SimulatedDevice()
 
 
 @cache
 def _count_cards() -> int | DeviceUnavailable:
+    """Return how many cards there are, or the exception that says why there is none; asked once."""
     try:
         return count_devices()
     except DeviceUnavailable as fault:
@@ -82,6 +89,7 @@ def _count_cards() -> int | DeviceUnavailable:
 
 @cache
 def _open_card(number: int) -> CudaDevice | DeviceUnavailable:
+    """Return the card of that number, or the exception that says why it cannot be used; opened once."""
     try:
         return CudaDevice(number)
     except DeviceUnavailable as fault:
@@ -89,13 +97,13 @@ def _open_card(number: int) -> CudaDevice | DeviceUnavailable:
 
 
 class SimulatedDevice:
-    """numba's CUDA simulator: for small input, to prove what would run on a card."""
+    """Use numba's CUDA simulator: for small input, to prove what would run on a card."""
 
     name = "CUDA simulator"
     simulated = True
-    # each simulated thread is a thread of Python's: a grid strides with few
+    # each simulated thread is a Python thread, so a grid has few
     _BLOCKS, _THREADS = 2, 4
-    # so much is taken at once, as if it were a card's memory
+    # work is divided as if a card had so much memory
     _MEMORY = 1 << 32
 
     # the simulator runs one kernel at a time

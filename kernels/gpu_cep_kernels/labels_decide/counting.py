@@ -1,15 +1,18 @@
-"""The number of matches that start at each candidate, without enumerating them: dynamic programming over a branch's states.
+"""Count the matches that start at each candidate without enumerating them: dynamic programming over a branch's states.
 
-It takes labels that decide the matches (no conditions, no negations) and
-skip_till_any_match: a match is then a path through finitely many states, and
-every event a matrix of the ways to pass it over or to bind it. The number of
-matches from an event on is a sum over the product of the matrices of its
-window. As windows slide, that product is kept in two parts, of the events
-before a boundary and of those behind it, so that each event is multiplied
-once into either (the queue of two stacks). A window's length does not matter.
+Labels alone must decide the matches: there are no conditions and no negations.
+The strategy is skip_till_any_match. A match is then a path through finitely
+many states. Every event is a matrix: the number of ways in which it leads from
+one state to another, passed over or bound.
 
-Numbers end at ``UNBOUNDED``, which stands for itself and all that is greater:
-sums and products of capped numbers are the capped sums and products.
+The number of matches from an event on is a sum over the product of the
+matrices of its window. As windows slide, this product is kept in two parts:
+that of the events before a boundary, and that of the events behind it. So each
+event is multiplied once into either (the queue of two stacks), however long the
+window is.
+
+Numbers are capped at ``UNBOUNDED``, which stands for itself and all that is
+greater. Sums and products of capped numbers are the capped sums and products.
 """
 
 from __future__ import annotations
@@ -22,9 +25,11 @@ from gpu_cep_kernels.rules.tables import Flags, Ints
 
 
 class Moves(NamedTuple):
-    """The transitions at one end of each state s: ``state[t]`` is the other end, ``variable[t]`` binds the event.
+    """List the transitions at one end of each state; t is a transition.
 
-    They are those from ``first[s]`` to ``first[s + 1]``.
+    - first[s]: the first transition of state s; the last entry is the end.
+    - state[t]: the state at the other end.
+    - variable[t]: the variable that binds the event.
     """
 
     first: Ints
@@ -33,13 +38,15 @@ class Moves(NamedTuple):
 
 
 class StateTable(NamedTuple):
-    """States so ordered that transitions lead up or stay, and what an event does to them.
+    """Hold the states, ordered so that transitions lead up or stay; s is a state.
 
-    `forth` are the transitions that leave a state, `back` those that enter it,
-    both without the ones that begin a match: ``begin[b]`` is the state in
-    which variable ``begin_variable[b]`` binds the first event. State s becomes
-    ``settled[s]`` once the time moves on: the lowest state that is reached
-    from it. ``highest[s]`` is the highest one from which s is reached.
+    - forth: the transitions that leave each state, without those that begin a match.
+    - back: the transitions that enter each state, without those.
+    - begin[b]: the state in which variable ``begin_variable[b]`` binds a match's first event.
+    - final[s]: whether s is complete.
+    - settled[s]: what s becomes once the time moves on: the lowest state that is reached from it.
+    - highest[s]: the highest state from which s is reached.
+
     Variables are bits of labels.
     """
 
@@ -53,16 +60,23 @@ class StateTable(NamedTuple):
 
 
 class LabelledEvents(NamedTuple):
-    """Each event's labels, [word, event], and the first event that it is before; `after` is empty where ties do not matter."""
+    """Hold a batch's events; e is one.
+
+    - after[e]: the first event that e is before; empty where ties do not matter.
+    - labels [word, event]: each event's labels.
+    """
 
     after: Any
     labels: Any
 
 
 class CountScratch(NamedTuple):
-    """``front[s, t]`` and ``back[t, s]``: the ways from state s to t before the boundary, and behind it; ``rows[k, t]``: those of start k.
+    """Hold the room in which matches are counted; s and t are states.
 
-    ``completions[s, 0]`` are the ways from s to a complete state.
+    - front[s, t]: the ways from s to t by the events before the boundary.
+    - back[t, s]: the ways from s to t by the events behind it.
+    - rows[k, t]: the ways from the k-th start to state t at the boundary.
+    - completions[s, 0]: the ways from s to a complete state.
     """
 
     front: Ints
@@ -73,13 +87,13 @@ class CountScratch(NamedTuple):
 
 @rule
 def capped_sum(left: int, right: int) -> int:
-    """Return the sum of two numbers of at least 0, or ``UNBOUNDED`` if that is less."""
+    """Return the sum of two numbers that are not negative, capped at ``UNBOUNDED``."""
     return left + right if left <= UNBOUNDED - right else UNBOUNDED
 
 
 @rule
 def capped_product(left: int, right: int) -> int:
-    """Return the product of two numbers of at least 0, or ``UNBOUNDED`` if that is less."""
+    """Return the product of two numbers that are not negative, capped at ``UNBOUNDED``."""
     return left * right if right == 0 or left <= UNBOUNDED // right else UNBOUNDED
 
 
@@ -99,14 +113,15 @@ def _clear(values: Any) -> None:
 
 @rule
 def _bind(event: int, labels: Any, states: StateTable, moves: Moves, ascending: bool, values: Any) -> None:
-    """Add to the row of each state those of the states that it is connected with by binding the event.
+    """Add to each state's row of `values` the rows of the states at the other end of its `moves`.
 
-    The order has it that these are not changed yet; a state's loops come first.
+    Only moves that bind the event count. States are taken in an order, `ascending`
+    or not, in which those rows are still unchanged. A state's loops come first.
     """
     number, width = states.settled.size, values.shape[1]
     for place in range(number):
         s = place if ascending else number - 1 - place
-        # the rest of a matrix is zero: no way leads from s, or to s
+        # the other columns are zero: s does not lead there, or is not reached from there
         low = states.settled[s] if ascending and width > 1 else 0
         high = width if ascending else states.highest[s] + 1
         loops = 0
@@ -123,7 +138,7 @@ def _bind(event: int, labels: Any, states: StateTable, moves: Moves, ascending: 
 
 @rule
 def _prepend(event: int, events: LabelledEvents, states: StateTable, values: Any) -> None:
-    """Multiply `values` from the left by the event's matrix."""
+    """Multiply `values` by the event's matrix from the left."""
     _bind(event, events.labels, states, states.forth, True, values)
     if _moves_on(event, events.after):
         for s in range(states.settled.size):
@@ -133,7 +148,7 @@ def _prepend(event: int, events: LabelledEvents, states: StateTable, values: Any
 
 @rule
 def _append(event: int, events: LabelledEvents, states: StateTable, values: Any) -> None:
-    """Multiply the event's matrix to the right of `values`, which are transposed."""
+    """Multiply `values` by the event's matrix from the right; `values` are transposed."""
     if _moves_on(event, events.after):
         for s in range(states.settled.size):
             if states.settled[s] != s:
@@ -145,7 +160,10 @@ def _append(event: int, events: LabelledEvents, states: StateTable, values: Any)
 
 @rule
 def _sum_of_begins(event: int, k: int, labels: Any, states: StateTable, values: Any) -> int:
-    """Return the capped sum of column k over the states in which the event begins a match."""
+    """Return the sum of ``values[s, k]`` over the states s in which the event begins a match.
+
+    It is at most ``UNBOUNDED``.
+    """
     total = 0
     for b in range(states.begin.size):
         if is_labelled(event, states.begin_variable[b], labels):
@@ -157,7 +175,7 @@ def _sum_of_begins(event: int, k: int, labels: Any, states: StateTable, values: 
 def _count_together(
     low: int, high: int, candidates: Any, end: int, events: LabelledEvents, states: StateTable, scratch: CountScratch, totals: Any
 ) -> None:  # fmt: skip
-    """Count the matches of the candidates [low, high), whose windows all end at `end`."""
+    """Write the totals of the candidates [low, high), whose windows all end at `end`."""
     completions = scratch.completions
     for s in range(states.final.size):
         completions[s, 0] = 1 if states.final[s] else 0
@@ -174,7 +192,7 @@ def _count_together(
 def _count_sliding(
     low: int, high: int, candidates: Any, ends: Any, events: LabelledEvents, states: StateTable, scratch: CountScratch, totals: Any
 ) -> None:  # fmt: skip
-    """Count the matches of the candidates [low, high), which all lie in the first one's window."""
+    """Write the totals of the candidates [low, high), which all lie in the first one's window."""
     boundary = ends[low]
     number = states.final.size
     _clear(scratch.front)

@@ -1,9 +1,10 @@
-"""Matches read off the chained condition, without an automaton.
+"""Read matches off the chained condition, without an automaton.
 
-Where no condition relates bindings and each event fits at most one available
-variable, skip-till-next-match gives one match for each window that the exact
-chained condition selects: a single variable binds its earliest event, a
-quantified one all its events from there until a variable behind it is bound.
+This is for patterns without conditions between bindings. Each event must fit at
+most one available variable. Then skip-till-next-match gives one match for each
+window that the exact chained condition selects. A single variable binds its
+earliest event. A quantified one binds all its events from there until a
+variable behind it is bound.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def count_bindings(
 
 @kernel(writes=("events",))
 def bind_events(low: int, high: int, base: int, offsets: Any, counts: Any, occurrence: Any, earliest: Any, events: Any) -> None:
-    """Write the events of the matches [low, high), each plus `base`, variable after variable from ``offsets[w]`` on."""
+    """Write the events of each match, plus `base`, variable after variable; those of match w from ``offsets[w]`` on."""
     for w in range(low, high):
         place = offsets[w]
         for v in range(counts.shape[1]):

@@ -1,13 +1,13 @@
-"""All matches as one graph: a node for each way in which an event is bound, and ranges of nodes that may come before it.
+"""Build one graph of all matches: a node for each way in which an event is bound, with ranges of nodes before it.
 
-After the shared versioned buffer of SASE+ and the enumeration structure of
-CORE (tECS): what partial matches have in common is stored once, and every
-node knows the latest start of all paths that reach it, so that a walk back
-from a last event meets no dead end.
+It follows the shared versioned buffer of SASE+ and the enumeration structure of
+CORE (tECS). What partial matches have in common is stored once. Every node knows
+the latest start of all paths that reach it. So a walk back from a last event
+meets no dead end.
 
-A *group* g holds the nodes that bind to one variable and lead to one state, in
-the order of their events. The nodes that may precede one are then a range of
-each group that leads to a state before its own.
+A *group* holds the nodes that bind to one variable and lead to one state. They
+are in the order of their events. So the nodes that may precede one are ranges:
+one of each group that leads to a state before its own.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ ALL, EARLIER, TIED = range(3)
 
 
 class GroupTable(NamedTuple):
-    """Group g binds events with the label of ``variable[g]``; it may begin a match (`begins`) or end one (`ends`).
+    """List the groups; g is one.
 
-    Nodes of the groups ``source[source_first[g]:source_first[g + 1]]`` may
-    precede its own, as `scope` says. The nodes of g are numbered from
-    ``base[g]`` on, and ``base[g + 1]`` leaves room for all.
+    - variable[g]: the variable to which its nodes bind events.
+    - begins[g], ends[g]: whether a node may begin, or end, a match.
+    - source, source_first: for each group those whose nodes may precede its own:
+      ``source[source_first[g]:source_first[g + 1]]``.
+    - scope: for each entry of `source` which nodes those are (ALL, EARLIER, TIED).
+    - base[g]: the number of its first node; ``base[g + 1]`` leaves room for all.
     """
 
     variable: Ints
@@ -40,11 +43,13 @@ class GroupTable(NamedTuple):
 
 
 class NodeTable(NamedTuple):
-    """Node n binds ``event[n]``, and begins a match if ``start[n]``.
+    """List the nodes; n is one.
 
-    The latest of all matches that reach it begins at ``latest[n]``. Its
-    predecessors by the k-th source of its group are the nodes ``first[n, k]``
-    to ``last[n, k]`` (none if that is less).
+    - event[n]: the event that it binds.
+    - start[n]: whether it begins a match.
+    - latest[n]: the latest start of the paths that reach it.
+    - first[n, k], last[n, k]: the range of nodes before it by the k-th source of
+      its group; empty if the last is less.
     """
 
     event: Ints
@@ -55,11 +60,15 @@ class NodeTable(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """What is known of each group in the stream: its nodes, how many there were before the current time, and the first in the window.
+    """Hold what is known so far of each group g in the current stream.
 
-    `best`, `best_before` and `best_tied` are the latest starts of all nodes, of
-    those of earlier times and of those of the current time; ``pending[g]`` is
-    that of the node which the current event adds, or −1.
+    - used[g]: how many nodes it has.
+    - before[g]: how many it had before the current time.
+    - floor[g]: its first node with a latest start in the window.
+    - best[g]: the latest start of all its nodes.
+    - best_before[g]: that of the nodes of earlier times.
+    - best_tied[g]: that of the nodes of the current time.
+    - pending[g]: that of the node which the current event adds, or −1.
     """
 
     used: Ints
@@ -80,7 +89,7 @@ def _begin_stream(growth: Growth) -> None:
 
 @rule
 def _move_on(growth: Growth) -> None:
-    """Make the nodes so far those of earlier times."""
+    """Let the time move on: all nodes so far are of earlier times."""
     for g in range(growth.used.size):
         growth.before[g] = growth.used[g]
         growth.best_before[g] = growth.best[g]
@@ -89,7 +98,7 @@ def _move_on(growth: Growth) -> None:
 
 @rule
 def _range_of(node: int, place: int, k: int, earliest: int, groups: GroupTable, growth: Growth, nodes: NodeTable) -> int:
-    """Write the range of predecessors of a node by the source at `place`; return the latest start among them, or −1."""
+    """Write the range of nodes before `node` that the source at `place` gives; return their latest start, or −1."""
     h, scope = groups.source[place], groups.scope[place]
     base = groups.base[h]
     floor = growth.floor[h]
@@ -109,7 +118,7 @@ def _range_of(node: int, place: int, k: int, earliest: int, groups: GroupTable, 
 
 @rule
 def _node(g: int, event: int, earliest: int, starting: Any, groups: GroupTable, growth: Growth, nodes: NodeTable) -> int:
-    """Write the node that the event would add to group g; return the latest start of what reaches it, or −1 if nothing does."""
+    """Write the node that the event would add to group g; return its latest start, or −1 if no path reaches it."""
     node = groups.base[g] + growth.used[g]
     begins = groups.begins[g] and starting[event]
     latest = event if begins else -1
@@ -123,7 +132,7 @@ def _node(g: int, event: int, earliest: int, starting: Any, groups: GroupTable, 
 
 @rule
 def _commit(g: int, growth: Growth) -> None:
-    """Account for the node that the current event has added to group g."""
+    """Add to group g the node that the current event has written."""
     latest = growth.pending[g]
     growth.used[g] += 1
     growth.best[g] = max(growth.best[g], latest)
@@ -136,9 +145,9 @@ def grow_graph(
 ) -> None:
     """Write the nodes of all events; ``growth.used[g]`` of them are in group g at the end.
 
-    Stream s holds the events ``offsets[s]`` to ``offsets[s + 1]``; ``earliest[e]``
-    is the first event whose window holds e, ``starting[e]`` says whether a
-    match may begin at e. `after` is empty where ties do not matter.
+    Stream s holds the events ``offsets[s]`` to ``offsets[s + 1]``. ``earliest[e]``
+    is the first event whose window holds e. ``starting[e]`` says whether a match may
+    begin at e. `after` is empty where ties do not matter.
     """
     for s in range(offsets.size - 1):
         _begin_stream(growth)
@@ -155,7 +164,11 @@ def grow_graph(
 
 @rule
 def _cover(node: int, g: int, groups: GroupTable, nodes: NodeTable, covered: Any) -> None:
-    """Count the ranges of a node of group g: ``covered[n]`` more of them end at node n than begin behind it."""
+    """Count in `covered` the ranges of nodes before `node`, which is of group g.
+
+    ``covered[n]`` is raised where a range ends at node n, and lowered where one
+    begins right behind it.
+    """
     for place in range(groups.source_first[g], groups.source_first[g + 1]):
         k = place - groups.source_first[g]
         first, last = nodes.first[node, k], nodes.last[node, k]
@@ -169,9 +182,10 @@ def _cover(node: int, g: int, groups: GroupTable, nodes: NodeTable, covered: Any
 def mark_useful(
     events: int, groups: GroupTable, used: Any, nodes: NodeTable, cursor: Any, open_ranges: Any, covered: Any, useful: Any
 ) -> None:
-    """``useful[n]``: whether a match binds node n, as far as windows do not tell: walks back from the nodes that end one.
+    """``useful[n]``: whether a match binds node n, as far as labels tell; windows may rule it out.
 
-    `covered` is zero at first; `cursor` and `open_ranges` are scratch, one number for each group.
+    It walks back from the nodes that end a match. `covered` is given as zeros.
+    `cursor` and `open_ranges` are scratch, one number for each group.
     """
     for g in range(used.size):
         cursor[g] = used[g] - 1

@@ -1,4 +1,7 @@
-"""Aggregates over bindings: segments of a flat array of values, in event order."""
+"""Aggregate over bindings: each is a segment of a flat array of values, in event order.
+
+Segment m is ``values[places[m]:places[m + 1]]``; ``nulls`` tells which of them are NULL.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ def count_present(low: int, high: int, places: Any, nulls: Any, counts: Any) -> 
 
 @kernel(writes=("sums",))
 def sum_floats(low: int, high: int, places: Any, values: Any, nulls: Any, sums: Any) -> None:
-    """Sum values in event order; NULLs are skipped, NaN is kept."""
+    """``sums[m]``: the sum of segment m, in event order; NULLs are skipped, NaN is kept."""
     for m in range(low, high):
         total = 0.0
         for k in range(places[m], places[m + 1]):
@@ -31,7 +34,7 @@ def sum_floats(low: int, high: int, places: Any, values: Any, nulls: Any, sums: 
 
 @kernel(writes=("sums", "overflowed"))
 def sum_ints(low: int, high: int, places: Any, values: Any, nulls: Any, sums: Any, overflowed: Any) -> None:
-    """Sum values of int64, and say whether a sum overflowed on the way."""
+    """``sums[m]``: the sum of segment m in int64; ``overflowed[m]``: whether it overflowed on the way."""
     for m in range(low, high):
         total, failed = 0, False
         for k in range(places[m], places[m + 1]):
@@ -46,7 +49,7 @@ def sum_ints(low: int, high: int, places: Any, values: Any, nulls: Any, sums: An
 def extreme_places(low: int, high: int, places: Any, values: Any, nulls: Any, sign: int, found: Any) -> None:
     """``found[m]``: the place of the least (`sign` 1) or greatest (−1) value of segment m.
 
-    Its first NaN, if there is one; −1 if all values are NULL.
+    If there is a NaN, it is the place of the first one. It is −1 if all values are NULL.
     """
     for m in range(low, high):
         best = -1

@@ -1,4 +1,8 @@
-"""Flat matches: their order, and their bindings variable by variable."""
+"""Order, select and gather flat matches, and split their bindings by variable.
+
+A flat match is ``counts[m, v]`` events for each variable. They stand in `events`
+from ``offsets[m]`` on, variable after variable.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,10 @@ from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 
 @rule
 def _precedes(left: int, right: int, offsets: Any, counts: Any, events: Any, lasts: Any) -> bool:
-    """Whether match `left` comes before `right` of the same first event: by last event, then variable by variable as lists of positions."""
+    """Whether match `left` comes before `right`, where both have the same first event.
+
+    The last event decides, then the lists of events, variable by variable.
+    """
     if lasts[left] != lasts[right]:
         return lasts[left] < lasts[right]
     a, b = offsets[left], offsets[right]
@@ -27,11 +34,11 @@ def _precedes(left: int, right: int, offsets: Any, counts: Any, events: Any, las
 
 @sequential(writes=("order",), scratch=("scratch",))
 def order_matches(first: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any, scratch: Any) -> int:
-    """Put the matches of each first event, which follow one another, in order of last event and bindings.
+    """Write in `order` the matches of each first event by last event and then by bindings.
 
-    `order` is given as the numbers of the matches; a bottom-up merge sort that
-    uses `scratch`, as long as `order`. Return how many first events had
-    matches that were not in order.
+    Matches of one first event follow one another. `order` is given as their
+    numbers, ascending. It is a bottom-up merge sort, with `scratch` as long as
+    `order`. Return how many first events had matches that were not in order.
     """
     moved = 0
     begin = 0
@@ -60,10 +67,11 @@ def order_matches(first: Any, offsets: Any, counts: Any, events: Any, lasts: Any
 
 @sequential(writes=("places", "order"))
 def group_matches(starts: Any, places: Any, order: Any) -> None:
-    """``order``: the matches by first event, else as they are; a counting sort.
+    """``order``: the matches by first event, and as given among equals; a counting sort.
 
-    Match m starts at event ``starts[m]``. `places` is given as zeros, two more
-    than there are events; those of event e are then from ``places[e]`` on.
+    Match m starts at event ``starts[m]``. `places` is given as zeros, two more than
+    there are events. Afterwards the matches of event e begin at ``places[e]`` of
+    `order`.
     """
     for m in range(starts.size):
         places[starts[m] + 2] += 1
@@ -98,7 +106,7 @@ def last_events(low: int, high: int, offsets: Any, events: Any, lasts: Any) -> N
 
 @kernel(writes=("out",))
 def split_binding(low: int, high: int, v: int, offsets: Any, counts: Any, events: Any, places: Any, out: Any) -> None:
-    """Gather the events bound to variable v, match after match: match m's go to ``out[places[m]:]``."""
+    """Gather the events bound to variable v; those of match m go to ``out[places[m]:]``."""
     for m in range(low, high):
         begin = offsets[m]
         for u in range(v):
@@ -111,7 +119,7 @@ def split_binding(low: int, high: int, v: int, offsets: Any, counts: Any, events
 def gather_matches(
     low: int, high: int, order: Any, offsets: Any, counts: Any, events: Any, new_offsets: Any, new_counts: Any, new_events: Any
 ) -> None:
-    """Gather matches in a new order: match m of the result is match ``order[m]``."""
+    """Gather matches in a new order: match m of the result is match ``order[m]`` of the given ones."""
     for m in range(low, high):
         old = order[m]
         for v in range(counts.shape[1]):
@@ -122,10 +130,10 @@ def gather_matches(
 
 @sequential(writes=("taken",))
 def select_disjoint(order: Any, streams: Any, first: Any, last: Any, taken: Any) -> None:
-    """Decide whether each match is taken, going through them in `order`, stream after stream.
+    """``taken[m]``: whether match m begins behind the last event of the match taken before it in its stream.
 
-    It is if it begins behind the last event of the last one taken in its
-    stream; ``first[m]`` and ``last[m]`` are positions in the stream.
+    Matches are visited in `order`, stream after stream. ``first[m]`` and
+    ``last[m]`` are positions in the stream.
     """
     stream, reached = -1, -1
     for k in range(order.size):

@@ -9,7 +9,11 @@ from gpu_cep_kernels.rules.tables import Ints, Places
 
 
 def order_by_group(groups: Ints | Places, number: int) -> tuple[Ints, Ints]:
-    """Return the stable order by group, of which there are `number`, and where each group begins, with the end."""
+    """Return the rows in a stable order by group, and where each group begins in it.
+
+    Groups are numbered below `number`. The second array has one more entry, the end
+    of the last group.
+    """
     order, places = np.empty(len(groups), np.int64), np.zeros(number + 2, np.int64)
     group_matches(groups, places, order)
     return order, places[:-1]

@@ -1,4 +1,4 @@
-"""Hashes of the values that rows of partial matches hold in chosen columns."""
+"""Hash the values that rows of partial matches hold in chosen columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from gpu_cep_kernels.rules.tables import Flags, Ints, Places
 
 
 class PartialMatches(NamedTuple):
-    """Partial matches: row r has the events ``events[place, r]``, of which ``first[r]`` and ``last[r]`` are the first and the last."""
+    """Hold partial matches, one per row r.
+
+    - events[place, r]: its events.
+    - first[r], last[r]: the first and the last of them.
+    """
 
     events: Places
     first: Places
@@ -20,7 +24,12 @@ class PartialMatches(NamedTuple):
 
 
 class HashKeys(NamedTuple):
-    """What is hashed of a row: the values at ``place[k]`` in ``column[k]`` of the bank's int64 or, if ``floating[k]``, float64 columns."""
+    """Say which values of a row are hashed; k is one.
+
+    - place[k]: the place of its event in the row.
+    - column[k]: its column in the bank's matrix.
+    - floating[k]: whether that is the float64, not the int64, matrix.
+    """
 
     place: Ints
     column: Ints
@@ -31,7 +40,10 @@ class HashKeys(NamedTuple):
 def hash_rows(
     low: int, high: int, table: PartialMatches, keys: HashKeys, ints: Ints, float_bits: Ints, base: int, mask: int, buckets: Ints
 ) -> None:
-    """``buckets[r]``, at most `mask`: the hash of the values of row r; event e stands in row ``base + e`` of the columns."""
+    """``buckets[r]``: the hash of the values of row r, at most `mask`, a power of two less one.
+
+    Event e stands in row ``base + e`` of the columns.
+    """
     for r in range(low, high):
         found = np.uint64(0)
         for k in range(keys.place.size):

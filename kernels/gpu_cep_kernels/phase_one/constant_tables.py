@@ -1,4 +1,4 @@
-"""Constants that text is compared with, as kernels read them."""
+"""Build the hash table of constants that text is compared with."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ import numpy.typing as npt
 
 from gpu_cep_kernels.phase_one.text import FIELDS, FREE, place_constants
 
-# Slots for each constant: the fewest, and the most as long as the table is small enough for a cache of the second level.
+# Slots per constant: at least _SPARSE. To spare probes up to _SPARSEST, but then _CACHED in all, to fit the second-level cache.
 _SPARSE, _SPARSEST, _CACHED = 4, 32, 1 << 13
-# So many constants of one length with the same ends stand side by side before whole texts are hashed.
+# Whole texts are hashed if more constants than this have one length and the same ends.
 _ALIKE = 4
 
 
 class ConstantTable(NamedTuple):
-    """Distinct constants: ``text[offsets[k]:offsets[k + 1]]`` is that of number k.
+    """Hold distinct constants in a hash table with open addressing; k is the number of one, s a slot.
 
-    ``entries[4 * s : 4 * s + 4]`` are the first word, the last word, the length
-    and the number of the constant in slot s; a free slot has an impossible
-    length, and so has one more entry, whose number is the count of constants.
-    A constant stands in one of `probes` slots from that of its hash on, which
-    the highest bits of the hash number: shifted right by `shift`, they stand
-    above two others. `longest` is the length of the longest. With `whole` the
-    hash of a text depends on all of it, else on its length and ends.
+    - text[offsets[k]:offsets[k + 1]]: the bytes of constant k.
+    - entries[4 * s : 4 * s + 4]: the first word, the last word, the length and the
+      number of the constant in slot s. A free slot has an impossible length. One
+      entry more stands for no constant: its number is the count of constants.
+    - shift: a hash shifted right by this, with the two lowest bits cleared, is
+      where in `entries` a search begins.
+    - probes: how many slots a search looks at, from there on.
+    - longest: the length of the longest constant.
+    - whole: whether a hash depends on the whole text, or on its length and ends only.
     """
 
     offsets: npt.NDArray[np.int64]
@@ -40,7 +42,7 @@ class ConstantTable(NamedTuple):
 
 
 def constant_table(constants: Sequence[bytes]) -> ConstantTable:
-    """Return the table of distinct constants: of several sizes the smallest with the fewest probes."""
+    """Return the hash table of distinct constants: of several sizes the smallest with the fewest probes."""
     offsets = np.cumsum([0, *map(len, constants)], dtype=np.int64)
     text = np.frombuffer(bytearray().join(constants), np.uint8)
     longest = max(map(len, constants), default=0)

@@ -1,4 +1,8 @@
-"""The input buffers of the lazy automata (lazy automata paper, section 3): each variable's events, and which of them come in time."""
+"""Build the input buffers of the lazy automata (lazy automata paper, section 3).
+
+An input buffer holds one variable's events. Rules here judge which events come
+in time.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +18,23 @@ from gpu_cep_kernels.rules.ties import are_tied
 
 
 class InputBuffers(NamedTuple):
-    """The events of each variable, in stream order: those of v are ``events[first[v]:first[v + 1]]``."""
+    """Hold each variable's events, in stream order.
+
+    - first[v]: where those of variable v begin; the last entry is the end.
+    - events: the events, variable after variable.
+    """
 
     first: Ints
     events: npt.NDArray[np.int32]
 
 
 class Streams(NamedTuple):
-    """The streams that a batch is a part of, which begin at `offsets`, and its own events: their `times`, and the `clock` of windows.
+    """Hold the streams that a batch is a part of, and the times of the batch's own events.
 
-    Windows are `length` long on the clock. Events at one time are in no order
-    if `strict`.
+    - offsets[s]: where stream s begins; the last entry is the end.
+    - times[e], clock[e]: the time of event e, and its time on the clock of windows.
+    - length: the length of a window on the clock.
+    - strict: whether events at one time are in no order.
     """
 
     offsets: Ints
@@ -35,7 +45,7 @@ class Streams(NamedTuple):
 
 
 class Buffered(NamedTuple):
-    """A batch's events, by variable, and the streams that they are from."""
+    """Hold a batch's events by variable, and the streams that they are from."""
 
     buffers: InputBuffers
     streams: Streams
@@ -54,7 +64,10 @@ def count_labels(labels: Any, counts: Any) -> None:
 
 @sequential(writes=("events",))
 def fill_buffers(labels: Any, first: Any, events: Any) -> None:
-    """Write the input buffers, that of v from ``first[v]`` on; `events` has one slot more than they take."""
+    """Write the input buffers: v's events begin at ``events[first[v]]``.
+
+    `events` needs one slot more than there are events to write.
+    """
     for v in range(first.size - 1):
         mask = labels.dtype.type(1) << labels.dtype.type(v)
         own = events[first[v] :]
@@ -66,13 +79,16 @@ def fill_buffers(labels: Any, first: Any, events: Any) -> None:
 
 @rule
 def _is_at_once(one: int, other: int, begin: int, end: int, streams: Streams) -> bool:
-    """Whether `other` is one of the events [begin, end), and at the time of `one`."""
+    """Whether `other` is one of the events [begin, end) and has the time of `one`."""
     return bool(begin <= other and other < end and are_tied(one, other, streams.times))
 
 
 @rule
 def _last_at_once(event: int, direction: int, begin: int, end: int, streams: Streams) -> int:
-    """Return the last of those at the time of `event`, in a direction from it: by doubling steps, then by halving them."""
+    """Return the last event with the time of `event`, in a direction (1 or -1) from it.
+
+    It is one of [begin, end). Steps are doubled first, and halved then.
+    """
     place, step = event, direction
     while _is_at_once(event, place + step, begin, end, streams):
         place += step
@@ -80,20 +96,23 @@ def _last_at_once(event: int, direction: int, begin: int, end: int, streams: Str
     while step != 0:
         if _is_at_once(event, place + step, begin, end, streams):
             place += step
-        # towards 0, whichever the direction
+        # halved towards 0 in both directions
         step = direction * (abs(step) // 2)
     return place
 
 
 @rule
 def between(prec: int, succ: int, begin: int, end: int, streams: Streams) -> tuple[int, int]:
-    """Those of the events [begin, end) of a stream that are behind its event `prec` (-1: none) and before `succ` (their number: none)."""
+    """Return the range of the events [begin, end) of a stream that are behind `prec` and before `succ`.
+
+    `prec` is -1, and `succ` the number of events, where there is no such event.
+    """
     low, high = begin, end
     if prec >= 0:
         last = _last_at_once(prec, 1, prec, end, streams) if streams.strict else prec
         low = max(begin, last + 1)
     if succ < streams.times.size:
-        # ties with an event beyond the end may begin before it
+        # events tied with `succ` may lie before `end` even if `succ` does not
         first = _last_at_once(succ, -1, begin, succ, streams) if streams.strict else succ
         high = min(end, first)
     return low, high
@@ -101,13 +120,13 @@ def between(prec: int, succ: int, begin: int, end: int, streams: Streams) -> tup
 
 @rule
 def is_early(event: int, begin: int, latest: int, streams: Streams) -> bool:
-    """Whether `event` comes too early: before `begin`, or too long before `latest`."""
+    """Whether `event` comes too early: before `begin`, or more than a window before `latest`."""
     return bool(event < begin or (event < latest and not within(streams.clock[event], streams.clock[latest], streams.length)))
 
 
 @rule
 def is_late(event: int, end: int, earliest: int, streams: Streams) -> bool:
-    """Whether `event` comes too late: not before `end`, or too long after `earliest`."""
+    """Whether `event` comes too late: not before `end`, or more than a window behind `earliest`."""
     return bool(event >= end or (event > earliest and not within(streams.clock[earliest], streams.clock[event], streams.length)))
 
 

@@ -1,9 +1,9 @@
-"""Property bit masks: a label word per event, bit v set where the event satisfies all properties of variable v.
+"""Write property bit masks: one label word per event, with bit v set where it satisfies all properties of variable v.
 
-A pattern of more variables than a word has bits has several words of labels:
-the kernels here, and all that read labels, take one of them at a time.
-Each kernel clears the bits that one table of properties denies; the caller
-runs them chunk by chunk, so that a chunk's labels stay in cache.
+A pattern with more variables than a word has bits has several words of labels.
+The kernels here, and all that read labels, take one word at a time. Each kernel
+clears the bits that one table of properties denies. The caller runs them chunk
+by chunk, so that a chunk's labels stay in cache.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ def mask_by_code(low: int, high: int, codes: Any, table: Any, labels: Any) -> No
     """Judge properties of a coded column: ``labels[e] &= table[codes[e]]``; the table holds a label word for each code."""
     values, words = codes[low:high], labels[low:high]
     for e in range(values.size):
-        # a code is not negative, so no place is counted from the end
+        # unsigned, so that as an index it needs no test for its sign
         words[e] &= table[np.uint64(values[e])]
 
 
 @kernel(writes=("labels",))
 def mask_by_packed_code(low: int, high: int, codes: Any, entries: Any, bits: int, labels: Any) -> None:
-    """As :func:`mask_by_code`, with a table that is one number (uint64): the entry of code c begins at its bit ``c * bits``.
+    """As :func:`mask_by_code`, with a table packed into one uint64: the entry of code c begins at bit ``c * bits``.
 
-    No label has a bit beyond the first `bits`. Nothing is looked up, so the
-    loop is vectorised.
+    No label has a bit beyond the first `bits`. Nothing is looked up, so the loop is
+    vectorised.
     """
     values, words = codes[low:high], labels[low:high]
     for e in range(values.size):
@@ -39,16 +39,19 @@ def mask_by_packed_code(low: int, high: int, codes: Any, entries: Any, bits: int
 
 @rule
 def _mask_where(comparison: int, values: Any, constant: Any, others: Any, words: Any) -> None:
-    """Judge one property by one comparison. Each word is written, so that nothing branches on values, and the loop is vectorised."""
+    """Judge one property by one comparison: where it fails, only the bits of `others` stay.
+
+    Each word is written, so nothing branches on values, and the loop is vectorised.
+    """
     for e in range(values.size):
         words[e] = words[e] if compare(comparison, values[e], constant) else words[e] & others
 
 
 @kernel(writes=("labels",))
 def mask_by_comparison(low: int, high: int, column: Any, comparison: int, constant: Any, others: Any, labels: Any) -> None:
-    """Judge the property ``column φ constant``: where it fails, only the bits of the `others` may stay."""
+    """Judge the property ``column φ constant``: where it fails, only the bits of `others` may stay."""
     values, words = column[low:high], labels[low:high]
-    # a loop for each comparison: none asks for every event which it is
+    # a loop for each comparison, so that none tests which one it is for every event
     if comparison == EQ:
         _mask_where(EQ, values, constant, others, words)
     elif comparison == NE:
@@ -65,11 +68,12 @@ def mask_by_comparison(low: int, high: int, column: Any, comparison: int, consta
 
 @kernel(writes=("labels",))
 def mask_by_comparisons(low: int, high: int, column: Any, present: Any, comparisons: Any, constants: Any, others: Any, labels: Any) -> None:
-    """Judge all properties ``column φ constant`` of a column in one pass: for devices, where memory bandwidth bounds the speed.
+    """Judge all properties ``column φ constant`` of a column in one pass.
 
-    Where the one of number t fails, or the column is NULL (`present` is 0
-    there; empty: never), only the bits of ``others[t]`` may stay. The CPU is
-    an order of magnitude faster with a vectorised pass for each.
+    This is for devices, where memory bandwidth bounds the speed. The CPU is an order
+    of magnitude faster with a vectorised pass for each. Where property t fails, only
+    the bits of ``others[t]`` may stay. It fails where the column is NULL. There
+    `present` is 0; an empty `present` means that nothing is NULL.
     """
     for e in range(low, high):
         value, word = column[e], labels[e]
@@ -82,7 +86,7 @@ def mask_by_comparisons(low: int, high: int, column: Any, present: Any, comparis
 
 @kernel(writes=("labels",))
 def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> None:
-    """Apply a property decided elsewhere: where `truth` (uint8) is 0, only the bits of the `others` may stay."""
+    """Apply a property that was decided before: where `truth` (uint8) is 0, only the bits of `others` may stay."""
     values, words = truth[low:high], labels[low:high]
     for e in range(values.size):
         words[e] = words[e] & others if values[e] == 0 else words[e]
@@ -90,10 +94,10 @@ def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> 
 
 @rule
 def keep_rows(low: int, marks: Any, keeps_all: bool, rows: Any) -> int:
-    """Write the rows from `low` on whose mark is not 0 (or all); return how many.
+    """Write to `rows` the rows from `low` on whose mark is not 0, or all if `keeps_all`; return how many.
 
-    `rows` needs one slot more than it may receive: every row is written, and
-    only those that are kept move the end.
+    `rows` needs one slot more than it may receive. Every row is written, and only
+    those that are kept move the end.
     """
     count = 0
     for e in range(marks.size):
@@ -104,7 +108,7 @@ def keep_rows(low: int, marks: Any, keeps_all: bool, rows: Any) -> int:
 
 @sequential(writes=("rows", "kept"))
 def compact(low: int, marks: Any, labels: Any, keeps_all: bool, rows: Any, kept: Any) -> int:
-    """Write row numbers and labels of the block's events whose mark is not 0 (or of all); return how many.
+    """Write the row numbers and labels of a block's events whose mark is not 0, or of all if `keeps_all`; return how many.
 
     `rows` needs one slot more than it may receive.
     """

@@ -1,4 +1,4 @@
-"""Streams: a stable counting sort of events by stream, and their order in time inside each."""
+"""Sort events by stream (a stable counting sort), and by time within each stream."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import numpy as np
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.rules.tables import Places
 
-# What is known of the order of events: one is earlier than the one before it, or as early.
+# Faults in the order of events: some event is earlier than the one before it, or at the same time.
 DISORDERED, TIED = 1, 2
 
 
 @sequential(writes=("counts",))
 def histogram(rows: Any, keys: Any, counts: Any) -> None:
-    """``counts[k]`` += the number of `rows` whose stream is k."""
+    """``counts[k]``: raised by the number of `rows` whose stream is k."""
     for j in range(rows.size):
         counts[keys[rows[j]]] += 1
 
 
 @sequential(writes=("counts", "offsets"))
 def exclusive_offsets(counts: Any, order: Any, offsets: Any) -> None:
-    """Replace counts by first places of each (slice, stream), streams in `order` (their codes; empty: as they are), slices within them.
+    """Replace ``counts[slice, stream]`` by the first place of each slice's events of each stream.
 
-    `counts` is [slice, stream]; ``offsets[s]`` receives where the s-th stream
-    of that order begins, the last entry where the last ends.
+    Streams follow one another in `order`, which has their codes (empty: as they
+    are). Within a stream slices do. ``offsets[s]`` is where the s-th stream of that
+    order begins; the last entry is the end.
     """
     total = 0
     for s in range(counts.shape[1]):
@@ -40,7 +41,7 @@ def exclusive_offsets(counts: Any, order: Any, offsets: Any) -> None:
 
 @sequential(writes=("places", "destinations"))
 def find_destinations(rows: Any, keys: Any, places: Any, destinations: Any) -> None:
-    """``destinations[j]``: the next free place of the stream of row ``rows[j]``; `places` is advanced."""
+    """``destinations[j]``: the next free place of the stream of row ``rows[j]``; ``places[k]`` is stream k's, and advances."""
     for j in range(rows.size):
         k = keys[rows[j]]
         destination = places[k]
@@ -50,7 +51,7 @@ def find_destinations(rows: Any, keys: Any, places: Any, destinations: Any) -> N
 
 @sequential(writes=("out",))
 def scatter_times(rows: Any, destinations: Any, times: Any, out: Any) -> bool:
-    """As :func:`scatter`; return whether no row is earlier than the one before it, whatever their streams."""
+    """As :func:`scatter`; return whether no row has an earlier time than the row before it, whatever their streams."""
     falls = 0
     if rows.size > 0:
         before = times[rows[0]]
@@ -72,7 +73,7 @@ def put(low: int, high: int, destinations: Any, values: Any, out: Any) -> None:
 
 @sequential(writes=())
 def order_faults(begin: int, end: int, times: Any) -> int:
-    """Return whether the events [begin, end), as one stream, are DISORDERED or TIED, as bits."""
+    """Return what is wrong with the order of the events [begin, end) as one stream: the bits DISORDERED and TIED."""
     backward, tied = 0, 0
     earlier, later = times[begin : end - 1], times[begin + 1 : end]
     for e in range(later.size):
@@ -83,7 +84,10 @@ def order_faults(begin: int, end: int, times: Any) -> int:
 
 @sequential(writes=("last",))
 def order_faults_of_streams(streams: Any, times: Any, last: Places) -> int:
-    """As :func:`order_faults` for events of several streams; ``last[s]`` is −1 at first, and becomes the last event of stream s."""
+    """As :func:`order_faults`, for events of several streams.
+
+    ``last[s]`` is given as −1, and becomes the last event of stream s.
+    """
     faults = 0
     for e in range(times.size):
         before = last[streams[e]]
@@ -98,7 +102,7 @@ def gather(low: int, high: int, rows: Any, column: Any, out: Any) -> None:
     """``out[j] = column[rows[j]]``."""
     picked, targets = rows[low:high], out[low:high]
     for j in range(picked.size):
-        # a row is not negative, so no place is counted from the end
+        # unsigned, so that as an index it needs no test for its sign
         targets[j] = column[np.uint64(picked[j])]
 
 
@@ -118,9 +122,9 @@ def _earlier(left: int, right: int, times: Any, ranks: Any) -> bool:
 
 @kernel(writes=("disordered",))
 def mark_disorder(low: int, high: int, streams: Any, times: Any, ranks: Any, disordered: Any) -> None:
-    """``disordered[e]``: whether event e is earlier than the one before it, of the same stream, by time and then by rank.
+    """``disordered[e]``: whether event e comes, by time and then by rank, before the one in front of it in its stream.
 
-    ``streams[e]`` ascends; empty: all events are one stream. `ranks` may be empty.
+    ``streams[e]`` ascends; it is empty where all events are one stream. `ranks` may be empty.
     """
     for e in range(low, high):
         follows = e > 0 and (streams.size == 0 or streams[e] == streams[e - 1])
@@ -129,7 +133,7 @@ def mark_disorder(low: int, high: int, streams: Any, times: Any, ranks: Any, dis
 
 @kernel(writes=("disordered",))
 def mark_disordered_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, disordered: Any) -> None:
-    """``disordered[s]``: whether an event of stream s is earlier than the one before it, by time and then by rank.
+    """``disordered[s]``: whether some event of stream s comes, by time and then by rank, before the one in front of it.
 
     `ranks` may be empty.
     """
@@ -142,10 +146,10 @@ def mark_disordered_streams(low: int, high: int, offsets: Any, times: Any, ranks
 
 @kernel(writes=("permutation",), scratch=("scratch",))
 def sort_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, permutation: Any, scratch: Any) -> None:
-    """Write a stable order by time, then by rank, inside each of the streams [low, high): ``permutation[place] = event``.
+    """``permutation[place]``: the event that belongs there, in order of time, then of rank, within each stream.
 
-    A bottom-up merge sort over runs of 1, 2, 4 …, with `scratch` as long as
-    `permutation`; runs that are already in order are left as they are.
+    It is a stable bottom-up merge sort over runs of 1, 2, 4 … events. `scratch` is
+    as long as `permutation`. Runs that are already in order are left as they are.
     """
     for s in range(low, high):
         begin, end = offsets[s], offsets[s + 1]
@@ -169,7 +173,7 @@ def sort_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, perm
 
 @sequential(writes=("streams",))
 def streams_of(events: Any, offsets: Any, streams: Any) -> None:
-    """``streams[i]``: the stream that ascending ``events[i]`` belongs to."""
+    """``streams[i]``: the stream of ``events[i]``; events ascend."""
     stream = 0
     for i in range(events.size):
         while offsets[stream + 1] <= events[i]:

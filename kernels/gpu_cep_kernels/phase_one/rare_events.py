@@ -17,7 +17,10 @@ def _is_in_reach(row: int, other: int, low: int, high: int, clock: Any, length: 
 
 @rule
 def _farthest(row: int, place: int, direction: int, low: int, high: int, clock: Any, length: Any) -> int:
-    """Return the last row that `row` reaches from `place` on, which it reaches: by doubling steps, then by halving them."""
+    """Return the last row, in a direction (1 or -1) from `place`, that is in reach of `row`; `place` is.
+
+    Steps are doubled first, and halved then.
+    """
     step = direction
     while _is_in_reach(row, place + step, low, high, clock, length):
         place += step
@@ -25,7 +28,7 @@ def _farthest(row: int, place: int, direction: int, low: int, high: int, clock: 
     while step != 0:
         if _is_in_reach(row, place + step, low, high, clock, length):
             place += step
-        # towards 0, whichever the direction
+        # halved towards 0 in both directions
         step = direction * (abs(step) // 2)
     return place
 
@@ -34,9 +37,9 @@ def _farthest(row: int, place: int, direction: int, low: int, high: int, clock: 
 def find_spans(
     low: int, high: int, rows: Any, first: Any, last: Any, clock: Any, before: Any, after: Any, begins: Any, ends: Any
 ) -> None:  # fmt: skip
-    """``[begins[k], ends[k])``: what ``rows[k]`` reaches of the rows ``[first[k], last[k])``, back by `before` and on by `after`.
+    """``[begins[k], ends[k])``: the rows that lie at most `before` before ``rows[k]``, and at most `after` behind it.
 
-    `clock` does not fall from one of these rows to the next.
+    They are searched among the rows ``[first[k], last[k])``, over which `clock` does not fall.
     """
     for k in range(low, high):
         begins[k] = _farthest(rows[k], rows[k], -1, first[k], last[k], clock, before)
@@ -45,7 +48,7 @@ def find_spans(
 
 @sequential(writes=("rows",))
 def keep_spans(begins: Any, ends: Any, marks: Any, keeps_all: bool, rows: Any) -> int:
-    """Write the rows of the spans whose mark is not 0 (or all of them); return how many.
+    """Write the rows of all spans whose mark is not 0, or all if `keeps_all`; return how many.
 
     `rows` needs one slot more than it may receive.
     """

@@ -1,9 +1,9 @@
-"""Which of several constants each row of a text column equals, read off Arrow's offsets and bytes.
+"""Find which of several constants each row of a text column equals, from Arrow's offsets and bytes.
 
-A text is told by its length, its first and its last eight bytes; what is
-longer than both together is compared further. Constants stand in a hash table
-with open addressing in which every search looks at the same few slots, so
-that no branch depends on a row of up to 16 bytes.
+Texts are compared by length, by first eight and by last eight bytes. Only what
+is longer than both together is compared further. Constants stand in a hash table
+with open addressing. Every search looks at the same number of slots, so no
+branch depends on a row of up to 16 bytes.
 """
 
 from __future__ import annotations
@@ -24,17 +24,20 @@ FREE = np.uint64(2**64 - 1)
 
 @rule
 def _number(text: Any, start: int, count: int) -> np.uint64:
-    """Return `count` bytes from `start` on, at most 8, as a little-endian number."""
+    """Return up to 8 bytes of `text`, `count` from `start` on, as a little-endian number."""
     first, number = np.uint64(start), np.uint64(0)
     for k in range(np.uint64(count)):
-        # compiled for the CPU, eight are one load
+        # on the CPU the compiler makes one load of eight bytes
         number |= np.uint64(text[first + np.uint64(k)]) << (np.uint64(8) * np.uint64(k))
     return number
 
 
 @rule
 def _word(text: Any, start: int, length: int) -> np.uint64:
-    """Return the first 8 bytes of the text at `start` as a number, the last of them highest; if `length` is less, zeros stand below."""
+    """Return the first 8 bytes of the text at `start` as a number.
+
+    If its `length` is less, they are its highest bytes, and zeros stand below.
+    """
     word = _number(text, start, 8) if start <= text.size - 8 else _number(text, start, text.size - start)
     # in two steps, since a shift by all 64 bits is undefined
     half = np.uint64(4 * max(8 - length, 0))
@@ -43,7 +46,10 @@ def _word(text: Any, start: int, length: int) -> np.uint64:
 
 @rule
 def _ends(text: Any, start: int, length: int, words: int) -> tuple[np.uint64, np.uint64]:
-    """The first and the last word of a text, which are the same up to eight bytes; where constants have one word, the first twice."""
+    """Return the first and the last word of a text; up to eight bytes they are the same.
+
+    With `words` 1 the last word is not read, since no constant has more than one.
+    """
     head = _word(text, start, length)
     return head, _word(text, start + max(length - 8, 0), length) if words > 1 else head
 
@@ -56,7 +62,7 @@ def _mix_word(before: np.uint64, word: np.uint64) -> np.uint64:
 
 @rule
 def _hash(text: Any, start: int, length: int, ends: Any, words: int, constants: Any) -> np.uint64:
-    """Return a hash of the length, the ends, and the rest of the text if that counts."""
+    """Return a hash of a text: of its length, its ends and, if constants need it, the rest."""
     found = (ends[0] ^ np.uint64(length)) * SPREAD
     if words > 1:
         found = _mix_word(found, ends[1])
@@ -68,7 +74,7 @@ def _hash(text: Any, start: int, length: int, ends: Any, words: int, constants: 
 
 @rule
 def _same_middle(text: Any, start: int, length: int, other: Any, other_start: int) -> bool:
-    """Whether two texts of one length with the same ends are the same throughout."""
+    """Whether two texts of one length, whose first and last eight bytes agree, are equal."""
     k = 8
     while k < length - 8 and _number(text, start + k, 8) == _number(other, other_start + k, 8):
         k += 8
@@ -77,7 +83,7 @@ def _same_middle(text: Any, start: int, length: int, other: Any, other_start: in
 
 @rule
 def _holds(entry: np.uint64, text: Any, start: int, length: int, ends: Any, words: int, constants: Any) -> bool:
-    """Whether an entry holds the text."""
+    """Whether an entry of the table holds the text."""
     entries = constants.entries
     # no short-circuit: a branch on rows would be mispredicted
     differing = (entries[entry + _HEAD] ^ ends[0]) | (entries[entry + _LENGTH] ^ np.uint64(length))
@@ -90,7 +96,7 @@ def _holds(entry: np.uint64, text: Any, start: int, length: int, ends: Any, word
 
 @rule
 def constant_at(text: Any, start: int, end: int, words: int, constants: Any) -> int:
-    """Return the number of the constant that a text equals; their count if it equals none.
+    """Return the number of the constant that a text equals; the count of constants if it equals none.
 
     `words` is 1 if no constant is longer than 8 bytes, 2 if none is longer than 16, else 3.
     """
@@ -129,10 +135,11 @@ def place_constants(constants: Any) -> int:
 
 @kernel(writes=("codes",))
 def find_constants(low: int, high: int, offsets: Any, text: Any, validity: Any, first: int, constants: Any, codes: Any) -> None:
-    """``codes[e]``: the number of the constant that row e equals; their count if it equals none, one more if it is NULL.
+    """``codes[e]``: the number of the constant that row e equals; their count if none, one more if the row is NULL.
 
-    Row e is ``text[offsets[e]:offsets[e + 1]]``; it is NULL where bit ``first
-    + e`` of `validity` (the lowest of each byte first; empty: all ones) is 0.
+    Row e is ``text[offsets[e]:offsets[e + 1]]``. It is NULL where bit ``first + e``
+    of `validity` is 0. Each byte's lowest bit comes first. `validity` may be empty:
+    then nothing is NULL.
     """
     bounds, found, null = offsets[low : high + 1], codes[low:high], np.int32(constants.offsets.size)
     end = bounds[0]

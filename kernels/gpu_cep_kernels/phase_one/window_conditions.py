@@ -1,4 +1,4 @@
-"""Necessary match conditions: summary statistics of sliding windows and the chained condition, O(variables) per start."""
+"""Judge the necessary match conditions of windows: summary statistics and the chained condition, O(variables) per start."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def prefix_counts(labels: Any, variables: int, counts: Any) -> None:
 
 @sequential(writes=())
 def labels_overlap(labels: Any) -> bool:
-    """Whether any event satisfies the properties of two variables: they are not mutually exclusive (thesis Def. 4.4)."""
+    """Whether two variables share an event: they are not mutually exclusive (thesis Def. 4.4).
+
+    That is so if some event satisfies the properties of both.
+    """
     shared = bit(0) ^ bit(0)
     for e in range(labels.size):
         shared |= labels[e] & (labels[e] - bit(0))
@@ -47,7 +50,7 @@ def select_starts(marks: Any, starts: Any) -> int:
 
 @rule
 def _first_counted(v: int, start: int, after: Any, pattern: PatternTable, occurrence: Any) -> int:
-    """Return the first event of the window at `start` that follows an event of each variable just before v."""
+    """Return the first event of a window that is behind an event of each variable just before v; the window begins at `start`."""
     begin = start
     for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
         begin = max(begin, first_behind(after, occurrence[pattern.direct[k], start]))
@@ -56,7 +59,7 @@ def _first_counted(v: int, start: int, after: Any, pattern: PatternTable, occurr
 
 @rule
 def _statistic(v: int, start: int, end: int, after: Any, pattern: PatternTable, occurrence: Any, counts: Any) -> int:
-    """cnt_v of the window [start, end) (thesis Def. 5.2)."""
+    """Return cnt_v of the window [start, end) (thesis Def. 5.2)."""
     begin = _first_counted(v, start, after, pattern, occurrence)
     return counts[v, end] - counts[v, begin] if begin < end else 0
 
@@ -65,11 +68,11 @@ def _statistic(v: int, start: int, end: int, after: Any, pattern: PatternTable, 
 def summary_statistics(
     low: int, high: int, starts: Any, ends: Any, after: Any, pattern: PatternTable, occurrence: Any, counts: Any, statistics: Any
 ) -> None:
-    """The summary statistics of each window (thesis Def. 5.2): ``statistics[w, v]`` = cnt_v of the window [starts[w], ends[w]).
+    """``statistics[w, v]``: the summary statistic cnt_v of the window [starts[w], ends[w]) (thesis Def. 5.2).
 
     The engine does not call it: :func:`judge_windows` compares the same counts
-    without writing them out. By it tests hold those counts to the definition
-    and to the thesis' example.
+    without writing them out. Tests call it to compare those counts with the
+    definition and with the thesis' example.
     """
     for w in range(low, high):
         for v in range(pattern.order.size):
@@ -95,7 +98,10 @@ def judge_windows(
 
 @rule
 def _still_taken(found: int, v: int, after: Any, pattern: PatternTable, occurrence: Any) -> bool:
-    """Whether `found` ties with an event before it that a quantified variable just before v would bind, so that v cannot be bound there."""
+    """Whether v cannot bind `found` since a quantified variable just before v would bind a tied event.
+
+    That event comes before `found` in the stream.
+    """
     taken = False
     first = found
     while first > 0 and after[first - 1] > found:
@@ -124,12 +130,13 @@ def chain_windows(
 ) -> None:
     """``holds[w]``: whether the earliest possible event of each variable in turn still falls into window w.
 
-    ``earliest[v, w]`` is the next occurrence of v behind the earliest of all
-    variables that directly precede it; the last row of `earliest` is scratch.
-    With `exact` it also passes over events that tie with a bound one: where
-    each event fits one available variable at most and no condition relates
-    bindings, it then is the event that skip-till-next-match binds first, and
-    every window that holds has one match.
+    ``earliest[v, w]`` is v's next occurrence behind the earliest events of all that
+    directly precede it. The last row of `earliest` is scratch.
+
+    With `exact` it also passes over events that tie with a bound one. Let each event
+    fit one available variable at most, and no condition relate bindings. Then it is
+    the event that skip-till-next-match binds first. Every window that holds has one
+    match.
     """
     variables = pattern.order.size
     tied = exact and after.size > 0
@@ -158,7 +165,7 @@ def chain_windows(
 
 @sequential(writes=("earliest", "kept"))
 def keep_windows(holds: Any, starts: Any, earliest: Any, kept: Any) -> int:
-    """Write the starts of the windows that hold to `kept`, and move their columns to the front of `earliest`; return how many.
+    """Write to `kept` the starts of the windows that hold; move their columns to the front of `earliest`; return how many.
 
     `kept` needs one slot more than it may receive.
     """

@@ -1,8 +1,9 @@
-"""Match windows, ties and next occurrences of the events of a batch of streams.
+"""Find the match windows, the ties and the next occurrences of a batch's events.
 
-A window is measured on a *clock*: the event times, or the positions where it
-is a number of events. Event e's window (thesis Def. 4.3) holds the events from
-e on, of its own stream, that are ``within`` the window's length of e.
+A window is measured on a *clock*. That is the event times, or the positions
+where a window is a number of events. The window of event e (thesis Def. 4.3)
+holds events of its own stream, from e on. They are ``within`` the window's
+length of e.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from gpu_cep_kernels.rules.ties import are_tied
 
 @sequential(writes=("stream_end", "after"))
 def mark_streams(low: int, offsets: Any, first: int, last: int, times: Any, stream_end: Any, after: Any) -> int:
-    """Write where the stream of each event of the streams [first, last) ends, and what follows it; return how many tie with the next.
+    """Write where the stream of each event ends, and which event is the first later one; return how many tie with the next.
 
-    Event e of the batch stands at ``low + e`` in the streams that `offsets`
-    delimits; the batch may hold a part of a stream only. ``after[e]`` is the
-    first event that is later than e; nothing is behind the end of the batch,
-    for which `after` has a slot of its own.
+    The events are those of the streams [first, last). Event e of the batch stands
+    at ``low + e`` in the streams that `offsets` delimits. The batch may hold only
+    a part of a stream. ``after[e]`` is the first event that is later than e. It has
+    one entry more, for the end of the batch.
     """
     ties = 0
     after[times.size] = times.size
@@ -39,8 +40,8 @@ def mark_streams(low: int, offsets: Any, first: int, last: int, times: Any, stre
 
 @rule
 def is_in_window(start: int, event: int, clock: Any, stream_end: Any, length: Any) -> bool:
-    """Whether `event` (which may be the end of the batch) falls into the match window that starts at `start`."""
-    # no branch: which windows hold is what a processor cannot predict
+    """Whether `event`, which may be the end of the batch, falls into the window that begins at `start`."""
+    # no branch: a processor could not predict which windows hold
     return (event < stream_end[start]) & within(clock[start], clock[min(event, clock.size - 1)], length)
 
 
@@ -48,7 +49,7 @@ def is_in_window(start: int, event: int, clock: Any, stream_end: Any, length: An
 def window_ends(low: int, high: int, starts: Any, inside: Any, clock: Any, stream_end: Any, length: Any, ends: Any) -> None:
     """``ends[w]``: where the window that starts at event ``starts[w]`` ends; ``inside[w]`` is any event in it.
 
-    Found by doubling steps from there, then by halving them.
+    From there steps are doubled first, and halved then.
     """
     for w in range(low, high):
         start, reached = starts[w], inside[w]
@@ -67,8 +68,8 @@ def window_ends(low: int, high: int, starts: Any, inside: Any, clock: Any, strea
 def next_occurrences(labels: Any, variables: int, occurrence: Any) -> None:
     """``occurrence[v, e]``: the first event at or after e whose label has bit v, or ``labels.size``.
 
-    `occurrence` is [variable, event], with two slots more than there are
-    events: nothing follows what does not occur.
+    `occurrence` has two slots more per variable than there are events; they hold
+    ``labels.size``, too.
     """
     size = labels.size
     for v in range(variables):
