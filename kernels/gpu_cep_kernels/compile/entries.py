@@ -1,7 +1,7 @@
-"""What one CUDA thread does, for each way in which kernels are declared.
+"""Define what one CUDA thread does, for each way in which kernels are declared.
 
-`body` and `cuda` are bound for each kernel by :mod:`gpu_cep_kernels.compile.jit`. The
-loops are no ranges: a range with a step begins with a division of 64 bits.
+:mod:`gpu_cep_kernels.compile.jit` binds `body` and `cuda` for each kernel. The
+loops are not over ranges, since a range with a step begins with a 64-bit division.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Compilation of kernels and scalar rules; the only file that imports numba.
+"""Compile kernels and scalar rules; outside this folder nothing imports numba.
 
 A *rule* is a plain scalar function, the one place where a piece of semantics
-stands. A *kernel* is declared once and both drivers follow from its
+stands. A *kernel* is declared once. Both drivers follow from its
 declaration (see :mod:`gpu_cep_kernels.compile.launch` and
 :mod:`gpu_cep_kernels.device.interface`).
 """
@@ -80,7 +80,7 @@ def _bind(function: Any, key: str, names: dict[str, Any]) -> Any:
 
 
 class _Rule(numba.core.registry.CPUDispatcher):
-    """A rule: kernels call its compiled form, Python, which has no entry to that, its source."""
+    """Hold a rule in two forms: kernels call the compiled one, Python calls the source."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.py_func(*args, **kwargs)
@@ -159,7 +159,7 @@ def _call_on_cpu(address: Any, ints: Any, floats: Any, nulls: Any, first: Any, t
     )
 
 
-# What a CUDA thread does, by whether the kernel is parallel, and whether it has a slot or returns something.
+# What a CUDA thread runs, by whether a kernel is parallel, and whether it has a slot or returns something.
 _ENTRIES = {
     (True, False): entries.for_each,
     (True, True): entries.for_each_slotted,
@@ -169,22 +169,22 @@ _ENTRIES = {
 
 
 class Kernel(Generic[Arguments, Result]):
-    """A kernel: called, it runs compiled on the CPU, in the calling thread.
+    """Hold a kernel; calling it runs the compiled form on the CPU, in the calling thread.
 
-    A *parallel* kernel's parameters begin with ``low, high``: it works on the
-    indices [low, high) of its range (events, windows, streams, matches), each
-    on its own, and indexes every array absolutely. The CPU hands long slices
-    to threads; on CUDA a thread has a slice of one. A third parameter `slot`
-    tells such calls at work at the same time apart: their rows of scratch.
-    It returns nothing.
+    The parameters of a *parallel* kernel begin with ``low, high``. It works on the
+    indices [low, high) of its range: events, windows, streams or matches. Each is
+    judged by itself. It indexes every array absolutely, and returns nothing. The CPU gives
+    long slices to threads; on CUDA a thread has a slice of one index. A third
+    parameter `slot` numbers the calls that run at the same time. Each has its own
+    row of scratch by it.
 
     A *sequential* kernel passes over a whole batch and carries what it found
-    along, or carries on a search. A device uses a parallel primitive in its
-    place (:mod:`gpu_cep_kernels.device.primitives`), but can run it, in one thread.
+    along, or resumes a search. A device mostly uses a parallel primitive in its
+    place (:mod:`gpu_cep_kernels.device.primitives`). It can run it in one thread.
 
-    `writes` names the parameters, or parts of them (``table.column``), in which
-    a kernel leaves its results, and `scratch` those of which nothing matters
-    afterwards; it writes nothing else.
+    `writes` names the parameters, or parts of them (``table.column``), in which a
+    kernel leaves its results. `scratch` names those whose content does not matter
+    afterwards. A kernel writes nothing else.
     """
 
     def __init__(self, body: Callable[Arguments, Result], parallel: bool, writes: tuple[str, ...], scratch: tuple[str, ...]) -> None:
@@ -237,7 +237,7 @@ class Kernel(Generic[Arguments, Result]):
 
 
 class Declare(Protocol):
-    """What makes a function a kernel."""
+    """Make a function a kernel."""
 
     def __call__(self, function: Callable[Arguments, Result], /) -> Kernel[Arguments, Result]:
         """Return the kernel."""
@@ -325,7 +325,12 @@ def external_stream(pointer: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class CompiledScalar:
-    """A caller's function: where :func:`call_scalar` finds it, and the kind of its result. It lives as long as this object."""
+    """Hold a caller's compiled function; it can be called as long as this object lives.
+
+    - address: where :func:`call_scalar` finds it.
+    - result: the kind of its result (i, f or b, as in :func:`compile_scalar`).
+    - code: numba's object, which owns the code.
+    """
 
     address: int
     result: str

@@ -1,7 +1,8 @@
-"""Compile rules no further than their callers need them: to LLVM's language, which is linked into the kernels.
+"""Compile rules no further than their callers need them: to LLVM code, which is linked into the kernels.
 
-Numba optimises every function that a kernel calls on its own and makes machine code of it, and
-then optimises the kernel with all of them inlined. Here only kernels are optimised.
+By default numba optimises every function that a kernel calls, and makes machine
+code of it. Then it optimises the kernel with all of them inlined. Here only
+kernels are optimised.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ _PASSES_LEFT_OUT = {
 
 
 class SharedFlags(compiler.Flags):
-    """Flags of which equal ones are one object, to be compared at once: numba looks up each operator's templates by them."""
+    """Hold compiler flags such that equal ones are one object, which compares at once.
+
+    Numba looks up each operator's templates by them.
+    """
 
     __slots__ = ("_hash",)
     _hash: int
@@ -56,7 +60,7 @@ class SharedFlags(compiler.Flags):
 
 
 class KernelCompiler(compiler.CompilerBase):
-    """Numba's pipeline without the passes that kernels need not."""
+    """Run numba's pipeline without the passes that kernels do not need."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -84,7 +88,7 @@ class KernelCompiler(compiler.CompilerBase):
 
 
 class KernelLibrary(JITCodeLibrary):
-    """The code of a kernel and of the rules that it calls, which are optimised here for the first time."""
+    """Hold the code of a kernel and of the rules that it calls, which are optimised here for the first time."""
 
     def _optimize_final_module(self) -> None:
         """Optimise once, from the innermost rules outwards; numba's own cheap pass before that would inline them unoptimised."""
@@ -96,7 +100,7 @@ class KernelLibrary(JITCodeLibrary):
 
 
 class RuleLibrary(JITCodeLibrary):
-    """The code of a rule and of what it calls, linked: neither optimised as a whole nor made machine code."""
+    """Hold the linked code of a rule and of what it calls, neither optimised nor made machine code."""
 
     def finalize(self) -> None:
         """Link the code of what the rule calls into its own; nothing can be added from here on."""
@@ -109,12 +113,12 @@ class RuleLibrary(JITCodeLibrary):
 
 
 class RuleEntry:
-    """Stands for a rule's machine code, which there is none of, where numba keeps the functions that it can link."""
+    """Stand for a rule's machine code, which does not exist, among the functions that numba can link."""
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class KernelLowering(typed_passes.NativeLowering):
-    """Compiles a kernel into a library of its own kind."""
+    """Compile a kernel into a library of its own kind."""
 
     _name = "kernel_lowering"
 
@@ -127,7 +131,7 @@ class KernelLowering(typed_passes.NativeLowering):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class RuleLowering(typed_passes.NativeLowering):
-    """Lowers a rule to LLVM's language, and leaves it at that."""
+    """Lower a rule to LLVM code, and no further."""
 
     _name = "rule_lowering"
 
@@ -145,7 +149,7 @@ class RuleLowering(typed_passes.NativeLowering):
 
 
 class RuleCompiler(KernelCompiler):
-    """The pipeline of rules, which ends where their callers take over."""
+    """Run the pipeline of rules, which ends at LLVM code."""
 
     def pass_for(self, standard: Any) -> Any:
         """Return the pass that takes the place of one of numba's."""

@@ -82,6 +82,7 @@ class Growth(NamedTuple):
 
 @rule
 def _begin_stream(growth: Growth) -> None:
+    """Begin a stream: the nodes so far may precede none of its own."""
     for g in range(growth.used.size):
         growth.before[g] = growth.floor[g] = growth.used[g]
         growth.best[g] = growth.best_before[g] = growth.best_tied[g] = -1

@@ -144,6 +144,7 @@ def _bind_path(buffer: MatchBuffer, walk: Walk, pattern: PatternTable, condition
 
 @rule
 def _unbind_path(length: int, pattern: PatternTable, path: EventPath) -> None:
+    """Unbind the `length` events of the path."""
     for d in range(length):
         unbind(length - 1 - d, pattern, path)
 

@@ -61,6 +61,7 @@ def _extreme_float(aggregation: int, current: float, value: float) -> float:
 def _accumulate_ints(
     k: int, before: int, depth: int, row: int, aggregates: AggregateTable, bank: ColumnBank, values: AggregateValues
 ) -> None:
+    """Set int64 aggregate k at place `depth` from its value at place `before` (-1: none) and the event in `row`."""
     count, total = (values.counts[k, before], values.ints[k, before]) if before >= 0 else (0, 0)
     aggregation, column = aggregates.step[k], aggregates.column[k]
     if count != SUM_OVERFLOWED and not is_null(bank.int_nulls, column, row):
@@ -79,6 +80,7 @@ def _accumulate_ints(
 def _accumulate_floats(
     k: int, before: int, depth: int, row: int, aggregates: AggregateTable, bank: ColumnBank, values: AggregateValues
 ) -> None:
+    """Set float64 aggregate k at place `depth` from its value at place `before` (-1: none) and the event in `row`."""
     count, total = (values.counts[k, before], values.floats[k, before]) if before >= 0 else (0, 0.0)
     aggregation, column = aggregates.step[k], aggregates.column[k]
     if not is_null(bank.float_nulls, column, row):
