@@ -16,7 +16,7 @@ from benchmarks.gpu.clock import upload_bandwidth
 from benchmarks.gpu.findings import Check, Deadline, Finding, in_turn, note, row
 from benchmarks.gpu.phase_one import PhaseOneTime, on_device, plan_of, time_phase_one, transferred_bytes
 from benchmarks.workloads.questions import WORKLOADS, Workload
-from gpu_cep.engine.accounting.budget import memory_for_results
+from gpu_cep.engine.accounting.match_budget import memory_for_results
 from gpu_cep.engine.answers import answer
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.device.interface import Device

@@ -11,7 +11,7 @@ import pyarrow as pa
 from benchmarks.baselines.measure import OUTPUTS, Case
 from benchmarks.gpu.floors import PHASE_ONE_RATE, TRANSFER_SHARE, milliseconds, verdict
 from benchmarks.workloads.questions import query_text
-from gpu_cep.engine.accounting.budget import Budget, memory_for_results
+from gpu_cep.engine.accounting.match_budget import Budget, memory_for_results
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.input.device.foreign_arrays import open_array

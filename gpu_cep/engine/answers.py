@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from gpu_cep.engine.accounting.budget import Spent, open_budget
+from gpu_cep.engine.accounting.match_budget import Spent, open_budget
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.own_events import WHOLE, Own, refuse_slices
 from gpu_cep.engine.input.device.resident import ResidentTable

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.engine.accounting.budget import LESS_MEMORY
+from gpu_cep.engine.accounting.match_budget import LESS_MEMORY
 from gpu_cep.engine.adaptive.choice import Choices
 from gpu_cep.engine.compressed.buffer_graph import buffer_graph, may_share_buffer, unite_batches
 from gpu_cep.engine.compressed.compressed import node_table

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark import TaskContext
 
-from gpu_cep.engine.accounting.budget import Spent
+from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import AnyPlan, answer
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows

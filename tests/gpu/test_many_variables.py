@@ -7,7 +7,7 @@ from unittest.mock import patch
 import pytest
 
 import gpu_cep
-from gpu_cep.engine.phase_one.device.memory import DeviceMemory
+from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from tests.conformance.many_variables import ANY, CASES, NEXT
 from tests.results import matches_of
 

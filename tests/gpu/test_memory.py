@@ -16,8 +16,8 @@ import gpu_cep
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.read_tables import read_events
 from gpu_cep.engine.phase_one.device import on_device
+from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, memory_of
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
-from gpu_cep.engine.phase_one.device.memory import DeviceMemory, memory_of
 from gpu_cep.errors import EngineUnavailable
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings

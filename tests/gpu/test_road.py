@@ -16,7 +16,7 @@ from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import OwnRows
 from gpu_cep.engine.phase_one import engine_choice
 from gpu_cep.engine.phase_one.device import on_device
-from gpu_cep.engine.phase_one.device.memory import DeviceMemory
+from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan

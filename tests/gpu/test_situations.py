@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep
-from gpu_cep.engine.accounting import budget
-from gpu_cep.engine.accounting.budget import Budget
+from gpu_cep.engine.accounting import match_budget
+from gpu_cep.engine.accounting.match_budget import Budget
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import OwnRows, TimeSlice
 from gpu_cep.engine.intervals import on_device as situations
 from gpu_cep.engine.intervals import run as intervals
 from gpu_cep.engine.phase_one.device import on_device
-from gpu_cep.engine.phase_one.device.memory import DeviceMemory
+from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
@@ -276,14 +276,14 @@ def test_what_is_counted_is_that_of_the_cpu():
         budgets.append(Budget(*arguments, **spent))
         return budgets[-1]
 
-    with patch.object(budget, "Budget", noted):
+    with patch.object(match_budget, "Budget", noted):
         found = on_cpu(), on_gpu()
     assert [each.matches for each in budgets] == [len(found[0])] * 2
     assert budgets[0].bytes == budgets[1].bytes > 0
 
 
 def test_the_size_of_the_result_is_accounted_for():
-    with patch.object(budget, "memory_for_results", lambda _: 10_000):
+    with patch.object(match_budget, "memory_for_results", lambda _: 10_000):
         for run in (on_cpu, on_gpu):
             with pytest.raises(MatchLimitExceeded, match="takes more than"):
                 run()

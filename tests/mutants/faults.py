@@ -145,7 +145,7 @@ EVENTS = (
     ),
     Fault(
         "tie-of-the-last-two-forgotten",
-        "gpu_cep/engine/events/ties.py",
+        "gpu_cep/engine/events/tie_ranks.py",
         "xp.flatnonzero(same[1:] | same[:-1])",
         "xp.flatnonzero(same[1:])",
         ("tests/engine/phase_one/test_times.py", CONFORMANCE),
@@ -190,14 +190,14 @@ OUTPUT = (
     ),
     Fault(
         "one-match-more-than-the-limit",
-        "gpu_cep/engine/accounting/budget.py",
+        "gpu_cep/engine/accounting/match_budget.py",
         "self.max_matches is not None and self.matches > self.max_matches",
         "self.max_matches is not None and self.matches > self.max_matches + 1",
         ("tests/api/test_limits.py",),
     ),
     Fault(
         "limits-of-parts-not-added-up",
-        "gpu_cep/engine/accounting/budget.py",
+        "gpu_cep/engine/accounting/match_budget.py",
         "matches=self.matches, steps=self.steps)",
         "matches=0, steps=self.steps)",
         ("tests/engine/matchers/test_parts.py", "tests/spark/test_memory.py", "tests/spark/test_contract.py"),
@@ -259,14 +259,14 @@ MATCHERS = (
     ),
     Fault(
         "negation-judged-before-its-end",
-        "gpu_cep/engine/matchers/negation_timing.py",
+        "gpu_cep/engine/matchers/negation_schedule.py",
         "set(after or maximal) | set(before or minimal)",
         "set(after or minimal) | set(before or minimal)",
         ("tests/engine/matchers/lazy/test_lazy_automata.py", CONFORMANCE),
     ),
     Fault(
         "negation-judged-before-its-binding",
-        "gpu_cep/engine/matchers/negation_timing.py",
+        "gpu_cep/engine/matchers/negation_schedule.py",
         "(compared | _bindable(search, batch, n) | bounds)",
         "(compared | bounds)",
         ("tests/engine/matchers/lazy/test_lazy_automata.py", CONFORMANCE),

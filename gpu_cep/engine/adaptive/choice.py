@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpu_cep.engine.accounting.budget import Meter
+from gpu_cep.engine.accounting.match_budget import Meter
 from gpu_cep.engine.adaptive.algorithms import ALGORITHMS, select_start_filtering
 from gpu_cep.engine.adaptive.statistics import BatchStatistics
 from gpu_cep.engine.events.batches import Batch

@@ -14,7 +14,7 @@ from gpu_cep.analysis.bound import Bound, ComputedExpression, Operation, ScalarF
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.stream_keys import encode_keys
-from gpu_cep.engine.events.ties import rank_rows
+from gpu_cep.engine.events.tie_ranks import rank_rows
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.read_tables import to_host

@@ -18,7 +18,7 @@ from gpu_cep.engine.brute_force.events import scalars
 from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import encode_keys
-from gpu_cep.engine.events.ties import rank_rows
+from gpu_cep.engine.events.tie_ranks import rank_rows
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_columns import Array, EventColumns
 from gpu_cep.engine.input.read_tables import to_host

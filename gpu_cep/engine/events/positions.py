@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import encode_keys
-from gpu_cep.engine.events.ties import rank_rows
+from gpu_cep.engine.events.tie_ranks import rank_rows
 from gpu_cep.engine.input.event_columns import Array, EventColumns
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.plan.event_plan import Plan

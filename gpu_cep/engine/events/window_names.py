@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from gpu_cep.engine.accounting.budget import WindowError
+from gpu_cep.engine.accounting.match_budget import WindowError
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.event_plan import Plan
 

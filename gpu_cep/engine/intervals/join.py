@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gpu_cep.engine.accounting.budget import Account
+from gpu_cep.engine.accounting.match_budget import Account
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import window_length
 from gpu_cep.engine.events.matches import Indices

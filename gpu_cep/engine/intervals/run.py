@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.engine.accounting.budget import Budget
+from gpu_cep.engine.accounting.match_budget import Budget
 from gpu_cep.engine.events.event_sequence import EventSequence
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.window_names import name_windows
@@ -23,7 +23,7 @@ from gpu_cep.engine.intervals.results import interval_table
 from gpu_cep.engine.intervals.situations import Derived, derive
 from gpu_cep.engine.output.result_order import key_ranks
 from gpu_cep.engine.output.result_tables import count_table
-from gpu_cep.engine.phase_one.device.memory import DeviceMemory
+from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.on_device import DeviceRun
 from gpu_cep.engine.phase_one.run import IntervalRun, Run
 from gpu_cep.engine.phase_one.run_phase_one import on_device

@@ -3,7 +3,7 @@
 The variables on either side bound the scope. Where NOT begins or ends the
 pattern, the window does. Kernels judge a NOT by this table
 (:mod:`gpu_cep_kernels.rules.negation`). When they do,
-:mod:`gpu_cep.engine.matchers.negation_timing` says.
+:mod:`gpu_cep.engine.matchers.negation_schedule` says.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
-from gpu_cep.engine.events.ties import rank_rows
+from gpu_cep.engine.events.tie_ranks import rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep_kernels.phase_one.ordering import streams_of

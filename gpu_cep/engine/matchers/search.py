@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from gpu_cep.engine.accounting.budget import Account, WindowError
+from gpu_cep.engine.accounting.match_budget import Account, WindowError
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch, window_clock
 from gpu_cep.engine.events.matches import Indices, Matches

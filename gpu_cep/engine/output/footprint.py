@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Field
-from gpu_cep.engine.accounting.budget import Footprint
+from gpu_cep.engine.accounting.match_budget import Footprint
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.result_tables import carried_columns
 from gpu_cep.plan.event_plan import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu_cep.engine.accounting.budget import Budget
+from gpu_cep.engine.accounting.match_budget import Budget
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents

@@ -9,7 +9,7 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep.engine import run
-from gpu_cep.engine.accounting import budget
+from gpu_cep.engine.accounting import match_budget
 from gpu_cep.errors import MatchLimitExceeded
 
 ANY = {"strategy": "skip_till_any_match"}
@@ -36,12 +36,12 @@ def subsets(count, output, returns="", **options):
 def test_the_footprint_covers_the_peak(form, monkeypatch):
     budgets = []
 
-    class Recorded(budget.Budget):
+    class Recorded(match_budget.Budget):
         def __init__(self, *arguments, **keywords):
             super().__init__(*arguments, **keywords)
             budgets.append(self)
 
-    monkeypatch.setattr(budget, "Budget", Recorded)
+    monkeypatch.setattr(match_budget, "Budget", Recorded)
     # what is compiled on the way is none of the result's memory
     subsets(16, **FORMS[form])
     tracemalloc.start()
@@ -57,14 +57,14 @@ def test_the_footprint_covers_the_peak(form, monkeypatch):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_does_not_fit_the_free_memory_is_refused(form, monkeypatch):
-    monkeypatch.setattr(budget, "free_memory", lambda: 2**24)
+    monkeypatch.setattr(match_budget, "free_memory", lambda: 2**24)
     with pytest.raises(MatchLimitExceeded, match=r"takes more than 0\.0 GiB; use output='count' .*, in the window that starts at ts=0"):
         subsets(22, **FORMS[form])
     assert subsets(10, **FORMS[form]).num_rows >= 2**10 - 1
 
 
 def test_one_long_match_per_event_is_refused_before_it_is_built(monkeypatch):
-    monkeypatch.setattr(budget, "free_memory", lambda: 2**30)
+    monkeypatch.setattr(match_budget, "free_memory", lambda: 2**30)
     tracemalloc.start()
     try:
         with pytest.raises(MatchLimitExceeded, match=r"takes more than 0\.8 GiB"):
@@ -76,9 +76,9 @@ def test_one_long_match_per_event_is_refused_before_it_is_built(monkeypatch):
 
 
 def test_concurrent_runs_share_the_memory(monkeypatch):
-    monkeypatch.setattr(budget, "free_memory", lambda: 1000)
-    assert budget.memory_for_results(1) == int(1000 * budget.MEMORY_SHARE)
-    assert budget.memory_for_results(4) == budget.memory_for_results(1) // 4
+    monkeypatch.setattr(match_budget, "free_memory", lambda: 1000)
+    assert match_budget.memory_for_results(1) == int(1000 * match_budget.MEMORY_SHARE)
+    assert match_budget.memory_for_results(4) == match_budget.memory_for_results(1) // 4
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpu_cep.engine.accounting.budget import Budget, memory_for_results
+from gpu_cep.engine.accounting.match_budget import Budget, memory_for_results
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.event_sequence import NO_POSITION
 from gpu_cep.engine.events.own_events import WHOLE

@@ -14,7 +14,7 @@ from gpu_cep.engine.lowering.programs import program_registers
 from gpu_cep.engine.matchers.joins.execution import REGISTER_STRIDE, BatchJoins
 from gpu_cep.engine.matchers.joins.negations import JoinNegations
 from gpu_cep.engine.matchers.joins.statistics import join_statistics
-from gpu_cep.engine.matchers.negation_timing import earliest_needs
+from gpu_cep.engine.matchers.negation_schedule import earliest_needs
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.candidates import count_parts

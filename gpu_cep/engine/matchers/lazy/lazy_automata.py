@@ -13,7 +13,7 @@ from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.sampling import Sample, combine_searches
 from gpu_cep.engine.matchers.lazy.conditions import drop_closing_conditions, iteration_table
 from gpu_cep.engine.matchers.lazy.enumeration import ChainEnumeration, Enumeration, IterationEnumeration, new_stream_counts
-from gpu_cep.engine.matchers.negation_timing import negation_needs
+from gpu_cep.engine.matchers.negation_schedule import negation_needs
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.candidates import count_parts

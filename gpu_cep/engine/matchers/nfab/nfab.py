@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpu_cep.engine.accounting.budget import BudgetExceeded
+from gpu_cep.engine.accounting.match_budget import BudgetExceeded
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.lowering.pattern_tables import STRATEGY, offsets

@@ -14,8 +14,8 @@ from gpu_cep.engine.events.label_words import Word, Words
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import program_registers, program_results
 from gpu_cep.engine.lowering.text_predicates import Values
+from gpu_cep.engine.phase_one.device.card_memory import Labelling, in_pieces
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns, Input
-from gpu_cep.engine.phase_one.device.memory import Labelling, in_pieces
 from gpu_cep.engine.phase_one.label_steps import CodeMask, ComparisonMask, Comparisons, LabelSteps, Loadable, label_steps
 from gpu_cep.plan.event_plan import CodeProperty, Plan
 from gpu_cep.plan.programs import Program

@@ -24,11 +24,11 @@ from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.times import load_times, refuse_missing
+from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, TooLittleMemory, memory_of
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.engine.phase_one.device.direct import bind_on_device, count_on_device, cut_matches, direct_candidates
 from gpu_cep.engine.phase_one.device.event_sources import EventSource, ResidentEvents, SpilledEvents
 from gpu_cep.engine.phase_one.device.label_events import label_chunks, plan_labelling
-from gpu_cep.engine.phase_one.device.memory import DeviceMemory, TooLittleMemory, memory_of
 from gpu_cep.engine.phase_one.device.order_events import (
     DeviceEvents,
     KeptEvents,

@@ -11,7 +11,7 @@ import numpy as np
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import RANKED, combine_codes, shift_codes, text_ranks
-from gpu_cep.engine.events.ties import find_ties, rank_rows
+from gpu_cep.engine.events.tie_ranks import find_ties, rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.times import refuse_missing
 from gpu_cep.engine.phase_one.device.label_events import Chunk, LabelledChunk

@@ -13,7 +13,7 @@ import pytest
 import gpu_cep
 from gpu_cep import errors
 from gpu_cep.engine.events.batches import cut_batches
-from gpu_cep.engine.matchers import negation_timing
+from gpu_cep.engine.matchers import negation_schedule
 from gpu_cep.engine.matchers.lazy import enumeration
 
 QUERY = "PATTERN SEQ(AND(A a, B b), C c) WHERE a.x < b.x AND b.x <> c.x WITHIN 40"
@@ -210,7 +210,7 @@ NEGATED = (
 @pytest.mark.parametrize("query", NEGATED)
 @pytest.mark.parametrize("early", [True, False])
 def test_negations_are_judged_alike_at_the_first_chance_and_in_the_end(monkeypatch, query, early, algorithm):
-    monkeypatch.setattr(negation_timing, "judges_early", lambda needed, expected: early)
+    monkeypatch.setattr(negation_schedule, "judges_early", lambda needed, expected: early)
     table = events(400, (0.4, 0.4, 0.2))
     wanted = matched(table, query, algorithm="ses_automaton")
     assert wanted.num_rows > 10
@@ -223,7 +223,7 @@ def test_a_first_chance_spares_what_the_rest_would_cost():
     table = pa.table({"ts": range(104), "type": ["A", "B", "C", "C", *"D" * 100]})
     query = "PATTERN SEQ(A a, NOT(B n), C c, D d) WITHIN 1000"
     assert least_steps(table, query) < 10
-    with patch.object(negation_timing, "judges_early", lambda needed, expected: False):
+    with patch.object(negation_schedule, "judges_early", lambda needed, expected: False):
         assert least_steps(table, query) > 100
 
 
@@ -232,7 +232,7 @@ def test_a_first_chance_spares_what_the_rest_would_cost():
     [((1, 1, 0), (5, 2, 3), True), ((1, 1, 0), (5, 2, 0.5), False), ((1, 1, 1), (5, 2, 0.5), True), ((1, 0, 0), (5, 0.5, 2), True)],
 )
 def test_a_negation_is_judged_where_fewer_partial_matches_are_expected(needed, expected, early):
-    assert negation_timing.judges_early(np.array(needed, np.bool_), np.array(expected)) is early
+    assert negation_schedule.judges_early(np.array(needed, np.bool_), np.array(expected)) is early
 
 
 @LAZY

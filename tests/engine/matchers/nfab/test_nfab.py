@@ -158,7 +158,7 @@ def test_bounds_on_matches_name_where_the_counted_ones_begin():
 
 def test_a_buffer_that_does_not_fit():
     events = stream("A" * 3_000 + "B" * 3_000, x=range(6_000))
-    little = patch("gpu_cep.engine.accounting.budget.memory_for_results", lambda concurrent: 1_000_000)
+    little = patch("gpu_cep.engine.accounting.match_budget.memory_for_results", lambda concurrent: 1_000_000)
     with little, pytest.raises(cep.MatchLimitExceeded) as caught:
         cep.match(events, "PATTERN SEQ(A a, B b) WHERE a.x < b.x", strategy="skip_till_any_match", algorithm="nfab", output="count")
     assert "match buffer of nfab" in str(caught.value)
