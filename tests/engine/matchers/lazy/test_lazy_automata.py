@@ -249,3 +249,20 @@ def test_values_that_never_fall_filter_what_follows(algorithm):
     table = pa.table({"ts": range(61), "type": ["A"] + ["B"] * 60, "x": [0, *range(60, 0, -1)]})
     found = matched(table, "PATTERN SEQ(A a, B b+) WHERE b[i].x >= b[i-1].x", algorithm=algorithm, max_steps=4_000)
     assert found.num_rows == 60
+
+
+@pytest.mark.parametrize("algorithm", ["lazy_chain", "lazy_tree", "join_tree", "brute_force"])
+@pytest.mark.parametrize(
+    ("pattern", "stream", "expected"),
+    [
+        # the scope begins a window before the last event, which is not bound when the rare `a` is
+        ("SEQ(NOT(N n), A a, B b)", [("N", 0), ("A", 2), ("B", 10), ("B", 11), ("B", 12), ("B", 90), ("B", 95)], [(1, 3), (1, 4)]),
+        # the only event between `a` and `c` is in the match where `b`, of which there are more, binds it
+        ("AND(X b, SEQ(A a, NOT(X n), C c))", [("A", 1), ("X", 2), ("C", 3), ("X", 4), ("X", 90), ("X", 95)], [(1, 0, 2)]),
+    ],
+)
+def test_a_negation_waits_for_all_that_its_scope_depends_on(algorithm, pattern, stream, expected, monkeypatch):
+    monkeypatch.setattr(negation_schedule, "judges_early", lambda needed, expected: True)
+    events = pa.table({"type": [kind for kind, _ in stream], "ts": [time for _, time in stream]})
+    found = gpu_cep.match(events, f"PATTERN {pattern} WITHIN 10", strategy="skip_till_any_match", algorithm=algorithm, output="indices")
+    assert [tuple(row.values()) for row in found.to_pylist()] == expected
