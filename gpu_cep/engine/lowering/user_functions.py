@@ -19,7 +19,7 @@ from gpu_cep.lang.ast import AGGREGATES
 from gpu_cep.plan.programs import ScalarCall
 
 if TYPE_CHECKING:
-    from gpu_cep_kernels.compile.jit import CompiledScalar
+    from gpu_cep_kernels.compile.scalars import CompiledScalar
 
 _KINDS = {Kind.INTEGER: "i", Kind.FLOAT: "f", Kind.BOOLEAN: "b"}
 _RESULTS = {"i": INTEGER, "f": FLOAT, "b": BOOLEAN}
@@ -66,7 +66,7 @@ def address_of(call: ScalarCall) -> int:
 
 def _compile(function: ScalarFunction, parameters: tuple[DataType, ...]) -> CompiledScalar:
     """Return the compiled form of a function for arguments of these types."""
-    from gpu_cep_kernels.compile.jit import compile_scalar
+    from gpu_cep_kernels.compile.scalars import compile_scalar
 
     key = function, "".join(_KINDS[parameter.kind] for parameter in parameters)
     with _compiling:

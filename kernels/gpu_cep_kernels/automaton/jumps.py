@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpu_cep_kernels.compile.jit import rule, subroutine
+from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.conditions import first_cursor, is_closed, set_rows
 from gpu_cep_kernels.rules.interpreter import run_program
 from gpu_cep_kernels.rules.scalars import EQ, compare, mix_hash
@@ -107,7 +107,7 @@ class Jumps(NamedTuple):
     patience: int
 
 
-@subroutine
+@rule
 def set_bounds(v: int, event: int, settled: bool, pattern: PatternTable, conditions: Conditions, jumps: Jumps, path: EventPath) -> None:
     """Compute the bounds of v's jumps; `event` may be any one, since no bound depends on it.
 
@@ -180,7 +180,7 @@ def _next_equal(k: int, bits: Any, begin: int, end: int, buckets: ValueBuckets) 
     return int(buckets.events[low]) if low < last else end
 
 
-@subroutine
+@rule
 def _next_beyond(comparison: int, bound: Any, begin: int, end: int, values: Any, occurrence: Any, extremes: Any, level: Any) -> int:
     """Return v's first event from `begin` on with ``value φ bound``; `end` or a later one if there is none.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep_kernels.automaton.jumps import Jumps, jump, set_bounds
-from gpu_cep_kernels.compile.jit import rule, subroutine
+from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.tables import LOOK, SEARCHES, WASTED, Conditions, EventPath, EventTable, PatternTable
 from gpu_cep_kernels.rules.ties import first_behind
 
@@ -84,7 +84,7 @@ def can_complete(position: int, end: int, events: EventTable, pattern: PatternTa
 
 
 # not one body with can_complete, told apart by a constant: that made runs that look at labels alone take up to twice as long
-@subroutine
+@rule
 def can_complete_within_bounds(
     position: int, end: int, events: EventTable, pattern: PatternTable, conditions: Conditions, jumps: Jumps, path: EventPath
 ) -> bool:

@@ -8,22 +8,20 @@ declaration (see :mod:`gpu_cep_kernels.compile.launch` and
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import inspect
-import re
 import sys
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 import numba
-import numpy as np
-from llvmlite import ir
 
-from gpu_cep_kernels.compile import entries, kernel_cache, pipelines
+from gpu_cep_kernels.compile import bundles, dispatchers, entries, kernel_cache, operations, pipelines
+from gpu_cep_kernels.compile.dispatchers import KernelDispatcher, RuleDispatcher
+from gpu_cep_kernels.compile.operations import overload_on_cuda
+from gpu_cep_kernels.compile.pipelines import KernelCompiler, RuleCompiler
 from gpu_cep_kernels.compile.source_keys import PACKAGE, describe_code, source_key
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -31,9 +29,10 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 # Kernels allocate nothing, as on CUDA: without numba's run time there is no reference counting in hot loops either.
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {"nopython": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+_OPTIONS_OF_KERNELS = _OPTIONS | {"nogil": True}
 # Only kernels call rules: without an entry for Python, which unpacks all tables, they compile in half the time.
-_OPTIONS_OF_RULES = _OPTIONS | {"nopython": True, "no_cpython_wrapper": True}
+_OPTIONS_OF_RULES = _OPTIONS | {"no_cpython_wrapper": True}
 
 
 def _source_of(value: Any) -> tuple[types.FunctionType, str] | None:
@@ -53,9 +52,9 @@ def _source_of(value: Any) -> tuple[types.FunctionType, str] | None:
 @cache
 def _compilers_key() -> str:
     """Return the digest of this folder's code that shapes compiled kernels."""
-    modules = [sys.modules[__name__], pipelines, entries]
+    modules = [sys.modules[__name__], bundles, dispatchers, entries, operations, pipelines]
     codes = [module.__loader__.get_code(module.__name__) for module in modules]  # type: ignore[union-attr]
-    return hashlib.sha256(repr([_OPTIONS, *map(describe_code, codes)]).encode()).hexdigest()
+    return hashlib.sha256(repr([describe_code(code) for code in codes]).encode()).hexdigest()
 
 
 def _kernel_key(kernel: Kernel[Any, Any]) -> str:
@@ -79,84 +78,9 @@ def _bind(function: Any, key: str, names: dict[str, Any]) -> Any:
     return keyed
 
 
-class _Rule(numba.core.registry.CPUDispatcher):
-    """Hold a rule in two forms: kernels call the compiled one, Python calls the source."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.py_func(*args, **kwargs)
-
-    def add_overload(self, cres: Any) -> None:
-        """Keep a compiled form, which has no entry for Python."""
-        self.overloads[tuple(cres.signature.args)] = cres
-
-
 def rule(function: Function) -> Function:
-    """Declare a scalar rule, which is inlined into the kernels that call it."""
-    return cast(Function, _Rule(function, targetoptions=_OPTIONS_OF_RULES | {"forceinline": True}, pipeline_class=pipelines.RuleCompiler))
-
-
-def subroutine(function: Function) -> Function:
-    """Declare a rule that is called and not inlined.
-
-    It is for what is long and seldom needed: it is compiled once for all its callers.
-    """
-    return cast(Function, _Rule(function, targetoptions=_OPTIONS_OF_RULES, pipeline_class=pipelines.RuleCompiler))
-
-
-def exact_product(left: float, right: float) -> float:
-    """Return ``left * right``, rounded by itself.
-
-    On CUDA a plain product may be fused with a sum, and both rounded once.
-    """
-    return left * right
-
-
-def exact_remainder(left: float, right: float) -> float:
-    """Return the exact remainder of ``left / right``, with the sign of `left`; on CUDA ``%`` rounds the quotient."""
-    return np.fmod(left, right)
-
-
-def call_scalar(address: int, ints: Any, floats: Any, nulls: Any, first: int, target: int) -> int:
-    """Call a function that :func:`compile_scalar` made; return 0, or 2 if it raised. It runs on the CPU alone.
-
-    The arguments are in registers from `first` on; the result goes to register `target`.
-    """
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)(int(address))
-    return int(function(ints.ctypes.data, floats.ctypes.data, nulls.ctypes.data, nulls.strides[0], int(first), int(target)))
-
-
-# not strict: annotations would make the signatures differ
-@numba.extending.overload(exact_product, strict=False)
-def _product_on_cpu(left: Any, right: Any) -> Callable[[float, float], float]:
-    """Return what numba compiles for :func:`exact_product` on the CPU."""
-    return lambda left, right: left * right
-
-
-@numba.extending.overload(exact_remainder, strict=False)
-def _remainder_on_cpu(left: Any, right: Any) -> Callable[[float, float], float]:
-    """Return what numba compiles for :func:`exact_remainder` on the CPU."""
-    return lambda left, right: np.fmod(left, right)
-
-
-@numba.extending.intrinsic
-def _call_address(typing: Any, address: Any, ints: Any, floats: Any, nulls: Any, step: Any, first: Any, target: Any) -> Any:
-    """Return code that calls the C function at an address; all arguments and the result are 64-bit integers."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        word = context.get_value_type(numba.types.int64)
-        function = ir.FunctionType(word, [word] * 6).as_pointer()
-        return builder.call(builder.inttoptr(values[0], function), values[1:])
-
-    return numba.types.int64(address, ints, floats, nulls, step, first, target), generate
-
-
-@numba.extending.overload(call_scalar, strict=False, jit_options={"forceinline": True})
-def _call_on_cpu(address: Any, ints: Any, floats: Any, nulls: Any, first: Any, target: Any) -> Callable[..., int]:
-    """Return what numba compiles for :func:`call_scalar` on the CPU."""
-    call = cast(Callable[..., int], _call_address)
-    return lambda address, ints, floats, nulls, first, target: call(
-        address, ints.ctypes.data, floats.ctypes.data, nulls.ctypes.data, nulls.strides[0], first, target
-    )
+    """Declare a scalar rule; LLVM decides where it is called, and where it is inlined."""
+    return cast(Function, RuleDispatcher(function, targetoptions=_OPTIONS_OF_RULES, pipeline_class=RuleCompiler))
 
 
 # What a CUDA thread runs, by whether a kernel is parallel, and whether it has a slot or returns something.
@@ -211,7 +135,7 @@ class Kernel(Generic[Arguments, Result]):
         """Return the CPU's form: compiled on first use for each set of array types, then kept on disk."""
         if self.body.__closure__:
             raise TypeError(f"{self.__name__}: a kernel must not be a closure")
-        dispatcher = numba.njit(nogil=True, pipeline_class=pipelines.KernelCompiler, **_OPTIONS)(self.body)
+        dispatcher = KernelDispatcher(self.body, targetoptions=_OPTIONS_OF_KERNELS, pipeline_class=KernelCompiler)
         dispatcher._cache = kernel_cache.KernelCache(f"{self.body.__module__.rpartition('.')[2]}.{self.__name__}", _kernel_key(self))
         return dispatcher
 
@@ -288,21 +212,7 @@ def _cuda() -> Any:
     from numba import cuda
 
     if not simulated():
-        from numba.cuda import libdevice
-        from numba.cuda.extending import overload  # type: ignore[attr-defined]
-
-        @overload(exact_product, target="cuda", strict=False)
-        def _product_on_cuda(left: Any, right: Any) -> Callable[[float, float], float]:
-            return lambda left, right: libdevice.dmul_rn(left, right)
-
-        @overload(call_scalar, target="cuda", strict=False)
-        def _call_on_cuda(address: Any, ints: Any, floats: Any, nulls: Any, first: Any, target: Any) -> Callable[..., int]:
-            return lambda address, ints, floats, nulls, first, target: 2
-
-        @overload(exact_remainder, target="cuda", strict=False)
-        def _remainder_on_cuda(left: Any, right: Any) -> Callable[[float, float], float]:
-            return lambda left, right: libdevice.fmod(left, right)
-
+        overload_on_cuda()
     return cuda
 
 
@@ -321,106 +231,3 @@ def external_stream(pointer: int) -> Any:
     There is one object for each stream, so that numba recognises a repeated launch.
     """
     return _cuda().external_stream(pointer)
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledScalar:
-    """Hold a caller's compiled function; it can be called as long as this object lives.
-
-    - address: where :func:`call_scalar` finds it.
-    - result: the kind of its result (i, f or b, as in :func:`compile_scalar`).
-    - code: numba's object, which owns the code.
-    """
-
-    address: int
-    result: str
-    code: Any
-
-
-_KINDS = {"i": numba.types.int64, "f": numba.types.float64, "b": numba.types.boolean}
-_REGISTERS = (numba.types.CPointer(numba.types.int64), numba.types.CPointer(numba.types.float64), numba.types.CPointer(numba.types.uint8))
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-
-
-def compile_scalar(body: Callable[..., Any], kinds: str) -> CompiledScalar:
-    """Return `body` compiled for arguments of `kinds` (i: int64, f: float64, b: truth value), to be called from registers.
-
-    An argument that is NULL gives NULL, and so does a result of None. Division is
-    Python's; integers wrap around.
-
-    Raises
-    ------
-    TypeError
-        Numba cannot compile it, or its result is no number; one line says why.
-    """
-    function = numba.njit(body)
-    omitted = list(inspect.signature(body).parameters.values())[len(kinds) :]
-    parameters = (*(_KINDS[kind] for kind in kinds), *(numba.types.Omitted(parameter.default) for parameter in omitted))
-    try:
-        function.compile(parameters)
-        result = _result_kind(function.overloads[parameters].signature.return_type)
-        code = numba.cfunc(numba.types.int64(*_REGISTERS, *[numba.types.int64] * 3))(_from_registers(function, kinds, result))
-    except numba.core.errors.NumbaError as fault:
-        raise TypeError(_reason(fault)) from fault
-    return CompiledScalar(cast(int, code.address), result, code)
-
-
-def _result_kind(result: Any) -> str:
-    """Return the kind (i, f or b) of a result of a numba type; raise TypeError if it has none."""
-    value = result.type if isinstance(result, numba.types.Optional) else result
-    if value == numba.types.boolean:
-        return "b"
-    if value in numba.types.real_domain:
-        return "f"
-    if value in numba.types.integer_domain and value != numba.types.uint64:
-        return "i"
-    raise TypeError(f"it returns {result}, which is neither a number of at most 64 bits nor a truth value")
-
-
-def _reason(fault: Exception) -> str:
-    """Return the first line of numba's message that says what is wrong."""
-    lines = [line.strip() for line in _COLOURS.sub("", str(fault)).splitlines()]
-    said = [line for line in lines if line and not line.startswith(("Failed in nopython mode", "- Resolution failure", "During: "))]
-    return said[0].rstrip(":") if said else type(fault).__name__
-
-
-def _from_registers(function: Any, kinds: str, result: str) -> Callable[..., int]:
-    """Return a function that calls `function` on registers, `step` apart, and writes its result to one."""
-    arguments, count, is_float = _gathered(kinds), len(kinds), result == "f"
-
-    def call(ints: Any, floats: Any, nulls: Any, step: int, first: int, target: int) -> int:
-        missing, raised = False, 0
-        for k in range(first, first + count):
-            missing = missing or nulls[k * step] != 0
-        if not missing:
-            try:
-                value = function(*arguments(ints, floats, step, first))
-                if value is None:
-                    missing = True
-                elif is_float:
-                    floats[target * step] = value
-                else:
-                    ints[target * step] = value
-            except Exception:
-                raised = 2
-        nulls[target * step] = missing
-        return raised
-
-    return call
-
-
-def _gathered(kinds: str) -> Any:
-    """Return a function that gives the registers of these kinds, from `first` on, as a tuple."""
-    gathered = numba.njit(lambda ints, floats, step, first: ())
-    for place, kind in enumerate(kinds):
-        gathered = _with_register(gathered, place, kind)
-    return gathered
-
-
-def _with_register(others: Any, place: int, kind: str) -> Any:
-    """Return a function that gives the tuple of `others` and one register more, `place` behind the first."""
-    if kind == "f":
-        return numba.njit(lambda ints, floats, step, first: (*others(ints, floats, step, first), floats[(first + place) * step]))
-    if kind == "b":
-        return numba.njit(lambda ints, floats, step, first: (*others(ints, floats, step, first), ints[(first + place) * step] != 0))
-    return numba.njit(lambda ints, floats, step, first: (*others(ints, floats, step, first), ints[(first + place) * step]))

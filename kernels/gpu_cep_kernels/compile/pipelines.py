@@ -1,14 +1,15 @@
 """Compile rules no further than their callers need them: to LLVM code, which is linked into the kernels.
 
 By default numba optimises every function that a kernel calls, and makes machine
-code of it. Then it optimises the kernel with all of them inlined. Here only
-kernels are optimised.
+code of it. Then it links them, and optimises all of them once more. Here each
+function is optimised once, in the kernel.
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from llvmlite.binding import Linkage
 from numba.core import compiler, typed_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
@@ -26,6 +27,7 @@ _PASSES_LEFT_OUT = {
     "LiteralUnroll",
     "LiteralPropagationSubPipelinePass",
     "InlineOverloads",
+    "NopythonRewrites",
     "DumpParforDiagnostics",
 }
 
@@ -87,27 +89,49 @@ class KernelCompiler(compiler.CompilerBase):
         return KernelLowering if standard is typed_passes.NativeLowering else standard
 
 
-class KernelLibrary(JITCodeLibrary):
+class _UnoptimisedLibrary(JITCodeLibrary):
+    """Hold LLVM code as numba generates it, and the libraries of the rules that it calls, directly or not."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Leave each function as it is: it is optimised once, in the kernel."""
+        ll_module.data_layout = self._codegen._data_layout
+
+    def add_linking_library(self, library: Any) -> None:
+        """Add the library of a rule that is called, behind those that it needs itself."""
+        library._ensure_finalized()
+        needed = library._linking_libraries if isinstance(library, RuleLibrary) else []
+        self._linking_libraries = list(dict.fromkeys([*self._linking_libraries, *needed, library]))
+
+
+class KernelLibrary(_UnoptimisedLibrary):
     """Hold the code of a kernel and of the rules that it calls, which are optimised here for the first time."""
 
+    def finalize(self) -> None:
+        """Link the rules, each before those that it calls, and compile; LLVM leaves out what nothing calls yet."""
+        self._linking_libraries.reverse()
+        super().finalize()
+
     def _optimize_final_module(self) -> None:
-        """Optimise once, from the innermost rules outwards; numba's own cheap pass before that would inline them unoptimised."""
+        """Optimise; rules can be called from this kernel alone, so that LLVM inlines what is called once."""
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                function.linkage = Linkage.internal
         if any(isinstance(library, RuleLibrary) for library in self._linking_libraries):
+            # from the innermost rules outwards; numba's own cheap pass before that would inline them unoptimised
             passes, builder = self._codegen._module_pass_manager()
             passes.run(self._final_module, builder)
         else:
             super()._optimize_final_module()
 
 
-class RuleLibrary(JITCodeLibrary):
-    """Hold the linked code of a rule and of what it calls, neither optimised nor made machine code."""
+class RuleLibrary(_UnoptimisedLibrary):
+    """Hold the code of one rule."""
 
     def finalize(self) -> None:
-        """Link the code of what the rule calls into its own; nothing can be added from here on."""
+        """Close the library: nothing can be added from here on."""
         self._raise_if_finalized()
-        for library in dict.fromkeys(self._linking_libraries):
+        for library in self._linking_libraries:
             self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalize_dynamic_globals()
         self._finalized = True
 
@@ -116,7 +140,7 @@ class RuleEntry:
     """Stand for a rule's machine code, which does not exist, among the functions that numba can link."""
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
+@register_pass(mutates_CFG=False, analysis_only=False)
 class KernelLowering(typed_passes.NativeLowering):
     """Compile a kernel into a library of its own kind."""
 
@@ -129,7 +153,7 @@ class KernelLowering(typed_passes.NativeLowering):
         return bool(super().run_pass(state))
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
+@register_pass(mutates_CFG=False, analysis_only=False)
 class RuleLowering(typed_passes.NativeLowering):
     """Lower a rule to LLVM code, and no further."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.compile.jit import rule, subroutine
+from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.conditions import condition_holds
 from gpu_cep_kernels.rules.negation import is_ruled_out
 from gpu_cep_kernels.rules.running import is_null
@@ -108,7 +108,7 @@ def select_unbound(events: Any, size: int, depth: int, path: EventPath) -> int:
     return size
 
 
-@subroutine
+@rule
 def select_allowed(n: int, v: int, depth: int, earliest: int, latest: int, events: Any, criteria: Criteria, path: EventPath) -> int:
     """Keep those of `events` that, bound to v at `depth`, negation n does not rule out; return how many.
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.compile.jit import exact_product, rule
+from gpu_cep_kernels.compile.jit import rule
+from gpu_cep_kernels.compile.operations import exact_product
 from gpu_cep_kernels.rules.running import Aggregation, is_null
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import ONCE, PAIRWISE, SINGLY, Conditions, EventPath, Flags, Floats, Ints, PatternTable

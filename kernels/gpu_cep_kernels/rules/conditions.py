@@ -8,7 +8,7 @@ A condition must hold for every combination of its parts' combinations. A
 
 from __future__ import annotations
 
-from gpu_cep_kernels.compile.jit import rule, subroutine
+from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.interpreter import holds, run_program
 from gpu_cep_kernels.rules.running import is_null
 from gpu_cep_kernels.rules.scalars import compare
@@ -185,13 +185,13 @@ def conditions_hold(v: int, event: int, pattern: PatternTable, conditions: Condi
     return true
 
 
-@subroutine
+@rule
 def conditions_hold_apart(v: int, event: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> bool:
     """As :func:`conditions_hold`, compiled once and called, for places that are reached seldom."""
     return conditions_hold(v, event, pattern, conditions, path)
 
 
-@subroutine
+@rule
 def final_conditions_hold(conditions: Conditions, path: EventPath) -> bool:
     """Whether the conditions that only the end of a match decides hold for the events bound."""
     true = True

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.compile.jit import rule, subroutine
+from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 
 Ints = npt.NDArray[np.int64]
@@ -123,7 +123,7 @@ def cut_search_off(begin: int, last: int, events: Any, path: Any) -> None:
             place += 1
 
 
-@subroutine
+@rule
 def _is_behind(path: Any) -> bool:
     """Whether every match that the path may become comes after the one that cuts it off, by bindings.
 

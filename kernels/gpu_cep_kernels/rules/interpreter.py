@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.compile.jit import call_scalar, exact_product, exact_remainder, kernel, rule
+from gpu_cep_kernels.compile.jit import kernel, rule
+from gpu_cep_kernels.compile.operations import call_scalar, exact_product, exact_remainder
 from gpu_cep_kernels.rules.running import is_null
 from gpu_cep_kernels.rules.scalars import MINIMUM_INT, add_ints, compare, multiply_ints, subtract_ints
 from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, ProgramResults, ProgramTable, Registers

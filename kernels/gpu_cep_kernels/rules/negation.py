@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu_cep_kernels.compile.jit import rule, subroutine
+from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.conditions import conditions_hold_apart
 from gpu_cep_kernels.rules.scalars import within
 from gpu_cep_kernels.rules.tables import Criteria, EventPath, NegationTable
@@ -113,7 +113,7 @@ def _is_bound(event: int, depth: int, ordered: bool, path: EventPath) -> bool:
     return low < depth and path.event[low] == event
 
 
-@subroutine
+@rule
 def is_ruled_out(n: int, start: int, end: int, depth: int, ordered: bool, criteria: Criteria, path: EventPath) -> bool:
     """Whether an event in the scope of negation n, but not on the path, satisfies its conditions.
 

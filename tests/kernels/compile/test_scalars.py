@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu_cep_kernels.compile.jit import CompiledScalar, call_scalar, compile_scalar, plain
+from gpu_cep_kernels.compile.jit import plain
+from gpu_cep_kernels.compile.operations import call_scalar
+from gpu_cep_kernels.compile.scalars import CompiledScalar, compile_scalar
 from gpu_cep_kernels.rules.interpreter import evaluate_rows
 from gpu_cep_kernels.rules.tables import ColumnBank
 from tests.kernel_cases.tables import program_registers, program_results, program_table
