@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError
@@ -72,17 +71,16 @@ def _check_characters(text: str) -> None:
 
 
 @cache
-def _grammar() -> Lark:
-    from lark import Lark
+def _parser() -> Lark:
+    from gpu_cep.lang.grammar_tables import read_parser
 
-    source = Path(__file__).with_name("grammar.lark").read_text("utf-8")
-    return Lark(source, parser="lalr", lexer="contextual", propagate_positions=True, maybe_placeholders=True)
+    return read_parser()
 
 
 def _parse_tree(text: str) -> Tree[Token]:
     from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
-    parser: Any = _grammar().parse_interactive(text)
+    parser: Any = _parser().parse_interactive(text)
     read: list[Token] = []
     opened: list[Token] = []
     try:
