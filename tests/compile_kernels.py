@@ -8,8 +8,6 @@ from __future__ import annotations
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
-import numba
-
 from benchmarks.gpu.device_code import arguments_of
 from gpu_cep_kernels.compile.launch import available_threads
 from tests.kernel_cases import CASES, KernelCase
@@ -18,7 +16,7 @@ from tests.kernels.runs import leading
 
 def types_of(case: KernelCase) -> tuple[Any, ...]:
     """The types with which the kernel's CPU form is called."""
-    return tuple(map(numba.typeof, (*leading(case, 0, 1, 0), *arguments_of(case))))
+    return tuple(map(case.kernel.compiled.typeof_pyval, (*leading(case, 0, 1, 0), *arguments_of(case))))
 
 
 def compile_case(number: int) -> None:

@@ -39,7 +39,7 @@ def test_no_kernel_counts_references(case):
     """Reference counting in a hot loop costs three times the loop."""
     call = made(case, 3)
     arguments = *leading(case, 0, 1, 0), *call.arguments
-    assert not counts_references(case.kernel.compiled, tuple(map(numba.typeof, arguments)))
+    assert not counts_references(case.kernel.compiled, tuple(map(case.kernel.compiled.typeof_pyval, arguments)))
 
 
 def test_reference_counts_are_seen():

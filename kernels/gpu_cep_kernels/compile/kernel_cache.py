@@ -102,7 +102,6 @@ class KernelCache(NullCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled form for these argument types, or None."""
-        target_context.refresh()
         name, folder = self.file_name(sig, target_context.codegen()), cache_folder()
         payload = _read(folder / name) or _read_when_compiled(writable_folder(folder), name)
         return None if payload is None else CompileResult._rebuild(target_context, *payload)
