@@ -172,6 +172,23 @@ def test_a_comparison_with_a_constant_is_pushed(spark: SparkSession, name: str) 
     assert implied_filter(truth("eq", field(name), Constant(value, COLUMNS[name][0])), schema) is not None
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "is_pushed"),
+    [("eq", 2.0**53, False), ("lt", -(2.0**53), False), ("eq", 2.0**53 - 1, True), ("ne", 0.5, False), ("lt", 0.0, True), ("eq", 0.0, False)],
+)
+def test_integers_as_floats_are_compared_where_none_is_rounded(spark: SparkSession, name: str, value: float, is_pushed: bool) -> None:
+    schema = spark.createDataFrame(events(1, seed=0)).schema
+    rounded = Operation("cast", (field("n"),), types.FLOAT)
+    assert (implied_filter(truth(name, rounded, Constant(value, types.FLOAT)), schema) is not None) == is_pushed
+
+
+@pytest.mark.parametrize(("name", "is_pushed"), [("eq", False), ("le", False), ("ge", False), ("in", False), ("lt", True), ("gt", True)])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_nothing_that_holds_for_zero_is_asked_of_parquet(spark: SparkSession, name: str, is_pushed: bool, zero: float) -> None:
+    schema = spark.createDataFrame(events(1, seed=0)).schema
+    assert (implied_filter(truth(name, field("x"), Constant(zero, types.FLOAT)), schema) is not None) == is_pushed
+
+
 def query(*conditions: Condition, window: TimeWindow | CountWindow | None, keys: tuple[int, ...] = ()) -> BoundPattern:
     return BoundPattern(
         schema=SCHEMA,
