@@ -21,7 +21,7 @@ def bars(picture: cep.Picture) -> dict[str, float]:
     return {bar.get("data-name", ""): float(bar.get("width", "")) for bar in drawn.iter(f"{SVG}rect")}
 
 
-def test_stages_are_in_the_order_of_the_road_with_their_shares() -> None:
+def test_stages_are_in_the_order_of_the_run_with_their_shares() -> None:
     assert stages({"matches": 1, "events": 8, "steps": 99, "filtered": 4}) == (
         Stage("events", 8, None),
         Stage("filtered", 4, 0.5),

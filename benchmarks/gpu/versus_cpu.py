@@ -51,7 +51,7 @@ STAYS = {
     "reading files, encoding text": "kernels see codes of a dictionary, never text",
     "functions such as `exp`, and those of `functions=`": "they are computed on the host, so that both engines have the same bits",
     "automata, lazy chain, joins of events": (
-        "they walk from event to event through candidate windows, which are few as a rule, and have no road on the card. "
+        "they walk from event to event through candidate windows, which are few as a rule, and do not run on the card. "
         f"Whether a card would pay: {NOT_YET}"
     ),
     "windows of patterns with several branches (OR, `?`, `*`) or NOT": (

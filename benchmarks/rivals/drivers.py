@@ -39,7 +39,7 @@ OUTPUTS = ("count", "matches")
 COLUMNS = ("ts", "car_id", "speed", "accel")
 IDENTITY = ["id", "match_start", "match_end"]
 SPARK_REPEATS = 3
-BARE_ROAD = f"Spark's bare shuffle by car and hand-over to Python, from Parquet, local[{THREADS}]"
+PLAIN_HANDOVER = f"Spark's bare shuffle by car and hand-over to Python, from Parquet, local[{THREADS}]"
 PACKAGES = ("numba", "numpy", "pyarrow", "pyspark")
 
 
@@ -171,7 +171,7 @@ def on_spark(query: Listing1, path: Path, repeats: int) -> Iterator[Timing]:
         yield Timing("as printed", way, matched.count(), best_seconds(matched.count, repeats))
         # shuffled anew each time: of a frame that has been collected Spark keeps what was
         every = reports.select(*COLUMNS)
-        yield Timing("none", BARE_ROAD, 0, best_seconds(lambda: total(handed_over(every.repartition("car_id"))), repeats))
+        yield Timing("none", PLAIN_HANDOVER, 0, best_seconds(lambda: total(handed_over(every.repartition("car_id"))), repeats))
     finally:
         spark.stop()
 

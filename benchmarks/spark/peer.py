@@ -1,6 +1,6 @@
-"""The medical question on Spark: gpu_match, window functions, a loop in Python, and Spark's bare road to Python.
+"""The medical question on Spark: gpu_match, window functions, a loop in Python, and Spark's plain hand-over to Python.
 
-All contestants count the matches in (or, for the bare road, the relevant rows of) the same Parquet file in one local
+All contestants count the matches in (or, for the plain hand-over, the relevant rows of) the same Parquet file in one local
 session with two threads, warm. The loop gets fewer events, and gpu_match the same few once more beside it.
 """
 
@@ -23,7 +23,7 @@ from benchmarks.spark.loop import count_by_loop
 from benchmarks.workloads.questions import Workload, query_text, window_ticks
 
 PARTITIONS = 4
-OURS, BARE_ROAD = "gpu_match", "repartition + mapInArrow(count)"
+OURS, PLAIN_HANDOVER = "gpu_match", "repartition + mapInArrow(count)"
 
 # Runs from the end of each stream backwards, so that every frame is a running one: `b` is the next B, and the smallest
 # `b` over the following C (P, D) events belongs to the next of them. A start matches if all three lie in the window.
@@ -99,7 +99,7 @@ def _measured(
     expected = match_count(run_match(case, table, "count", 1), "count")
     counts = contestants(session, case, session.read.parquet(str(path)))
     timings = [_timing(case, name, count, repeats) for name, count in counts.items()]
-    wrong = [timing for timing in timings if timing.contestant != BARE_ROAD and timing.answer != expected]
+    wrong = [timing for timing in timings if timing.contestant != PLAIN_HANDOVER and timing.answer != expected]
     if wrong:
         raise Disagreement(f"expected {expected} matches: {wrong}")
     return timings
@@ -129,7 +129,7 @@ def _rivals(session: SparkSession, case: Case, events: DataFrame) -> dict[str, C
         OURS: lambda: _ours(case, events),
         "Spark SQL, running frames": lambda: total(session.sql(RUNNING_FRAMES.format(window=window))),
         "Spark SQL, sliding frames": lambda: total(session.sql(SLIDING_FRAMES.format(window=window))),
-        BARE_ROAD: lambda: total(_bare_road(events)),
+        PLAIN_HANDOVER: lambda: total(_plain_handover(events)),
     }
 
 
@@ -143,7 +143,7 @@ def _ours(case: Case, events: DataFrame) -> int:
     return total(gpu_cep.gpu_match(events, query, partition_by=case.workload.key, output="count"))
 
 
-def _bare_road(events: DataFrame) -> DataFrame:
+def _plain_handover(events: DataFrame) -> DataFrame:
     relevant = events.where("type IN ('C', 'P', 'D', 'B')").select("patient", "ts", "type")
     return handed_over(relevant.repartition(PARTITIONS, "patient"))
 

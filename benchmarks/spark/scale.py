@@ -1,4 +1,4 @@
-"""What a row costs on each stretch of Spark's road, and what follows for ten billion events on a cluster, checked against measured runs.
+"""What a row costs at each step on Spark, and what follows for ten billion events on a cluster, checked against measured runs.
 
 ``python -m benchmarks.spark.scale [--events N] [--repeats N]`` prints the page and writes it with its record to ``results/``.
 """
@@ -64,7 +64,7 @@ class Check:
 
 
 def stretches(frame: DataFrame, query: str) -> dict[str, Callable[[], object]]:
-    """The road up to each of its stretches, each with all before it."""
+    """The run up to each of its steps, each with all before it."""
     relevant = frame.where("type IN ('C', 'P', 'D', 'B')").select(*COLUMNS)
     shuffled = relevant.repartition("patient")
     return {
@@ -76,7 +76,7 @@ def stretches(frame: DataFrame, query: str) -> dict[str, Callable[[], object]]:
 
 
 def measured_costs(path: Path, query: str, events: int, repeats: int) -> tuple[Costs, float]:
-    """The costs of a row on one core, by the differences between roads; and the seconds of the whole road."""
+    """The costs of a row on one core, by the differences between runs; and the seconds of the whole run."""
     spark = session(1)
     try:
         frame = spark.read.parquet(str(path))
@@ -95,7 +95,7 @@ def _warm(run: Callable[[], object], repeats: int) -> float:
 
 
 def measured_run(paths: list[Path], query: str, cores: int, repeats: int) -> tuple[float, int]:
-    """The best warm seconds of the whole road over some files, and its answer."""
+    """The best warm seconds of the whole run over some files, and its answer."""
     spark = session(cores)
     try:
         frame = spark.read.parquet(*map(str, paths))
@@ -127,9 +127,9 @@ def markdown(costs: Costs, checks: list[Check], where: dict[str, str], query: st
         f"Commit {where['commit']}; {versions}; load average {where['load']} before the first run, above 0 where others were at work. "
         f"`{query}`, counted, from Parquet; {costs.share:.0%} of the rows pass Spark's filter. "
         "Written by `python -m benchmarks.spark.scale`.",
-        "## What a row costs\n\nBy the differences between roads that end after each stretch, on one core. `read` is of all rows, the "
+        "## What a row costs\n\nBy the differences between runs that end after each step, on one core. `read` is of all rows, the "
         "others of those that pass the filter. A stretch that is not shown costs nothing that can be seen beside the others: "
-        "`gpu_match` sends event types as a byte each, where the bare road sends text, and saves what it takes to match.",
+        "`gpu_match` sends event types as a byte each, where the plain hand-over sends text, and saves what it takes to match.",
         pages.table(stretch_rows, figures=2),
         "## The model\n\n`time = events × (read + share × (shuffle + hand over + match)) / cores`, all cores busy, no network: what a "
         f"network adds is its time for {moved / 1e9:,.0f} GB ({ROW_BYTES} bytes for a row of {', '.join(COLUMNS)}, before Spark compresses "
@@ -148,7 +148,7 @@ def _stretches(costs: Costs) -> list[tuple[str, float]]:
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(description="Measure what Spark's road costs, and compute what large input takes.")
+    parser = argparse.ArgumentParser(description="Measure what rows cost on Spark, and compute what large input takes.")
     parser.add_argument("--events", type=int, default=EVENTS)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     options = parser.parse_args(argv)

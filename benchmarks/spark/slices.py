@@ -87,7 +87,7 @@ def session(cores: int) -> SparkSession:
     return found
 
 
-def bare_road(frame: DataFrame) -> DataFrame:
+def plain_handover(frame: DataFrame) -> DataFrame:
     """What Spark takes to filter and shuffle the same columns by time, and to hand them to Python."""
     relevant = frame.where("type IN ('A', 'B', 'C')").select("ts", "type", "x")
     return handed_over(relevant.repartition(F.floor(F.col("ts") / (16 * WINDOW))))
@@ -100,7 +100,7 @@ def counts_of(frame: DataFrame, key: str | None = None, slices: str | None = "au
 def answer_of(way: str, frame: DataFrame) -> int:
     """What one way counts."""
     if way == BARE:
-        return total(bare_road(frame))
+        return total(plain_handover(frame))
     return counts_of(frame, KEY_OF[way.removesuffix(WHOLE)], None if way.endswith(WHOLE) else "auto")
 
 

@@ -19,7 +19,7 @@ from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import PatternError
-from gpu_cep_spark.road_metrics import rows_read_and_shuffled
+from gpu_cep_spark.row_metrics import rows_read_and_shuffled
 
 # In the order in which a run counts them; what a query does not count is 0, and not shown.
 COUNTS = (

@@ -1,4 +1,4 @@
-"""User text never becomes code: names and literals are data on the whole road."""
+"""User text never becomes code: names and literals stay data until the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The composition example: its second query reads what its first one found, on both roads."""
+"""The composition example: its second query reads what its first one found, locally and on Spark."""
 
 from __future__ import annotations
 

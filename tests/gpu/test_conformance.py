@@ -1,4 +1,4 @@
-"""The device's road against the oracle: random queries of the whole language over random tables, whole and in pieces."""
+"""The device against the oracle: random queries of the whole language over random tables, whole and in pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One small local Spark session for all tests of the Spark road, behind a Connect server if CEP_SPARK_CONNECT is set."""
+"""One small local Spark session for all tests on Spark, behind a Connect server if CEP_SPARK_CONNECT is set."""
 
 from __future__ import annotations
 

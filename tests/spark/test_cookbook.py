@@ -28,12 +28,12 @@ def test_a_recipe(recipe: Path, spark: SparkSession, monkeypatch: pytest.MonkeyP
     asked = []
     match = cep.match
 
-    def on_both_roads(events: Any, pattern: str, **options: Any) -> pa.Table:
+    def in_both_places(events: Any, pattern: str, **options: Any) -> pa.Table:
         frame = spark.createDataFrame(events)
         assert as_set(cep.gpu_match(frame, pattern, **options).toArrow()) == as_set(match(frame.toArrow(), pattern, **options))
         asked.append(pattern)
         return match(events, pattern, **options)
 
-    monkeypatch.setattr(cep, "match", on_both_roads)
+    monkeypatch.setattr(cep, "match", in_both_places)
     runpy.run_path(str(recipe))
     assert asked

@@ -23,7 +23,7 @@ def spread(spark: SparkSession, table: pa.Table, partitions: int) -> DataFrame:
 
 
 def assert_same(frame: DataFrame, query: Any, **options: Any) -> pa.Table:
-    """The matches in `frame`'s own rows, once they are known to be the same on both roads."""
+    """The matches in `frame`'s own rows, once they are known to be the same locally and on Spark."""
     found, expected = cep.gpu_match(frame, query, **options), cep.match(frame.toArrow(), query, **options)
     assert found.columns == expected.column_names
     assert as_set(found.toArrow()) == as_set(expected)

@@ -1,4 +1,4 @@
-"""Beside the RAPIDS Accelerator: what is configured, and what is said of columns that its road does not take. (No plugin is loaded.)"""
+"""Beside the RAPIDS Accelerator: what is configured, and what is said of columns that it does not take. (No plugin is loaded.)"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import gpu_cep as cep
 from gpu_cep.errors import PatternError
-from gpu_cep_spark.road_metrics import first_execution
+from gpu_cep_spark.row_metrics import first_execution
 from tests.spark import test_intervals
 from tests.spark.samples import QUERIES, as_set, streams
 from tests.spark.test_matching import spread

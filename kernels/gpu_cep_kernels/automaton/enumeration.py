@@ -48,7 +48,7 @@ from gpu_cep_kernels.automaton.lookahead import (
     set_next_look,
 )
 from gpu_cep_kernels.compile.jit import rule, sequential
-from gpu_cep_kernels.rules.conditions import conditions_hold, conditions_hold_apart
+from gpu_cep_kernels.rules.conditions import conditions_hold
 from gpu_cep_kernels.rules.cut import begin_cut, cut_search_off, cuts_searches, is_cut_off, may_be_taken, search_end
 from gpu_cep_kernels.rules.path import bind, is_match, unbind, write_match
 from gpu_cep_kernels.rules.tables import (
@@ -122,7 +122,7 @@ def _begin(start: int, events: EventTable, pattern: PatternTable, conditions: Co
         v = path.available[k]
         fits = events.occurrence[v, start] == start
         if fits and conditions.table.alone[v]:
-            fits = conditions_hold_apart(v, start, pattern, conditions, path)
+            fits = conditions_hold(v, start, pattern, conditions, path)
         if fits:
             path.choices[0, left] = v
             left += 1

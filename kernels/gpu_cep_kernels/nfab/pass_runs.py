@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, MatchEnds, add_node, begin_path, follow
 from gpu_cep_kernels.nfab.merged_runs import MergedRuns, ReadTable
-from gpu_cep_kernels.rules.conditions import conditions_hold, conditions_hold_apart
+from gpu_cep_kernels.rules.conditions import conditions_hold
 from gpu_cep_kernels.rules.running import accumulate
 from gpu_cep_kernels.rules.tables import Conditions, EventPath, EventTable, Ints, PatternTable
 from gpu_cep_kernels.rules.ties import first_behind
@@ -162,6 +162,6 @@ def begin_runs(event: int, events: EventTable, pattern: PatternTable, conditions
             if not cleared:
                 _clear(path)
                 cleared = True
-            fits = conditions_hold_apart(v, event, pattern, conditions, path)
+            fits = conditions_hold(v, event, pattern, conditions, path)
         if fits:
             _extend(-1, v, event, pattern, conditions, work)

@@ -186,12 +186,6 @@ def conditions_hold(v: int, event: int, pattern: PatternTable, conditions: Condi
 
 
 @rule
-def conditions_hold_apart(v: int, event: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> bool:
-    """As :func:`conditions_hold`, compiled once and called, for places that are reached seldom."""
-    return conditions_hold(v, event, pattern, conditions, path)
-
-
-@rule
 def final_conditions_hold(conditions: Conditions, path: EventPath) -> bool:
     """Whether the conditions that only the end of a match decides hold for the events bound."""
     true = True

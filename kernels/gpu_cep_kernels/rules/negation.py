@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep_kernels.compile.jit import rule
-from gpu_cep_kernels.rules.conditions import conditions_hold_apart
+from gpu_cep_kernels.rules.conditions import conditions_hold
 from gpu_cep_kernels.rules.scalars import within
 from gpu_cep_kernels.rules.tables import Criteria, EventPath, NegationTable
 from gpu_cep_kernels.rules.ties import is_before
@@ -133,6 +133,6 @@ def is_ruled_out(n: int, start: int, end: int, depth: int, ordered: bool, criter
         place = negations.places[k]
         inside = not _is_too_late(place, earliest, first, stream, negations)
         if inside and not _is_bound(place - base, depth, ordered, path):
-            ruled_out = conditions_hold_apart(negations.variable[n], place - base, pattern, conditions, path)
+            ruled_out = conditions_hold(negations.variable[n], place - base, pattern, conditions, path)
         k += 1
     return ruled_out

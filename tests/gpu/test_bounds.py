@@ -1,4 +1,4 @@
-"""The device's road where it is bounded: by memory, by matches, by faults in the events; and what it reports."""
+"""A run on the device where it is bounded: by memory, by matches, by faults in the events; and what it reports."""
 
 from __future__ import annotations
 
