@@ -129,8 +129,8 @@ def test_the_waterfall_never_rises():
     events = pa.table({"ts": range(60), "type": [*"AXBXXACXBX"] * 6, "k": [e % 3 for e in range(60)]})
     pattern = "PATTERN SEQ(A a, B b{2,}, C c) WHERE a.k = b.k AND b.k = c.k WITHIN 25"
     counts = counted(events, pattern)
-    counted = [counts[name] for name in ("events", "filtered", "windows", "summarised", "candidates")]
-    assert counted == sorted(counted, reverse=True)
+    steps = [counts[name] for name in ("events", "filtered", "windows", "summarised", "candidates")]
+    assert steps == sorted(steps, reverse=True)
     assert counts["filtered"] == 30
     assert counts["matches"] <= counts["candidates"]
 
