@@ -31,6 +31,8 @@ ROWS = 3_000
 NOT_NUMBERS = np.array([0x7FF8000000000000, 0xFFF8000000000001], np.uint64).view(np.float64)
 KEYS = {
     "numbers": (pa.array([None if n % 50 == 0 else n % 400 for n in range(ROWS)], pa.int64()),),
+    # NumPy's values stay below the NULLs
+    "values below nulls": (pa.array(np.arange(ROWS) % 700, mask=np.arange(ROWS) % 20 < 2),),
     "floats": (pa.array([(0.0, -0.0, *NOT_NUMBERS, n % 90 / 7)[n % 5] for n in range(ROWS)], from_pandas=False),),
     "texts": (pa.array([None if n % 60 == 0 else f"key {n % 333}" for n in range(ROWS)]),),
     "days": (pa.array([n % 365 for n in range(ROWS)], pa.int32()).view(pa.date32()),),
