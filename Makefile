@@ -7,7 +7,7 @@ STAMP := $(VENV)/stamp
 IN_VENV := . $(VENV)/env && $(VENV)/bin/python
 PYTEST_ARGS ?=
 # How many of these suites run side by side, each in one process: the longest first.
-JOBS ?= 2
+JOBS ?= 3
 SUITES := test-conformance test-spark test-engine test-kernels test-simulator test-rest test-connect
 APART := tests/conformance tests/spark tests/engine tests/kernels
 PYTEST = $(IN_VENV) -m pytest $(FULL) $(PYTEST_ARGS)
@@ -24,7 +24,8 @@ venv: $(STAMP)
 
 $(STAMP): pyproject.toml .ci/java
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install -qq --disable-pip-version-check --no-compile --editable '.[dev,docs,spark]'
+	$(VENV)/bin/python -m pip install -qq --disable-pip-version-check uv
+	$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --editable '.[dev,docs,spark]'
 	.ci/java $(VENV)
 	touch $@
 
