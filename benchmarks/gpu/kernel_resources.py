@@ -7,11 +7,12 @@ argument types in the table of cases is compiled once.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from benchmarks.gpu import versus_cpu
-from benchmarks.gpu.device_code import CAPABILITIES, WHEELS, Resources, distinct_cases, machine_code, ptx
+from benchmarks.gpu.device_code import CAPABILITIES, WHEELS, Resources, distinct_cases, machine_code, ptx, types_of
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import package_version
@@ -22,10 +23,11 @@ PACKAGES = ("numba", *WHEELS)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One kernel with arguments of certain types, on each architecture (``sm_90``)."""
+    """One kernel with arguments of certain types, on each architecture (``sm_90``); `key` is of what it was compiled from."""
 
     kernel: str
     variant: str
+    key: str
     parallel: bool
     resources: dict[str, Resources]
 
@@ -35,7 +37,13 @@ def measured(case: KernelCase) -> Row:
     resources = {
         f"sm_{10 * major + minor}": machine_code(ptx(case, (major, minor)), (major, minor)).resources for major, minor in CAPABILITIES
     }
-    return Row(case.kernel.__name__, case.variant, case.kernel.parallel, resources)
+    return Row(case.kernel.__name__, case.variant, key_of(case), case.kernel.parallel, resources)
+
+
+def key_of(case: KernelCase) -> str:
+    """The digest of a kernel's sources, its arguments' types, and the versions of what compiles it."""
+    versions = [package_version(package) for package in PACKAGES]
+    return hashlib.sha256(f"{case.kernel.key} {types_of(case)} {versions}".encode()).hexdigest()[:32]
 
 
 def markdown(rows: Sequence[Row], versions: dict[str, str]) -> str:

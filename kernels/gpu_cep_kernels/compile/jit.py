@@ -57,11 +57,6 @@ def _compilers_key() -> str:
     return hashlib.sha256(repr([describe_code(code) for code in codes]).encode()).hexdigest()
 
 
-def _kernel_key(kernel: Kernel[Any, Any]) -> str:
-    """Return the key of all that a kernel is compiled from, whatever the types and the device."""
-    return f"{source_key(kernel.body, _source_of)} {_compilers_key()}"
-
-
 def _bind(function: Any, key: str, names: dict[str, Any]) -> Any:
     """Return a copy of `function` with `names` for globals.
 
@@ -131,12 +126,17 @@ class Kernel(Generic[Arguments, Result]):
         return cast(Result, self.compiled(*args, **kwargs))
 
     @cached_property
+    def key(self) -> str:
+        """Return the key of all that the kernel is compiled from, whatever the types and the device."""
+        return f"{source_key(self.body, _source_of)} {_compilers_key()}"
+
+    @cached_property
     def compiled(self) -> Any:
         """Return the CPU's form: compiled on first use for each set of array types, then kept on disk."""
         if self.body.__closure__:
             raise TypeError(f"{self.__name__}: a kernel must not be a closure")
         dispatcher = KernelDispatcher(self.body, targetoptions=_OPTIONS_OF_KERNELS, pipeline_class=KernelCompiler)
-        dispatcher._cache = kernel_cache.KernelCache(f"{self.body.__module__.rpartition('.')[2]}.{self.__name__}", _kernel_key(self))
+        dispatcher._cache = kernel_cache.KernelCache(f"{self.body.__module__.rpartition('.')[2]}.{self.__name__}", self.key)
         return dispatcher
 
     @cached_property
@@ -151,7 +151,7 @@ class Kernel(Generic[Arguments, Result]):
         cuda = _cuda()
         entry = _ENTRIES[self.parallel, self.slotted or self.returns]
         body = plain(self) if simulated() else self.compiled
-        keyed = _bind(entry, _kernel_key(self), {"cuda": cuda, "body": body})
+        keyed = _bind(entry, self.key, {"cuda": cuda, "body": body})
         # a file of its own in the cache, since processes that write to one at the same time may mix up what is in it
         keyed.__name__ = keyed.__qualname__ = f"{self.body.__module__.rpartition('.')[2]}.{self.__name__}"
         dispatcher = cuda.jit(keyed)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.gpu.device_code import CAPABILITIES, distinct_cases, machine_code, missing_wheels, ptx, types_of
+from benchmarks.gpu.kernel_resources import key_of
 from tests.kernel_cases import kernels
 from tests.requirements import require
 
@@ -43,12 +44,17 @@ def wheels():
 
 
 def compilations():
-    """Each case and architecture; the fast suite compiles the case of most types of each kernel, for the newest architecture."""
+    """Each case and architecture; the fast suite compiles the case of most types of each kernel, for the newest architecture.
+
+    A search takes up to half a minute; the fast suite compiles it unless the record has it as it is.
+    """
     cases = distinct_cases()
+    recorded = {row["key"] for row in json.loads(RECORD.read_text(encoding="utf-8"))["kernels"]}
     widest = {case.kernel.__name__: case.name for case in sorted(cases, key=lambda case: len(str(types_of(case))))}
     for case in cases:
         for capability in CAPABILITIES:
-            fast = capability == CAPABILITIES[-1] and case.name == widest[case.kernel.__name__]
+            known = case.kernel.__name__ in SEARCHES and key_of(case) in recorded
+            fast = capability == CAPABILITIES[-1] and case.name == widest[case.kernel.__name__] and not known
             architecture = "sm_{}{}".format(*capability)
             yield pytest.param(case, capability, id=f"{case.name}-{architecture}", marks=() if fast else pytest.mark.full)
 
