@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from pyspark import TaskContext
 
-from gpu_cep.engine.accounting.host_memory import container_memory, free_memory
+from gpu_cep.engine.accounting.host_memory import address_space, container_memory, free_memory
 
 # The most memory of events and of what the engine computes from them, in multiples of the events' own size; measured, see
 # benchmarks/results/worker-memory-amd-epyc-2026-11-22.md. Matches come on top: max_matches and the engine bound them.
@@ -45,9 +44,3 @@ def tasks_at_once(context: TaskContext | None) -> int:
     within = None if context is None or container_memory() is None else context.getLocalProperty(_EXECUTOR_CORES)
     cores = int(within) if within else os.cpu_count() or 1
     return max(1, cores // (1 if context is None else context.cpus()))
-
-
-def address_space() -> int:
-    """Return the bytes of address space that this process has mapped, 0 if the system does not say."""
-    statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0

@@ -24,7 +24,7 @@ from gpu_cep_spark import matching, worker
 from gpu_cep_spark.handshake import make_stage
 from gpu_cep_spark.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
 from gpu_cep_spark.worker import Work, in_batches, match_partition
-from gpu_cep_spark.worker_memory import LEAST, LIMIT, WORKING, address_space, bytes_of_events
+from gpu_cep_spark.worker_memory import LEAST, LIMIT, WORKING, bytes_of_events
 from tests.spark.samples import QUERIES, as_set, streams
 
 ROWS = 3_000
@@ -141,11 +141,6 @@ def test_the_room_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bytes_of_events(None, {LIMIT: "100"}, 8) == (40 << 20) // WORKING
     assert bytes_of_events(None, {LIMIT: "50"}, 8) == LEAST // WORKING
     assert bytes_of_events(None, {}, 8) == (1 << 33) // 8 // WORKING
-
-
-def test_the_address_space_of_a_process_holds_its_memory() -> None:
-    before, block = address_space(), bytearray(1 << 28)
-    assert address_space() - before >= len(block)
 
 
 @pytest.mark.parametrize("size", [0, "much", 1.5])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from gpu_cep.engine.accounting import host_memory
-from gpu_cep.engine.accounting.host_memory import container_memory, free_memory, machine_memory
+from gpu_cep.engine.accounting.host_memory import address_space, container_memory, free_memory, machine_memory
 
 STAT = "anon 900\ninactive_file 100\ntotal_inactive_file 150\n"
 VERSION_1 = {"memory.limit_in_bytes": "5000\n", "memory.usage_in_bytes": "1000\n", "memory.stat": STAT}
@@ -47,6 +49,36 @@ def test_of_a_container_of_version_1_that_sees_itself_at_the_root(tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    ("own", "outer", "left"), [("5000", "max", 4100), ("max", "3000", 2100), ("5000", "3000", 2100), ("2000", "3000", 1100)]
+)
+def test_the_tightest_group_around_the_process_counts(own: str, outer: str, left: int, tmp_path: Path) -> None:
+    proc = process(tmp_path / "proc", "0::/slurm/job_7/step_0\n")
+    cgroups = tmp_path / "cgroup"
+    files(cgroups / "slurm" / "job_7" / "step_0", VERSION_2 | {"memory.max": own})
+    files(cgroups / "slurm" / "job_7", {"memory.stat": STAT})  # its controller is off
+    files(cgroups / "slurm", VERSION_2 | {"memory.max": outer})
+    assert container_memory(proc, cgroups) == left
+
+
+def test_groups_of_version_1_may_have_several_controllers_and_limits_around_them(tmp_path: Path) -> None:
+    proc = process(tmp_path / "proc", "0::/\n4:hugetlb,memory:/pods/one\n")
+    files(tmp_path / "cgroup" / "memory" / "pods" / "one", VERSION_1 | {"memory.limit_in_bytes": "9223372036854771712\n"})
+    files(tmp_path / "cgroup" / "memory" / "pods", VERSION_1)
+    assert container_memory(proc, tmp_path / "cgroup") == 4150
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits of processes")
+def test_a_limit_of_the_address_space_counts() -> None:
+    program = (
+        "import resource; from gpu_cep.engine.accounting import host_memory as memory;"
+        "assert memory.address_space_left() is None, 'no limit yet';"
+        "resource.setrlimit(resource.RLIMIT_AS, (memory.address_space() + (64 << 20),) * 2);"
+        "assert 0 < memory.free_memory() == memory.address_space_left() <= 64 << 20"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
     ("membership", "folder", "contents"),
     [
         ("0::/\n", ".", VERSION_2 | {"memory.max": "max\n"}),
@@ -63,6 +95,12 @@ def test_of_none(membership: str, folder: str, contents: dict[str, str], tmp_pat
 
 def test_the_smaller_one_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_memory, "machine_memory", lambda: 700)
-    for contained, free in ((None, 700), (900, 700), (500, 500)):
+    for contained, mapped, free in ((None, None, 700), (900, 800, 700), (500, None, 500), (None, 400, 400), (500, 300, 300)):
         monkeypatch.setattr(host_memory, "container_memory", lambda contained=contained: contained)
+        monkeypatch.setattr(host_memory, "address_space_left", lambda mapped=mapped: mapped)
         assert free_memory() == free
+
+
+def test_the_address_space_of_a_process_holds_its_memory() -> None:
+    before, block = address_space(), bytearray(1 << 28)
+    assert address_space() - before >= len(block)
