@@ -21,7 +21,7 @@ from gpu_cep.analysis.references import text_hint
 from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.streams import key_columns, partition_names, timestamp_column
-from gpu_cep.analysis.types import Schema
+from gpu_cep.analysis.types import Kind, Schema
 from gpu_cep.analysis.windows import EVENTS, bind_length, bind_window, length_of
 from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import (
@@ -37,6 +37,7 @@ from gpu_cep.lang.ast import (
     Relation,
     Situation,
 )
+from gpu_cep.lang.durations import with_durations
 from gpu_cep.lang.format import format_constraint, format_expression
 
 # In ticks of the timestamp column; None where there is no length.
@@ -79,6 +80,7 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
         The query is sound but uses what is not supported; it names every such construct.
     """
     faults = Faults()
+    query = with_durations(query, {each.name for each in schema.attributes if each.type.kind is Kind.BOOLEAN})
     variables = tuple(EventVariable(situation.name, 1, None, quantified=True) for situation in query.situations)
     scope = Scope(schema, variables, Clause.WHERE, faults, [], options.functions, options.result_type)
     _check_names(query, faults)

@@ -52,6 +52,7 @@ import pyarrow as pa
 
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang import ast
+from gpu_cep.lang.durations import with_durations
 from gpu_cep.oracle.expressions import Assignment, Kind, Row, Scalar, Schema, meaning
 from gpu_cep.oracle.options import agreed, known, names
 from gpu_cep.oracle.relations import INVERSE, Time, holds, is_decided
@@ -120,6 +121,7 @@ def matches(
     renamed = known("allen", allen, ALLEN)
     keys = agreed("partition_by", query.partition_by, names(partition_by)) or ()
     schema = schema_of(events, functions or {})
+    query = with_durations(query, {field.name for field in events.schema if pa.types.is_boolean(field.type)})
     parts = streams(events, timestamp, keys, names(order_by))
     time = events.schema.field(timestamp).type
     definitions = tuple(definition_of(situation, query.source, schema, time, time_unit) for situation in query.situations)

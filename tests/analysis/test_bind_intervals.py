@@ -78,6 +78,13 @@ def test_durations_are_whole_ticks_within_the_bounds() -> None:
     assert query.window == TimeWindow(5_000_000)
 
 
+def test_between_behind_a_truth_value_is_the_duration() -> None:
+    query = bound("DEFINE A AS NOT flag BETWEEN 2 s AND 5 s, B AS n > 1 AND flag BETWEEN 1 s AND 1 s PATTERN A before B WITHIN 9 s")
+    assert [(each.shortest, each.longest) for each in query.durations] == [(2_000_000, 5_000_000), (1_000_000, 1_000_000)]
+    assert [each.text for each in query.conditions] == ["NOT flag", "n > 1 AND flag"]
+    assert errors("DEFINE A AS flag BETWEEN 5 s AND 2 s, B AS flag PATTERN A before B") == ["no situation A lasts so long and no longer"]
+
+
 def test_returned_endpoints_and_durations() -> None:
     found = bound(f"{DEFINE} PATTERN A before B RETURN start(A), end(B) AS e, duration(C), avg(A.x), first(B.n), count(C), A.s, B").returns
     assert [column.name for column in found] == ["column_1", "e", "column_3", "avg_A_x", "first_B_n", "count_C", "s", "B"]

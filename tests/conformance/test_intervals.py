@@ -239,3 +239,16 @@ def test_slices_of_time_change_nothing(window, pattern, detect):
     whole = outcome(case, output="indices")
     for part in (3, 7, 20):
         assert with_seams((150, 150, part, 1, 1_000), case, output="indices") == whole
+
+
+@pytest.mark.parametrize("algorithm", list(INTERVAL_ALGORITHMS))
+def test_a_duration_may_stand_behind_between(algorithm):
+    draw = Random(3)
+    rows = {"ts": range(200), "f": [draw.random() < 0.7 for _ in range(200)], "x": [draw.randrange(9) for _ in range(200)]}
+    events = pa.table(rows)
+    text = "DEFINE A AS f {}, B AS x > 2 AND NOT f {} PATTERN A meets B;A before B WITHIN 30"
+    between, bounds = (text.format(*each) for each in (["BETWEEN 2 AND 5"] * 2, ["AT LEAST 2 AT MOST 5"] * 2))
+    wanted = expected(Case(between, events, {}))
+    assert [match.rows for match in wanted] == [match.rows for match in expected(Case(bounds, events, {}))] != []
+    for each in (between, bounds):
+        assert matches_of(gpu_cep.match(events, each, algorithm=algorithm, output="indices")) == [match.rows for match in wanted]

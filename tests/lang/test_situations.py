@@ -19,6 +19,7 @@ from gpu_cep.lang.ast import (
     Source,
     Window,
 )
+from gpu_cep.lang.durations import with_durations
 from gpu_cep.lang.parser import parse
 
 AGGRESSIVE = """
@@ -80,6 +81,53 @@ def test_durations(condition: str, bounds: str, low: Window | None, high: Window
     assert isinstance(query, IntervalQuery)
     (situation,) = query.situations
     assert (situation.at_least, situation.at_most) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("condition", "rest"),
+    [
+        ("f", "f"),
+        ("(f)", "f"),
+        ("c.f", "c.f"),
+        ("NOT f", "NOT f"),
+        ("NOT NOT (f)", "NOT NOT f"),
+        ("x > 5", "x > 5"),
+        ("(x > 5 OR f)", "x > 5 OR f"),
+        ("x > 5 AND f", "x > 5 AND f"),
+        ("x > 5 OR NOT f", "x > 5 OR NOT f"),
+        ("x BETWEEN 1 AND 2 AND f", "x BETWEEN 1 AND 2 AND f"),
+        ("(x IN (1, 2))", "x IN (1, 2)"),
+        ("(s LIKE 'a%')", "s LIKE 'a%'"),
+        ("(x IS NULL)", "x IS NULL"),
+        ("(x BETWEEN 1 AND 2)", "x BETWEEN 1 AND 2"),
+        ("TRUE", "TRUE"),
+    ],
+)
+def test_between_behind_a_boolean_condition_is_its_duration(condition: str, rest: str) -> None:
+    query = parse(f"FROM s c DEFINE A AS {condition} BETWEEN 2 AND 5 s PATTERN A before A")
+    expected = parse(f"FROM s c DEFINE A AS {rest} AT LEAST 2 AT MOST 5 s PATTERN A before A")
+    assert isinstance(query, IntervalQuery)
+    assert with_durations(query, {"f"}) == expected
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "x BETWEEN 2 AND 5",
+        "f NOT BETWEEN 2 AND 5",
+        "f BETWEEN -2 AND 5",
+        "f BETWEEN x AND 5",
+        "f BETWEEN 2 AND 5 AT LEAST 3",
+        "f BETWEEN TRUE AND TRUE",
+        "f BETWEEN 2 AND 5 OR x > 1",
+        "f + 1 BETWEEN 2 AND 5",
+        "-x BETWEEN 2 AND 5",
+    ],
+)
+def test_between_stays_the_operator_elsewhere(condition: str) -> None:
+    query = parse(f"DEFINE A AS {condition} PATTERN A before A")
+    assert isinstance(query, IntervalQuery)
+    assert with_durations(query, {"f"}) == query
 
 
 def test_between_behind_a_bare_operand_is_the_operator() -> None:

@@ -1,0 +1,78 @@
+"""Read BETWEEN behind a boolean condition in DEFINE as the duration of the situation (SPEC section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from decimal import Decimal
+from typing import NamedTuple
+
+from gpu_cep.lang import ast
+
+_COMPARED = frozenset({"=", "<>", "<", "<=", ">", ">="})
+
+
+class _Lasting(NamedTuple):
+    """A condition, and the shortest and the longest duration that were written behind it."""
+
+    condition: ast.Expression
+    low: ast.Window
+    high: ast.Window
+
+
+def with_durations(query: ast.IntervalQuery, booleans: Collection[str]) -> ast.IntervalQuery:
+    """Return the query with each ``f BETWEEN 2 AND 5`` that ends a situation's condition as its duration.
+
+    The parser takes BETWEEN behind a single operand for the operator. That has no
+    meaning for truth values.
+
+    Parameters
+    ----------
+    query
+        What the parser gives.
+    booleans
+        The names of the attributes that are truth values.
+    """
+    return replace(query, situations=tuple(_with_duration(situation, booleans) for situation in query.situations))
+
+
+def _with_duration(situation: ast.Situation, booleans: Collection[str]) -> ast.Situation:
+    bounded = situation.at_least is not None or situation.at_most is not None
+    lasting = None if bounded else _split(situation.condition, booleans)
+    return situation if lasting is None else replace(situation, condition=lasting.condition, at_least=lasting.low, at_most=lasting.high)
+
+
+def _split(condition: ast.Expression, booleans: Collection[str]) -> _Lasting | None:
+    """Return the condition without the duration at its end; None if there is none."""
+    match condition:
+        case ast.Between(operand, low, high, negated=False) if _is_boolean(operand, booleans):
+            shortest, longest = _length(low), _length(high)
+            return None if shortest is None or longest is None else _Lasting(operand, shortest, longest)
+        case ast.Binary("AND" | "OR", _, right) if last := _split(right, booleans):
+            return last._replace(condition=replace(condition, right=last.condition))
+        case ast.Unary("NOT", operand) if last := _split(operand, booleans):
+            return last._replace(condition=replace(condition, operand=last.condition))
+    return None
+
+
+def _is_boolean(expression: ast.Expression, booleans: Collection[str]) -> bool:
+    match expression:
+        case ast.Literal(value):
+            return isinstance(value, bool)
+        case ast.Reference(variable, attribute, None):
+            return (variable if attribute is None else attribute) in booleans
+        case ast.Binary(operator):
+            return operator in _COMPARED or operator in ("AND", "OR")
+        case ast.Unary(operator):
+            return operator == "NOT"
+    return isinstance(expression, ast.Between | ast.In | ast.Like | ast.IsNull)
+
+
+def _length(expression: ast.Expression) -> ast.Window | None:
+    """Return the length of time that a constant stands for; None if it stands for none."""
+    match expression:
+        case ast.DurationLiteral(amount, unit):
+            return ast.Window(amount, unit, span=expression.span)
+        case ast.Literal(int() | Decimal() as amount) if not isinstance(amount, bool) and amount >= 0:
+            return ast.Window(amount, None, span=expression.span)
+    return None
