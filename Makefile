@@ -24,8 +24,8 @@ venv: $(STAMP)
 
 $(STAMP): pyproject.toml .ci/java
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install -qq --disable-pip-version-check uv
-	$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --editable '.[dev,docs,spark]'
+	$(VENV)/bin/python -m pip install -qq --disable-pip-version-check 'uv>=0.13'
+	$(VENV)/bin/uv pip install --quiet --system-certs --python $(VENV)/bin/python --editable '.[dev,docs,spark]'
 	.ci/java $(VENV)
 	touch $@
 
