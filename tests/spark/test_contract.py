@@ -91,10 +91,13 @@ def test_other_tables_are_refused(table: object) -> None:
         cep.gpu_match(table, "PATTERN SEQ(A a, B b)")
 
 
-def test_match_takes_a_data_frame_into_the_process(spark: SparkSession) -> None:
-    table = pa.table({"ts": pa.array([1, 2], pa.timestamp("us", "UTC")), "type": ["A", "B"]})
-    found = cep.match(spark.createDataFrame(table), "PATTERN SEQ(A a, B b) WITHIN 1 hour", output="indices")
-    assert found.to_pylist() == [{"a": 0, "b": 1}]
+def test_match_collects_no_data_frame_and_names_gpu_match(spark: SparkSession) -> None:
+    frame, query = spark.createDataFrame(streams(9, seed=0)), "PATTERN SEQ(A a, B b) WITHIN 1"
+    with pytest.raises(PatternError, match=r"^events: a Spark DataFrame .*gpu_match\(df, pattern\).* df\.toArrow\(\)"):
+        cep.match(frame, query)
+    with pytest.raises(PatternError, match="gpu_match"):
+        cep.report(frame, query)
+    assert cep.match(frame.toArrow(), query, output="count").num_rows == 1
 
 
 def test_null_timestamps_are_reported_although_no_variable_binds_them(spark: SparkSession) -> None:

@@ -27,7 +27,7 @@ from gpu_cep.engine.input.device.read_frames import are_arrays, read_arrays, rea
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.encodings import decode_table
 from gpu_cep.engine.input.sources import PARQUET, read_checked, source_of
-from gpu_cep.errors import EventError
+from gpu_cep.errors import EventError, PatternError
 
 
 def schema_of(schema: pa.Schema) -> Schema:
@@ -85,6 +85,8 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
     ------
     EventError
         The file cannot be read, or `events` is none of these.
+    PatternError
+        The events are a Spark DataFrame, which :func:`gpu_cep.gpu_match` takes.
     EngineUnavailable
         The events are arrays on a device, but there is none.
     """
@@ -102,8 +104,10 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
     if are_arrays(events):
         return read_arrays(events)
     if hasattr(events, "toArrow"):
-        # Spark's DataFrame, whose own stream fails over timestamps (PySpark 4.3)
-        return decode_table(events.toArrow())
+        raise PatternError(
+            "events: a Spark DataFrame would be collected to this process; gpu_match(df, pattern) matches where its rows are, "
+            "and df.toArrow() collects them for match, plot and report"
+        )
     if hasattr(events, "__arrow_c_stream__"):
         return decode_table(pa.table(events))
     raise EventError(
