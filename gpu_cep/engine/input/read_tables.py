@@ -22,6 +22,7 @@ from gpu_cep.analysis.types import (
     duration,
     timestamp,
 )
+from gpu_cep.engine.input.arrow_streams import read_stream, stream_in_file
 from gpu_cep.engine.input.device.cudf import is_frame
 from gpu_cep.engine.input.device.read_frames import are_arrays, read_arrays, read_frame
 from gpu_cep.engine.input.device.resident import ResidentTable
@@ -84,7 +85,7 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
     Raises
     ------
     EventError
-        The file cannot be read, or `events` is none of these.
+        The file cannot be read, is an Arrow stream without its end, or `events` is none of these.
     PatternError
         The events are a Spark DataFrame, which :func:`gpu_cep.gpu_match` takes.
     EngineUnavailable
@@ -139,8 +140,7 @@ def _read_ipc(path: Path) -> pa.Table:
 
 
 def _read_ipc_stream(path: Path) -> pa.Table:
-    with pa.memory_map(str(path)) as source:
-        return pa.ipc.open_stream(source).read_all()
+    return read_stream(stream_in_file(path), str(path))
 
 
 _READERS = {
