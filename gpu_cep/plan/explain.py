@@ -104,10 +104,11 @@ class Explanation:
         EngineUnavailable
             There is no matplotlib (the extra ``plot``), which draws ``.png`` and ``.pdf``.
         """
-        if check_suffix(path, DRAWN) == SUFFIX:
-            Path(path).write_text(self.mermaid(), encoding="utf-8")
-        else:
-            vector(self._drawn_plan()).save(path)
+        Path(path).write_bytes(self.render(check_suffix(path, DRAWN)))
+
+    def render(self, suffix: str) -> bytes:
+        """Return the bytes of a file that :meth:`save` writes with this suffix; raises as it does."""
+        return self.mermaid().encode() if suffix == SUFFIX else vector(self._drawn_plan()).render(suffix)
 
     def _drawn_plan(self) -> EventPlan:
         if self.plan is None:

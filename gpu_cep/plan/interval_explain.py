@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gpu_cep.analysis.bound_intervals import Duration
 from gpu_cep.analysis.types import Attribute
+from gpu_cep.display.pictures.files import check_suffix
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang.ast import IntervalQuery
 from gpu_cep.lang.format import format_query
@@ -84,9 +85,14 @@ class IntervalExplanation:
 
     def save(self, path: str | Path) -> None:
         """Write the same drawing to a file, as its suffix says: ``.png``, ``.svg`` or ``.pdf``; raises as :meth:`Explanation.save`."""
-        if Path(path).suffix.lower() == SUFFIX:
+        suffix = Path(path).suffix.lower()
+        Path(path).write_bytes(self.render(suffix if suffix == SUFFIX else check_suffix(path)))
+
+    def render(self, suffix: str) -> bytes:
+        """Return the bytes of a file that :meth:`save` writes with this suffix; raises as it does."""
+        if suffix == SUFFIX:
             self.mermaid()
-        vector(self._drawn_plan()).save(path)
+        return vector(self._drawn_plan()).render(suffix)
 
     def _drawn_plan(self) -> IntervalPlan:
         if self.plan is None:

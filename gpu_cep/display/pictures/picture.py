@@ -37,14 +37,16 @@ class Picture:
         EngineUnavailable
             matplotlib (the extra ``plot``) is not installed; only ``.svg`` does without.
         """
-        suffix = check_suffix(path)
+        Path(path).write_bytes(self.render(check_suffix(path)))
+
+    def render(self, suffix: str) -> bytes:
+        """Return the bytes of a file that :meth:`save` writes with this suffix; raises as it does."""
         if suffix == ".svg":
-            Path(path).write_text(self.svg, encoding="utf-8")
-            return
+            return self.svg.encode()
         require_matplotlib(f"pictures in {suffix} (unlike those in .svg)")
         from gpu_cep.display.pictures.figure import render_picture
 
-        Path(path).write_bytes(render_picture(self.width, self.height, self.shapes, suffix))
+        return render_picture(self.width, self.height, self.shapes, suffix)
 
     def _repr_svg_(self) -> str:
         return self.svg

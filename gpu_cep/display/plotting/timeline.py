@@ -41,15 +41,16 @@ class Timeline:
         CepError
             The suffix is none of these.
         """
-        Path(path).write_bytes(self._render(check_suffix(path)))
+        Path(path).write_bytes(self.render(check_suffix(path)))
 
     def _repr_png_(self) -> bytes:
-        return self._render(".png")
+        return self.render(".png")
 
     def _repr_svg_(self) -> str:
-        return self._render(".svg").decode()
+        return self.render(".svg").decode()
 
-    def _render(self, suffix: str) -> bytes:
+    def render(self, suffix: str) -> bytes:
+        """Return the bytes of a file that :meth:`save` writes with this suffix."""
         from gpu_cep.display.pictures.figure import render_figure, style
         from gpu_cep.display.plotting.drawing import STYLE
 
