@@ -20,19 +20,25 @@ from rich.table import Table
 from rich.text import Text
 
 from gpu_cep import api
-from gpu_cep.cli.files import PIPE, WRITERS, check_target, events_from, print_json_lines, table_writer
+from gpu_cep.cli.files import WRITERS, TableTarget, check_target, events_from, print_json_lines, table_target
 from gpu_cep.cli.options import BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, takes
 from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, json_of, report_faults, say
 from gpu_cep.cli.progress import show_count, watch
 from gpu_cep.cli.samples import CHUNK, SAMPLES
+from gpu_cep.cli.whole_files import PIPE, write_whole
 from gpu_cep.display.cells import cells
 from gpu_cep.display.pictures.files import FORMATS
 from gpu_cep.errors import DiagnosedError
+from gpu_cep.keywords import read_keywords
 from gpu_cep.plan.explain import DRAWN, Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 
 if TYPE_CHECKING:
     from gpu_cep.cli.rates import Rates
+    from gpu_cep.display.pictures.picture import Picture
+    from gpu_cep.display.plotting import Timeline
+
+    Drawing = Explanation | IntervalExplanation | Picture | Timeline
 
 SHOWN = 20  # rows that are printed
 WIDEST = 26  # characters of a printed cell
@@ -60,12 +66,13 @@ def match(
     as_json: AsJson = False,
 ) -> None:
     """Find the matches of a pattern. Without -o, print the first ones as a table, or with --json all as lines of JSON."""
-    write = None if out is None else table_writer(out)
+    target = None if out is None else table_target(out)
     with watch("matching") as profile:
-        found = api.match(events_from(events), text, profile=profile, **asked)
+        given = events_from(events) if target is None else _fitting_events(events, text, asked, target)
+        found = api.match(given, text, profile=profile, **asked)
     matches = found.table if asked.get("output") == "compressed" else found
-    if write is not None:
-        write(matches)
+    if target is not None:
+        target.write(matches)
         say(f"{out}: {_rows(matches)}", {"out": out, "rows": matches.num_rows}, as_json=as_json, aside=out == PIPE)
     elif as_json:
         print_json_lines(matches, sys.stdout)
@@ -93,7 +100,7 @@ def explain(
         check_target(pruning, FORMATS)
     explanation = api.explain(text, None if events is None else events_from(events), run=run or pruning is not None, **asked)
     if out is not None:
-        explanation.save(out)
+        _write_drawing(explanation, out)
     if pruning is not None:
         _draw_pruning(explanation, pruning)
     counts = None if explanation.counts is None else dict(explanation.counts)
@@ -135,7 +142,7 @@ def plot(
 
     check_target(out, FORMATS)
     with watch("drawing"):
-        plot(events_from(events), text, match=match, margin=margin, **asked).save(out)
+        _write_drawing(plot(events_from(events), text, match=match, margin=margin, **asked), out)
     say(f"{out}: match {match:,}", {"out": out, "match": match}, as_json=as_json)
 
 
@@ -157,7 +164,7 @@ def report(
     check_target(out, (".html",))
     with watch("reporting") as profile:
         told = report(events_from(events), text, rows=rows, timelines=timelines, margin=margin, profile=profile, **asked)
-    told.save(out)
+    write_whole(out, lambda target: target.write(told.html.encode()))
     say(f"{out}: {len(told.html):,} characters", {"out": out, "counts": profile.counts}, as_json=as_json)
 
 
@@ -196,11 +203,11 @@ def gen(
         fail(f"there is no sample {sample!r}; there are {', '.join(SAMPLES)}", USAGE_FAULT)
     made = SAMPLES[sample]
     with report_faults():
-        write = table_writer(out)
+        target = table_target(out)
         chunks = made.chunks(events, keys or made.keys, seed)
-        write(pa.concat_tables(show_count(chunks, sample, -(-events // CHUNK)), promote_options="default").unify_dictionaries())
+        target.write(pa.concat_tables(show_count(chunks, sample, -(-events // CHUNK)), promote_options="default").unify_dictionaries())
         if pattern is not None:
-            Path(pattern).write_text(made.query, encoding="utf-8")
+            write_whole(pattern, lambda file: file.write(made.query.encode()))
     facts = {"out": out, "events": events, "about": made.about, "query": made.query}
     say(f"{out}: {events:,} events, {made.about}; to find in them:\n{made.query.rstrip()}", facts, as_json=as_json, aside=out == PIPE)
 
@@ -236,10 +243,33 @@ def _without_rows(events: str) -> pa.Table:
     return schema.empty_table()
 
 
+def _fitting_events(events: str, text: str, asked: Mapping[str, Any], target: TableTarget) -> Any:
+    """Return the events, as a path if they are read column by column, else as a table.
+
+    An error ends the command if the target cannot hold the result; nothing is matched before.
+    """
+    from gpu_cep.engine.answers import answer_schema
+    from gpu_cep.engine.input.read_tables import read_events, to_host
+    from gpu_cep.engine.input.sources import source_of
+
+    given = events_from(events)
+    source = source_of(given)
+    held = to_host(read_events(given)) if source is None else source
+    plan = api.make_plan(text, held.schema, *read_keywords(asked))
+    target.check(answer_schema(plan, held.schema))
+    return given if source else held
+
+
 def _draw_pruning(explanation: Explanation | IntervalExplanation, target: str) -> None:
     from gpu_cep.display.plotting import waterfall
 
-    waterfall(explanation).save(target)
+    _write_drawing(waterfall(explanation), target)
+
+
+def _write_drawing(drawing: Drawing, name: str) -> None:
+    """Render a drawing in the format of the file's suffix, and then write the file."""
+    rendered = drawing.render(Path(name).suffix.lower())
+    write_whole(name, lambda target: target.write(rendered))
 
 
 def _fault(diagnostic: Any) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -13,10 +15,10 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from gpu_cep.cli.outcome import USAGE_FAULT, fail
-from gpu_cep.display.cells import json_lines
-from gpu_cep.errors import EventError
+from gpu_cep.cli.whole_files import PIPE, write_whole
+from gpu_cep.display.cells import check_json, json_lines
+from gpu_cep.errors import CepError, Diagnostic, EventError, UnsupportedError
 
-PIPE = "-"
 _CONTINUATION = b"\xff\xff\xff\xff"  # the first bytes of an Arrow stream
 
 Writer = Callable[[pa.Table, BinaryIO], None]
@@ -54,20 +56,59 @@ def check_target(name: str, suffixes: tuple[str, ...]) -> str:
     return name
 
 
-def table_writer(name: str) -> Callable[[pa.Table], None]:
-    """Return a function that writes a table to the file `name`, in the format of its suffix.
+@dataclass(frozen=True, slots=True)
+class TableTarget:
+    """A file, or ``-`` for stdout, that a table is written to, and the function that writes its format."""
 
-    For ``-`` it writes an Arrow stream to stdout.
-    """
+    name: str
+    _write: Writer
+
+    def check(self, schema: pa.Schema) -> None:
+        """Check that the format can hold the columns of a table; nothing is opened for that.
+
+        Raises
+        ------
+        UnsupportedError
+            It cannot hold some; the message names them.
+        """
+        refused = _refused(schema, self._write)
+        if refused:
+            columns = ", ".join(f"{field.name!r} ({_kind(field.type)})" for field in refused)
+            others = ", ".join(suffix for suffix, write in WRITERS.items() if not _refused(schema, write))
+            raise UnsupportedError([Diagnostic(f"{self.name} cannot hold {columns}", hint=_HINT.format(others))])
+
+    def write(self, table: pa.Table) -> None:
+        """Write the table whole or not at all; raises as :meth:`check` and :func:`write_whole`."""
+        self.check(table.schema)
+        write_whole(self.name, lambda target: self._write(table, target))
+
+
+_HINT = "RETURN single values, as in RETURN a.v AS low, or ask for --output events; whole events fit {}"
+
+
+def table_target(name: str) -> TableTarget:
+    """Return the target that `name` stands for, in the format of its suffix; ``-`` takes an Arrow stream."""
     if name == PIPE:
-        return lambda table: _write_stream(table, sys.stdout.buffer)
-    write = WRITERS[Path(check_target(name, tuple(WRITERS))).suffix.lower()]
+        return TableTarget(name, _write_stream)
+    return TableTarget(name, WRITERS[Path(check_target(name, tuple(WRITERS))).suffix.lower()])
 
-    def write_file(table: pa.Table) -> None:
-        with Path(name).open("wb") as target:
-            write(table, target)
 
-    return write_file
+def _refused(schema: pa.Schema, write: Writer) -> list[pa.Field]:
+    """Return the columns that a format cannot hold."""
+    return [field for field in schema if not _can_write(field, write)]
+
+
+def _can_write(field: pa.Field, write: Writer) -> bool:
+    try:
+        write(pa.schema([field]).empty_table(), io.BytesIO())
+    except (pa.ArrowException, CepError):
+        return False
+    return True
+
+
+def _kind(arrow: pa.DataType) -> str:
+    """Return the name of a type without those of its parts."""
+    return str(arrow).partition("<")[0]
 
 
 def print_json_lines(table: pa.Table, target: TextIO) -> None:
@@ -88,6 +129,7 @@ def _write_stream(table: pa.Table, target: BinaryIO) -> None:
 
 
 def _write_json(table: pa.Table, target: BinaryIO) -> None:
+    check_json(table.schema)
     target.writelines(json_lines(table))
 
 

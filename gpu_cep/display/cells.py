@@ -41,6 +41,12 @@ def json_lines(table: pa.Table) -> Iterator[bytes]:
         yield _bytes(_concatenate(_object(batch.schema.names, batch.columns), "\n"))
 
 
+def check_json(schema: pa.Schema) -> None:
+    """Check that columns of these types can be written as JSON; raises as :func:`json_lines`."""
+    for column in schema.empty_table().columns:
+        _json(column.combine_chunks())
+
+
 def json_rows(table: pa.Table) -> str:
     """Return the rows as a JSON array of arrays, for JavaScript; raises as :func:`json_lines`.
 

@@ -1,0 +1,351 @@
+"""What ``-o`` writes is there whole or not at all: the old file survives every failure."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from gpu_cep.cli import main, whole_files
+from gpu_cep.cli.files import WRITERS, table_target
+from gpu_cep.cli.whole_files import write_whole
+from gpu_cep.errors import CepError, UnsupportedError
+
+EVENTS = pa.table({"ts": [1, 2, 3, 4], "type": list("ABAB"), "v": [1.0, 2.0, 3.0, 4.5]})
+WHOLE = "PATTERN SEQ(A a, B b) WITHIN 5"
+QUERY = f"{WHOLE} RETURN a.v AS low, b.v AS high"
+OLD = b"what was there before"
+FAULTS = {
+    "the disk is full": OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+    "the quota is reached": OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)),
+    "the descriptor is closed": OSError(errno.EBADF, os.strerror(errno.EBADF)),
+    "Arrow fails": pa.ArrowInvalid("no"),
+    "Ctrl-C": KeyboardInterrupt(),
+    "memory is short": MemoryError(),
+}
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> str:
+    folder = tmp_path / "events"
+    folder.mkdir()
+    pa.parquet.write_table(EVENTS, folder / "events.parquet")
+    return str(folder / "events.parquet")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "results"
+    path.mkdir()
+    return path
+
+
+class Failing:
+    """A file whose n-th use (a write, flush or close, from 1) raises; `uses` counts them over all files."""
+
+    def __init__(self, file: Any, fault: BaseException, at: int, uses: list[str]) -> None:
+        self.file, self.fault, self.at, self.uses = file, fault, at, uses
+
+    def use(self, name: str, action: Callable[[], Any]) -> Any:
+        self.uses.append(name)
+        if len(self.uses) == self.at:
+            raise self.fault
+        return action()
+
+    def write(self, held: Any) -> int:
+        return self.use("write", lambda: self.file.write(held))
+
+    def writelines(self, lines: Iterator[bytes]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        self.use("flush", self.file.flush)
+
+    def __enter__(self) -> Failing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+        self.use("close", lambda: None)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, fault: BaseException, at: int) -> list[str]:
+    """Make the n-th use of the files that are written fail; return the list of uses."""
+    uses: list[str] = []
+
+    def opened(*given: Any, **named: Any) -> Failing:
+        return Failing(builtins.open(*given, **named), fault, at, uses)
+
+    monkeypatch.setattr(whole_files, "open", opened, raising=False)
+    return uses
+
+
+COMMANDS = {
+    **{suffix: ["match", QUERY, "EVENTS", "-o", f"TARGET{suffix}"] for suffix in WRITERS},
+    "plan": ["explain", QUERY, "EVENTS", "-o", "TARGET.svg"],
+    "waterfall": ["explain", QUERY, "EVENTS", "--waterfall", "TARGET.svg"],
+    "report": ["report", QUERY, "EVENTS", "--timelines", "0", "-o", "TARGET.html"],
+    "gen": ["gen", "hospital", "-n", "50", "-o", "TARGET.csv"],
+    "query": ["gen", "hospital", "-n", "50", "-o", "OTHER.csv", "--pattern", "TARGET.cep"],
+}
+
+
+def filled(command: str, events: str, folder: Path) -> tuple[list[str], Path]:
+    """The command's arguments, and the file that it is to write, which holds something else before."""
+    names = {"EVENTS": events, "OTHER.csv": str(folder.parent / "other.csv")}
+    words = [names.get(word, word.replace("TARGET", str(folder / "kept"))) for word in COMMANDS[command]]
+    target = next(Path(word) for word in words if word.startswith(str(folder)))
+    target.write_bytes(OLD)
+    return words, target
+
+
+def run(words: list[str]) -> int | str:
+    try:
+        return main(words)
+    except (KeyboardInterrupt, MemoryError) as fault:
+        return type(fault).__name__
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_old_file_stays_until_the_new_one_is_whole(monkeypatch, events, folder, command):
+    words, target = filled(command, events, folder)
+    assert run(words) == 0
+    whole = target.read_bytes()
+    assert whole != OLD
+    assert os.listdir(folder) == [target.name]
+    target.write_bytes(OLD)
+    full, at = FAULTS["the disk is full"], 0
+    while target.read_bytes() == OLD:
+        at += 1
+        with monkeypatch.context() as patched:
+            uses = fail_at(patched, full, at)
+            code = run(words)
+        assert os.listdir(folder) == [target.name]
+        assert code == (4 if target.read_bytes() == OLD else 0)
+    assert at > len(uses)
+    assert uses[-1] == "close"
+    assert target.read_bytes() == whole or command == "report"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_kind_of_failure_leaves_the_old_file(monkeypatch, capsys, events, folder, fault):
+    words, target = filled(".csv", events, folder)
+    for at in (1, 2):
+        with monkeypatch.context() as patched:
+            fail_at(patched, FAULTS[fault], at)
+            assert run(words) != 0
+        told = capsys.readouterr().err
+        assert "Traceback" not in told
+        if isinstance(FAULTS[fault], (OSError, pa.ArrowInvalid)):
+            reason = getattr(FAULTS[fault], "strerror", None) or "no"
+            assert told == f"gpu-cep: cannot write {target}: {reason}\n"
+        assert target.read_bytes() == OLD
+        assert os.listdir(folder) == [target.name]
+
+
+def test_without_an_old_file_a_failure_leaves_none(monkeypatch, events, folder):
+    for fault in FAULTS.values():
+        with monkeypatch.context() as patched:
+            fail_at(patched, fault, 2)
+            assert run(["match", QUERY, events, "-o", str(folder / "new.csv")]) != 0
+        assert os.listdir(folder) == []
+
+
+def test_a_file_that_grows_too_large_fails(events, folder):
+    """The system itself refuses to write on, as on a full disk."""
+    target = folder / "events.csv"
+    target.write_bytes(OLD)
+    limited = (
+        "import resource, sys; from gpu_cep.cli import main;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000));"
+        "sys.exit(main(['gen', 'hospital', '-n', '20000', '-o', sys.argv[1]]))"
+    )
+    ran = subprocess.run([sys.executable, "-c", limited, str(target)], capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stderr) == (4, f"gpu-cep: cannot write {target}: File too large\n")
+    assert target.read_bytes() == OLD
+    assert os.listdir(folder) == [target.name]
+
+
+def test_a_full_device_is_written_directly(events, folder, capsys):
+    target = folder / "full.csv"
+    target.symlink_to("/dev/full")
+    assert main(["match", QUERY, events, "-o", str(target)]) == 4
+    assert capsys.readouterr().err == f"gpu-cep: cannot write {target}: No space left on device\n"
+    assert os.readlink(target) == "/dev/full"
+    assert os.listdir(folder) == ["full.csv"]
+
+
+def test_columns_that_csv_cannot_hold_are_told_before_matching(monkeypatch, events, folder, capsys):
+    words, target = filled(".csv", events, folder)
+    words[1] = WHOLE
+    with monkeypatch.context() as patched:
+        patched.setattr("gpu_cep.cli.commands.api.match", lambda *_, **__: pytest.fail("it was matched"))
+        assert main(words) == 1
+    told = capsys.readouterr().err
+    assert "cannot hold 'a' (struct), 'b' (struct)" in told
+    assert "hint: RETURN single values" in told
+    assert "--output events" in told
+    assert all(suffix in told for suffix in WRITERS if suffix != ".csv")
+    assert target.read_bytes() == OLD
+    assert main([*words, "--output", "events"]) == 0
+    assert pa.csv.read_csv(target).num_rows == 4
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".arrow", ".arrows"])
+def test_what_is_read_as_a_whole_is_checked_before_matching_too(monkeypatch, folder, suffix):
+    events, target = folder / f"events{suffix}", folder / "kept.csv"
+    table_target(str(events)).write(EVENTS)
+    target.write_bytes(OLD)
+    monkeypatch.setattr("gpu_cep.cli.commands.api.match", lambda *_, **__: pytest.fail("it was matched"))
+    assert main(["match", WHOLE, str(events), "-o", str(target)]) == 1
+    assert target.read_bytes() == OLD
+
+
+@pytest.mark.parametrize(
+    ("suffix", "kind"), [(".csv", pa.list_(pa.int64())), (".jsonl", pa.month_day_nano_interval()), (".parquet", pa.struct([]))]
+)
+def test_a_format_is_checked_without_rows_and_before_a_file_is_opened(tmp_path, suffix, kind):
+    table = pa.schema([("fits", pa.int64()), ("other", kind)]).empty_table()
+    target = table_target(str(tmp_path / f"x{suffix}"))
+    with pytest.raises(UnsupportedError, match=r"cannot hold 'other' \("):
+        target.write(table)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_takes_its_name_when_all_of_it_is_on_disk(monkeypatch, folder):
+    target, synced = folder / "kept.txt", []
+    target.write_bytes(OLD)
+
+    def sync(descriptor: int) -> None:
+        synced.append(os.fstat(descriptor).st_size)
+        if len(synced) == 1:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    with pytest.raises(CepError, match=r"kept\.txt: Input/output error"):
+        write_whole(str(target), lambda file: file.write(b"new"))
+    assert target.read_bytes() == OLD
+    write_whole(str(target), lambda file: file.write(b"new"))
+    assert synced == [3, 3]
+    assert os.listdir(folder) == ["kept.txt"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o666, 0o755])
+def test_permissions_are_kept(folder, mode):
+    target, seen = folder / "kept.txt", []
+    target.write_bytes(OLD)
+    target.chmod(mode)
+
+    def write(file: Any) -> None:
+        (fresh,) = (path for path in folder.iterdir() if path != target)
+        assert fresh.name.startswith(".")
+        seen.append(stat.S_IMODE(fresh.stat().st_mode))
+        file.write(b"new")
+
+    write_whole(str(target), write)
+    assert seen == [mode]
+    assert stat.S_IMODE(target.stat().st_mode) == mode
+    assert target.read_bytes() == b"new"
+
+
+def test_a_new_file_has_the_permissions_that_the_process_gives(folder):
+    umask = os.umask(0o027)
+    try:
+        write_whole(str(folder / "new.txt"), lambda file: file.write(b"new"))
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE((folder / "new.txt").stat().st_mode) == 0o640
+
+
+def test_a_file_that_may_not_be_written_is_not_replaced(monkeypatch, folder):
+    target = folder / "kept.txt"
+    target.write_bytes(OLD)
+    # who runs the tests may be allowed everything
+    monkeypatch.setattr(os, "access", lambda path, asked: asked != os.W_OK)
+    with pytest.raises(CepError, match=r"kept\.txt: Permission denied"):
+        write_whole(str(target), lambda file: file.write(b"new"))
+    assert target.read_bytes() == OLD
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_and_its_file_is_replaced(monkeypatch, events, folder, there):
+    """The temporary file is on the side of the link's target, which may be on another disk."""
+    target, link = folder / "kept.csv", folder / "links" / "link.csv"
+    link.parent.mkdir()
+    link.symlink_to("../kept.csv")
+    if there:
+        target.write_bytes(OLD)
+    with monkeypatch.context() as patched:
+        fail_at(patched, FAULTS["Ctrl-C"], 2)
+        assert run(["match", QUERY, events, "-o", str(link)]) != 0
+    assert target.exists() == there
+    assert main(["match", QUERY, events, "-o", str(link)]) == 0
+    assert os.readlink(link) == "../kept.csv"
+    assert pa.csv.read_csv(target).num_rows == 2
+    assert sorted(os.listdir(folder)) == ["kept.csv", "links"]
+    assert os.listdir(link.parent) == ["link.csv"]
+
+
+def test_a_named_pipe_is_written_directly(events, folder):
+    target, got = folder / "pipe.csv", []
+    os.mkfifo(target)
+    reader = threading.Thread(target=lambda: got.append(target.read_bytes()))
+    reader.start()
+    assert main(["match", QUERY, events, "-o", str(target)]) == 0
+    reader.join()
+    assert got[0].count(b"\n") == 3
+    assert stat.S_ISFIFO(target.stat().st_mode)
+
+
+@pytest.mark.parametrize("where", ["file", "pipe"])
+def test_stdout_by_its_name_is_written_where_it_stands(events, folder, where):
+    """What is printed afterwards follows what was written."""
+    link = folder / "out.csv"
+    link.symlink_to("/dev/stdout")
+    into = "| cat" if where == "pipe" else f"> {folder / 'got'}; cat {folder / 'got'}"
+    command = f'echo before; "{sys.executable}" -m gpu_cep.cli match "{QUERY}" {events} -o {link}'
+    ran = subprocess.run(["bash", "-c", f"{{ {command}; }} {into}"], capture_output=True, text=True, timeout=120)
+    first, *lines, last = ran.stdout.splitlines()
+    assert (first, len(lines), last) == ("before", 3, f"{link}: 2 rows")
+    assert ran.stderr == ""
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".arrow", ".arrows"])
+def test_events_may_be_replaced_by_their_result(folder, suffix):
+    events = folder / f"events{suffix}"
+    table_target(str(events)).write(EVENTS)
+    query = "PATTERN x RETURN x.ts AS ts, x.type AS type, x.v AS v"
+    for _ in range(2):
+        assert main(["match", f"{query}", str(events), "-o", str(events), "--columns", "v"]) == 0
+        assert main(["match", QUERY, str(events), "-o", str(folder / "found.jsonl")]) == 0
+        assert (folder / "found.jsonl").read_text().count("\n") == 2
+
+
+@pytest.mark.parametrize("name", ["none/new.csv", "."])
+def test_where_no_file_can_be_the_reason_is_told(events, folder, capsys, name):
+    with pytest.raises(CepError, match=r"cannot write .*: (No such file|Is a directory)"):
+        write_whole(str(folder / name), lambda file: file.write(b"new"))
+    assert os.listdir(folder) == []
+
+
+@pytest.mark.parametrize(("into", "reason"), [(">&-", "it is closed"), (">/dev/full", "No space left on device")])
+def test_a_stdout_that_takes_nothing_is_an_error(events, into, reason):
+    command = f'"{sys.executable}" -m gpu_cep.cli match "{QUERY}" {events} -o - {into}'
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stderr) == (4, f"gpu-cep: cannot write stdout: {reason}\n")
