@@ -17,9 +17,8 @@ import pyarrow.parquet
 from gpu_cep.cli.outcome import USAGE_FAULT, fail
 from gpu_cep.cli.whole_files import PIPE, write_whole
 from gpu_cep.display.cells import check_json, json_lines
+from gpu_cep.engine.input.arrow_streams import CONTINUATION, read_stream
 from gpu_cep.errors import CepError, Diagnostic, EventError, UnsupportedError
-
-_CONTINUATION = b"\xff\xff\xff\xff"  # the first bytes of an Arrow stream
 
 Writer = Callable[[pa.Table, BinaryIO], None]
 
@@ -28,25 +27,38 @@ def events_from(name: str) -> Any:
     """Return events in a form that the library takes.
 
     For ``-`` that is the table in stdin (Arrow file or stream, Parquet or CSV), else the path itself.
+
+    Raises
+    ------
+    EventError
+        Stdin holds none of these, or only a part.
     """
-    return _read_pipe(sys.stdin.buffer) if name == PIPE else name
+    return _read_pipe() if name == PIPE else name
 
 
-def _read_pipe(source: BinaryIO) -> pa.Table:
+def _read_pipe() -> pa.Table:
     try:
-        return _read(source.read())
+        held = b"" if sys.stdin is None else sys.stdin.buffer.read()
+        if not held:
+            raise EventError("events: cannot read stdin: it is empty; expected an Arrow file or stream, Parquet or CSV")
+        return _read(held)
     except (pa.ArrowInvalid, OSError) as fault:
         raise EventError(f"events: cannot read stdin: {fault}") from fault
 
 
 def _read(held: bytes) -> pa.Table:
     """Return the table that bytes hold; their first ones tell the format."""
+
+    def begins(magic: bytes) -> bool:
+        """Return whether the bytes begin with `magic`, or are cut within it."""
+        return magic.startswith(held[: len(magic)])
+
+    if begins(b"ARROW1"):
+        return pa.ipc.open_file(pa.BufferReader(held)).read_all()
+    if begins(CONTINUATION):
+        return read_stream(pa.py_buffer(held), "stdin")
     source = pa.BufferReader(held)
-    if held.startswith(b"ARROW1"):
-        return pa.ipc.open_file(source).read_all()
-    if held.startswith(_CONTINUATION):
-        return pa.ipc.open_stream(source).read_all()
-    return pa.parquet.read_table(source) if held.startswith(b"PAR1") else pa.csv.read_csv(source)
+    return pa.parquet.read_table(source) if begins(b"PAR1") else pa.csv.read_csv(source)
 
 
 def check_target(name: str, suffixes: tuple[str, ...]) -> str:
@@ -123,8 +135,10 @@ def _write_file(table: pa.Table, target: BinaryIO) -> None:
 
 
 def _write_stream(table: pa.Table, target: BinaryIO) -> None:
-    with pa.ipc.new_stream(target, table.schema) as writer:
-        writer.write_table(table)
+    writer = pa.ipc.new_stream(target, table.schema)
+    writer.write_table(table)
+    # the end marker, which a `with` would write after an error, too
+    writer.close()
     target.flush()
 
 
