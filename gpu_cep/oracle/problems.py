@@ -86,7 +86,7 @@ def window_length(window: ast.Window | None, timestamp: pa.DataType, time_unit: 
 def _unit_length(time_unit: str | None) -> int:
     if time_unit is None:
         raise PatternError("a window with a unit over a number column needs time_unit=")
-    lengths = {**ast.UNITS, "s": ast.UNITS["seconds"]}
+    lengths = {"s": ast.UNITS["seconds"], **ast.UNITS, **{name.removesuffix("s"): ast.UNITS[name] for name in ast.UNITS if len(name) > 2}}
     if time_unit not in lengths:
         raise PatternError(f"unknown time_unit {time_unit!r}")
     return lengths[time_unit]

@@ -96,7 +96,8 @@ def test_window_of_a_unit():
     text = "PATTERN SEQ(A a, B b) WITHIN 1500 ms"
     assert bindings(text, stream("AB", ts=pa.array([0, 1_500_000], pa.timestamp("us")))) == [((0,), (1,))]
     assert bindings(text, stream("AB", ts=pa.array([0, 1_500_001], pa.timestamp("us")))) == []
-    assert bindings(text, stream("AB"), time_unit="s") == [((0,), (1,))]
+    for unit in ("s", "second", "seconds"):
+        assert bindings(text, stream("AB"), time_unit=unit) == [((0,), (1,))]
     with pytest.raises(PatternError, match="time_unit"):
         bindings(text, stream("AB"))
 
