@@ -93,8 +93,11 @@ def match(
         When an event is before another. ``strict``: if its time is less.
         ``position``: if it precedes the other in the stream's order.
     time_unit
-        The unit of timestamps that are bare numbers (s, ms, us, ns). Windows
-        with a unit, such as ``WITHIN 5 minutes``, need it.
+        The unit of a bare number (ns, us, ms, s, minutes, hours, days, weeks).
+        Over a timestamp of integers or floats it is the length of one tick;
+        lengths with a unit, such as ``WITHIN 5 minutes``, need it there. Over
+        dates and timestamps it says what a length without a unit counts;
+        ``WITHIN 5`` is an error there without it.
     after_match
         Which matches are kept. ``all``: every match. ``skip_past_last``: each
         stream's matches are taken in order of completion, and a match is kept
@@ -110,9 +113,9 @@ def match(
         ``1983``: as Allen defined it, the right one starts first.
     gap
         The most time that may pass between two events in a row of a
-        situation: a number of ticks, or text such as ``"30 seconds"``. If more
-        passes, the situation ends that much after its last event, and another
-        may begin (default: no limit).
+        situation: a number, which counts as in ``WITHIN 5``, or text such as
+        ``"30 seconds"``. If more passes, the situation ends that much after its
+        last event, and another may begin (default: no limit).
     engine
         Where phase 1 (properties, streams, order, windows) runs. All later
         work runs on the CPU, and the matches are the same. ``cpu``: on the

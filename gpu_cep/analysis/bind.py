@@ -18,7 +18,7 @@ from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.streams import key_columns, partition_names, timestamp_column
 from gpu_cep.analysis.types import Schema
-from gpu_cep.analysis.windows import bind_window
+from gpu_cep.analysis.windows import bind_window, check_time_unit
 from gpu_cep.lang.ast import STRATEGIES, Query
 
 DEFAULT_STRATEGY = "skip_till_next_match"
@@ -54,6 +54,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     order_by = key_columns(options.order_by, "order_by", scope)
     strategy = _strategy(query, options, scope)
     _check_ties(options.ties, faults)
+    check_time_unit(options.time_unit, faults)
     _check_intervals(options, faults)
     conditions = (*event_types(found, options.type_column, scope), *bind_where(query.where, scope))
     disjuncts = tuple(with_conditions(branch, conditions, scope) for branch in branches(query.pattern, scope.variables, faults))

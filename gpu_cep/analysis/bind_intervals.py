@@ -22,7 +22,7 @@ from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.streams import key_columns, partition_names, timestamp_column
 from gpu_cep.analysis.types import Kind, Schema
-from gpu_cep.analysis.windows import EVENTS, bind_length, bind_window, length_of
+from gpu_cep.analysis.windows import EVENTS, bind_length, bind_window, check_time_unit, length_of
 from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import (
     RELATIONS,
@@ -85,6 +85,7 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
     scope = Scope(schema, variables, Clause.WHERE, faults, [], options.functions, options.result_type)
     _check_names(query, faults)
     _check_options(options, faults)
+    check_time_unit(options.time_unit, faults)
     timestamp = timestamp_column(options.timestamp, scope)
     partition_by = key_columns(partition_names(query, options, faults), "partition_by", scope)
     order_by = key_columns(options.order_by, "order_by", scope)
@@ -190,9 +191,10 @@ def _bind_duration(situation: Situation, timestamp: int | None, options: Options
     """Return the bounds of a situation's duration, in ticks."""
     if timestamp is None:
         return Duration(None, None)
-    column = scope.schema.attributes[timestamp]
-    shortest = bind_length("duration", situation.at_least, column, options.time_unit, scope.faults, least=True)
-    longest = bind_length("duration", situation.at_most, column, options.time_unit, scope.faults)
+    # of two bounds the tree does not tell whether they stand behind BETWEEN
+    low, high = ("{}", "{}") if situation.at_least and situation.at_most else ("AT LEAST {}", "AT MOST {}")
+    bind = partial(bind_length, "duration", timestamp=scope.schema.attributes[timestamp], time_unit=options.time_unit, faults=scope.faults)
+    shortest, longest = bind(situation.at_least, form=low, least=True), bind(situation.at_most, form=high)
     if shortest is not None and longest is not None and shortest > longest:
         scope.faults.error(f"no situation {situation.name} lasts so long and no longer", situation.span, "exchange the two durations")
     return Duration(shortest, longest)
@@ -214,9 +216,9 @@ def _gap(timestamp: int | None, options: Options, scope: Scope) -> _Length:
         return None
     length = length_of(options.gap)
     if length is None:
-        scope.faults.error(f"gap={options.gap!r} is no length of time", hint="write a number of ticks, or text such as '30 seconds'")
+        scope.faults.error(f"gap={options.gap!r} is no length of time", hint="write a number, or text such as '30 seconds'")
         return None
-    bound = bind_length("gap", length, scope.schema.attributes[timestamp], options.time_unit, scope.faults)
+    bound = bind_length("gap", length, scope.schema.attributes[timestamp], options.time_unit, scope.faults, form="gap='{}'")
     if bound == 0 and options.detect == "early":
         # a situation would be open until the next event, and then turn out to have lasted no time
         scope.faults.refuse(f"gap={options.gap!r}, no tick of the timestamp, with detect='early'", "a gap that lasts some time")

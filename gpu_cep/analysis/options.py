@@ -21,10 +21,10 @@ class Options:
     """The keywords of `match` that bear on a query's meaning.
 
     `partition_by`, `strategy`: None where the caller leaves them to the text.
-    `time_unit`: the length of one tick, if timestamps are bare numbers.
+    `time_unit`: what a length without a unit counts; if timestamps are numbers, the length of one tick.
     `allen`: how ``finishes`` is read, ``paper`` or ``1983``.
     `detect`: when matches of situations are reported, ``final`` or ``early``.
-    `gap`: the longest time without events that ends no situation, in ticks or as text.
+    `gap`: the longest time without events that ends no situation, as a number or as text.
     `functions`: the functions that the caller brings.
     `result_type`: returns the type of a function's result for arguments of given types.
     It raises TypeError with the reason if the function cannot be compiled for them.

@@ -1,4 +1,8 @@
-"""Bind WITHIN and other lengths: turn them into ticks of the timestamp column, or into events."""
+"""Bind WITHIN and other lengths: turn them into ticks of the timestamp column, or into events.
+
+A number without a unit counts what `time_unit` says. Without `time_unit` it counts the ticks of a
+column of numbers; over dates and timestamps it is an error, since their unit differs from file to file.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,8 @@ EVENTS = "events"
 # The greatest distance between two int64 times.
 LONGEST = 2**64 - 1
 
-# Names of units that time_unit= takes -> their canonical names.
+# The units of time_unit= as messages name them, and all names that it takes -> their canonical names.
+TIME_UNITS = ("ns", "us", "ms", "s", "minutes", "hours", "days", "weeks")
 UNIT_NAMES = {unit: unit for unit in UNITS} | {"s": "seconds"} | {unit.removesuffix("s"): unit for unit in UNITS if len(unit) > 2}
 
 _LENGTH = re.compile(r"(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
@@ -29,35 +34,65 @@ _LENGTH = re.compile(r"(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
 def bind_window(window: Window | None, timestamp: Attribute, time_unit: str | None, faults: Faults) -> TimeWindow | CountWindow | None:
     """Return the window of a query over events whose time is `timestamp`; None without WITHIN."""
     if window is not None and window.unit == EVENTS and window.amount >= 0:
-        _tick(timestamp, time_unit, faults)
         return _count(window, faults)
-    length = bind_length("window", window, timestamp, time_unit, faults)
+    length = bind_length("window", window, timestamp, time_unit, faults, form="WITHIN {}")
     return None if length is None else TimeWindow(length)
 
 
 def bind_length(
-    what: str, length: Window | None, timestamp: Attribute, time_unit: str | None, faults: Faults, *, least: bool = False
+    what: str,
+    length: Window | None,
+    timestamp: Attribute,
+    time_unit: str | None,
+    faults: Faults,
+    *,
+    form: str = "{}",
+    least: bool = False,
 ) -> int | float | None:
-    """Return a length of time in ticks of the timestamp column; None without one. Messages call it `what`.
+    """Return a length of time in ticks of the timestamp column.
 
-    A length that is no whole number of ticks is rounded down or, if `least` is set, up.
+    Return None without one, or if it has a fault.
+
+    Parameters
+    ----------
+    what
+        What messages call the length.
+    length
+        The length as it is written.
+    timestamp
+        The column of times.
+    time_unit
+        What a number without a unit counts, and the tick of a column of numbers. An unknown one is
+        not reported here, but by :func:`check_time_unit`.
+    faults
+        Receives the fault.
+    form
+        How the length is written in its place, with ``{}`` for the length. A hint shows it.
+    least
+        Whether a length that is no whole number of ticks is rounded up, not down.
     """
-    tick = _tick(timestamp, time_unit, faults)
     if length is None:
         return None
     if length.amount < 0:
         faults.error(f"the {what} {_window_text(length)} is negative", length.span)
         return None
-    if length.unit is not None and tick is None:
-        if time_unit is None:
-            hint = f"say the length of one tick by time_unit= (ns, us, ms, s, minutes …), or write the {what} without a unit"
-            faults.error(f"{timestamp.name} is {timestamp.type}: {_window_text(length)} needs the length of its ticks", length.span, hint)
+    if time_unit is not None and time_unit not in UNIT_NAMES:
         return None
-    return _ticks(length, timestamp, tick, math.ceil if least else math.floor)
+    scale = _scale(length, timestamp, time_unit)
+    if scale is None:
+        _refuse_length(what, length, timestamp, form, faults)
+        return None
+    return _ticks(length, timestamp, scale, math.ceil if least else math.floor)
+
+
+def check_time_unit(time_unit: str | None, faults: Faults) -> None:
+    """Record a fault if `time_unit` is no unit of time."""
+    if time_unit is not None and time_unit not in UNIT_NAMES:
+        faults.unknown("time_unit", time_unit, UNIT_NAMES)
 
 
 def length_of(given: float | str) -> Window | None:
-    """Return the length that a caller gives as a number of ticks or as text such as ``30 seconds``.
+    """Return the length that a caller gives as a number or as text such as ``30 seconds``.
 
     Return None for anything else.
     """
@@ -74,14 +109,24 @@ def _count(window: Window, faults: Faults) -> CountWindow | None:
     return None
 
 
-def _tick(timestamp: Attribute, time_unit: str | None, faults: Faults) -> int | None:
-    """Return the nanoseconds of one tick of the timestamp column; None if they are unknown."""
-    tick = own_tick(timestamp)
-    if tick is None:
-        return _number_tick(time_unit, faults)
-    if time_unit is not None:
-        faults.error(f"time_unit={time_unit!r} is for number columns: {timestamp.name} is {timestamp.type}")
-    return tick
+def _scale(length: Window, timestamp: Attribute, time_unit: str | None) -> Fraction | None:
+    """Return how many ticks of the timestamp column one of a length's units is; None if that is not known."""
+    counted = None if time_unit is None else UNITS[UNIT_NAMES[time_unit]]
+    tick, unit = own_tick(timestamp) or counted, counted if length.unit is None else UNITS[length.unit]
+    if tick is None and unit is None:
+        return Fraction(1)
+    return None if tick is None or unit is None else Fraction(unit, tick)
+
+
+def _refuse_length(what: str, length: Window, timestamp: Attribute, form: str, faults: Faults) -> None:
+    """Record that a length of a unit meets a column of numbers, or a bare number a column of times."""
+    column, text, units = f"{timestamp.name} is {timestamp.type}", _window_text(length), f"time_unit= ({', '.join(TIME_UNITS[:5])} …)"
+    if length.unit is not None:
+        hint = f"say the length of one tick by {units}, or write the {what} without a unit"
+        faults.error(f"{column}: {text} needs the length of its ticks", length.span, hint)
+        return
+    fixed = form.format(with_unit(text, "days" if timestamp.type.kind is Kind.DATE else "seconds"))
+    faults.error(f"{column}: the {what} {text} needs a unit", length.span, f"write {fixed}, or say by {units} what a number counts")
 
 
 def own_tick(timestamp: Attribute) -> int | None:
@@ -94,23 +139,12 @@ def own_tick(timestamp: Attribute) -> int | None:
     return None
 
 
-def _number_tick(time_unit: str | None, faults: Faults) -> int | None:
-    if time_unit is None:
-        return None
-    if time_unit not in UNIT_NAMES:
-        faults.unknown("time_unit", time_unit, UNIT_NAMES)
-        return None
-    return UNITS[UNIT_NAMES[time_unit]]
-
-
-def _ticks(length: Window, timestamp: Attribute, tick: int | None, whole: Callable[[Fraction], int]) -> int | float:
+def _ticks(length: Window, timestamp: Attribute, scale: Fraction, whole: Callable[[Fraction], int]) -> int | float:
     """Return a length in ticks: a float for a float column, else an int of at most :data:`LONGEST`.
 
-    `whole` rounds a fraction to an int.
+    `scale` is the number of ticks of one of the length's units. `whole` rounds a fraction to an int.
     """
-    ticks = Fraction(length.amount)
-    if length.unit is not None and tick is not None:
-        ticks = ticks * UNITS[length.unit] / tick
+    ticks = Fraction(length.amount) * scale
     return approximate(ticks) if timestamp.type.kind is Kind.FLOAT else min(whole(ticks), LONGEST)
 
 

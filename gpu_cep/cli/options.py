@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from gpu_cep.analysis.bind_intervals import ALLEN, DETECT
+from gpu_cep.analysis.windows import TIME_UNITS
 from gpu_cep.cli.outcome import USAGE_FAULT, fail, report_faults
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import AFTER_MATCH, ALGORITHMS, ENGINES, OUTPUTS
@@ -45,13 +46,13 @@ QUERY: dict[str, Any] = {
     "partition_by": _names("A stream key"),
     "order_by": _names("What breaks ties in time"),
     "type_column": _text("COLUMN", "The event type (default: type)."),
-    "time_unit": _choice(("s", "ms", "us", "ns"), "The unit of a timestamp that is a bare number."),
+    "time_unit": _choice(TIME_UNITS, "What a bare number counts, as a timestamp or as a length of time."),
     "strategy": _choice(STRATEGIES, "The event selection strategy."),
     "ties": _choice(("strict", "position"), "Whether events of equal time are ordered."),
     "after_match": _choice(AFTER_MATCH, "Which of the matches are kept (default: all)."),
     "detect": _choice(DETECT, "When matches of situations are reported (default: final)."),
     "allen": _choice(ALLEN, "How 'finishes' is read: as TPStream prints it (default), or as Allen did in 1983."),
-    "gap": _text("LENGTH", "The longest time without events that ends no situation: ticks, or 30 seconds, …"),
+    "gap": _text("LENGTH", "The longest time without events that ends no situation: 30 seconds, …, or a bare number."),
     "engine": _choice(ENGINES, "Where phase 1 runs (default: auto)."),
     "gpu_memory": _text("SIZE", "How much of a GPU's memory to use: bytes, or 8GB, 512MiB, …"),
     "algorithm": _choice(ALGORITHMS, "How matches are found (default: auto)."),

@@ -86,7 +86,12 @@ def trials() -> list[Trial]:
             for asked in ({}, {"detect": "early"})
             for output in OUTPUTS[:4]
         ),
-        *(Trial(query, keyed, time=time) for query in (_TREND, _PAIR) for time in ("int32", "float64", "us", "ns", "date")),
+        *(Trial(query, keyed, time=time) for query in (_TREND, _PAIR) for time in ("int32", "float64")),
+        *(
+            Trial(query, {**keyed, "time_unit": unit}, time=time)
+            for query in (_TREND, _PAIR)
+            for time, unit in (("us", "us"), ("ns", "ns"), ("date", "days"))
+        ),
         *(Trial(query, keyed, key=key) for query in (_TREND, _PAIR) for key in ("int32", "text", "dictionary", "nulls")),
         *(Trial(query, keyed, kind=kind) for query in (_TREND, *_PROPERTIES) for kind in ("text", "large")),
         Trial(_ROWS_OUT, keyed),

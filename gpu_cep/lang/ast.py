@@ -254,7 +254,7 @@ class Source(Node):
 class Window(Node):
     """A length of time or of events: ``WITHIN amount unit``.
 
-    `unit` is None for the timestamp's own unit, ``events`` for a number of events, else a key of
+    `unit` is None for a bare number, ``events`` for a number of events, else a key of
     :data:`UNITS`.
     """
 

@@ -73,14 +73,20 @@ def window_test(window: ast.Window | None, length: Fraction | None, stream: Stre
 
 
 def window_length(window: ast.Window | None, timestamp: pa.DataType, time_unit: str | None) -> Fraction | None:
-    """Return the window in ticks of a timestamp column of type `timestamp`; None if it is no length of time."""
+    """Return the window in ticks of a timestamp column of type `timestamp`; None if it is no length of time.
+
+    A bare number counts ticks of a number column, and what `time_unit` says over dates and timestamps (SPEC section 1).
+    """
     if window is None or window.unit == "events":
         return None
-    amount = Fraction(window.amount)
-    if window.unit is None:
+    amount, ticks = Fraction(window.amount), tick(timestamp)
+    if window.unit is not None:
+        return amount * ast.UNITS[window.unit] / (ticks or _unit_length(time_unit))
+    if ticks is None:
         return amount
-    ticks = tick(timestamp) or _unit_length(time_unit)
-    return amount * ast.UNITS[window.unit] / ticks
+    if time_unit is None:
+        raise PatternError(f"a window without a unit over {timestamp} needs time_unit=")
+    return amount * _unit_length(time_unit) / ticks
 
 
 def _unit_length(time_unit: str | None) -> int:

@@ -88,8 +88,8 @@ def gpu_match(
         worker's share of ``spark.executor.pyspark.memory`` if that is set,
         else a share of the free memory. A single stream may take more.
     slices
-        The length of slices of time, which must be at least the window: a
-        number of ticks of the timestamp, or text such as ``30 minutes``.
+        The length of slices of time, which must be at least the window: text
+        such as ``30 minutes``, or a number, which counts as in the window.
         ``auto`` chooses a length, and leaves streams whole that cannot be cut.
         None leaves all streams whole.
     report

@@ -62,7 +62,7 @@ def slicing_of(
     wanted
         A length of time, ``auto`` or None.
     time_unit
-        The unit of timestamps that are bare numbers.
+        What bare numbers count, as in :func:`gpu_cep.match`.
     span
         Returns the latest minus the earliest time, None if it is not known.
     partitions
@@ -71,7 +71,7 @@ def slicing_of(
     Raises
     ------
     PatternError
-        `wanted` is not a length of time, or is shorter than the window.
+        `wanted` is not a length of time, lacks a unit, or is shorter than the window.
     UnsupportedError
         `wanted` is a length, but streams of this query cannot be cut.
     """
@@ -140,9 +140,10 @@ def _given_length(query: BoundQuery, window: int | float, wanted: float | str, t
     """Return the length that the user wants, in ticks; it is at least the window."""
     given, faults = length_of(wanted), Faults()
     if given is None:
-        hint = "write 'auto', None, a number of ticks, or text such as '30 minutes'"
+        hint = "write 'auto', None, a number, or text such as '30 minutes'"
         raise PatternError([Diagnostic(f"slices={wanted!r} is no length of time", hint=hint)])
-    length = bind_length("length of slices", given, query.schema.attributes[query.timestamp], time_unit, faults)
+    timestamp = query.schema.attributes[query.timestamp]
+    length = bind_length("length of slices", given, timestamp, time_unit, faults, form="slices='{}'")
     if length is not None and not (length >= window and 0 < length <= _MOST):
         faults.error(f"slices={wanted!r} must be at least as long as the window, and longer than nothing")
     faults.raise_any(None)

@@ -71,7 +71,8 @@ def test_finishes_as_the_paper_prints_it_or_as_of_1983() -> None:
 
 def test_durations_are_whole_ticks_within_the_bounds() -> None:
     text = (
-        "DEFINE A AS flag AT LEAST 1.0000005 s AT MOST 1.0000015 s, B AS flag AT MOST 2, C AS flag AT LEAST 3 PATTERN A before B WITHIN 5 s"
+        "DEFINE A AS flag AT LEAST 1.0000005 s AT MOST 1.0000015 s, B AS flag AT MOST 2 us, C AS flag AT LEAST 3 us "
+        "PATTERN A before B WITHIN 5 s"
     )
     query = bound(text)
     assert [(each.shortest, each.longest) for each in query.durations] == [(1_000_001, 1_000_001), (None, 2), (3, None)]

@@ -171,7 +171,7 @@ def test_equivalence_over_one_variable_gives_no_key(pattern: str, expected: list
     ],
 )
 def test_keys_of_branches(text: str, keys: tuple[str, ...], agreed: list[tuple[str, ...]]) -> None:
-    query = bound(f"PATTERN {text} WITHIN 5")
+    query = bound(f"PATTERN {text} WITHIN 5 s")
     assert tuple(SCHEMA.names[column] for column in query.derived_keys) == keys
     assert [tuple(SCHEMA.names[column] for column in branch.agreed) for branch in query.branches] == agreed
 

@@ -27,7 +27,7 @@ def in_words(query: BoundPattern, branch: Branch) -> str:
 
 
 def written(pattern: str) -> list[str]:
-    query = bound(f"PATTERN {pattern} WITHIN 5")
+    query = bound(f"PATTERN {pattern} WITHIN 5 s")
     return [in_words(query, branch) for branch in query.branches]
 
 
@@ -232,7 +232,7 @@ NOTHING = "the pattern binds no event; NOT needs a variable beside it that is no
     ],
 )
 def test_errors(pattern: str, expected: list[str]) -> None:
-    assert errors(f"PATTERN {pattern} WITHIN 5") == expected
+    assert errors(f"PATTERN {pattern} WITHIN 5 s") == expected
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.types import DATE, FLOAT, INTEGER, TICKS_PER_SECOND, Attribute, DataType, timestamp
-from gpu_cep.analysis.windows import bind_window
+from gpu_cep.analysis.windows import bind_length, bind_window
 from gpu_cep.lang.ast import UNITS, Window
 from tests.analysis.queries import bound, errors
 
@@ -26,19 +27,26 @@ AMOUNTS = st.one_of(st.integers(0, 10**12), st.decimals(0, 10**6, places=4))
         ("15 days", {}, TimeWindow(15 * 86_400 * 10**6)),
         ("1.5 ms", {}, TimeWindow(1500)),
         ("1500 ns", {}, TimeWindow(1)),
-        ("20", {}, TimeWindow(20)),
+        ("20", {"time_unit": "s"}, TimeWindow(20 * 10**6)),
+        ("20", {"timestamp": "zoned", "time_unit": "minute"}, TimeWindow(20 * 60 * 10**6)),
+        ("1500", {"time_unit": "ns"}, TimeWindow(1)),
+        ("20 ms", {"time_unit": "s"}, TimeWindow(20_000)),
         ("0 s", {}, TimeWindow(0)),
         ("36 hours", {"timestamp": "day"}, TimeWindow(1)),
-        ("3", {"timestamp": "day"}, TimeWindow(3)),
+        ("3", {"timestamp": "day", "time_unit": "days"}, TimeWindow(3)),
+        ("36", {"timestamp": "day", "time_unit": "hours"}, TimeWindow(1)),
         ("20", {"timestamp": "n"}, TimeWindow(20)),
         ("2.5", {"timestamp": "n"}, TimeWindow(2)),
         ("2.5", {"timestamp": "x"}, TimeWindow(2.5)),
+        ("20", {"timestamp": "n", "time_unit": "s"}, TimeWindow(20)),
+        ("2.5", {"timestamp": "x", "time_unit": "ms"}, TimeWindow(2.5)),
         ("3 minutes", {"timestamp": "n", "time_unit": "s"}, TimeWindow(180)),
         ("3 minutes", {"timestamp": "n", "time_unit": "minute"}, TimeWindow(3)),
         ("90 s", {"timestamp": "x", "time_unit": "minutes"}, TimeWindow(1.5)),
         ("1000000000000 weeks", {}, TimeWindow(2**64 - 1)),
         ("5 EVENTS", {}, CountWindow(5)),
         ("5 EVENTS", {"timestamp": "n"}, CountWindow(5)),
+        ("5 EVENTS", {"time_unit": "s"}, CountWindow(5)),
     ],
 )
 def test_windows(within: str, options: dict[str, str], expected: TimeWindow | CountWindow) -> None:
@@ -49,6 +57,7 @@ def test_windows(within: str, options: dict[str, str], expected: TimeWindow | Co
 
 def test_no_window() -> None:
     assert bound("PATTERN SEQ(a, b)").window is None
+    assert bound("PATTERN SEQ(a, b)", time_unit="s").window is None
 
 
 @given(AMOUNTS, st.sampled_from(sorted(UNITS)), st.sampled_from(sorted(TICKS_PER_SECOND)))
@@ -66,6 +75,18 @@ def test_a_number_column_counts_in_its_time_unit(amount: int | Decimal, unit: st
     assert window == TimeWindow(float(exact) if type == FLOAT else min(math.floor(exact), 2**64 - 1))
 
 
+@given(AMOUNTS, st.sampled_from(sorted(UNITS)), st.sampled_from((DATE, *map(timestamp, sorted(TICKS_PER_SECOND)))), st.booleans())
+def test_a_bare_number_over_times_is_a_number_of_the_time_unit(amount: int | Decimal, unit: str, type: DataType, least: bool) -> None:
+    bind = partial(bind_length, "duration", timestamp=Attribute("ts", type), faults=Faults(), least=least)
+    assert bind(Window(amount, None), time_unit=unit) == bind(Window(amount, unit), time_unit=None)
+
+
+@given(AMOUNTS, st.sampled_from((None, *sorted(UNITS))))
+def test_a_bare_number_over_numbers_is_a_number_of_ticks(amount: int | Decimal, time_unit: str | None) -> None:
+    window = bind_window(Window(amount, None), Attribute("n", INTEGER), time_unit, Faults())
+    assert window == TimeWindow(math.floor(amount))
+
+
 def test_a_float_window_has_no_largest_value() -> None:
     assert bind_window(Window(10**400, None), Attribute("x", FLOAT), None, Faults()) == TimeWindow(math.inf)
 
@@ -74,6 +95,7 @@ def test_a_date_column_counts_days() -> None:
     assert bind_window(Window(Decimal("2.9"), "days"), Attribute("day", DATE), None, Faults()) == TimeWindow(2)
 
 
+UNITLESS = "or say by time_unit= (ns, us, ms, s, minutes …) what a number counts"
 NEEDS_TICKS = "say the length of one tick by time_unit= (ns, us, ms, s, minutes …), or write the window without a unit"
 
 
@@ -85,7 +107,15 @@ NEEDS_TICKS = "say the length of one tick by time_unit= (ns, us, ms, s, minutes 
         ("1 ms", {"timestamp": "n"}, f"n is integer: 1 ms needs the length of its ticks; {NEEDS_TICKS}"),
         ("15 days", {"timestamp": "x"}, f"x is float: 15 days needs the length of its ticks; {NEEDS_TICKS}"),
         ("15 days", {"timestamp": "n", "time_unit": "secnds"}, "unknown time_unit 'secnds'; did you mean 'seconds'?"),
-        ("15 days", {"time_unit": "s"}, "time_unit='s' is for number columns: ts is timestamp[us]"),
+        ("15 days", {"time_unit": "secnds"}, "unknown time_unit 'secnds'; did you mean 'seconds'?"),
+        ("15", {"time_unit": "secnds"}, "unknown time_unit 'secnds'; did you mean 'seconds'?"),
+        ("5 EVENTS", {"time_unit": "secnds"}, "unknown time_unit 'secnds'; did you mean 'seconds'?"),
+        ("15", {}, f"ts is timestamp[us]: the window 15 needs a unit; write WITHIN 15 seconds, {UNITLESS}"),
+        ("1", {}, f"ts is timestamp[us]: the window 1 needs a unit; write WITHIN 1 second, {UNITLESS}"),
+        ("0", {}, f"ts is timestamp[us]: the window 0 needs a unit; write WITHIN 0 seconds, {UNITLESS}"),
+        ("2.5", {"timestamp": "at"}, f"at is timestamp[ms]: the window 2.5 needs a unit; write WITHIN 2.5 seconds, {UNITLESS}"),
+        ("15", {"timestamp": "zoned"}, f"zoned is timestamp[us, UTC]: the window 15 needs a unit; write WITHIN 15 seconds, {UNITLESS}"),
+        ("15", {"timestamp": "day"}, f"day is date: the window 15 needs a unit; write WITHIN 15 days, {UNITLESS}"),
         ("0 EVENTS", {}, "a window of 0 events is not a whole number of events from 1 up"),
     ],
 )

@@ -101,7 +101,7 @@ def test_no_table_at_all(value):
 )
 def test_timestamps_at_fault(times, message):
     with pytest.raises(EventError, match=message):
-        indices(pa.table({"ts": times, "type": ["A", "B", "A", "B"]}))
+        indices(pa.table({"ts": times, "type": ["A", "B", "A", "B"]}), time_unit="s")
 
 
 @pytest.mark.parametrize("times", [["x"] * 4, [True] * 4, [[1]] * 4, [None] * 4])

@@ -10,7 +10,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from gpu_cep import Compressed
+from gpu_cep import Compressed, PatternError, match
 from gpu_cep.cli import main
 
 EVENTS = pa.table(
@@ -229,6 +229,33 @@ def test_a_gap_that_is_none_is_a_pattern_error(tmp_path, pattern, situations, ca
     target = str(tmp_path / "matches.parquet")
     assert main(["match", str(pattern), str(situations), "-o", target, "--timestamp", "time", "--gap", "soon"]) == 1
     assert "gap='soon' is no length of time" in capsys.readouterr().err
+
+
+TIMED = EVENTS.set_column(0, "time", EVENTS["time"].cast(pa.timestamp("s")).cast(pa.timestamp("ms")))
+
+
+@pytest.fixture
+def timed(tmp_path: Path) -> str:
+    path = tmp_path / "timed.parquet"
+    pa.parquet.write_table(TIMED, path)
+    return str(path)
+
+
+@pytest.mark.parametrize("command", ["match", "explain", "validate"])
+def test_a_number_over_times_needs_a_unit(pattern, timed, capsys, command):
+    """The message is that of the library."""
+    with pytest.raises(PatternError) as caught:
+        match(TIMED, QUERY, timestamp="time", partition_by="line", type_column="kind")
+    assert main([command, str(pattern), timed, *OPTIONS]) == 1
+    assert str(caught.value) in capsys.readouterr().err
+    assert "time is timestamp[ms]: the window 5 needs a unit" in str(caught.value)
+
+
+@pytest.mark.parametrize(("unit", "count"), [("s", 2), ("minutes", 2), ("ms", 0)])
+def test_the_time_unit_says_what_a_number_counts(tmp_path, pattern, timed, unit, count):
+    target = tmp_path / "matches.parquet"
+    assert main(["match", str(pattern), timed, "-o", str(target), *OPTIONS, "--time-unit", unit]) == 0
+    assert pa.parquet.read_table(target).num_rows == count
 
 
 @pytest.mark.parametrize(("option", "known"), [("--detect", "early"), ("--allen", "1983")])

@@ -33,8 +33,8 @@ SITUATION_CLOCKS = (
     Clock(pa.float64(), lambda n: -math.inf if n < 2 else math.inf if n > 20 else n / 4, ("{n}", "{n}.25")),
     Clock(pa.float32(), lambda n: n / 8 - 1, ("{n}", "0.375")),
     Clock(pa.int64(), lambda n: n - 2**63, ("{n}",)),
-    Clock(pa.date64(), lambda n: DAY_ZERO + timedelta(n), ("{n} days",)),
-    Clock(pa.timestamp("ns"), lambda n: n * 10**9, ("{n} seconds", "{n}000000000")),
+    Clock(pa.date64(), lambda n: DAY_ZERO + timedelta(n), ("{n} days", "{n}"), time_unit="days"),
+    Clock(pa.timestamp("ns"), lambda n: n * 10**9, ("{n} seconds", "{n}000000000"), time_unit="ns"),
 )
 
 # The attributes beside the timestamp and the truths; what stands twice is twice as likely.

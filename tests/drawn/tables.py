@@ -51,7 +51,7 @@ OTHER_TYPES: Mapping[str, pa.DataType] = {
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A type of timestamp: its moments 0, 1, 2 … and what may follow WITHIN for `n` of them."""
+    """A type of timestamp: its moments 0, 1, 2 … what may follow WITHIN for `n` of them, and what a bare number counts."""
 
     type: pa.DataType
     moment: Callable[[int], Any]
@@ -65,8 +65,8 @@ CLOCKS = (
     Clock(pa.int32(), lambda n: n - 3, ("{n}",)),
     Clock(pa.int64(), lambda n: (-(2**63) + n, n, 2**63 - 1 - n)[n % 3], ("{n}", "9223372036854775807")),  # the ends of 64 bits
     Clock(pa.float64(), lambda n: n / 2 - 1, ("{n}", "{n}.5")),
-    Clock(pa.date32(), lambda n: DAY_ZERO + timedelta(n), ("{n} days", "{n}")),
-    Clock(pa.timestamp("us"), lambda n: SECOND_ZERO + timedelta(seconds=n), ("{n} seconds", "{n}500 ms")),
+    Clock(pa.date32(), lambda n: DAY_ZERO + timedelta(n), ("{n} days", "{n}"), time_unit="days"),
+    Clock(pa.timestamp("us"), lambda n: SECOND_ZERO + timedelta(seconds=n), ("{n} seconds", "{n}500 ms", "{n}"), time_unit="s"),
     Clock(pa.timestamp("ms", "UTC"), lambda n: SECOND_ZERO + timedelta(hours=n), ("{n} hours",)),
 )
 

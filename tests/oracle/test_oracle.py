@@ -102,6 +102,19 @@ def test_window_of_a_unit():
         bindings(text, stream("AB"))
 
 
+def test_a_window_without_a_unit_counts_ticks_of_numbers_and_the_time_unit_of_times():
+    text, times = "PATTERN SEQ(A a, B b) WITHIN 1.5", pa.array([0, 1500], pa.timestamp("ms"))
+    for kind in (pa.timestamp("ms"), pa.timestamp("us"), pa.timestamp("ns", "UTC")):
+        assert bindings(text, stream("AB", ts=times.cast(kind)), time_unit="s") == [((0,), (1,))]
+        assert bindings(text, stream("AB", ts=times.cast(kind)), time_unit="ms") == []
+        with pytest.raises(PatternError, match="time_unit"):
+            bindings(text, stream("AB", ts=times.cast(kind)))
+    days = pa.array([0, 14], pa.int32()).cast(pa.date32())
+    assert bindings("PATTERN SEQ(A a, B b) WITHIN 2", stream("AB", ts=days), time_unit="week") == [((0,), (1,))]
+    for unit in (None, "ms", "days"):
+        assert bindings("PATTERN SEQ(A a, B b) WITHIN 2", stream("AB", ts=[1, 3]), time_unit=unit) == [((0,), (1,))]
+
+
 def test_count_window_counts_all_events_of_the_stream():
     text = "PATTERN SEQ(A a, B b) WITHIN 3 EVENTS"
     assert bindings(text, stream("ACB")) == [((0,), (2,))]

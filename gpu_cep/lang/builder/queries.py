@@ -59,7 +59,8 @@ class Buildable(ABC):
         """Add WITHIN.
 
         Write ``within(264, "hours")``, ``within("11 days")``, ``within(timedelta(days=11))`` or
-        ``within(10, "events")``. A number alone counts in the timestamp's own unit.
+        ``within(10, "events")``. A number alone counts the ticks of a timestamp column of numbers;
+        over dates and timestamps it needs `time_unit`.
         """
         query = self._once("within", "a window")
         return Query(replace(query, within=_window(*measure(amount, unit))))

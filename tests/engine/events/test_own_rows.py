@@ -112,7 +112,7 @@ def test_slices_have_the_matches_over_situations_of_the_whole(case, longer, earl
     text = case.text if "WITHIN" in case.text else f"{case.text} WITHIN 9"
     # what ends by a gap may wait for an event far behind
     given = {name: each for name, each in case.options.items() if name != "gap"}
-    named = {"timestamp": "ts", "type_column": "type", "strategy": None, "ties": "strict", "time_unit": None}
+    named = {"timestamp": "ts", "type_column": "type", "strategy": None, "ties": "strict", "time_unit": "hours"}
     options = make_options(**named | {"partition_by": None, "order_by": None} | given)
     whole = make_plan(text, case.events.schema, options, Settings(output="indices"))
     plan = make_plan(text, case.events.schema.append(pa.field("slice", pa.int64())), options, Settings(output="indices"))

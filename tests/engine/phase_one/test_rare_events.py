@@ -168,7 +168,7 @@ def test_types_of_time(kind):
     table = events()
     number = table["type"].to_pylist().count("C")
     cast = table.set_column(0, "ts", table["ts"].cast(pa.int64()).cast(kind))
-    assert kept(cast, f"{SEQUENCE} WITHIN 30") == pytest.approx(number * 21, rel=0.1)
+    assert kept(cast, f"{SEQUENCE} WITHIN 30", time_unit="us") == pytest.approx(number * 21, rel=0.1)
 
 
 def test_the_plan_says_so():
