@@ -59,8 +59,13 @@ def write_whole(name: str, write: Write) -> None:
 def _write_stdout(write: Write) -> None:
     if sys.stdout is None:
         raise OSError(errno.EBADF, "it is closed")
-    write(sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+    try:
+        write(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    except OSError:
+        # what is left in the buffer would fail once more when the process ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
 def _replace(path: Path, held: os.stat_result | None, write: Write) -> None:

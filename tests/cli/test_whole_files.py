@@ -347,5 +347,7 @@ def test_where_no_file_can_be_the_reason_is_told(events, folder, capsys, name):
 @pytest.mark.parametrize(("into", "reason"), [(">&-", "it is closed"), (">/dev/full", "No space left on device")])
 def test_a_stdout_that_takes_nothing_is_an_error(events, into, reason):
     command = f'"{sys.executable}" -m gpu_cep.cli match "{QUERY}" {events} -o - {into}'
-    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
+    # an unbuffered stdout has nothing left to write when the process ends
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    ran = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=120)
     assert (ran.returncode, ran.stderr) == (4, f"gpu-cep: cannot write stdout: {reason}\n")
