@@ -1,0 +1,44 @@
+"""What compiling leaves as it was."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+from numba.core.errors import TypingError
+
+from gpu_cep_kernels.compile.jit import rule, sequential
+
+
+@rule
+def _length(values: Any) -> int:
+    return values.size
+
+
+@sequential(writes=("values",))
+def compiles(values: Any) -> None:
+    values[0] = _length(values)
+
+
+@sequential(writes=())
+def does_not_compile(values: Any) -> int:
+    return values.no_such_attribute
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_garbage_is_collected_again_after_compiling_and_after_a_failure(monkeypatch, collects, tmp_path):
+    monkeypatch.setattr("gpu_cep_kernels.compile.kernel_cache.cache_folder", lambda: tmp_path)
+    values = np.zeros(3, np.int64 if collects else np.int32)
+    was = gc.isenabled()
+    try:
+        (gc.enable if collects else gc.disable)()
+        compiles(values)
+        assert gc.isenabled() == collects
+        with pytest.raises(TypingError):
+            does_not_compile(values)
+        assert gc.isenabled() == collects
+    finally:
+        (gc.enable if was else gc.disable)()
+    assert values[0] == 3
