@@ -8,6 +8,7 @@ argument types in the table of cases is compiled once.
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -16,6 +17,7 @@ from benchmarks.gpu.device_code import CAPABILITIES, WHEELS, Resources, distinct
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import package_version
+from gpu_cep_kernels.compile import entries, operations
 from tests.kernel_cases import KernelCase
 
 PACKAGES = ("numba", *WHEELS)
@@ -41,9 +43,10 @@ def measured(case: KernelCase) -> Row:
 
 
 def key_of(case: KernelCase) -> str:
-    """The digest of a kernel's sources, its arguments' types, and the versions of what compiles it."""
+    """The digest of a kernel's sources, its arguments' types, and of what compiles it for CUDA."""
     versions = [package_version(package) for package in PACKAGES]
-    return hashlib.sha256(f"{case.kernel.key} {types_of(case)} {versions}".encode()).hexdigest()[:32]
+    compiled_by = [inspect.getsource(module) for module in (entries, operations)]
+    return hashlib.sha256(repr((case.kernel.sources, str(types_of(case)), versions, compiled_by)).encode()).hexdigest()[:32]
 
 
 def markdown(rows: Sequence[Row], versions: dict[str, str]) -> str:

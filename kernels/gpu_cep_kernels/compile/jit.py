@@ -126,9 +126,14 @@ class Kernel(Generic[Arguments, Result]):
         return cast(Result, self.compiled(*args, **kwargs))
 
     @cached_property
+    def sources(self) -> str:
+        """Return the digest of the kernel's code and of all that it reaches."""
+        return source_key(self.body, _source_of)
+
+    @cached_property
     def key(self) -> str:
-        """Return the key of all that the kernel is compiled from, whatever the types and the device."""
-        return f"{source_key(self.body, _source_of)} {_compilers_key()}"
+        """Return the key of all that the kernel is compiled from and by, whatever the types and the device."""
+        return f"{self.sources} {_compilers_key()}"
 
     @cached_property
     def compiled(self) -> Any:
