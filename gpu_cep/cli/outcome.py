@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from gpu_cep.cli.whole_files import give_up_stdout
 from gpu_cep.errors import CepError, DiagnosedError, EventError
 
 QUERY_FAULT = 1
@@ -35,8 +35,7 @@ def report_faults(text: str | None = None) -> Iterator[None]:
     except EventError as error:
         fail(str(error), EVENT_FAULT)
     except BrokenPipeError:
-        # the reader has closed the pipe; flushing into it at exit would fail again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up_stdout()
         raise typer.Exit(OTHER_FAULT) from None
     except (CepError, OSError, pa.ArrowException) as error:
         fail(str(error), OTHER_FAULT)

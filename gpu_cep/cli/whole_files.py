@@ -63,9 +63,13 @@ def _write_stdout(write: Write) -> None:
         write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
     except OSError:
-        # what is left in the buffer would fail once more when the process ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up_stdout()
         raise
+
+
+def give_up_stdout() -> None:
+    """Let stdout lead nowhere: what is left in its buffer would fail once more when the process ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _replace(path: Path, held: os.stat_result | None, write: Write) -> None:

@@ -57,8 +57,7 @@ def test_tables_of_another_grammar_or_version_of_lark_are_not_used(tmp_path, mon
 
 def test_what_is_written_is_what_is_read(tmp_path, no_building):
     written = tmp_path / "tables.json"
-    monkeypatch = pytest.MonkeyPatch()
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grammar_tables, "build_parser", build_parser)
         written.write_text(grammar_tables.describe_tables())
     assert read_parser(written).parse(QUERIES[0]) == read_parser().parse(QUERIES[0])
