@@ -213,8 +213,6 @@ def run_plan(
 
 
 def _plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
-    """The plan, and the events as a table; of a source of columns only those that the query reads."""
-    """Return the plan and the events as a table; from a source only the columns that the query reads are loaded."""
     """Return the plan, and the events as a table: of a source, only the columns that the query reads."""
     from gpu_cep.engine.input.read_tables import read_events
     from gpu_cep.engine.input.sources import source_of
