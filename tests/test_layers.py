@@ -19,7 +19,9 @@ SOURCES = {
     for path in sorted(package.rglob("*.py"))
 }
 
-ROAD = ["gpu_cep.errors", "gpu_cep.lang", "gpu_cep.analysis", "gpu_cep.plan", "gpu_cep.engine", "gpu_cep.query_plans", "gpu_cep.api"]
+ROAD = [
+    f"gpu_cep.{layer}" for layer in ("choices", "errors", "lang", "analysis", "plan", "engine", "query_plans", "api")
+]
 # The folders of the engine and of the kernels: each imports only those before it.
 ENGINE = [
     f"gpu_cep.engine.{folder}"
@@ -42,19 +44,19 @@ DISPLAY = "gpu_cep.display"
 # What the modules of a layer may import of the project; a layer is named by the longest prefix that fits.
 BELOW: dict[str, set[str]] = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)}
 BELOW |= {
-    "gpu_cep.errors": {"gpu_cep.lang.ast"},
+    "gpu_cep.errors": {"gpu_cep.lang.ast", "gpu_cep.choices"},
     f"{DISPLAY}.pictures": {"gpu_cep.errors"},
-    "gpu_cep.plan": {*ROAD[:3], f"{DISPLAY}.pictures"},
-    "gpu_cep.engine": {*ROAD[:4], *ENGINE, "gpu_cep_kernels"},
+    "gpu_cep.plan": {*ROAD[:4], f"{DISPLAY}.pictures"},
+    "gpu_cep.engine": {*ROAD[:5], *ENGINE, "gpu_cep_kernels"},
 }
-BELOW |= {folder: {*ROAD[:4], *ENGINE[:number], "gpu_cep_kernels"} for number, folder in enumerate(ENGINE)}
+BELOW |= {folder: {*ROAD[:5], *ENGINE[:number], "gpu_cep_kernels"} for number, folder in enumerate(ENGINE)}
 BELOW |= {folder: BELOW["gpu_cep.engine.matchers"] | {"gpu_cep.engine.matchers"} for folder in MATCHERS}
 BELOW["gpu_cep.engine.brute_force"] |= {"gpu_cep.oracle"}
 BELOW |= {
-    "gpu_cep.oracle": {*ROAD[:2]},
+    "gpu_cep.oracle": {*ROAD[:3]},
     f"{DISPLAY}.plotting": {*ROAD, "gpu_cep.keywords", f"{DISPLAY}.pictures"},
-    "gpu_cep.keywords": {*ROAD[:5]},
-    "gpu_cep.api": {*ROAD[:6], "gpu_cep.keywords"},
+    "gpu_cep.keywords": {*ROAD[:6]},
+    "gpu_cep.api": {*ROAD[:7], "gpu_cep.keywords"},
     f"{DISPLAY}.cells": {"gpu_cep.errors"},
     f"{DISPLAY}.reporting": {*ROAD, "gpu_cep.keywords", f"{DISPLAY}.cells", f"{DISPLAY}.pictures", f"{DISPLAY}.plotting"},
     "gpu_cep.cli": {*ROAD, "gpu_cep.keywords", DISPLAY, "gpu_cep_kernels"},

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import get_args
 
 from gpu_cep.analysis.bound import BoundPattern, Branch, EventVariable
 from gpu_cep.analysis.conditions import bind_where, event_types
@@ -19,10 +20,11 @@ from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.streams import key_columns, partition_names, timestamp_column
 from gpu_cep.analysis.types import Schema
 from gpu_cep.analysis.windows import bind_window, check_time_unit
+from gpu_cep.choices import Ties
 from gpu_cep.lang.ast import STRATEGIES, Query
 
 DEFAULT_STRATEGY = "skip_till_next_match"
-TIES = ("strict", "position")
+TIES = get_args(Ties)
 
 
 def bind(query: Query, schema: Schema, options: Options, text: str | None = None) -> BoundPattern:

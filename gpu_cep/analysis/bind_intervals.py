@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from gpu_cep.analysis.bound import Bound, Condition, ConditionKind, EventVariable, TimeWindow
 from gpu_cep.analysis.bound_intervals import BoundConstraint, BoundIntervals, Duration
@@ -23,6 +23,7 @@ from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.streams import key_columns, partition_names, timestamp_column
 from gpu_cep.analysis.types import Kind, Schema
 from gpu_cep.analysis.windows import EVENTS, bind_length, bind_window, check_time_unit, length_of
+from gpu_cep.choices import Allen, Detect
 from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import (
     RELATIONS,
@@ -47,11 +48,11 @@ MOST_SITUATIONS = 10
 DETECTED_AT = "detected_at"
 
 # Values of allen=: `finishes` is read as in the paper's Table 1 (the left one starts first), or as Allen defined it in 1983.
-ALLEN = ("paper", "1983")
+ALLEN = get_args(Allen)
 _OF_1983 = {"finishes": "finished-by", "finished-by": "finishes"}
 
 # Values of detect=: a match is reported when its situations have ended, or when its constraints are decided (section 5.3).
-DETECT = ("final", "early")
+DETECT = get_args(Detect)
 
 _EVENT_ALONE = "DEFINE reads attributes of the current event, as attribute or alias.attribute"
 

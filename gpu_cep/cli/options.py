@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from gpu_cep.analysis.bind import TIES
 from gpu_cep.analysis.bind_intervals import ALLEN, DETECT
 from gpu_cep.analysis.windows import TIME_UNITS
 from gpu_cep.cli.outcome import USAGE_FAULT, fail, report_faults
@@ -48,7 +49,7 @@ QUERY: dict[str, Any] = {
     "type_column": _text("COLUMN", "The event type (default: type)."),
     "time_unit": _choice(TIME_UNITS, "What a bare number counts, as a timestamp or as a length of time."),
     "strategy": _choice(STRATEGIES, "The event selection strategy."),
-    "ties": _choice(("strict", "position"), "Whether events of equal time are ordered."),
+    "ties": _choice(TIES, "Whether events of equal time are ordered."),
     "after_match": _choice(AFTER_MATCH, "Which of the matches are kept (default: all)."),
     "detect": _choice(DETECT, "When matches of situations are reported (default: final)."),
     "allen": _choice(ALLEN, "How 'finishes' is read: as TPStream prints it (default), or as Allen did in 1983."),

@@ -13,6 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
+from typing import get_args
+
+from gpu_cep.choices import Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,13 +352,7 @@ RELATIONS = {
     "equals": "equals",
 }
 
-STRATEGIES = (
-    "strict_contiguity",
-    "partition_contiguity",
-    "skip_till_next_match",
-    "skip_till_any_match",
-    "robust_skip_till_next_match",
-)
+STRATEGIES = get_args(Strategy)
 
 AGGREGATES = ("avg", "sum", "min", "max", "count", "first", "last")
 

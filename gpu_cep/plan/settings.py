@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import get_args
 
+from gpu_cep.choices import AfterMatch, Algorithm, Engine, EventAlgorithm, Output, PruningStep
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 
-PRUNING_STEPS = ("filter", "reach", "partition", "summary", "chain", "overlap")
-OUTPUTS = ("matches", "events", "indices", "count", "compressed")
-EVENT_ALGORITHMS = ("auto", "ses_automaton", "backtracking", "nfab", "lazy_chain", "lazy_tree", "join_tree", "brute_force")
-ALGORITHMS = (*EVENT_ALGORITHMS, "range_join", "end_join", "nested_loop")
-ENGINES = ("auto", "cpu", "gpu")
-AFTER_MATCH = ("all", "skip_past_last", "skip_to_next")
+PRUNING_STEPS = get_args(PruningStep)
+OUTPUTS = get_args(Output)
+EVENT_ALGORITHMS = get_args(EventAlgorithm)
+ALGORITHMS = get_args(Algorithm)
+ENGINES = get_args(Engine)
+AFTER_MATCH = get_args(AfterMatch)
 
 _KNOWN = {"output": OUTPUTS, "algorithm": ALGORITHMS, "engine": ENGINES, "after_match": AFTER_MATCH}
 
