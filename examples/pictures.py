@@ -90,7 +90,7 @@ def pictures() -> dict[str, str]:
     """Every picture, by the name of its file."""
     drawn = {"relations.svg": relations_picture()}
     drawn |= {f"{strategy}.svg": matches_picture(trades(), TRADES, strategy=strategy) for strategy in STRATEGIES}
-    return drawn | {"plan.svg": cep.explain(CYCLES, cycles().events).svg(), "matches.svg": matches_picture(cycles(), CYCLES)}
+    return drawn | {"plan.svg": cep.explain(cycles().events, CYCLES).svg(), "matches.svg": matches_picture(cycles(), CYCLES)}
 
 
 def _svg(width: float, height: float, elements: Iterable[str]) -> str:

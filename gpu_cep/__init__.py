@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.api import Profile, explain, match, parse
+from gpu_cep.bound_events import Events, events
 from gpu_cep.errors import (
     CepError,
     EngineUnavailable,
@@ -14,6 +15,7 @@ from gpu_cep.errors import (
     PatternSyntaxError,
     UnsupportedError,
 )
+from gpu_cep.keywords import Tuning
 
 if TYPE_CHECKING:
     from gpu_cep.display.plotting import Picture, Timeline, plot, waterfall
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
         sum,
         var,
     )
-    from gpu_cep_spark import RunReport, gpu_match, rapids_conf, register
+    from gpu_cep_spark import RunReport, SparkEvents, gpu_match, rapids_conf, register
 
 __version__ = "0.1.0"
 
@@ -48,6 +50,7 @@ __all__ = [
     "Compressed",
     "EngineUnavailable",
     "EventError",
+    "Events",
     "MatchLimitExceeded",
     "PatternError",
     "PatternSyntaxError",
@@ -55,13 +58,16 @@ __all__ = [
     "Profile",
     "Report",
     "RunReport",
+    "SparkEvents",
     "Timeline",
+    "Tuning",
     "UnsupportedError",
     "all_of",
     "any_of",
     "avg",
     "count",
     "duration",
+    "events",
     "explain",
     "first",
     "fn",
@@ -101,7 +107,7 @@ def __getattr__(name: str) -> Any:
         from gpu_cep.display import reporting
 
         return getattr(reporting, name)
-    if name in ("RunReport", "gpu_match", "rapids_conf", "register"):
+    if name in ("RunReport", "SparkEvents", "gpu_match", "rapids_conf", "register"):
         import gpu_cep_spark
 
         return getattr(gpu_cep_spark, name)
@@ -113,4 +119,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

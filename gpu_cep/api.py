@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args, overload
+from warnings import warn
 
 from gpu_cep.analysis.options import Options
+from gpu_cep.choices import (
+    AfterMatch,
+    Algorithm,
+    Allen,
+    Detect,
+    Engine,
+    Output,
+    PruningStep,
+    Result,
+    Strategy,
+    TableOutput,
+    Ties,
+    TimeUnit,
+)
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
-from gpu_cep.keywords import ExplainOptions, Functions, Names, check_threads, make_options, make_settings, read_keywords, takes_keywords
+from gpu_cep.keywords import (
+    ExplainOptions,
+    Functions,
+    Names,
+    ReportOptions,
+    Tuning,
+    check_threads,
+    checks_keywords,
+    make_options,
+    make_settings,
+    read_keywords,
+    takes_keywords,
+)
 from gpu_cep.lang.ast import IntervalQuery, Query
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
@@ -17,19 +44,51 @@ from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings, check_settings
-from gpu_cep.query_plans import as_query, make_plan
+from gpu_cep.query_plans import are_swapped, as_query, make_plan, refuse_swapped
 
 if TYPE_CHECKING:
+    import cudf
+    import duckdb
+    import pandas
+    import polars
     import pyarrow as pa
 
     from gpu_cep.engine.answers import AnyPlan
+    from gpu_cep.engine.compressed.compressed import Compressed
     from gpu_cep.query_plans import AnyQuery, Pattern
 
 __all__ = ["Profile", "as_query", "explain", "explanation_of", "make_plan", "match", "parse", "run_plan"]
 
-RESULTS = ("arrow", "pandas", "polars", "duckdb", "cudf")
+RESULTS = get_args(Result)
 
 
+@overload
+def match(
+    events: Any, pattern: Pattern, *, output: Literal["compressed"], result: Literal["arrow"] = ..., **keywords: Unpack[ReportOptions]
+) -> Compressed: ...
+@overload
+def match(
+    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["arrow"] = ..., **keywords: Unpack[ReportOptions]
+) -> pa.Table: ...
+@overload
+def match(
+    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["pandas"], **keywords: Unpack[ReportOptions]
+) -> pandas.DataFrame: ...
+@overload
+def match(
+    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["polars"], **keywords: Unpack[ReportOptions]
+) -> polars.DataFrame: ...
+@overload
+def match(
+    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["duckdb"], **keywords: Unpack[ReportOptions]
+) -> duckdb.DuckDBPyRelation: ...
+@overload
+def match(
+    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["cudf"], **keywords: Unpack[ReportOptions]
+) -> cudf.DataFrame: ...
+
+
+@checks_keywords
 def match(
     events: Any,
     pattern: Pattern,
@@ -38,27 +97,37 @@ def match(
     partition_by: Names = None,
     order_by: Names = None,
     type_column: str = "type",
-    strategy: str | None = None,
-    ties: str = "strict",
-    time_unit: str | None = None,
-    after_match: str = "all",
-    detect: str = "final",
-    allen: str = "paper",
+    strategy: Strategy | None = None,
+    ties: Ties = "strict",
+    time_unit: TimeUnit | None = None,
+    after_match: AfterMatch = "all",
+    detect: Detect = "final",
+    allen: Allen = "paper",
     gap: float | str | None = None,
-    engine: str = "auto",
+    engine: Engine = "auto",
     gpu_memory: int | str | None = None,
-    algorithm: str = "auto",
-    output: str = "matches",
-    result: str = "arrow",
+    algorithm: Algorithm = "auto",
+    output: Output = "matches",
+    result: Result = "arrow",
     columns: Names = None,
     max_matches: int | None = None,
     max_steps: int | None = None,
-    prune: bool | Iterable[str] = True,
+    prune: bool | Iterable[PruningStep] = True,
     functions: Functions = None,
     threads: int | None = None,
     profile: Profile | None = None,
+    tuning: Tuning | None = None,
 ) -> Any:
     """Find the matches of `pattern` in `events`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import gpu_cep as cep
+    >>> trades = pa.table({"ts": [1, 2, 3, 4], "type": ["Buy", "Quote", "Buy", "Sell"], "price": [10, 12, 8, 9]})
+    >>> pattern = "PATTERN SEQ(Buy b, Sell s) WHERE s.price < b.price WITHIN 5 RETURN b.price AS bought, s.price AS sold"
+    >>> cep.match(trades, pattern).to_pylist()
+    [{'match_start': 1, 'match_end': 4, 'bought': 10, 'sold': 9}]
 
     Parameters
     ----------
@@ -167,6 +236,9 @@ def match(
         How many threads to use (default: all cores of the process).
     profile
         Receives the counts and the seconds of each stage of the run.
+    tuning
+        A :class:`~gpu_cep.Tuning`, which holds `algorithm`, `prune`, `threads`,
+        `max_steps`, `gpu_memory` and `profile` for many calls.
 
     Returns
     -------
@@ -177,7 +249,8 @@ def match(
     Raises
     ------
     PatternSyntaxError, PatternError, UnsupportedError
-        The query has an error, or this release cannot run it.
+        The query has an error, or this release cannot run it. PatternError
+        also says that `events` and `pattern` changed places.
     EventError
         The events have an error, such as a NULL timestamp.
     EngineUnavailable
@@ -186,6 +259,7 @@ def match(
     MatchLimitExceeded
         A bound was reached. Results are never truncated.
     """
+    refuse_swapped("match", events, pattern)
     check_threads(threads)
     settings = make_settings(
         after_match=after_match, engine=engine, gpu_memory=gpu_memory, algorithm=algorithm, output=output, columns=columns,
@@ -241,22 +315,22 @@ def _by_definition(plan: AnyPlan, query: AnyQuery, options: Options, table: Any)
 
 @takes_keywords(match, ExplainOptions)
 def explain(
-    pattern: Pattern,
     events: Any = None,
+    pattern: Pattern | None = None,
     *,
     run: bool = False,
     **keywords: Unpack[ExplainOptions],
 ) -> Explanation | IntervalExplanation:
     """Explain how a query will be answered; the result prints itself.
 
+    ``explain(events, pattern)`` binds the query to the events, and says which
+    engine would run it here, and why. ``explain(pattern)`` shows the query
+    alone, since there is no schema to bind it to.
+
     Parameters
     ----------
-    pattern
-        As in :func:`match`.
-    events
-        As in :func:`match`; a table without rows is enough. With events, the
-        explanation says which engine would run them here, and why. Without,
-        it shows the query alone, since there is no schema to bind it to.
+    events, pattern
+        As in :func:`match`; a table without rows is enough.
     run
         Whether to run the query and drop its result. The explanation then
         says which algorithm answered each batch of events, compares expected
@@ -276,23 +350,34 @@ def explain(
     CepError
         Any error that :func:`match` raises.
     """
-    query = as_query(pattern)
+    given, asked = _events_first(events, pattern)
+    query = as_query(asked)
     options, settings = read_keywords(keywords)
-    threads = keywords.get("threads")
-    if events is None and run:
+    if given is None and run:
         raise PatternError("a query runs over events; give explain() some, or leave run out")
-    if events is None:
+    if given is None:
         return IntervalExplanation(query, None) if isinstance(query, IntervalQuery) else Explanation(query, None)
-    plan, table = _plan_events(events, pattern, options, settings)
-    if run and plan.algorithm == "brute_force":
-        raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
+    plan, table = _plan_events(given, asked, options, settings)
+    threads = keywords.get("threads")
     if not run:
         return explanation_of(query, plan, table, threads)
+    if plan.algorithm == "brute_force":
+        raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
     from gpu_cep.engine.answers import answer
 
-    profile = Profile()
+    profile = keywords.get("profile") or Profile()
     answer(plan, table, threads=threads, profile=profile)
     return explanation_of(query, plan, table, threads, profile)
+
+
+def _events_first(events: Any, pattern: Any) -> tuple[Any, Any]:
+    """Return the events, None if there are none, and the pattern of a call of :func:`explain`."""
+    if events is None or pattern is None:
+        return None, events if pattern is None else pattern
+    if are_swapped(events, pattern):
+        warn("explain() takes the events first: explain(events, pattern)", DeprecationWarning, stacklevel=4)
+        return pattern, events
+    return events, pattern
 
 
 def explanation_of(

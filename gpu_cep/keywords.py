@@ -5,12 +5,14 @@ Each keyword stands once: here with its type, in :func:`gpu_cep.match` with its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 from gpu_cep.analysis.options import Options
+from gpu_cep.choices import AfterMatch, Algorithm, Allen, Detect, Engine, Output, PruningStep, Result, Strategy, Ties, TimeUnit
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import Diagnostic, PatternError, nearest
 from gpu_cep.plan.settings import Settings, memory_bytes, pruning_steps
@@ -20,110 +22,173 @@ Functions = Mapping[str, Callable[..., Any]] | None
 PublicFunction = TypeVar("PublicFunction", bound=Callable[..., Any])
 
 
-class QueryOptions(TypedDict, total=False):
-    """The keywords that bear on a query's meaning: those of :class:`Options`."""
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How queries are run, for many calls: ``match(events, pattern, tuning=Tuning(threads=1))``.
+
+    The fields are keywords of :func:`gpu_cep.match` that leave the matches as
+    they are. A call gives each by itself or in `tuning`, not both.
+    """
+
+    algorithm: Algorithm = "auto"
+    prune: bool | Iterable[PruningStep] = True
+    threads: int | None = None
+    max_steps: int | None = None
+    gpu_memory: int | str | None = None
+    profile: Profile | None = None
+
+
+class RoleOptions(TypedDict, total=False):
+    """The keywords that say what the columns of the events are, which :func:`gpu_cep.events` takes."""
 
     timestamp: str
     partition_by: Names
     order_by: Names
     type_column: str
-    strategy: str | None
-    ties: str
-    time_unit: str | None
-    detect: str
-    allen: str
+    time_unit: TimeUnit | None
+
+
+class MeaningOptions(TypedDict, total=False):
+    """The other keywords that bear on a query's meaning."""
+
+    strategy: Strategy | None
+    ties: Ties
+    detect: Detect
+    allen: Allen
     gap: float | str | None
     functions: Functions
 
 
-class EngineOptions(TypedDict, total=False):
-    """The settings that every public function takes."""
-
-    after_match: str
-    engine: str
-    gpu_memory: int | str | None
-    algorithm: str
+class QueryOptions(RoleOptions, MeaningOptions, total=False):
+    """The keywords that bear on a query's meaning: those of :class:`Options`."""
 
 
-class BoundOptions(TypedDict, total=False):
-    """The bounds of a run."""
+class RunOptions(TypedDict, total=False):
+    """The keywords of a run that every public function takes."""
 
+    after_match: AfterMatch
+    engine: Engine
     max_matches: int | None
+    algorithm: Algorithm
+    prune: bool | Iterable[PruningStep]
     max_steps: int | None
+    gpu_memory: int | str | None
 
 
-class ColumnOptions(TypedDict, total=False):
-    """The columns that whole events carry, and the pruning steps."""
-
-    columns: Names
-    prune: bool | Iterable[str]
-
-
-class OutputOptions(ColumnOptions, total=False):
+class OutputOptions(TypedDict, total=False):
     """What a result holds."""
 
-    output: str
+    output: Output
+    columns: Names
 
 
-class ThreadOptions(TypedDict, total=False):
-    """The threads of this process."""
-
-    threads: int | None
-
-
-class SettingOptions(EngineOptions, BoundOptions, OutputOptions, total=False):
+class SettingOptions(RunOptions, OutputOptions, total=False):
     """The keywords of which :class:`Settings` are made."""
 
 
-class ExplainOptions(QueryOptions, EngineOptions, OutputOptions, ThreadOptions, total=False):
-    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.explain` takes."""
+class TuningOptions(TypedDict, total=False):
+    """The object that stands for several keywords of a run."""
+
+    tuning: Tuning | None
 
 
-class PlotOptions(QueryOptions, EngineOptions, BoundOptions, ThreadOptions, total=False):
-    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.plot` takes."""
+class SparkChoices(MeaningOptions, SettingOptions, TuningOptions, total=False):
+    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.gpu_match` takes, without the columns' roles."""
 
 
-class ReportOptions(PlotOptions, ColumnOptions, total=False):
-    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.report` takes."""
+class PlotChoices(MeaningOptions, RunOptions, TuningOptions, total=False):
+    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.plot` takes, without the columns' roles."""
 
+    threads: int | None
     profile: Profile | None
 
 
-class SparkOptions(QueryOptions, SettingOptions, total=False):
+class ReportChoices(PlotChoices, total=False):
+    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.report` takes, without the columns' roles."""
+
+    columns: Names
+
+
+class ExplainChoices(ReportChoices, total=False):
+    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.explain` takes, without the columns' roles."""
+
+    output: Output
+
+
+class MatchChoices(ExplainChoices, total=False):
+    """The keywords of :func:`gpu_cep.match` without the columns' roles."""
+
+    result: Result
+
+
+class SparkOptions(RoleOptions, SparkChoices, total=False):
     """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.gpu_match` takes."""
 
 
-class MatchOptions(ReportOptions, OutputOptions, total=False):
-    """The keywords of :func:`gpu_cep.match`."""
+class PlotOptions(RoleOptions, PlotChoices, total=False):
+    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.plot` takes."""
 
-    result: str
+
+class ReportOptions(RoleOptions, ReportChoices, total=False):
+    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.report` takes."""
+
+
+class ExplainOptions(RoleOptions, ExplainChoices, total=False):
+    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.explain` takes."""
+
+
+class MatchOptions(RoleOptions, MatchChoices, total=False):
+    """The keywords of :func:`gpu_cep.match`."""
 
 
 def takes_keywords(match: Callable[..., Any], options: type) -> Callable[[PublicFunction], PublicFunction]:
     """Make a decorator for a function whose ``**keywords`` are `options`, one of the typed dictionaries above.
 
     The function's signature then shows each keyword with the type and the default that it has in `match`.
-    Any other keyword raises TypeError, with the nearest valid one as a hint.
+    Its keywords are checked as by :func:`checks_keywords`.
     """
 
     def decorate(function: PublicFunction) -> PublicFunction:
         own = signature(function)
         first = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
         others = [each for name, each in signature(match).parameters.items() if name in options.__annotations__]
-        shown = own.replace(parameters=[*first, *others])
-        known = shown.parameters
-
-        @wraps(function)
-        def checked(*arguments: Any, **keywords: Any) -> Any:
-            for name in keywords:
-                if name not in known:
-                    raise TypeError(_unexpected(function.__name__, name, known))
-            return function(*arguments, **keywords)
-
-        checked.__signature__ = shown  # type: ignore[attr-defined]
-        return cast("PublicFunction", checked)
+        return checks_keywords(function, own.replace(parameters=[*first, *others]))
 
     return decorate
+
+
+def checks_keywords(function: PublicFunction, shown: Signature | None = None) -> PublicFunction:
+    """Return `function` with a check of its keywords, and with what `tuning` holds as keywords.
+
+    The signature `shown` (default: the function's own) says which there are. Any other raises
+    TypeError, with the nearest valid one as a hint.
+    """
+    visible = signature(function) if shown is None else shown
+
+    @wraps(function)
+    def checked(*arguments: Any, **keywords: Any) -> Any:
+        for name in keywords:
+            if name not in visible.parameters:
+                raise TypeError(_unexpected(function.__name__, name, visible.parameters))
+        return function(*arguments, **_tuned(keywords, visible.parameters))
+
+    checked.__signature__ = visible  # type: ignore[attr-defined]
+    return cast("PublicFunction", checked)
+
+
+def _tuned(keywords: dict[str, Any], known: Container[str]) -> dict[str, Any]:
+    """Return the keywords with the fields of `tuning` that have not their defaults in its place."""
+    tuning = keywords.pop("tuning", None)
+    if tuning is None:
+        return keywords
+    if not isinstance(tuning, Tuning):
+        raise PatternError(f"tuning must be a gpu_cep.Tuning, such as Tuning(threads=1), not {tuning!r}")
+    chosen = {each.name: getattr(tuning, each.name) for each in fields(tuning) if getattr(tuning, each.name) != each.default}
+    faults = [Diagnostic(f"{name} is given twice, by itself and in tuning") for name in chosen if name in keywords]
+    faults += [Diagnostic(f"tuning: {name} is for runs in this process, not for Spark") for name in chosen if name not in known]
+    if faults:
+        raise PatternError(faults)
+    return keywords | chosen
 
 
 def read_keywords(keywords: Mapping[str, Any]) -> tuple[Options, Settings]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 AnyQuery = Query | IntervalQuery
 
+# How the text of a query begins.
+_BEGINNING = re.compile(r"\s*(?:FROM|PARTITION\s+BY|PATTERN|DEFINE)\s", re.IGNORECASE)
+
 
 def as_query(pattern: Pattern) -> AnyQuery:
     """Return the syntax tree of a query given as text, as a tree or from the builder."""
@@ -38,6 +43,27 @@ def as_query(pattern: Pattern) -> AnyQuery:
     if not isinstance(pattern, Buildable):
         raise PatternSyntaxError(f"a query is text, or built by seq(…) and its like, not {type(pattern).__name__}")
     return query_of(pattern)
+
+
+def refuse_swapped(function: str, events: object, pattern: object) -> None:
+    """Raise PatternError if the events and the pattern of a call have changed places."""
+    if are_swapped(events, pattern):
+        raise PatternError(f"{function}() takes the events first, then the pattern: {function}(events, pattern)")
+
+
+def are_swapped(events: object, pattern: object) -> bool:
+    """Return whether `events` rather than `pattern` is a query."""
+    return _likeness(events) > _likeness(pattern)
+
+
+def _likeness(given: object) -> int:
+    """Return how much a value is like a query: 2 for a built one or text that begins as one, 1 for other text, else 0."""
+    if isinstance(given, str):
+        return 1 + (_BEGINNING.match(given) is not None)
+    # a builder that has not been imported made nothing
+    builder = sys.modules.get("gpu_cep.lang.builder")
+    built = (Query, IntervalQuery, PatternNode) if builder is None else (Query, IntervalQuery, PatternNode, builder.Buildable)
+    return 2 * isinstance(given, built)
 
 
 def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> AnyPlan:

@@ -17,6 +17,7 @@ from gpu_cep.keywords import (
     PlotOptions,
     QueryOptions,
     ReportOptions,
+    RoleOptions,
     SettingOptions,
     SparkOptions,
     read_keywords,
@@ -32,11 +33,22 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "report"}),
 }
 LEFT_OUT = {
-    cep.explain: {"result", "max_matches", "max_steps", "profile"},
-    cep.plot: {"result", "output", "columns", "prune", "profile"},
+    cep.explain: {"result"},
+    cep.plot: {"result", "output", "columns"},
     cep.report: {"result", "output"},
     cep.gpu_match: {"result", "threads", "profile"},
 }
+# The methods that take the keywords of a function, but for the columns' roles.
+METHODS: dict[Callable[..., Any], Callable[..., Any]] = {
+    cep.Events.match: cep.match,
+    cep.Events.explain: cep.explain,
+    cep.Events.plot: cep.plot,
+    cep.Events.report: cep.report,
+    cep.SparkEvents.match: cep.gpu_match,
+    cep.SparkEvents.plot: cep.plot,
+    cep.SparkEvents.report: cep.report,
+}
+ROLES = signature(cep.events).parameters.keys() - {"data"}
 
 
 def test_the_dictionary_has_the_names_and_types_of_match() -> None:
@@ -52,20 +64,31 @@ def test_what_is_left_out_has_the_default_of_match() -> None:
 def test_every_keyword_of_a_query_and_of_its_settings_is_a_field() -> None:
     assert QueryOptions.__optional_keys__ == set(Options.__slots__) - {"result_type"}
     assert SettingOptions.__optional_keys__ == set(Settings.__slots__)
+    assert RoleOptions.__optional_keys__ == ROLES
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_a_function_shows_the_keywords_of_match(function: Callable[..., Any]) -> None:
     options, own = FUNCTIONS[function]
-    shown = {name: each for name, each in signature(function).parameters.items() if each.kind is Parameter.KEYWORD_ONLY}
+    shown = keywords_of(function)
     assert shown.keys() - own == options.__optional_keys__ == KEYWORDS.keys() - LEFT_OUT[function]  # type: ignore[attr-defined]
     assert own <= shown.keys()
     assert all(shown[name] == KEYWORDS[name] for name in shown.keys() - own)
     assert all(each.kind is not Parameter.VAR_KEYWORD for each in signature(function).parameters.values())
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-@pytest.mark.parametrize(("wrong", "hint"), [("timestmp", "; did you mean 'timestamp'?"), ("result", ""), ("zzz", "")])
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__qualname__)
+def test_a_method_shows_the_keywords_of_its_function(method: Callable[..., Any]) -> None:
+    function, shown = keywords_of(METHODS[method]), keywords_of(method)
+    assert shown == {name: each for name, each in function.items() if name not in ROLES}
+
+
+def keywords_of(function: Callable[..., Any]) -> dict[str, Parameter]:
+    return {name: each for name, each in signature(function).parameters.items() if each.kind is Parameter.KEYWORD_ONLY}
+
+
+@pytest.mark.parametrize("function", [cep.match, *FUNCTIONS], ids=lambda function: function.__name__)
+@pytest.mark.parametrize(("wrong", "hint"), [("timestmp", "; did you mean 'timestamp'?"), ("reslt", ""), ("zzz", "")])
 def test_other_keywords_are_refused(function: Callable[..., Any], wrong: str, hint: str) -> None:
     with pytest.raises(TypeError) as caught:
         function(None, None, **{wrong: 1})
@@ -76,4 +99,4 @@ def test_other_keywords_are_refused(function: Callable[..., Any], wrong: str, hi
 
 def test_the_command_line_takes_the_keywords_that_a_shell_can_give() -> None:
     taken = {**cli.QUERY, **cli.BOUNDS, **cli.OUTPUT, **cli.COLUMNS}
-    assert taken.keys() == KEYWORDS.keys() - {"functions", "profile", "prune", "result"}
+    assert taken.keys() == KEYWORDS.keys() - {"functions", "profile", "prune", "result", "tuning"}

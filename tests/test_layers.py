@@ -59,33 +59,37 @@ BELOW |= {
     "gpu_cep.api": {*ROAD[:7], "gpu_cep.keywords"},
     f"{DISPLAY}.cells": {"gpu_cep.errors"},
     f"{DISPLAY}.reporting": {*ROAD, "gpu_cep.keywords", f"{DISPLAY}.cells", f"{DISPLAY}.pictures", f"{DISPLAY}.plotting"},
+    "gpu_cep.bound_events": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.cli": {*ROAD, "gpu_cep.keywords", DISPLAY, "gpu_cep_kernels"},
-    "gpu_cep": {*ROAD},
-    "gpu_cep_spark": {*ROAD, "gpu_cep.keywords", "gpu_cep.__version__"},
+    "gpu_cep": {*ROAD, "gpu_cep.bound_events", "gpu_cep.keywords"},
+    "gpu_cep_spark": {*ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.__version__"},
     "gpu_cep_kernels": set(),
 }
 BELOW |= {folder: set(KERNELS[:number]) for number, folder in enumerate(KERNELS)}
 # The ways up, allowed inside a function or for type checkers only.
 LAZY = {
     "gpu_cep": {f"{DISPLAY}.plotting", f"{DISPLAY}.reporting", "gpu_cep_spark"},
+    "gpu_cep.bound_events": {f"{DISPLAY}.plotting", f"{DISPLAY}.reporting", "gpu_cep_spark"},
+    "gpu_cep_spark": {f"{DISPLAY}.plotting", f"{DISPLAY}.reporting"},
 }
-# Where a third-party package may be imported; numpy may be everywhere.
+# Where a third-party package may be imported; numpy may be everywhere. The API declares types of other libraries.
 HOMES = {
     "numba": {"gpu_cep_kernels.compile"},
     "llvmlite": {"gpu_cep_kernels.compile"},
     "cupy": {"gpu_cep_kernels.device"},
     "rmm": {"gpu_cep_kernels.device.rmm_pool"},
-    "cudf": {"gpu_cep.engine.input.device.cudf"},
+    "cudf": {"gpu_cep.engine.input.device.cudf", "gpu_cep.api"},
     "lark": {"gpu_cep.lang"},
     "matplotlib": {f"{DISPLAY}.pictures.figure", f"{DISPLAY}.pictures.files", f"{DISPLAY}.plotting"},
-    "duckdb": {"gpu_cep.engine.output.frames"},
-    "pandas": {"gpu_cep.engine.output.frames"},
-    "polars": {"gpu_cep.engine.output.frames"},
-    "pyspark": {"gpu_cep_spark"},
+    "duckdb": {"gpu_cep.engine.output.frames", "gpu_cep.api"},
+    "pandas": {"gpu_cep.engine.output.frames", "gpu_cep.api"},
+    "polars": {"gpu_cep.engine.output.frames", "gpu_cep.api"},
+    "pyspark": {"gpu_cep_spark", "gpu_cep.bound_events"},
     "rich": {"gpu_cep.cli", "gpu_cep_spark.progress"},
     "typer": {"gpu_cep.cli"},
     "pyarrow": {
         "gpu_cep.api",
+        "gpu_cep.bound_events",
         "gpu_cep.cli",
         DISPLAY,
         "gpu_cep.oracle",

@@ -103,7 +103,7 @@ def test_without_matplotlib_svg_is_left(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_plans_and_waterfalls_are_written_as_pixels(tmp_path: Path) -> None:
     events = pa.table({"ts": range(8), "type": list("AXBXXAXX")})
-    explained = cep.explain("PATTERN SEQ(A a, B b) WITHIN 5", events, run=True)
+    explained = cep.explain(events, "PATTERN SEQ(A a, B b) WITHIN 5", run=True)
     explained.save(tmp_path / "plan.png")
     picture = cep.waterfall(explained)
     picture.save(tmp_path / "waterfall.png")

@@ -46,11 +46,11 @@ def test_an_explanation_of_a_run_is_drawn_as_its_profile() -> None:
     for query in (QUERY, "DEFINE P AS type = 'A', Q AS type = 'B' PATTERN P before Q"):
         profile = cep.Profile()
         cep.match(EVENTS, query, profile=profile)
-        assert cep.waterfall(cep.explain(query, EVENTS, run=True)) == cep.waterfall(profile)
+        assert cep.waterfall(cep.explain(EVENTS, query, run=True)) == cep.waterfall(profile)
 
 
 def test_situations_are_a_stage() -> None:
-    explained = cep.explain("DEFINE P AS type = 'A', Q AS type = 'B' PATTERN P before Q", EVENTS, run=True)
+    explained = cep.explain(EVENTS, "DEFINE P AS type = 'A', Q AS type = 'B' PATTERN P before Q", run=True)
     assert list(bars(cep.waterfall(explained))) == ["events", "situations", "pairs", "matches"]
 
 
@@ -67,7 +67,7 @@ def test_an_empty_table_can_be_drawn() -> None:
     assert set(bars(cep.waterfall(profile)).values()) == {0.0}
 
 
-@pytest.mark.parametrize("run", [cep.Profile(), cep.explain(QUERY, EVENTS)], ids=["profile", "explanation"])
+@pytest.mark.parametrize("run", [cep.Profile(), cep.explain(EVENTS, QUERY)], ids=["profile", "explanation"])
 def test_what_was_not_run_cannot_be_drawn(run) -> None:
     with pytest.raises(cep.PatternError, match="needs the counts of a run"):
         cep.waterfall(run)

@@ -98,7 +98,7 @@ def explain(
         check_target(out, DRAWN)
     if pruning is not None:
         check_target(pruning, FORMATS)
-    explanation = api.explain(text, None if events is None else events_from(events), run=run or pruning is not None, **asked)
+    explanation = api.explain(None if events is None else events_from(events), text, run=run or pruning is not None, **asked)
     if out is not None:
         _write_drawing(explanation, out)
     if pruning is not None:
@@ -117,7 +117,7 @@ def validate(
 ) -> None:
     """Check a pattern, and with EVENTS also whether it fits their columns; nothing is run."""
     try:
-        api.explain(text, None if events is None else _without_rows(events), **asked)
+        api.explain(None if events is None else _without_rows(events), text, **asked)
     except DiagnosedError as error:
         if not as_json:
             raise

@@ -56,13 +56,12 @@ def measure(text: str, events: Any, runs: int, asked: Mapping[str, Any]) -> Rate
     table = to_host(read_events(events))
     names = _columns_read(text, table, asked)
     held = table.select(names).combine_chunks()
-    matched = partial(api.match, held, text, **asked)
     copying = _shortest(partial(_copy_buffers, held), runs)[0]
     seconds = {"copy its columns": copying}
     if isinstance(events, str | Path):
         seconds["read the file"] = _shortest(partial(read_events, events), runs)[0]
-    seconds["match, output=count"], counts = _shortest(partial(matched, output="count"), runs)
-    seconds["match, output=indices"] = _shortest(partial(matched, output="indices"), runs)[0]
+    seconds["match, output=count"], counts = _shortest(lambda: api.match(held, text, output="count", **asked), runs)
+    seconds["match, output=indices"] = _shortest(lambda: api.match(held, text, output="indices", **asked), runs)[0]
     matches = pc.sum(counts["count"], min_count=0).as_py()
     rates = tuple(Rate(what, spent, table.num_rows / spent, spent / copying) for what, spent in seconds.items())
     return Rates(table.num_rows, runs, tuple(names), matches, rates)
@@ -70,7 +69,7 @@ def measure(text: str, events: Any, runs: int, asked: Mapping[str, Any]) -> Rate
 
 def _columns_read(text: str, table: pa.Table, asked: Mapping[str, Any]) -> list[str]:
     """Return the names of the columns that counting the query's matches reads."""
-    plan = api.explain(text, table.slice(0, 0), output="count", **asked).plan
+    plan = api.explain(table.slice(0, 0), text, output="count", **asked).plan
     assert plan is not None, "there are columns to bind to"
     return [table.column_names[column] for column in columns_read(plan.query, plan.settings)]
 

@@ -1,8 +1,9 @@
 """Run gpu_cep on Spark: push filters down, shuffle by stream, and run the engine on every executor."""
 
+from gpu_cep_spark.bound_events import SparkEvents
 from gpu_cep_spark.matching import gpu_match
 from gpu_cep_spark.rapids import rapids_conf
 from gpu_cep_spark.run_report import RunReport
 from gpu_cep_spark.sql import register
 
-__all__ = ["RunReport", "gpu_match", "rapids_conf", "register"]
+__all__ = ["RunReport", "SparkEvents", "gpu_match", "rapids_conf", "register"]

@@ -18,7 +18,7 @@ from gpu_cep.keywords import SparkOptions, read_keywords, takes_keywords
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
-from gpu_cep.query_plans import as_query
+from gpu_cep.query_plans import as_query, refuse_swapped
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.codes import Codes, code, coded_columns
 from gpu_cep_spark.handshake import make_stage
@@ -111,6 +111,7 @@ def gpu_match(
     EventError
         `df` is not a Spark DataFrame.
     """
+    refuse_swapped("gpu_match", df, pattern)
     options, settings = read_keywords(keywords)
     _refuse_other_frames(df)
     check_settings(settings)

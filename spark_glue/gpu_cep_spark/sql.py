@@ -29,8 +29,8 @@ from gpu_cep_spark.worker import Work
 # Buckets of streams for each partition of a shuffle, enough that hashing spreads them evenly.
 BUCKETS_PER_PARTITION = 4
 
-# Keywords of the table function. register() takes the functions; slices and reports are for DataFrames only.
-_IN_SQL = (*(name for name in SparkOptions.__annotations__ if name != "functions"), "worker_memory")
+# Keywords of the table function. register() takes the functions; slices, reports and tuning are for DataFrames only.
+_IN_SQL = (*(name for name in SparkOptions.__annotations__ if name not in ("functions", "tuning")), "worker_memory")
 
 
 @dataclass(frozen=True, slots=True)

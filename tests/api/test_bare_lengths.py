@@ -91,7 +91,7 @@ def from_builder(table: pa.Table, **options: Any) -> None:
 
 WAYS: dict[str, Callable[..., object]] = {
     "match": lambda table, **options: cep.match(table, "PATTERN SEQ(A a, B b) WITHIN 60", **options),
-    "explain": lambda table, **options: cep.explain("PATTERN SEQ(A a, B b) WITHIN 60", table, **options),
+    "explain": lambda table, **options: cep.explain(table, "PATTERN SEQ(A a, B b) WITHIN 60", **options),
     "plot": lambda table, **options: cep.plot(table, "PATTERN SEQ(A a, B b) WITHIN 60", **options),
     "tree": lambda table, **options: cep.match(table, cep.parse("PATTERN SEQ(A a, B b) WITHIN 60"), **options),
     "builder": from_builder,
@@ -142,7 +142,7 @@ def test_all_lengths_are_told_of_at_once_and_beside_other_faults() -> None:
 
 def test_what_the_hints_say_is_understood() -> None:
     query = "DEFINE A AS x AT LEAST 5 seconds, B AS (y) = TRUE BETWEEN 1 second AND 9 seconds PATTERN A before B WITHIN 60 seconds"
-    assert cep.explain(query, events(pa.timestamp("us")), gap="30 seconds")
+    assert cep.explain(events(pa.timestamp("us")), query, gap="30 seconds")
 
 
 def test_an_unknown_time_unit_is_told_of_once() -> None:

@@ -46,7 +46,7 @@ def test_a_single_variable_is_a_query() -> None:
 
 
 def test_explain_shows_the_canonical_text() -> None:
-    assert str(cep.explain(TREATMENT, chemo(), **OPTIONS)) == str(cep.explain(str(TREATMENT), chemo(), **OPTIONS))
+    assert str(cep.explain(chemo(), TREATMENT, **OPTIONS)) == str(cep.explain(chemo(), str(TREATMENT), **OPTIONS))
 
 
 def test_faults_are_those_of_the_text() -> None:

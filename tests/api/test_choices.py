@@ -103,17 +103,17 @@ EXPLAINED = {
 @pytest.mark.parametrize("argument", EXPLAINED)
 def test_explain_takes_what_match_takes(argument):
     sound, unsound = EXPLAINED[argument]
-    explained = cep.explain(PATTERN, EVENTS, **{argument: sound})
+    explained = cep.explain(EVENTS, PATTERN, **{argument: sound})
     assert "algorithm" in str(explained)
     if argument not in ("timestamp", "threads"):
         assert getattr(explained.plan.settings, argument) == (tuple(sound) if isinstance(sound, list) else sound)
     with pytest.raises(errors.PatternError) as caught:
-        cep.explain(PATTERN, EVENTS, **{argument: unsound})
+        cep.explain(EVENTS, PATTERN, **{argument: unsound})
     assert str(caught.value) == fault(errors.PatternError, **{argument: unsound})
 
 
 def test_explain_names_the_algorithm_that_was_chosen():
-    assert "algorithm  brute_force" in str(cep.explain(PATTERN, EVENTS, algorithm="brute_force"))
+    assert "algorithm  brute_force" in str(cep.explain(EVENTS, PATTERN, algorithm="brute_force"))
 
 
 def test_all_unknown_choices_are_reported_at_once():

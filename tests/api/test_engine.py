@@ -51,12 +51,12 @@ def test_but_after_settings_that_mean_nothing():
 @pytest.mark.usefixtures("no_driver")
 def test_explain_refuses_it_too():
     with pytest.raises(EngineUnavailable):
-        cep.explain(PATTERN, EVENTS, engine="gpu")
+        cep.explain(EVENTS, PATTERN, engine="gpu")
 
 
 @pytest.mark.usefixtures("no_driver")
 def test_explain_says_where_each_step_runs():
-    text = str(cep.explain(PATTERN, EVENTS))
+    text = str(cep.explain(EVENTS, PATTERN))
     assert "properties (phase 1, in bulk, cpu)" in text
     assert "in each batch of events, phase 2, cpu" in text
     assert "pruning (phase 1, in bulk, cpu)" in text
@@ -67,8 +67,8 @@ def test_explain_says_where_each_step_runs():
 @pytest.mark.usefixtures("no_driver")
 def test_explain_says_why():
     many = pa.table({"ts": np.arange(1 << 17), "type": pa.array(["A"] * (1 << 17))})
-    assert "engine     cpu: phase 1 cannot run on GPU because there is no CUDA driver" in str(cep.explain(PATTERN, many))
-    assert str(cep.explain(PATTERN, many, engine="cpu")).endswith("engine     cpu: engine='cpu'")
+    assert "engine     cpu: phase 1 cannot run on GPU because there is no CUDA driver" in str(cep.explain(many, PATTERN))
+    assert str(cep.explain(many, PATTERN, engine="cpu")).endswith("engine     cpu: engine='cpu'")
 
 
 def test_explain_without_events_names_no_engine():
@@ -83,7 +83,7 @@ def test_explain_names_the_card(monkeypatch):
         return Choice(SimulatedDevice(), "it pays")
 
     monkeypatch.setattr(engine_choice, "choose_engine", choose)
-    explained = cep.explain(PATTERN, EVENTS, threads=3)
+    explained = cep.explain(EVENTS, PATTERN, threads=3)
     assert asked == [(explained.plan, 2, bytes_per_event(explained.plan), 3, False)]
     assert (explained.device, explained.reason) == ("CUDA simulator", "it pays")
     text = str(explained)
@@ -122,7 +122,7 @@ def test_gpu_memory_that_is_no_size(size):
 
 
 def test_gpu_memory_reaches_the_plan():
-    assert cep.explain(PATTERN, EVENTS, gpu_memory="1MiB").plan.settings.gpu_memory == 2**20
+    assert cep.explain(EVENTS, PATTERN, gpu_memory="1MiB").plan.settings.gpu_memory == 2**20
 
 
 @pytest.mark.usefixtures("no_driver")

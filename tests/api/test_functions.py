@@ -138,7 +138,7 @@ def test_names_do_not_tell_cases_apart() -> None:
 
 
 def test_explain_shows_the_call() -> None:
-    shown = repr(cep.explain("PATTERN SEQ(A a, B b) WHERE near(a.x, a.n) < 2 AND near(a.x, b.x) < 3", events(), functions=FUNCTIONS))
+    shown = repr(cep.explain(events(), "PATTERN SEQ(A a, B b) WHERE near(a.x, a.n) < 2 AND near(a.x, b.x) < 3", functions=FUNCTIONS))
     assert "near(a.x, a.n)" in shown
     assert "near(a.x, b.x) < 3" in shown
 
@@ -164,7 +164,7 @@ def test_explain_shows_the_call() -> None:
     ],
 )
 def test_what_is_no_function(functions: Any, message: str) -> None:
-    for ask in (cep.match, lambda table, query, **options: cep.explain(query, table, **options)):
+    for ask in (cep.match, lambda table, query, **options: cep.explain(table, query, **options)):
         with pytest.raises(cep.PatternError) as fault:
             ask(events(), "PATTERN A a", functions=functions)
         assert message in str(fault.value)

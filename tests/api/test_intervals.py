@@ -241,13 +241,13 @@ def test_situations_of_matches_of_event_patterns():
 
 
 def test_explain_says_what_a_run_did():
-    explained = str(cep.explain(BEFORE, MANY, run=True))
+    explained = str(cep.explain(MANY, BEFORE, run=True))
     (count,) = cep.match(MANY, BEFORE, output="count")["count"].to_pylist()
     assert f"matches {count:,}" in explained
     assert "A before B; A meets B (expected of 44.99% of all pairs, table 3)" in explained
     assert str(cep.explain(BEFORE)).startswith("DEFINE A AS a, B AS b")
     with pytest.raises(UnsupportedError, match="no automaton to draw"):
-        cep.explain(BEFORE, MANY).mermaid()
+        cep.explain(MANY, BEFORE).mermaid()
 
 
 GAPS = lanes("##.#.", "..##.", ts=[0, 1, 5, 6, 20])

@@ -44,18 +44,18 @@ def test_a_query_compiles_nothing_after_warmup(monkeypatch, tmp_path, capsys):
 
 @pytest.mark.parametrize("trial", {each.query: each for each in warmup.trials()}.values(), ids=lambda trial: trial.query[:40])
 def test_what_is_run_is_a_query(trial):
-    api.explain(trial.query, warmup.events_of(trial).slice(0, 0))
+    api.explain(warmup.events_of(trial).slice(0, 0), trial.query)
 
 
 @pytest.mark.parametrize("trial", [each for each in warmup.trials() if each.time != "int64"], ids=lambda trial: trial.time)
 def test_times_of_every_type_are_answered(trial):
-    api.explain(trial.query, warmup.events_of(trial).slice(0, 0), engine="cpu", **trial.asked)
+    api.explain(warmup.events_of(trial).slice(0, 0), trial.query, engine="cpu", **trial.asked)
 
 
 def test_most_of_what_is_run_can_be_answered():
     def is_answered(trial: warmup.Trial) -> bool:
         try:
-            api.explain(trial.query, warmup.events_of(trial).slice(0, 0), engine="cpu", **trial.asked)
+            api.explain(warmup.events_of(trial).slice(0, 0), trial.query, engine="cpu", **trial.asked)
         except CepError:
             return False
         return True

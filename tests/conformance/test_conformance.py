@@ -100,7 +100,7 @@ QUERIES = st.one_of(SINGLES, whole_language(max_size=14), TRENDS)
 def applicable(case: Case) -> list[str]:
     """The algorithms that run the case's query."""
     try:
-        planned = explain(case.text, case.events, **case.options).plan
+        planned = explain(case.events, case.text, **case.options).plan
     except UnsupportedError:
         assume(False)
         raise

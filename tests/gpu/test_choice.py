@@ -42,7 +42,7 @@ def test_less_or_more_memory_gives_the_same_matches(gpu_memory):
 
 
 def test_explain_names_the_device(device: Device):
-    explained = cep.explain(PATTERN, EVENTS, engine="gpu")
+    explained = cep.explain(EVENTS, PATTERN, engine="gpu")
     assert (explained.device, explained.reason) == (device.name, "engine='gpu'")
     assert "properties (phase 1, in bulk, gpu)" in str(explained)
 
@@ -50,7 +50,7 @@ def test_explain_names_the_device(device: Device):
 def test_auto_never_takes_the_simulator(device: Device, caplog):
     if not device.simulated:
         pytest.skip("there is a card")
-    plan = cep.explain(PATTERN, EVENTS).plan
+    plan = cep.explain(EVENTS, PATTERN).plan
     with caplog.at_level(logging.INFO, "gpu_cep"):
         chosen = choose_engine(plan, 10**9, bytes_per_event(plan))
     assert chosen.device is None

@@ -198,8 +198,8 @@ def test_same_matches_and_few_rows_downloaded(device, monkeypatch, text, options
 
 @pytest.mark.parametrize(("text", "options"), QUERIES)
 def test_a_run_is_explained_alike(device, text, options):
-    explained = gpu_cep.explain(text, on_device(device, TABLE), engine="gpu", run=True, **options)
-    expected = gpu_cep.explain(text, TABLE, engine="cpu", run=True, **options)
+    explained = gpu_cep.explain(on_device(device, TABLE), text, engine="gpu", run=True, **options)
+    expected = gpu_cep.explain(TABLE, text, engine="cpu", run=True, **options)
     assert explained.fitting == expected.fitting
     assert sum(explained.fitting.values()) > 0
 

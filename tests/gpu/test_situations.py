@@ -307,6 +307,6 @@ def test_hardly_any_events(detect, rows):
 
 
 def test_explain_says_where_situations_are_found():
-    text = str(gpu_cep.explain(LASTING, LANES, engine="gpu"))
+    text = str(gpu_cep.explain(LANES, LASTING, engine="gpu"))
     assert "situations (phase 1, in bulk, gpu)" in text
     assert "phase 2, gpu" in text

@@ -31,11 +31,11 @@ SOUGHT = ("lazy_chain", *WALKED, "lazy_tree")
     ],
 )
 def test_auto(pattern, strategy, contenders):
-    assert gpu_cep.explain(pattern, EVENTS, strategy=strategy).plan.contenders == contenders
+    assert gpu_cep.explain(EVENTS, pattern, strategy=strategy).plan.contenders == contenders
 
 
 def test_what_batches_choose_from_is_explained():
-    explained = str(gpu_cep.explain("PATTERN SEQ(A a, B b)", EVENTS, strategy="skip_till_any_match"))
+    explained = str(gpu_cep.explain(EVENTS, "PATTERN SEQ(A a, B b)", strategy="skip_till_any_match"))
     assert "algorithm  the one that is expected to cost least in each batch of events" in explained
     assert "\n  lazy_chain    binds variables from the rarest" in explained
 
@@ -56,19 +56,19 @@ def test_joins_need_single_variables():
 
 def test_joins_are_explained():
     query = "PATTERN SEQ(A a, AND(B b, C c)) WHERE a.x = b.x AND a.x + 1 = c.x AND b.x < c.x"
-    explained = str(gpu_cep.explain(query, EVENTS, strategy="skip_till_any_match", algorithm="join_tree"))
+    explained = str(gpu_cep.explain(EVENTS, query, strategy="skip_till_any_match", algorithm="join_tree"))
     assert "algorithm  join_tree (joins the events" in explained
     assert "joins      the cheapest of all trees; partners within order and window by a hash for a.x = b.x\n" in explained
 
 
 def test_equal_values_of_negated_events_join_nothing():
     query = "PATTERN SEQ(A a, NOT(C c), B b) WHERE a.x = b.x AND a.x = c.x"
-    explained = str(gpu_cep.explain(query, EVENTS, strategy="skip_till_any_match", algorithm="join_tree", prune=False))
+    explained = str(gpu_cep.explain(EVENTS, query, strategy="skip_till_any_match", algorithm="join_tree", prune=False))
     assert "partners within order and window by a hash for a.x = b.x\n" in explained
 
 
 def test_joins_of_many_variables_are_explained():
     pattern = f"PATTERN SEQ({', '.join(f'A a{v}' for v in range(20))})"
-    explained = str(gpu_cep.explain(pattern, EVENTS, strategy="skip_till_any_match", algorithm="join_tree"))
+    explained = str(gpu_cep.explain(EVENTS, pattern, strategy="skip_till_any_match", algorithm="join_tree"))
     assert "joins      one variable after the other from the rarest on" in explained
     assert explained.count("by a hash") == 0

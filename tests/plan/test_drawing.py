@@ -14,7 +14,7 @@ EVENTS = pa.table({"ts": [1], "type": ["A"], "x": [1.0], "s": ["t"]})
 
 
 def drawn(pattern):
-    return cep.explain(f"PATTERN {pattern}", EVENTS).mermaid()
+    return cep.explain(EVENTS, f"PATTERN {pattern}").mermaid()
 
 
 def arrows(drawing):
@@ -77,7 +77,7 @@ def test_without_events_there_is_nothing_to_draw():
 
 
 def test_a_notebook_gets_text_html_and_the_drawing():
-    bundle = cep.explain("PATTERN SEQ(a, b) WHERE a.x < b.x", EVENTS)._repr_mimebundle_()
+    bundle = cep.explain(EVENTS, "PATTERN SEQ(a, b) WHERE a.x < b.x")._repr_mimebundle_()
     assert sorted(bundle) == ["text/html", "text/plain", "text/vnd.mermaid"]
     assert "a.x &lt; b.x" in bundle["text/html"]
     assert sorted(cep.explain("PATTERN SEQ(a, b)")._repr_mimebundle_()) == ["text/html", "text/plain"]
@@ -87,7 +87,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def picture(query, events=EVENTS):
-    return ElementTree.fromstring(cep.explain(query, events).svg())
+    return ElementTree.fromstring(cep.explain(events, query).svg())
 
 
 def lines(picture):
@@ -151,7 +151,7 @@ def test_arrows_have_heads_where_they_end():
 
 
 def test_a_drawing_is_a_file_of_the_kind_that_its_name_says(tmp_path):
-    explained = cep.explain("PATTERN SEQ(a, b+) WHERE a.x < b.x", EVENTS)
+    explained = cep.explain(EVENTS, "PATTERN SEQ(a, b+) WHERE a.x < b.x")
     for name, begin in (("a.png", b"\x89PNG\r\n\x1a\n"), ("a.SVG", b"<svg"), ("a.pdf", b"%PDF-"), ("a.mmd", b"flowchart LR")):
         explained.save(tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(begin)
@@ -164,7 +164,7 @@ def test_a_drawing_is_a_file_of_the_kind_that_its_name_says(tmp_path):
 
 
 def test_situations_are_files_but_no_automaton(tmp_path):
-    explained = cep.explain("DEFINE A AS x > 1, B AS x > 2 PATTERN A meets B", EVENTS)
+    explained = cep.explain(EVENTS, "DEFINE A AS x > 1, B AS x > 2 PATTERN A meets B")
     explained.save(str(tmp_path / "a.svg"))
     assert (tmp_path / "a.svg").read_text(encoding="utf-8") == explained.svg()
     with pytest.raises(cep.CepError, match=r"expected one of \.png, \.svg, \.pdf$"):
@@ -178,4 +178,4 @@ def test_a_picture_needs_a_schema_and_notebooks_show_it(query):
     with pytest.raises(cep.PatternError, match="give explain\\(\\) a table"):
         cep.explain(query).svg()
     assert cep.explain(query)._repr_html_().startswith("<pre>")
-    assert cep.explain(query, EVENTS)._repr_html_().startswith("<svg")
+    assert cep.explain(EVENTS, query)._repr_html_().startswith("<svg")

@@ -35,9 +35,9 @@ def test_ticks_with_a_length_are_told_in_units(length: float, kind: pa.DataType,
 
 def test_explanations_tell_windows_and_durations_so() -> None:
     events = pa.table({"ts": pa.array([], pa.timestamp("us")), "type": pa.array([], pa.string()), "x": pa.array([], pa.int64())})
-    assert "window 90 minutes," in str(cep.explain("PATTERN SEQ(A a, B b) WITHIN 1.5 hours", events))
+    assert "window 90 minutes," in str(cep.explain(events, "PATTERN SEQ(A a, B b) WITHIN 1.5 hours"))
     text = "DEFINE A AS x > 1 AT LEAST 30 seconds, B AS x < 0 PATTERN A before B WITHIN 2 days"
-    explained = str(cep.explain(text, events, gap="1 minute"))
+    explained = str(cep.explain(events, text, gap="1 minute"))
     assert "lasting at least 30 seconds" in explained
     assert "window     2 days" in explained
     assert "a situation ends 1 minute after its last event" in explained

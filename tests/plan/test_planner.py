@@ -204,7 +204,7 @@ def test_a_fingerprint_tells_plans_apart(change):
 
 def test_an_explanation_names_all_that_will_happen():
     pattern = "PATTERN SEQ(A a, B b+) WHERE a.k = b.k AND a.x < b.x AND b.y > 0.5 AND a.x + a.k > 1 WITHIN 5"
-    text = str(cep.explain(pattern, EVENTS, partition_by="s"))
+    text = str(cep.explain(EVENTS, pattern, partition_by="s"))
     for part in (
         "PATTERN SEQ(A a, B b+)", "a first; b after {a}", "skip_till_next_match", "5 ticks of ts", "s, derived keys k",
         "b: y > 0.5", "a.x + a.k > 1", "a.x < b.x", "implied by the derived keys: a.k = b.k", "filter", "partition", "ses_automaton",
@@ -214,7 +214,7 @@ def test_an_explanation_names_all_that_will_happen():
 
 def test_an_explanation_tells_branches_negations_and_what_is_kept():
     pattern = "PATTERN SEQ(A a, OR(B b+, C c), NOT(D d), E e) WHERE count(b) > 1 AND d.x < e.x AND a.k = e.k"
-    text = str(cep.explain(pattern, EVENTS, strategy="strict_contiguity", after_match="skip_past_last"))
+    text = str(cep.explain(EVENTS, pattern, strategy="strict_contiguity", after_match="skip_past_last"))
     for part in (
         "strategy   strict_contiguity, ties strict, window none, after_match skip_past_last",
         "branch 1 of 2\n  order: a first; b after {a}; e after {a, b}\n  no d after {a, b}, before {e}\n  condition: count(b) > 1\n",
@@ -224,7 +224,7 @@ def test_an_explanation_tells_branches_negations_and_what_is_kept():
 
 
 def test_an_explanation_says_where_an_open_scope_begins_and_ends():
-    text = str(cep.explain("PATTERN SEQ(NOT(B b), A a, NOT(C c)) WITHIN 9", EVENTS))
+    text = str(cep.explain(EVENTS, "PATTERN SEQ(NOT(B b), A a, NOT(C c)) WITHIN 9"))
     assert "no b from a window before the last event on, before {a}" in text
     assert "no c after {a}, until a window after the first event" in text
 

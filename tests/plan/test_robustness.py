@@ -55,7 +55,7 @@ def rooted(draw):
 def followed(case):
     """The strategy by which the engine seeks the matches of a robust query."""
     try:
-        return cep.explain(case.text, case.events, **case.options).plan.strategy
+        return cep.explain(case.events, case.text, **case.options).plan.strategy
     except (cep.PatternError, cep.UnsupportedError):
         assume(False)
         raise
@@ -91,7 +91,7 @@ def test_the_reverse_of_theorem_6_3(case):
     ],
 )
 def test_queries_that_need_no_backtracking(query, ties):
-    explained = cep.explain(f"PATTERN {query}", EVENTS, strategy=ROBUST, ties=ties)
+    explained = cep.explain(EVENTS, f"PATTERN {query}", strategy=ROBUST, ties=ties)
     assert explained.plan.strategy == NEXT
     assert f"followed   {NEXT}: it finds the same matches of this query (thesis Thm. 6.3)\n" in str(explained)
 
@@ -110,11 +110,11 @@ def test_queries_that_need_no_backtracking(query, ties):
     ],
 )
 def test_queries_that_need_it(query, why):
-    explained = cep.explain(f"PATTERN {query}", EVENTS, strategy=ROBUST)
+    explained = cep.explain(EVENTS, f"PATTERN {query}", strategy=ROBUST)
     assert explained.plan.strategy == ROBUST, why
     assert "followed" not in str(explained)
 
 
 def test_keys_that_do_not_divide_the_stream_are_conditions():
-    plan = cep.explain("PATTERN SEQ(A a, B b, C c) WHERE [k]", EVENTS, strategy=ROBUST, prune=["filter"]).plan
+    plan = cep.explain(EVENTS, "PATTERN SEQ(A a, B b, C c) WHERE [k]", strategy=ROBUST, prune=["filter"]).plan
     assert plan.strategy == ROBUST

@@ -13,7 +13,7 @@ from gpu_cep.display.plotting.found import Findings, find_matches
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.errors import PatternError
 from gpu_cep.keywords import PlotOptions, read_keywords, takes_keywords
-from gpu_cep.query_plans import as_query, make_plan
+from gpu_cep.query_plans import as_query, make_plan, refuse_swapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,6 +102,7 @@ def plot(
     CepError
         There are fewer matches, or :func:`gpu_cep.match` raises an error.
     """
+    refuse_swapped("plot", events, pattern)
     require_matplotlib("timelines")
     _check_match(match)
     check_margin(margin)

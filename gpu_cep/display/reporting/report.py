@@ -20,7 +20,7 @@ from gpu_cep.errors import CepError, PatternError
 from gpu_cep.keywords import ReportOptions, read_keywords, takes_keywords
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.vector import vector
-from gpu_cep.query_plans import as_query, make_plan
+from gpu_cep.query_plans import as_query, make_plan, refuse_swapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,6 +93,7 @@ def report(
     CepError
         Any error that :func:`gpu_cep.match` raises.
     """
+    refuse_swapped("report", events, pattern)
     _check_bounds(rows=rows, timelines=timelines)
     check_margin(margin)
     options, settings = read_keywords(keywords)

@@ -230,7 +230,7 @@ def test_steps_are_counted():
 
 def test_explain_may_run_the_query():
     table = events(60_000, (0.6, 0.399, 0.001))
-    text = str(gpu_cep.explain(ANY.format("a.x < b.x", 100), table, output="count", threads=1, run=True))
+    text = str(gpu_cep.explain(table, ANY.format("a.x < b.x", 100), output="count", threads=1, run=True))
     assert "ran        events 60,000 → filtered 60,000 → pivots" in text
     assert "  lazy_chain in one batch of 60,000 events, bound in the order c, b, a\n    took      " in text
     assert "    expected  " in text
@@ -241,14 +241,14 @@ def test_explain_may_run_the_query():
 
 def test_explain_tells_which_variable_no_event_fits():
     table = pa.table({"ts": [1, 2, 3], "type": ["A", "A", "B"], "x": [1, 2, 3]})
-    text = str(gpu_cep.explain("PATTERN SEQ(A a, C c, AND(NOT(B n), B b)) WHERE b.x > 3 WITHIN 9", table, run=True))
+    text = str(gpu_cep.explain(table, "PATTERN SEQ(A a, C c, AND(NOT(B n), B b)) WHERE b.x > 3 WITHIN 9", run=True))
     assert "events by properties alone: a 2, c 0, b 0, n 1" in text
 
 
 def test_explain_counts_the_events_of_more_variables_than_a_word_has_bits():
     pattern = f"PATTERN SEQ({', '.join(f'T{v} v{v}' for v in range(70))})"
     table = pa.table({"ts": range(140), "type": [f"T{min(place, 69)}" for place in range(140)]})
-    fitting = gpu_cep.explain(pattern, table, run=True).fitting
+    fitting = gpu_cep.explain(table, pattern, run=True).fitting
     assert fitting == {f"v{v}": 71 if v == 69 else 1 for v in range(70)}
 
 
@@ -256,7 +256,7 @@ def test_explain_runs_over_events_only():
     with pytest.raises(errors.PatternError, match="a query runs over events; give explain"):
         gpu_cep.explain("PATTERN SEQ(A a, B b)", run=True)
     with pytest.raises(errors.UnsupportedError, match=r"run=True\) is not supported with algorithm='brute_force'"):
-        gpu_cep.explain("PATTERN SEQ(A a, B b)", events(10, (0.5, 0.5)), algorithm="brute_force", run=True)
+        gpu_cep.explain(events(10, (0.5, 0.5)), "PATTERN SEQ(A a, B b)", algorithm="brute_force", run=True)
 
 
 def test_what_threads_share_takes_a_part_of_the_time():

@@ -185,4 +185,4 @@ def test_what_there_is_not():
     ],
 )
 def test_explain_says_how(pattern, words, output):
-    assert f"{output:<10} {words}" in str(cep.explain(pattern, alike(1), output=output, **ANY))
+    assert f"{output:<10} {words}" in str(cep.explain(alike(1), pattern, output=output, **ANY))

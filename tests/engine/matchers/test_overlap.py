@@ -78,7 +78,7 @@ def test_nothing_is_cut_under_the_robust_strategy():
 
 
 def explained(**options):
-    return cep.explain("PATTERN SEQ(A a+, B b)", events("AB"), **options)
+    return cep.explain(events("AB"), "PATTERN SEQ(A a+, B b)", **options)
 
 
 def test_an_explanation_says_that_searches_are_cut_off():

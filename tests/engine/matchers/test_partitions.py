@@ -55,7 +55,7 @@ def test_floats_make_partitions_though_streams_are_not_split_by_them():
     table = events("AABBAB", y=[0.0, 1.5, -0.0, 1.5, math.nan, math.nan])
     pattern = "PATTERN SEQ(A a, B b) WHERE a.y = b.y"
     assert found(table, pattern) == [(0, 2), (1, 3)]
-    assert cep.explain(pattern, table, strategy=PARTITION).plan.derived == ()
+    assert cep.explain(table, pattern, strategy=PARTITION).plan.derived == ()
 
 
 def test_events_without_a_key_are_in_no_match_and_in_nobodys_way():

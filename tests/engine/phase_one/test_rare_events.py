@@ -172,6 +172,6 @@ def test_types_of_time(kind):
 
 
 def test_the_plan_says_so():
-    text = str(cep.explain(f"{SEQUENCE} WITHIN 30", events(size=10)))
+    text = str(cep.explain(events(size=10), f"{SEQUENCE} WITHIN 30"))
     assert "reach      where rare events are needed" in text
-    assert "reach  " not in str(cep.explain(f"{SEQUENCE} WITHIN 30 EVENTS", events(size=10)))
+    assert "reach  " not in str(cep.explain(events(size=10), f"{SEQUENCE} WITHIN 30 EVENTS"))

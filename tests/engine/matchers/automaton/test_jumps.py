@@ -173,7 +173,7 @@ def test_a_search_of_a_long_window_can_be_stopped():
 
 def tables(condition, pattern="SEQ(A a, B b+, C c)"):
     schema = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.float64(), "k": pa.int64(), "s": pa.string(), "t": pa.string()})
-    plan = cep.explain(f"PATTERN {pattern} WHERE {condition}", schema.empty_table()).plan
+    plan = cep.explain(schema.empty_table(), f"PATTERN {pattern} WHERE {condition}").plan
     table = jump_table(plan.branches[0], np.empty(0, np.int64))
     owners = np.repeat(range(len(table.first) - 1), np.diff(table.first)).tolist()
     return [("abc"[v], NAMES[comparison]) for v, comparison in zip(owners, table.comparison.tolist(), strict=True)]

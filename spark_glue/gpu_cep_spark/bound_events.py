@@ -1,0 +1,97 @@
+"""Bind a Spark DataFrame to the roles of its columns, for queries that are asked of it one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from gpu_cep import api
+from gpu_cep.bound_events import Events
+from gpu_cep.errors import UnsupportedError
+from gpu_cep.keywords import PlotChoices, ReportChoices, RoleOptions, SparkChoices, takes_keywords
+from gpu_cep_spark.matching import gpu_match
+from gpu_cep_spark.run_report import RunReport
+from gpu_cep_spark.schemas import arrow_schema
+from gpu_cep_spark.slices import AUTO
+
+if TYPE_CHECKING:
+    from gpu_cep.display.plotting import Timeline
+    from gpu_cep.display.reporting import Report
+    from gpu_cep.plan.explain import Explanation
+    from gpu_cep.plan.interval_explain import IntervalExplanation
+    from gpu_cep.query_plans import Pattern
+
+# The most events that are brought to this process to be drawn.
+MOST_DRAWN = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkEvents:
+    """Events of a Spark DataFrame, and what their columns are; :func:`gpu_cep.events` makes them."""
+
+    data: DataFrame = field(repr=False)
+    roles: RoleOptions
+
+    @takes_keywords(api.match, SparkChoices)
+    def match(
+        self,
+        pattern: Pattern,
+        *,
+        worker_memory: int | str | None = None,
+        slices: float | str | None = AUTO,
+        report: RunReport | None = None,
+        **keywords: Unpack[SparkChoices],
+    ) -> DataFrame:
+        """Find the matches of `pattern`, as :func:`gpu_cep.gpu_match`."""
+        return gpu_match(self.data, pattern, worker_memory=worker_memory, slices=slices, report=report, **self.roles, **keywords)
+
+    @takes_keywords(api.match, SparkChoices)
+    def count(self, pattern: Pattern, **keywords: Unpack[SparkChoices]) -> int:
+        """Return the number of matches of `pattern` in all streams; this runs a Spark job."""
+        found = gpu_match(self.data, pattern, **self.roles, **(keywords | {"output": "count"}))
+        # streams whose counts fit 64 bits may have a sum that does not
+        total = found.agg(F.sum(F.col("count").cast("decimal(38, 0)"))).first()
+        return int(total[0] or 0) if total is not None else 0
+
+    @takes_keywords(api.match, SparkChoices)
+    def explain(self, pattern: Pattern, **keywords: Unpack[SparkChoices]) -> Explanation | IntervalExplanation:
+        """Explain how `pattern` will be answered, as :func:`gpu_cep.explain` over no rows; this runs no job."""
+        zone = str(self.data.sparkSession.conf.get("spark.sql.session.timeZone"))
+        return api.explain(arrow_schema(self.data.schema, zone).empty_table(), pattern, **self.roles, **keywords)
+
+    @takes_keywords(api.match, PlotChoices)
+    def plot(self, pattern: Pattern, *, match: int = 0, margin: float = 0.25, **keywords: Unpack[PlotChoices]) -> Timeline:
+        """Draw a match of `pattern`, as :func:`gpu_cep.plot` over the collected events.
+
+        Raises
+        ------
+        UnsupportedError
+            There are more than :data:`MOST_DRAWN` events.
+        """
+        return self._collect("plot").plot(pattern, match=match, margin=margin, **keywords)
+
+    @takes_keywords(api.match, ReportChoices)
+    def report(
+        self, pattern: Pattern, *, rows: int = 1_000, timelines: int = 20, margin: float = 0.25, **keywords: Unpack[ReportChoices]
+    ) -> Report:
+        """Run `pattern` and report it on one page, as :func:`gpu_cep.report` over the collected events.
+
+        Raises
+        ------
+        UnsupportedError
+            There are more than :data:`MOST_DRAWN` events.
+        """
+        return self._collect("report").report(pattern, rows=rows, timelines=timelines, margin=margin, **keywords)
+
+    def _collect(self, method: str) -> Events:
+        """Return the events in this process, or raise UnsupportedError if there are too many for `method`."""
+        table: Any = self.data.limit(MOST_DRAWN + 1).toArrow()
+        if table.num_rows > MOST_DRAWN:
+            raise UnsupportedError(
+                f"{method}() brings the events to this process, and there are more than {MOST_DRAWN:,}; "
+                f"take some first, such as those of one stream: events(df.where(…), …).{method}(…)"
+            )
+        return Events(table, self.roles)
