@@ -30,7 +30,7 @@ class Algorithm:
     `name`: what ``algorithm=`` calls it.
     `runs`: tells which queries it can answer.
     `needs`: the same in words, for errors.
-    `steps`: the pruning steps that it can use.
+    `pruning`: the pruning steps that it can use.
     `does`: what it does, in words, for explain.
     `engines`: what can run its phase 1; its phase 2 runs on the CPU.
     `contending`: whether ``auto`` may choose it.
@@ -41,7 +41,7 @@ class Algorithm:
     name: str
     runs: Callable[[BoundPattern], bool]
     needs: str
-    steps: tuple[str, ...]
+    pruning: tuple[str, ...]
     does: str
     engines: tuple[str, ...] = ("cpu", "gpu")
     contending: bool = True

@@ -210,7 +210,7 @@ class Plan:
     `layout`: the columns that conditions between bindings read.
     `stream_keys`: the columns that split events into streams: `partition_by` and the `derived` keys.
     `derived`: keys that conditions imply; they must not be NULL.
-    `steps`: the pruning steps that run.
+    `pruning`: the pruning steps that run.
     `returns`: a program for each item of RETURN (None: its values are read as they stand).
     `ends`: columns whose values at a match's first and last events end each row of its result.
     """
@@ -222,7 +222,7 @@ class Plan:
     layout: BankLayout = BankLayout()
     stream_keys: tuple[int, ...] = ()
     derived: tuple[int, ...] = ()
-    steps: tuple[str, ...] = ()
+    pruning: tuple[str, ...] = ()
     returns: tuple[ReturnProgram | None, ...] = ()
     ends: tuple[int, ...] = ()
     version: int = PLAN_VERSION

@@ -142,11 +142,11 @@ def _plan_lines(plan: EventPlan, bulk: str) -> Iterator[str]:
         yield "pattern" if len(plan.branches) == 1 else f"branch {number} of {len(plan.branches)}"
         yield from (f"  {line}" for line in _branch_lines(query, bound, planned_branch, plan.derived))
     yield f"pruning (phase 1, in bulk, {bulk})"
-    for step in (step for step in plan.steps if step in _STEPS and not (bulk == "gpu" and step in _CPU_STEPS)):
+    for step in (step for step in plan.pruning if step in _STEPS and not (bulk == "gpu" and step in _CPU_STEPS)):
         elsewhere = bulk == "gpu" and step in _WINDOW_STEPS and not plan.windows_suffice
         yield f"  {step:<10} {_STEPS[step]}{' (cpu)' if elsewhere else ''}"
     yield from _algorithm_lines(plan)
-    if "overlap" in plan.steps:
+    if "overlap" in plan.pruning:
         yield f"overlap    {_CUT} (ses_automaton, backtracking, nfab), phase 2, cpu"
     if "join_tree" in plan.contenders:
         yield f"joins      {_joins(plan.branches[0])}"

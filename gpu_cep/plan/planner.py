@@ -82,7 +82,7 @@ def draft_plan(query: BoundPattern, settings: Settings) -> EventPlan:
         contenders=(settings.algorithm,),
         strategy=query.strategy,
         stream_keys=query.partition_by,
-        steps=settings.prune,
+        pruning=settings.prune,
     )
 
 

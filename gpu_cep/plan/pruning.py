@@ -1,7 +1,7 @@
 """Leave out pruning steps that could drop nothing, or that no algorithm uses (a rule of the planner).
 
 Precondition: algorithms are chosen and streams are split.
-Rewrite: `steps` become those that will run, in the same order.
+Rewrite: `pruning` becomes the steps that will run, in the same order.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def drop_useless_steps(plan: EventPlan) -> EventPlan:
     (`partition`), and all matches are asked for (`overlap`). The chained condition implies the summary.
 
     >>> before = draft("PATTERN SEQ(a, b) WHERE a.x < b.x", algorithm="ses_automaton")
-    >>> before.steps
+    >>> before.pruning
     ('filter', 'reach', 'partition', 'summary', 'chain', 'overlap')
-    >>> drop_useless_steps(before).steps
+    >>> drop_useless_steps(before).pruning
     ('filter', 'chain')
     """
     query, settings = plan.query, plan.settings
-    useless = set(settings.prune).difference(*(algorithm_named(name).steps for name in plan.contenders))
+    useless = set(settings.prune).difference(*(algorithm_named(name).pruning for name in plan.contenders))
     if not plan.derived:
         useless.add("partition")
     if isinstance(query.window, CountWindow) or query.strategy in _CONTIGUOUS:
@@ -43,4 +43,4 @@ def drop_useless_steps(plan: EventPlan) -> EventPlan:
     if "chain" in settings.prune and all(variable.minimum == 1 for variable in query.positives):
         # then the chained condition implies what the summary tests: each variable has an event in the window
         useless.add("summary")
-    return replace(plan, steps=tuple(step for step in settings.prune if step not in useless))
+    return replace(plan, pruning=tuple(step for step in settings.prune if step not in useless))

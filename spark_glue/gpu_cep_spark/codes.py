@@ -31,7 +31,7 @@ def coded_columns(plan: Plan, schema: StructType) -> Codes:
     with any other value are then filtered before the shuffle. Nothing else may read the column.
     """
     query = plan.query
-    if "filter" not in plan.steps:
+    if "filter" not in plan.pruning:
         return {}
     # plain strings only: under a collation, different texts may be equal
     plain = {field.name for field in schema.fields if field.dataType == StringType()}

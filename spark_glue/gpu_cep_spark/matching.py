@@ -217,7 +217,7 @@ def _narrow(df: DataFrame, plan: Plan, events: pa.Schema, codes: Codes) -> DataF
     names with dots, and on names that differ in case alone.
     """
     read = df.select(*map(column, events.names))
-    condition = event_filter(plan.query, read.schema) if "filter" in plan.steps else None
+    condition = event_filter(plan.query, read.schema) if "filter" in plan.pruning else None
     bindable = read if condition is None else read.filter(condition)
     sent = [code(name, codes[number]) if number in codes else column(name) for number, name in enumerate(events.names)]
     return bindable.select(*(each.alias(f"c{number}") for number, each in enumerate(sent)))

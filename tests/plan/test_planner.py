@@ -127,7 +127,7 @@ def test_what_splits_streams(text, options, stream_keys):
 
 @pytest.mark.parametrize("strategy", ["strict_contiguity", "partition_contiguity"])
 def test_contiguity_leaves_events_where_they_are(strategy):
-    assert "filter" not in planned("PATTERN SEQ(A a, B b) WITHIN 5", strategy=strategy).steps
+    assert "filter" not in planned("PATTERN SEQ(A a, B b) WITHIN 5", strategy=strategy).pruning
 
 
 def test_a_bank_holds_sixty_four_columns_of_each_kind():
@@ -153,17 +153,17 @@ def test_derived_keys_make_their_conditions_redundant():
 def test_windows_of_events_leave_streams_and_events_whole():
     plan = planned("PATTERN SEQ(a, b) WHERE a.k = b.k AND a.x > 1 WITHIN 5 EVENTS")
     assert (plan.derived, len(plan.branches[0].conditions)) == ((), 1)
-    assert not {"filter", "partition"} & set(plan.steps)
+    assert not {"filter", "partition"} & set(plan.pruning)
 
 
 def test_steps_that_cannot_help_are_left_out():
-    assert planned("PATTERN SEQ(a, b)").steps == ("filter", "chain")
-    assert planned("PATTERN SEQ(a, b{2})").steps == ("filter", "summary", "chain")
-    assert planned("PATTERN SEQ(a, b) WHERE a.k = b.k").steps == ("filter", "partition", "chain")
-    assert planned("PATTERN SEQ(a, b)", prune=("summary",)).steps == ("summary",)
-    assert planned("PATTERN SEQ(a, b)", after_match="skip_to_next").steps == ("filter", "chain", "overlap")
+    assert planned("PATTERN SEQ(a, b)").pruning == ("filter", "chain")
+    assert planned("PATTERN SEQ(a, b{2})").pruning == ("filter", "summary", "chain")
+    assert planned("PATTERN SEQ(a, b) WHERE a.k = b.k").pruning == ("filter", "partition", "chain")
+    assert planned("PATTERN SEQ(a, b)", prune=("summary",)).pruning == ("summary",)
+    assert planned("PATTERN SEQ(a, b)", after_match="skip_to_next").pruning == ("filter", "chain", "overlap")
     everything = planned("PATTERN SEQ(a, b) WHERE skip_till_any_match { TRUE }", after_match="skip_to_next", algorithm="lazy_chain")
-    assert everything.steps == ("filter",)
+    assert everything.pruning == ("filter",)
 
 
 def test_names_of_pruning_steps():

@@ -109,8 +109,8 @@ class BatchStatistics:
         search = self._trial_search
         if search.kept_matches == KEEP_ALL or search.nfab_cuts_runs:
             return self.automaton_sample
-        rules = tuple(rule for rule in search.plan.steps if rule != "overlap")
-        return self._sample_automaton(replace(search, plan=replace(search.plan, steps=rules)))
+        rules = tuple(rule for rule in search.plan.pruning if rule != "overlap")
+        return self._sample_automaton(replace(search, plan=replace(search.plan, pruning=rules)))
 
     @cached_property
     def chain_samples(self) -> tuple[Sample, Sample]:
@@ -165,7 +165,7 @@ class BatchStatistics:
 
     def _prune_starts(self, windows: BranchWindows, starts: Indices) -> Candidates:
         """Return those of the starts that the plan's pruning leaves."""
-        if windows.judged or "chain" not in self.search.plan.steps:
+        if windows.judged or "chain" not in self.search.plan.pruning:
             return Candidates(starts, None)
         return keep_chained(windows, starts, self.search.tables, exact=False)
 

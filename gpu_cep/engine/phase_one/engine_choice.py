@@ -194,7 +194,7 @@ def copies_worth(plan: EventPlan) -> float:
     """Return the time of phase 1 on one thread, as a multiple of copying the columns that it reads."""
     decided = reduce(or_, (planned.bits for planned in plan.properties), 0)
     # a variable without properties takes any event
-    if "filter" not in plan.steps or decided != (1 << len(plan.query.variables)) - 1:
+    if "filter" not in plan.pruning or decided != (1 << len(plan.query.variables)) - 1:
         return KEEPING_ALL
     return WITHOUT_WINDOWS if not _NEED_NO_WINDOWS.isdisjoint(plan.contenders) else KEEPING_SOME
 

@@ -198,7 +198,7 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
     ``partition``, so are events whose derived key is NULL or NaN, because it equals no other.
     """
     labels_of = make_labeller(plan, columns)
-    keeps_all = "filter" not in plan.steps
+    keeps_all = "filter" not in plan.pruning
 
     def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.int32], Words]:
         low, high = span

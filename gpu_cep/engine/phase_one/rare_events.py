@@ -62,7 +62,7 @@ def label_near_rare(
     A sample decides whether it pays. Row numbers ascend over all parts. Nothing is dropped if times
     fall from one row to the next.
     """
-    if "reach" not in plan.steps or len(columns) < _SAMPLES * _SAMPLE_ROWS:
+    if "reach" not in plan.pruning or len(columns) < _SAMPLES * _SAMPLE_ROWS:
         return None
     labels_of = make_labeller(plan, columns)
     reach = _choose_rare(plan, labels_of, tables, times)
@@ -71,7 +71,7 @@ def label_near_rare(
     parts = spread(lambda span: _label_slice(labels_of, reach, times, *span), slices(len(columns), threads), threads)
     ascending = all(part.ascending for part in parts)
     begins, ends = _merge_spans([part.reached for part in parts]) if ascending else (np.zeros(1, np.int64), np.full(1, len(columns)))
-    keeps_all = "filter" not in plan.steps
+    keeps_all = "filter" not in plan.pruning
     kept = spread(lambda part: _keep_rows(part, begins, ends, keeps_all), parts, threads)
     return LabelledEvents([rows for rows, _ in kept], [labels for _, labels in kept])
 
@@ -101,7 +101,7 @@ def _choose_rare(plan: Plan, labels_of: Labeller, tables: tuple[MatcherTables, .
     labels = np.concatenate([labels_of.labels(low, low + _SAMPLE_ROWS) for low in begins.tolist()], axis=1)
     counts = count_by_variable(labels, len(plan.query.variables))
     reach = _rare_of_branches(plan, tables, counts, times.dtype)
-    kept = 1.0 if "filter" not in plan.steps else np.count_nonzero(merged_words(labels)) / labels.shape[1]
+    kept = 1.0 if "filter" not in plan.pruning else np.count_nonzero(merged_words(labels)) / labels.shape[1]
     rare = np.count_nonzero(marked_events(labels, reach.variables)) / labels.shape[1]
     # so many rare events reach another event on average, if times are random
     reaching = rare * size * (float(reach.before) + float(reach.after)) / lasted

@@ -179,7 +179,7 @@ def count_parts(batch: Batch) -> int:
 
 def count_for_summary(plan: EventPlan, windows: BranchWindows, tables: MatcherTables, profile: Profile) -> BranchWindows:
     """Return the windows with the counts for the step ``summary``, if that step is still to be taken."""
-    if windows.judged or isinstance(windows, CountedWindows) or "summary" not in plan.steps:
+    if windows.judged or isinstance(windows, CountedWindows) or "summary" not in plan.pruning:
         return windows
     with profile.stage("summary"):
         bits = tables.branch.positives
@@ -202,7 +202,7 @@ def prune_windows(plan: EventPlan, windows: BranchWindows, tables: MatcherTables
         with profile.stage("summary"):
             candidates = Candidates(_keep_summarised(windows, tables), None)
         profile.add("summarised", len(candidates.starts))
-    if "chain" in plan.steps:
+    if "chain" in plan.pruning:
         with profile.stage("chain"):
             candidates = keep_chained(windows, candidates.starts, tables, exact=False)
     profile.add("candidates", len(candidates.starts))

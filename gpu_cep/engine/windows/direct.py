@@ -28,7 +28,7 @@ def reads_directly(plan: EventPlan, tables: MatcherTables) -> bool:
     quantifiers = zip(pattern.minimum, pattern.maximum, strict=True)
     return (
         plan.strategy == "skip_till_next_match"
-        and "chain" in plan.steps
+        and "chain" in plan.pruning
         and not (tables.branch.conditions or tables.branch.negations)
         and all(minimum == 1 and maximum in (1, UNBOUNDED) for minimum, maximum in quantifiers)
     )

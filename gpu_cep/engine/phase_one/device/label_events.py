@@ -229,7 +229,7 @@ def label_chunks(
 def _compact(plan: Plan, chunk: Chunk, labels: Array) -> LabelledChunk:
     """Return the events of a chunk that have a label, or all of them without the ``filter`` step."""
     xp = chunk.device.xp
-    if "filter" not in plan.steps:
+    if "filter" not in plan.pruning:
         return LabelledChunk(chunk, xp.arange(chunk.low, chunk.high, dtype=xp.int32), labels, None)
     kept = xp.flatnonzero(merged_words(labels))
     return LabelledChunk(chunk, (kept + chunk.low).astype(xp.int32), xp.take(labels, kept, axis=1), kept)

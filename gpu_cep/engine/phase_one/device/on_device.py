@@ -118,7 +118,7 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     run.profile.add("filtered", int(source.offsets[-1]))
     plan = run.plan
     assert isinstance(plan, EventPlan), "situations have no candidate windows"
-    if not {"summary", "chain"} & set(plan.steps) or not plan.windows_suffice:
+    if not {"summary", "chain"} & set(plan.pruning) or not plan.windows_suffice:
         return PhaseOne(source.pick(np.arange(source.offsets[-1]), None))
     (tables,) = run.tables
     query = pattern_on_device(plan, tables, run.own, run.device)

@@ -104,11 +104,11 @@ def windows_on_device(
 def prune_on_device(query: DevicePattern, windows: DeviceWindows, profile: Profile) -> DeviceCandidates:
     """Return the candidates left by the steps ``summary`` and ``chain`` of the plan."""
     candidates = DeviceCandidates(windows.starts, None)
-    if "summary" in query.plan.steps:
+    if "summary" in query.plan.pruning:
         with profile.stage("summary"):
             candidates = _keep_summarised(query, windows)
         profile.add("summarised", int(candidates.starts.size))
-    if "chain" in query.plan.steps:
+    if "chain" in query.plan.pruning:
         with profile.stage("chain"):
             candidates = keep_chained_on_device(query, windows, candidates.starts, exact=False)
     return candidates
