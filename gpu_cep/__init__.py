@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gpu_cep.api import Profile, explain, match, parse
 from gpu_cep.bound_events import Events, events
 from gpu_cep.errors import (
+    AbsentValueWarning,
     CepError,
     EngineUnavailable,
     EventError,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AbsentValueWarning",
     "CepError",
     "Compressed",
     "EngineUnavailable",

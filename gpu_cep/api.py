@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args, overload
-from warnings import warn
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.choices import (
@@ -22,7 +21,7 @@ from gpu_cep.choices import (
     TimeUnit,
 )
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
+from gpu_cep.errors import AbsentValueWarning, Diagnostic, PatternError, UnsupportedError, nearest, warn_caller
 from gpu_cep.keywords import (
     ExplainOptions,
     Functions,
@@ -258,6 +257,11 @@ def match(
         installed; the message says why.
     MatchLimitExceeded
         A bound was reached. Results are never truncated.
+
+    Warns
+    -----
+    AbsentValueWarning
+        There is no match, and the query asks for a type or another text that no event has.
     """
     refuse_swapped("match", events, pattern)
     check_threads(threads)
@@ -279,11 +283,22 @@ def run_plan(
     plan: AnyPlan, query: AnyQuery, options: Options, table: Any, *, threads: int | None = None, profile: Profile | None = None
 ) -> pa.Table:  # fmt: skip
     """Return the result of running `plan`, which :func:`make_plan` made of `query`, over the events of `table`."""
-    from gpu_cep.engine.answers import answer
+    from gpu_cep.engine.answers import answer, has_matches
 
-    if plan.algorithm == "brute_force":
-        return _by_definition(plan, query, options, table)
-    return answer(plan, table, threads=threads, profile=profile)
+    by_definition = plan.algorithm == "brute_force"
+    found = _by_definition(plan, query, options, table) if by_definition else answer(plan, table, threads=threads, profile=profile)
+    if not has_matches(plan, found):
+        _warn_absent(plan, table)
+    return found
+
+
+def _warn_absent(plan: AnyPlan, table: Any) -> None:
+    """Warn of texts that the query asks for and no event of `table` has."""
+    from gpu_cep.engine.input.absent_values import absent_values
+    from gpu_cep.engine.input.event_columns import EventColumns
+
+    for sentence in absent_values(plan.query, EventColumns(table, plan.query)):
+        warn_caller(sentence, AbsentValueWarning)
 
 
 def _plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
@@ -375,7 +390,7 @@ def _events_first(events: Any, pattern: Any) -> tuple[Any, Any]:
     if events is None or pattern is None:
         return None, events if pattern is None else pattern
     if are_swapped(events, pattern):
-        warn("explain() takes the events first: explain(events, pattern)", DeprecationWarning, stacklevel=4)
+        warn_caller("explain() takes the events first: explain(events, pattern)", DeprecationWarning)
         return pattern, events
     return events, pattern
 

@@ -1,4 +1,4 @@
-"""Define the errors that gpu_cep raises; all derive from :class:`CepError`.
+"""Define the errors that gpu_cep raises, which derive from :class:`CepError`, and its warning.
 
 A :class:`Diagnostic` describes an error in a pattern: a message, its place in
 the text, and a hint. Analysis collects all diagnostics of a query and raises
@@ -8,11 +8,14 @@ one error that holds them.
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gpu_cep.lang.ast import Span
 
+_PACKAGES = ("gpu_cep", "gpu_cep_spark")
 _EXCERPT = 120  # characters of a line that a message shows
 
 
@@ -88,8 +91,20 @@ class EngineUnavailable(CepError):
     """The requested engine or package cannot be used here; the message says why."""
 
 
+class AbsentValueWarning(UserWarning):
+    """A query without matches asks for a text that no event has, such as ``View`` where events have ``view``."""
+
+
 class MatchLimitExceeded(CepError):
     """There are more matches than the caller allows, or finding them takes more work.
 
     The message names the stream and the window.
     """
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Give a warning whose place is the line outside of gpu_cep that led here."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in _PACKAGES:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -13,7 +13,7 @@ import typer
 from gpu_cep.analysis.bind import TIES
 from gpu_cep.analysis.bind_intervals import ALLEN, DETECT
 from gpu_cep.analysis.windows import TIME_UNITS
-from gpu_cep.cli.outcome import USAGE_FAULT, fail, report_faults
+from gpu_cep.cli.outcome import USAGE_FAULT, fail, print_warnings, report_faults
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import AFTER_MATCH, ALGORITHMS, ENGINES, OUTPUTS
 
@@ -84,7 +84,7 @@ def takes(options: Mapping[str, Any]) -> Callable[[Command], Command]:
         def command(pattern: str, **values: Any) -> None:
             given = {name: values.pop(name) for name in options}
             text = query_text(pattern)
-            with report_faults(text):
+            with report_faults(text), print_warnings():
                 function(text, asked={name: value for name, value in given.items() if value not in (None, [])}, **values)
 
         own = [each for each in signature(function, eval_str=True).parameters.values() if each.name not in ("text", "asked")]

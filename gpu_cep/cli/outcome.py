@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from gpu_cep.cli.whole_files import give_up_stdout
-from gpu_cep.errors import CepError, DiagnosedError, EventError
+from gpu_cep.errors import AbsentValueWarning, CepError, DiagnosedError, EventError
 
 QUERY_FAULT = 1
 USAGE_FAULT = 2
@@ -47,6 +48,23 @@ def fail(message: str, code: int) -> NoReturn:
     written.highlight_regex(r"\^+", "bold red")
     Console(stderr=True).print(written, soft_wrap=True)
     raise typer.Exit(code)
+
+
+@contextmanager
+def print_warnings() -> Iterator[None]:
+    """Print a line to stderr for each warning about the query that is given inside."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", AbsentValueWarning)
+        plain = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, AbsentValueWarning):
+                Console(stderr=True).print(Text(f"gpu-cep: warning: {message}"), soft_wrap=True)
+            else:
+                plain(message, category, *place, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def say(message: str, facts: Mapping[str, Any], *, as_json: bool, aside: bool = False) -> None:

@@ -87,3 +87,9 @@ def answer_schema(plan: AnyPlan, schema: pa.Schema) -> pa.Schema:
     Raises as :func:`gpu_cep.engine.output.result_tables.result_schema`.
     """
     return interval_schema(plan, schema) if isinstance(plan, IntervalPlan) else result_schema(plan, schema)
+
+
+def has_matches(plan: AnyPlan, found: pa.Table) -> bool:
+    """Return whether `found`, the result of a plan, holds a match."""
+    # only a count without stream keys has a row for no matches
+    return found.num_rows > 0 and (plan.settings.output != "count" or found.column("count")[0].as_py() > 0)

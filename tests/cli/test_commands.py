@@ -105,6 +105,11 @@ def test_matches_without_a_target_are_printed(events, capsys):
     assert printed.endswith("\n2 rows\n")
 
 
+def test_a_type_that_no_event_has_is_told_on_stderr(events, capsys):
+    assert main(["match", "PATTERN SEQ(a x, B b) WITHIN 5", events, "--json"]) == 0
+    assert capsys.readouterr() == ("", "gpu-cep: warning: no event has type 'a'; did you mean 'A'?\n")
+
+
 def test_one_match_is_one_row(events, tmp_path, capsys):
     query = "PATTERN SEQ(A a, B b) WHERE a.v > 2 WITHIN 5 RETURN a.v AS low"
     assert main(["match", query, events, "-o", str(tmp_path / "found.csv")]) == 0

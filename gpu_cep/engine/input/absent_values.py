@@ -1,0 +1,68 @@
+"""Find texts that a query asks for and no event has, to explain why there are no matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.analysis.bound import Bound, BoundQuery, Constant, Field, Operation
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.errors import nearest
+from gpu_cep.plan.properties import property_conjuncts
+
+_TEXT = pa.large_string()
+_COMPARED = 1_000  # most distinct values that are searched for a similar one
+_LISTED = 8  # most distinct values that a message lists
+
+
+def absent_values(query: BoundQuery, columns: EventColumns) -> list[str]:
+    """Return a sentence for each text that a variable must have in a column, and that no event has.
+
+    A query for which there is such a sentence has no match that binds the variable.
+    """
+    asked = dict.fromkeys(_asked_texts(query)) if len(columns) else {}
+    present = {column: _present(columns.arrow(column)) for column, _ in asked}
+    absent = [(column, texts) for column, texts in asked if not pc.any(pc.is_in(present[column], pa.array(texts, _TEXT))).as_py()]
+    return [_sentence(columns.name(column), texts, present[column]) for column, texts in absent]
+
+
+def _asked_texts(query: BoundQuery) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the columns of which an event must have one of some texts to be bound to a positive variable."""
+    positives = (1 << len(query.positives)) - 1
+    for _, conjunct, bits in property_conjuncts(query):
+        found = _texts(conjunct)
+        if found is not None and bits & positives and found[0] < len(query.schema.attributes):
+            yield found
+
+
+def _texts(conjunct: Bound) -> tuple[int, tuple[str, ...]] | None:
+    """Return the column and the texts of a test for equality; None for other tests."""
+    match conjunct:
+        case (
+            Operation(name="eq" | "in", arguments=(Field(column=column), *items))
+            | Operation(name="eq", arguments=(*items, Field(column=column)))
+        ):
+            texts = tuple(item.value for item in items if isinstance(item, Constant) and isinstance(item.value, str))
+            return (column, texts) if texts and len(texts) == len(items) else None
+    return None
+
+
+def _present(values: pa.Array) -> pa.Array:
+    """Return the distinct texts of a column."""
+    distinct = pc.drop_null(pc.unique(values))
+    return (distinct.dictionary_decode() if pa.types.is_dictionary(distinct.type) else distinct).cast(_TEXT)
+
+
+def _sentence(name: str, texts: Sequence[str], present: pa.Array) -> str:
+    asked = " or ".join(map(repr, texts))
+    known = present.slice(0, _COMPARED + 1).to_pylist()
+    similar = nearest(texts[0], known) if len(known) <= _COMPARED else None
+    return f"no event has {name} {asked}; {similar or _listing(known)}"
+
+
+def _listing(known: Sequence[str]) -> str:
+    if not known:
+        return "all are NULL"
+    return f"there are {', '.join(map(repr, known[:_LISTED]))}{' …' if len(known) > _LISTED else ''}"
