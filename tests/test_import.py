@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import gpu_cep
+
 ROOT = Path(__file__).resolve().parents[1]
 PROBE = """
 import json, sys, time
@@ -32,6 +36,14 @@ def probe() -> dict[str, object]:
 def test_import_is_quick() -> None:
     probe()  # the first import may have to write byte code
     assert min(probe()["seconds"] for _ in range(3)) <= LIMIT
+
+
+@pytest.mark.parametrize("name", ["RunReport", "gpu_match", "rapids_conf", "register"])
+def test_what_needs_spark_says_how_to_install_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "gpu_cep_spark", raising=False)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(gpu_cep.EngineUnavailable, match=r"need PySpark, .*: pip install 'gpu_cep\[spark\]'"):
+        getattr(gpu_cep, name)
 
 
 def test_import_loads_nothing_heavy() -> None:

@@ -80,7 +80,7 @@ HOMES = {
     "rmm": {"gpu_cep_kernels.device.rmm_pool"},
     "cudf": {"gpu_cep.engine.input.device.cudf", "gpu_cep.api"},
     "lark": {"gpu_cep.lang"},
-    "matplotlib": {f"{DISPLAY}.pictures.figure", f"{DISPLAY}.pictures.files", f"{DISPLAY}.plotting"},
+    "matplotlib": {f"{DISPLAY}.pictures.figure", f"{DISPLAY}.plotting"},
     "duckdb": {"gpu_cep.engine.output.frames", "gpu_cep.api"},
     "pandas": {"gpu_cep.engine.output.frames", "gpu_cep.api"},
     "polars": {"gpu_cep.engine.output.frames", "gpu_cep.api"},

@@ -154,7 +154,7 @@ def report(
     out: Target,
     asked: Mapping[str, Any],
     rows: Annotated[int, typer.Option(min=0, metavar="N", help="How many matches the page holds at most.")] = 1_000,
-    timelines: Annotated[int, typer.Option(min=0, metavar="N", help="Of how many it holds the timelines (needs the extra 'plot').")] = 20,
+    timelines: Annotated[int, typer.Option(min=0, metavar="N", help="Of how many it holds timelines (with the extra 'plot').")] = 20,
     margin: Margin = 0.25,
     as_json: AsJson = False,
 ) -> None:

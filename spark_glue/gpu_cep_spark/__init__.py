@@ -1,5 +1,12 @@
 """Run gpu_cep on Spark: push filters down, shuffle by stream, and run the engine on every executor."""
 
+from importlib.util import find_spec
+
+from gpu_cep.errors import EngineUnavailable
+
+if find_spec("pyspark") is None:
+    raise EngineUnavailable("gpu_match and all else under Spark need PySpark, which is not installed: pip install 'gpu_cep[spark]'")
+
 from gpu_cep_spark.bound_events import SparkEvents
 from gpu_cep_spark.matching import gpu_match
 from gpu_cep_spark.rapids import rapids_conf

@@ -104,7 +104,7 @@ def test_results(device):
 
 def test_results_without_cudf(device, monkeypatch):
     monkeypatch.setitem(sys.modules, "cudf", None)
-    with pytest.raises(EngineUnavailable, match=r"result='cudf' is not available: .*cudf"):
+    with pytest.raises(EngineUnavailable, match=r"result='cudf' is not available: .*cudf.*pip install 'gpu_cep\[rapids\]'"):
         to_cudf(TABLE)
 
 

@@ -148,8 +148,10 @@ def test_bounds_that_are_none(bound):
         cep.report(EVENTS, QUERY, **bound)
 
 
-def test_without_matplotlib_there_are_no_timelines(monkeypatch):
+def test_without_matplotlib_the_page_has_no_timelines_and_says_why(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(cep.EngineUnavailable, match="timelines need matplotlib"):
-        cep.report(EVENTS, QUERY)
-    assert cep.report(EVENTS, QUERY, timelines=0).html
+    page = Page(cep.report(EVENTS, QUERY).html)
+    why = "timelines need matplotlib, which is not installed: pip install 'gpu_cep[plot]'"
+    assert page.texts["bounds"].startswith(f"This page holds all matches, and no timelines ({why}).")
+    assert page.of("template") == []
+    assert Page(cep.report(EVENTS, QUERY, timelines=0).html).texts["bounds"].startswith("This page holds all matches, and no timelines.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from gpu_cep.errors import CepError, EngineUnavailable
@@ -24,6 +25,11 @@ def check_suffix(path: str | Path, formats: Sequence[str] = FORMATS) -> str:
     return suffix
 
 
+def lack_of_matplotlib(what: str) -> str | None:
+    """Return a sentence that says that `what`, pictures, need matplotlib; None if it is installed."""
+    return None if find_spec("matplotlib") else f"{what} need matplotlib, which is not installed: pip install 'gpu_cep[plot]'"
+
+
 def require_matplotlib(what: str) -> None:
     """Check that matplotlib is installed; `what`, the pictures that need it, is named in the error.
 
@@ -32,7 +38,6 @@ def require_matplotlib(what: str) -> None:
     EngineUnavailable
         matplotlib is not installed.
     """
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as fault:
-        raise EngineUnavailable(f"{what} need matplotlib, which is not installed: pip install 'gpu_cep[plot]'") from fault
+    lack = lack_of_matplotlib(what)
+    if lack is not None:
+        raise EngineUnavailable(lack)

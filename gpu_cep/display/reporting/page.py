@@ -25,7 +25,8 @@ class Content:
     matches. `plan` is the explanation as text. `drawing`, `waterfall` and
     `timelines` are SVG. There is a timeline for each of the first matches.
     `waterfall` is None if the run counted nothing. `stages` are the seconds
-    of each stage, summed over threads.
+    of each stage, summed over threads. `lack` says why there are no timelines
+    though they were asked for.
     """
 
     query: str
@@ -38,6 +39,7 @@ class Content:
     stages: Mapping[str, float]
     shown: pa.Table
     timelines: Sequence[str]
+    lack: str | None
 
 
 def page(content: Content) -> str:
@@ -76,7 +78,8 @@ def _bounds(content: Content) -> str:
     rows = "all matches" if shown == content.matches else f"the first {shown:,} of {content.matches:,} matches"
     if shown == 0:
         return "There are no matches." if content.matches == 0 else "This page holds none of the matches: rows=0."
-    timelines = "no timelines" if drawn == 0 else "a timeline of each" if drawn == shown else f"timelines of the first {drawn:,}"
+    none = "no timelines" if content.lack is None else f"no timelines ({escape(content.lack)})"
+    timelines = none if drawn == 0 else "a timeline of each" if drawn == shown else f"timelines of the first {drawn:,}"
     return f"This page holds {rows}, and {timelines}."
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from gpu_cep.api import Profile, explanation_of, match
-from gpu_cep.display.pictures.files import require_matplotlib
+from gpu_cep.display.pictures.files import lack_of_matplotlib
 from gpu_cep.display.plotting.found import Findings, find_matches
 from gpu_cep.display.plotting.timeline import check_margin, draw_match
 from gpu_cep.display.plotting.waterfall import stages, waterfall
@@ -72,8 +72,8 @@ def report(
     rows
         The most matches that the page holds: the first ones, in the order of results.
     timelines
-        The most matches that it draws timelines of. These need matplotlib
-        (the extra ``plot``); 0 does without.
+        The most matches that it draws timelines of. Without matplotlib (the
+        extra ``plot``) it draws none, and the page says why.
     margin
         How much of the stream a timeline shows on either side, as in :func:`gpu_cep.plot`.
     **keywords
@@ -86,8 +86,6 @@ def report(
 
     Raises
     ------
-    EngineUnavailable
-        matplotlib is not installed, and `timelines` is not 0.
     UnsupportedError
         A match cannot be drawn (see :func:`gpu_cep.plot`).
     CepError
@@ -97,8 +95,7 @@ def report(
     _check_bounds(rows=rows, timelines=timelines)
     check_margin(margin)
     options, settings = read_keywords(keywords)
-    if timelines:
-        require_matplotlib("timelines")
+    lack = lack_of_matplotlib("timelines") if timelines else None
     table = to_host(read_events(events))
     plan = make_plan(pattern, table.schema, options, settings)
     threads, given = keywords.get("threads"), keywords.get("profile")
@@ -107,8 +104,9 @@ def report(
     begin = time.perf_counter()
     found = find_matches(plan, question.query, table, options, threads=threads, profile=profile)
     seconds = time.perf_counter() - begin
-    drawn = tuple(_timeline(question, found, number, margin) for number in range(min(timelines, rows, found.returned.num_rows)))
-    return Report(page(_content(question, profile, seconds, found.returned, found.returned.slice(0, rows), drawn)))
+    drawable = timelines if lack is None else 0
+    drawn = tuple(_timeline(question, found, number, margin) for number in range(min(drawable, rows, found.returned.num_rows)))
+    return Report(page(_content(question, profile, seconds, found.returned, found.returned.slice(0, rows), drawn, lack)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +131,13 @@ def _timeline(question: _Question, found: Findings, number: int, margin: float) 
 
 
 def _content(
-    question: _Question, profile: Profile, seconds: float, found: pa.Table, shown: pa.Table, timelines: tuple[str, ...]
+    question: _Question,
+    profile: Profile,
+    seconds: float,
+    found: pa.Table,
+    shown: pa.Table,
+    timelines: tuple[str, ...],
+    lack: str | None,
 ) -> Content:
     # brute force counts nothing
     counted = profile if profile.counts else None
@@ -148,4 +152,5 @@ def _content(
         stages=dict(profile.seconds),
         shown=shown,
         timelines=timelines,
+        lack=lack,
     )

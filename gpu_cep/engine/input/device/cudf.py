@@ -83,8 +83,10 @@ def require_cudf() -> Any:
     try:
         open_device()
         import cudf
-    except (DeviceUnavailable, ImportError) as fault:
+    except DeviceUnavailable as fault:
         raise EngineUnavailable(f"result='cudf' is not available: {fault}") from fault
+    except ImportError as fault:
+        raise EngineUnavailable(f"result='cudf' is not available: {fault} (pip install 'gpu_cep[rapids]')") from fault
     return cudf
 
 
