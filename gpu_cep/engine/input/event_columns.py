@@ -367,7 +367,8 @@ def _codes(encoded: pa.Array, kind: pa.DataType) -> Array:
     codes = indices.view(kind) if indices.type.bit_width == kind.bit_width else indices.cast(kind)
     # filling copies, whether there is a NULL or not
     codes = codes.fill_null(len(encoded.dictionary)) if codes.null_count else codes
-    return buffer_values(codes.buffers()[1], kind.to_pandas_dtype(), len(codes), codes.offset)
+    # by its name: for to_pandas_dtype() some releases of pyarrow import pandas
+    return buffer_values(codes.buffers()[1], str(kind), len(codes), codes.offset)
 
 
 def _share(own: dict[int, pa.Array]) -> _SharedDictionary:

@@ -136,7 +136,7 @@ class DeviceColumns:
         array = self.columns.arrow(column)
         if not pa.types.is_dictionary(array.type):
             return None
-        indices = HostNumbers(self.device, _values(array.indices, array.type.index_type.to_pandas_dtype()), _INT32)
+        indices = HostNumbers(self.device, _values(array.indices, str(array.type.index_type)), _INT32)
         present = self.present(column)
         return indices if present is None else Filled(self.device, indices, present, len(array.dictionary))
 
