@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -109,6 +110,6 @@ _plan_of_text = lru_cache(maxsize=256)(_new_plan)
 
 
 def _check_names(names: Sequence[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise PatternError([Diagnostic(f"the events have more than one column {name!r}") for name in twice])

@@ -49,7 +49,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
         The query is sound but uses what is not supported; it names every such construct.
     """
     faults = Faults()
-    found = primitives(query.pattern, faults)
+    found = primitives(query.pattern, faults, text)
     scope = Scope(schema, _variables(found), Clause.WHERE, faults, [], options.functions, options.result_type)
     timestamp = timestamp_column(options.timestamp, scope)
     partition_by = key_columns(partition_names(query, options, faults), "partition_by", scope)

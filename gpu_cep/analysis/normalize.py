@@ -16,10 +16,12 @@ from itertools import product
 
 from gpu_cep.analysis.bound import Branch, EventVariable, Negation
 from gpu_cep.analysis.faults import Faults
+from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.ast import And, Not, Or, PatternNode, Repeat, Seq, Span, Variable
 
 MAX_VARIABLES = 1024
 MAX_BRANCHES = 1024
+_MOST_WRITTEN = 10**12  # Python refuses to write a number of thousands of digits
 MAX_BOUND = 2**31 - 1
 """The largest bound of a quantifier: kernels count a binding's events in 32 bits."""
 
@@ -33,17 +35,23 @@ class Primitive:
     span: Span | None
 
 
-def primitives(pattern: PatternNode, faults: Faults) -> tuple[Primitive, ...]:
+def primitives(pattern: PatternNode, faults: Faults, text: str | None = None) -> tuple[Primitive, ...]:
     """Return the occurrences of variables in `pattern`, in order.
 
-    Faults are recorded; the search goes on below them.
+    Faults are recorded; the search goes on below them. `text` is the query's, for errors to quote.
+
+    Raises
+    ------
+    UnsupportedError
+        There are more than :data:`MAX_VARIABLES` variables; nothing else of the query is looked at.
     """
     found = tuple(_primitives(pattern, faults))
-    _check_alike(found, faults)
-    _check_places(found, pattern, faults)
     variables = len({primitive.variable.name for primitive in found})
     if variables > MAX_VARIABLES:
-        faults.refuse(f"a pattern of {variables} variables", f"at most {MAX_VARIABLES} are", pattern.span)
+        message = f"a pattern of {variables:,} variables is not supported"
+        raise UnsupportedError([Diagnostic(message, pattern.span, f"at most {MAX_VARIABLES:,} are")], text)
+    _check_alike(found, faults)
+    _check_places(found, pattern, faults)
     return found
 
 
@@ -56,7 +64,7 @@ def branches(pattern: PatternNode, variables: tuple[EventVariable, ...], faults:
         return ()  # this fault is recorded already, and would be reported again as a circle
     count = _number_of_branches(pattern)
     if count > MAX_BRANCHES:
-        faults.refuse(f"a pattern of {count:,} branches", f"OR, ? and * may make up to {MAX_BRANCHES:,}", pattern.span)
+        faults.refuse(f"a pattern of {_number(count)} branches", f"OR, ? and * may make up to {MAX_BRANCHES:,}", pattern.span)
         return ()
     numbers = {variable.name: number for number, variable in enumerate(variables)}
     positive = sum(1 << number for number, variable in enumerate(variables) if not variable.negated)
@@ -69,6 +77,10 @@ def branches(pattern: PatternNode, variables: tuple[EventVariable, ...], faults:
         faults.error(f"the pattern orders {names} in a circle", pattern.span)
         return ()
     return tuple(_branch(disjunct, positive) for disjunct in disjuncts)
+
+
+def _number(count: int) -> str:
+    return f"{count:,}" if count <= _MOST_WRITTEN else f"more than {_MOST_WRITTEN:,}"
 
 
 @singledispatch

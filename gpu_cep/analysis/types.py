@@ -8,7 +8,8 @@ TIMESTAMP and DURATION are ticks of their unit.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 TICKS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -90,11 +91,13 @@ class Schema:
     """The columns of the events, in order."""
 
     attributes: tuple[Attribute, ...]
+    names: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _positions: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(attribute.name for attribute in self.attributes)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(attribute.name for attribute in self.attributes))
+        object.__setattr__(self, "_positions", dict(zip(self.names, range(len(self.names)), strict=True)))
 
     def index(self, name: str) -> int:
-        """Return the position of column `name`; ValueError if there is none."""
-        return self.names.index(name)
+        """Return the position of column `name`; KeyError if there is none."""
+        return self._positions[name]

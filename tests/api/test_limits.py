@@ -120,5 +120,5 @@ def test_many_variables(size):
 
 
 def test_no_more_than_so_many_variables():
-    with pytest.raises(UnsupportedError, match=r"1025 variables is not supported(.|\n)*at most 1024"):
+    with pytest.raises(UnsupportedError, match=r"1,025 variables is not supported(.|\n)*at most 1,024"):
         cep.match(pa.table({"ts": [1], "type": ["T0"]}), and_of(1025))

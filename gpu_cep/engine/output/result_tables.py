@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -53,7 +54,7 @@ def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
 def check_schema(plan: Plan, schema: pa.Schema, fields: list[pa.Field]) -> pa.Schema:
     """Return the schema of a result with these fields; raises as :func:`result_schema`."""
     names = [field.name for field in fields]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise PatternError([Diagnostic(f"the result would have two columns {name!r}", hint=_clash_hint(plan, name)) for name in twice])
     if not all(is_copied(field.type) for field in fields):
