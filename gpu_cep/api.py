@@ -133,11 +133,13 @@ def match(
     events
         The events, sorted or not, in one of three forms. A table: anything
         with the Arrow C stream interface (pyarrow, pandas, polars, duckdb …)
-        or a path to CSV or Arrow IPC. A source: a path to Parquet, a
+        or a path to CSV, lines of JSON or Arrow IPC, also with ``.gz`` or
+        ``.zst`` behind it. A source: a path to Parquet, a
         pyarrow.dataset.Dataset, a polars.LazyFrame or a relation of DuckDB;
         only the columns that the query needs are read. Data on a GPU, which
         stays there: a cudf.DataFrame, or a mapping of names to arrays
-        (``__cuda_array_interface__``).
+        (``__cuda_array_interface__``). A path may be a glob
+        (``logs/*.csv.gz``) or a URI (``s3://bucket/events.parquet``).
     pattern
         The query: its text, the result of :func:`parse`, or a query or
         pattern built in Python (``gpu_cep.seq`` and so on).

@@ -13,6 +13,13 @@ from gpu_cep.lang.ast import IntervalQuery, Query
 
 _TIMESTAMP_KINDS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP})
 
+# How a column of text becomes one of timestamps in Arrow, pandas and Spark.
+_CAST = (
+    "cast it: table.set_column({column}, {name!r}, table[{name!r}].cast('timestamp[us]')), "
+    "df[{name!r}] = pandas.to_datetime(df[{name!r}]) or df.withColumn({name!r}, to_timestamp({name!r})); "
+    "gpu-cep reads ISO 8601, and other forms by --timestamp-format"
+)
+
 
 def timestamp_column(name: str, scope: Scope) -> int | None:
     """Return the column of the events' time; record a fault and return None if there is none of a fit type."""
@@ -27,7 +34,7 @@ def timestamp_column(name: str, scope: Scope) -> int | None:
     if type.kind is Kind.DECIMAL:
         scope.faults.refuse(f"the timestamp {name!r} of type {type}", "a timestamp is an integer, a float, a date or a timestamp")
     else:
-        hint = "cast the column to timestamps first" if type.kind is Kind.STRING else None
+        hint = _CAST.format(name=name, column=column) if type.kind is Kind.STRING else None
         scope.faults.error(f"the timestamp {name!r} is of type {type}; it must be an integer, a float, a date or a timestamp", hint=hint)
     return None
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import datetime
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pytest
 from pyarrow import csv, feather, parquet
@@ -137,7 +139,19 @@ def test_only_columns_of_times_are_offered_as_timestamps():
 def test_text_is_no_time_and_nothing_else_is_said_of_it():
     with pytest.raises(PatternError) as caught:
         indices(pa.table({"ts": ["2026-01-01"], "type": ["A"]}), "PATTERN SEQ(A a, B b) WITHIN 1 hour")
-    assert [each.hint for each in caught.value.diagnostics] == ["cast the column to timestamps first"]
+    assert len(caught.value.diagnostics) == 1
+    assert "--timestamp-format" in caught.value.diagnostics[0].hint
+
+
+def test_the_lines_that_cast_text_to_timestamps_do_so():
+    table = pa.table({"type": ["A", "B"], "at": ["2026-01-01", "2026-01-02 10:00:00"]})
+    with pytest.raises(PatternError) as caught:
+        indices(table, timestamp="at")
+    arrow, frame = re.search(r"cast it: (table\..*\)), (df\['at'\] = .*\)) or df", caught.value.diagnostics[0].hint).groups()
+    df = table.slice(0, 1).to_pandas()
+    exec(frame, {"df": df, "pandas": pandas})
+    for cast in (eval(arrow, {"table": table}), pa.table(df)):
+        assert pa.types.is_timestamp(cast.schema.field("at").type)
 
 
 def test_an_attribute_that_is_not_there():
@@ -241,7 +255,7 @@ def test_only_the_columns_of_a_parquet_file_that_are_read_are_read(tmp_path, mon
     parquet.write_table(events, path)
     asked = []
     reading = parquet.read_table
-    monkeypatch.setattr(parquet, "read_table", lambda source, columns: asked.append(columns) or reading(source, columns=columns))
+    monkeypatch.setattr(parquet, "read_table", lambda *of, columns, **how: asked.append(columns) or reading(*of, columns=columns, **how))
     assert cep.match(path, text).equals(cep.match(events, text))
     assert asked == [read]
 

@@ -7,8 +7,6 @@ zeros are padding, and anything else is an error.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
@@ -36,14 +34,6 @@ def read_stream(held: pa.Buffer, name: str) -> pa.Table:
             "expected one stream: write the tables into one, or each to a file of its own"
         )
     return pa.ipc.open_stream(held).read_all()
-
-
-def stream_in_file(path: Path) -> pa.Buffer:
-    """Return the bytes of a file or named pipe; those of a file are mapped."""
-    if not path.is_file():
-        return pa.py_buffer(path.read_bytes())
-    with pa.memory_map(str(path)) as source:
-        return source.read_buffer()
 
 
 def _end_of_stream(held: pa.Buffer, name: str) -> int:

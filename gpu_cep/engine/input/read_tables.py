@@ -22,12 +22,12 @@ from gpu_cep.analysis.types import (
     duration,
     timestamp,
 )
-from gpu_cep.engine.input.arrow_streams import read_stream, stream_in_file
 from gpu_cep.engine.input.device.cudf import is_frame
 from gpu_cep.engine.input.device.read_frames import are_arrays, read_arrays, read_frame
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.encodings import decode_table
-from gpu_cep.engine.input.sources import PARQUET, read_checked, source_of
+from gpu_cep.engine.input.formats import read_files
+from gpu_cep.engine.input.sources import source_of
 from gpu_cep.errors import EventError, PatternError
 
 
@@ -79,7 +79,7 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
 
     * an Arrow table or batch, or any other object with the Arrow C stream interface;
     * a source of columns (:mod:`gpu_cep.engine.input.sources`);
-    * a path to a file of CSV or Arrow IPC;
+    * a path, a glob or a URI of files of CSV, lines of JSON or Arrow IPC;
     * a cudf DataFrame, or arrays on the device by name, which stay on the device.
 
     Raises
@@ -97,7 +97,7 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
     if source is not None:
         return source.read(source.schema.names)
     if isinstance(events, (str, Path)):
-        return decode_table(_read_file(Path(events)))
+        return decode_table(read_files(events))
     if isinstance(events, pa.RecordBatch):
         return decode_table(pa.Table.from_batches([events]))
     if is_frame(events):
@@ -113,7 +113,7 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
         return decode_table(pa.table(events))
     raise EventError(
         f"events: cannot read {type(events).__name__}; expected a table with the Arrow C stream interface "
-        "(pyarrow, pandas, polars, duckdb …), a data set or lazy frame, a path to a .parquet, .csv or .arrow file, "
+        "(pyarrow, pandas, polars, duckdb …), a data set or lazy frame, a path to .parquet, .csv, .jsonl or .arrow files, "
         "or, on a device, a cudf DataFrame or arrays by name"
     )
 
@@ -126,33 +126,3 @@ def is_resident(table: pa.Table | ResidentTable) -> bool:
 def to_host(table: pa.Table | ResidentTable) -> pa.Table:
     """Return a table of events, downloaded if it lies on a device."""
     return table.to_arrow() if isinstance(table, ResidentTable) else table
-
-
-def _read_csv(path: Path) -> pa.Table:
-    from pyarrow import csv
-
-    return csv.read_csv(path)
-
-
-def _read_ipc(path: Path) -> pa.Table:
-    with pa.memory_map(str(path)) as source:
-        return pa.ipc.open_file(source).read_all()
-
-
-def _read_ipc_stream(path: Path) -> pa.Table:
-    return read_stream(stream_in_file(path), str(path))
-
-
-_READERS = {
-    ".csv": _read_csv,
-    ".arrow": _read_ipc,
-    ".feather": _read_ipc,
-    ".arrows": _read_ipc_stream,
-}
-
-
-def _read_file(path: Path) -> pa.Table:
-    reader = _READERS.get(path.suffix.lower())
-    if reader is None:
-        raise EventError(f"events: {path} has no known suffix; expected one of {', '.join((*PARQUET, *_READERS))}")
-    return read_checked(reader, path)

@@ -12,9 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_cep.engine.input.encodings import decode_table, plain_type
-from gpu_cep.errors import EventError
+from gpu_cep.engine.input.event_files import EventFiles, find_files, is_folder, read_checked, split_suffix
+from gpu_cep.engine.input.formats import PARQUET, READERS
 
-PARQUET = (".parquet", ".pq")
+# Parquet compresses its pages itself.
+_PARQUET = {(suffix, None) for suffix in PARQUET}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +42,18 @@ class Source:
 def source_of(events: Any) -> Source | None:
     """Return the events as a source of columns; None for tables and for what is read as a whole.
 
-    Sources are Parquet files and data sets, Arrow's data sets, lazy frames of polars, and relations
-    of DuckDB.
+    Sources are Parquet files and folders of them, Arrow's data sets, lazy frames of polars, and
+    relations of DuckDB.
 
     Raises
     ------
     EventError
         The path of a Parquet file cannot be read.
     """
+    if isinstance(events, Source):
+        return events
     if isinstance(events, (str, Path)):
-        path = Path(events)
-        return _parquet(path) if path.is_dir() or path.suffix.lower() in PARQUET else None
+        return None if split_suffix(str(events))[0] in READERS else _parquet_source(events)
     for (library, name), opened in _LAZY.items():
         # a library that has not been imported made no object
         kind = getattr(sys.modules.get(library), name, None)
@@ -59,22 +62,35 @@ def source_of(events: Any) -> Source | None:
     return None
 
 
-def read_checked(reader: Callable[[Path], Any], path: Path) -> Any:
-    """Return the result of a reader of a file, or raise an error that names the file."""
-    try:
-        return reader(path)
-    except FileNotFoundError as fault:
-        raise EventError(f"events: cannot read {path}: there is no such file or folder") from fault
-    except (OSError, pa.ArrowInvalid) as fault:
-        raise EventError(f"events: cannot read {path}: {fault}") from fault
+def _parquet_source(name: str | Path) -> Source | None:
+    """Return the Parquet file or files that a path, a glob or a URI names; None if it is of no known format."""
+    found = find_files(name)
+    if split_suffix(found.paths[0]) in _PARQUET or is_folder(found):
+        return _parquet(found)
+    return None
 
 
-def _parquet(path: Path) -> Source:
-    """Return a Parquet file or data set as a source."""
+def _parquet(found: EventFiles) -> Source:
+    """Return a Parquet file, a folder of such files, or several files as a source."""
+    if len(found.paths) > 1:
+        return _parquet_files(found)
     from pyarrow import parquet
 
-    schema = read_checked(lambda where: parquet.ParquetDataset(where).schema, path)
-    return _source(schema, lambda columns: read_checked(partial(parquet.read_table, columns=columns), path))
+    path, system = found.paths[0], found.system
+    schema = read_checked(lambda: parquet.ParquetDataset(path, filesystem=system).schema, found.name)
+    read = partial(parquet.read_table, path, filesystem=system)
+    return _source(schema, lambda columns: read_checked(partial(read, columns=columns), found.name))
+
+
+def _parquet_files(found: EventFiles) -> Source:
+    """Return several Parquet files as a source; a column that a file lacks is NULL there."""
+    from pyarrow import dataset, parquet
+
+    paths, system = list(found.paths), found.system
+    schemas = read_checked(lambda: [parquet.read_schema(path, filesystem=system) for path in paths], found.name)
+    schema = read_checked(lambda: pa.unify_schemas(schemas, promote_options="permissive"), found.name)
+    files = dataset.dataset(paths, schema, "parquet", system)
+    return _source(schema, lambda columns: read_checked(partial(files.to_table, columns=columns), found.name))
 
 
 def _data_set(data_set: Any) -> Source:

@@ -1,0 +1,99 @@
+"""Read files of events that are loaded as a whole: CSV, lines of JSON, Arrow files and Arrow streams."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_cep.engine.input.arrow_streams import read_stream
+from gpu_cep.engine.input.event_files import COMPRESSIONS, EventFile, find_files, read_checked, split_suffix
+from gpu_cep.errors import EventError
+
+PARQUET = (".parquet", ".pq")
+
+_PEEKED = 1 << 20  # bytes of a file in which its header ends
+# What may separate the columns of a CSV file; the first one in its header does.
+_DELIMITERS = (b",", b";", b"\t", b"|")
+_QUOTED = re.compile(rb'"[^"]*"')
+
+
+def read_files(name: str | Path, text: Sequence[str] = ()) -> pa.Table:
+    """Return the events of the files that a path, a glob or a URI names, one file behind the other.
+
+    Columns of several files have the type in which those of all files meet. A column that a file
+    lacks is NULL there.
+
+    Parameters
+    ----------
+    text
+        Columns of CSV files that are read as text whatever they look like.
+
+    Raises
+    ------
+    EventError
+        A file cannot be read, its suffix names no format, or the columns of several do not meet.
+    """
+    found = find_files(name)
+    tables = [_read_file(file, text) for file in found.files]
+    if len(tables) == 1:
+        return tables[0]
+    return read_checked(lambda: pa.concat_tables(tables, promote_options="permissive"), found.name)
+
+
+def read_csv(source: Any, text: Sequence[str] = ()) -> pa.Table:
+    """Return the table in a binary stream of CSV; its header tells what separates the columns."""
+    from pyarrow import csv
+
+    buffered = io.BufferedReader(source, _PEEKED)
+    parsing = csv.ParseOptions(delimiter=_delimiter(buffered.peek(1)))
+    return csv.read_csv(buffered, parse_options=parsing, convert_options=csv.ConvertOptions(column_types=dict.fromkeys(text, pa.string())))
+
+
+def _read_file(file: EventFile, text: Sequence[str]) -> pa.Table:
+    reader = READERS.get(split_suffix(file.path)[0])
+    if reader is None:
+        suffixes = f"{', '.join((*PARQUET, *READERS))}, all but Parquet also with {' or '.join(COMPRESSIONS)} behind it"
+        raise EventError(f"events: {file.name} has no known suffix; expected one of {suffixes}")
+    return read_checked(lambda: reader(file, text), file.name)
+
+
+def _delimiter(begin: bytes) -> str:
+    """Return what separates the columns in the first line of `begin`, outside of quotes."""
+    header = _QUOTED.sub(b"", begin.partition(b"\n")[0])
+    return next((each for each in _DELIMITERS if each in header), _DELIMITERS[0]).decode()
+
+
+def _read_csv(file: EventFile, text: Sequence[str]) -> pa.Table:
+    with file.open() as stream:
+        return read_csv(stream, text)
+
+
+def _read_json(file: EventFile, text: Sequence[str]) -> pa.Table:
+    from pyarrow import json
+
+    with file.open() as stream:
+        return json.read_json(stream)
+
+
+def _read_ipc(file: EventFile, text: Sequence[str]) -> pa.Table:
+    return pa.ipc.open_file(file.buffer()).read_all()
+
+
+def _read_ipc_stream(file: EventFile, text: Sequence[str]) -> pa.Table:
+    return read_stream(file.buffer(), file.name)
+
+
+READERS: dict[str, Callable[[EventFile, Sequence[str]], pa.Table]] = {
+    ".csv": _read_csv,
+    ".tsv": _read_csv,
+    ".jsonl": _read_json,
+    ".ndjson": _read_json,
+    ".arrow": _read_ipc,
+    ".feather": _read_ipc,
+    ".arrows": _read_ipc_stream,
+}

@@ -1,0 +1,169 @@
+"""Events come from one file or several, in any format, compressed or not, from a path, a glob or a URI."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+
+import gpu_cep as cep
+from gpu_cep.engine.input.read_tables import read_events
+from gpu_cep.engine.input.sources import source_of
+
+EVENTS = pa.table({"ts": [1, 2, 3], "type": ["A", "B;x", "C"], "v": [0.5, None, 2.25]})
+QUERY = "PATTERN SEQ(A a, C c)"
+
+
+def csv_of(table: pa.Table, delimiter: str = ",") -> bytes:
+    sink = io.BytesIO()
+    pa.csv.write_csv(table, sink, pa.csv.WriteOptions(delimiter=delimiter))
+    return sink.getvalue()
+
+
+def jsonl_of(table: pa.Table) -> bytes:
+    import json
+
+    return b"".join(json.dumps(row).encode() + b"\n" for row in table.to_pylist())
+
+
+def ipc_of(table: pa.Table, writer: Callable[..., pa.ipc.RecordBatchStreamWriter]) -> bytes:
+    sink = io.BytesIO()
+    with writer(sink, table.schema) as target:
+        target.write_table(table)
+    return sink.getvalue()
+
+
+def parquet_of(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pa.parquet.write_table(table, sink)
+    return sink.getvalue()
+
+
+FORMATS: dict[str, Callable[[pa.Table], bytes]] = {
+    ".csv": csv_of,
+    ".tsv": lambda table: csv_of(table, "\t"),
+    ".jsonl": jsonl_of,
+    ".ndjson": jsonl_of,
+    ".arrow": lambda table: ipc_of(table, pa.ipc.new_file),
+    ".arrows": lambda table: ipc_of(table, pa.ipc.new_stream),
+    ".parquet": parquet_of,
+}
+COMPRESSED = {"": bytes, ".gz": gzip.compress, ".zst": lambda held: pa.compress(held, "zstd", asbytes=True)}
+
+
+@pytest.fixture
+def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bytes], str]:
+    """A function that writes a file in the working directory and returns its name."""
+    monkeypatch.chdir(tmp_path)
+
+    def written(name: str, held: bytes) -> str:
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_bytes(held)
+        return name
+
+    return written
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("compression", COMPRESSED)
+def test_every_format_in_every_compression(put, suffix, compression):
+    if suffix == ".parquet" and compression:
+        name = put(f"events{suffix}{compression}", b"")
+        with pytest.raises(cep.EventError, match="no known suffix"):
+            read_events(name)
+        return
+    name = put(f"events{suffix}{compression}", COMPRESSED[compression](FORMATS[suffix](EVENTS)))
+    assert read_events(name).equals(EVENTS)
+    assert read_events(Path(name)).equals(EVENTS)
+    assert read_events(f"file://{Path(name).resolve()}").equals(EVENTS)
+    assert cep.match(name, QUERY, output="count")["count"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_header_tells_what_separates_columns(put, delimiter):
+    assert read_events(put("events.csv", csv_of(EVENTS, delimiter))).equals(EVENTS)
+
+
+@pytest.mark.parametrize(
+    ("held", "names"),
+    [
+        (b'"a;b",c\n1,2\n', ["a;b", "c"]),
+        (b'"a,b";c\n1;2\n', ["a,b", "c"]),
+        (b"a\n1\n", ["a"]),
+        (b"a;b\r\n1;2,5\r\n", ["a", "b"]),
+    ],
+)
+def test_quotes_hide_what_separates_no_columns(put, held, names):
+    assert read_events(put("events.csv", held)).column_names == names
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_glob_reads_all_files_in_order(put, suffix):
+    # the last file has another type of v, and a column of its own
+    parts = [EVENTS.slice(1, 1), EVENTS.slice(0, 1), EVENTS.slice(2).set_column(2, "v", [[7]]).append_column("w", [["new"]])]
+    for name, part in zip(("b", "a", "c"), parts, strict=True):
+        put(f"parts/{name}{suffix}", FORMATS[suffix](part))
+    put("parts/other.txt", b"no events")
+    expected = {"ts": [1, 2, 3], "type": ["A", "B;x", "C"], "v": [0.5, None, 7.0], "w": [None, None, "new"]}
+    for name in (f"parts/*{suffix}", f"*/?{suffix}", f"parts/[a-c]{suffix}", f"file://{Path('parts').resolve()}/*{suffix}"):
+        assert read_events(name).to_pydict() == expected
+    assert cep.match(f"parts/*{suffix}", QUERY, output="count")["count"].to_pylist() == [1]
+
+
+def test_a_glob_of_parquet_reads_only_what_is_asked(put):
+    for name in ("a.parquet", "b.parquet"):
+        put(name, parquet_of(EVENTS))
+    source = source_of("*.parquet")
+    assert source is not None
+    assert source.read(["v", "ts"]).column_names == ["v", "ts"]
+
+
+def test_a_name_with_brackets_is_a_file_if_there_is_one(put):
+    assert read_events(put("events[1].csv", csv_of(EVENTS))).equals(EVENTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("missing.csv.gz", "cannot read missing.csv.gz: there is no such file or folder"),
+        ("missing.jsonl", "cannot read missing.jsonl: there is no such file or folder"),
+        ("missing-*.csv", "cannot read missing-*.csv: no file fits it"),
+        ("file:///missing/*.csv", "cannot read file:///missing/*.csv: there is no such file or folder"),
+        ("odd://bucket/events.csv", "cannot read odd://bucket/events.csv: Unrecognized filesystem type"),
+        ("events.txt", "events.txt has no known suffix; expected one of .parquet, .pq, .csv, .tsv, .jsonl"),
+        ("bad.csv.gz", "cannot read bad.csv.gz: "),
+        ("bad.jsonl", "cannot read bad.jsonl: "),
+    ],
+)
+def test_what_cannot_be_read_is_named(put, name, message):
+    for bad in ("events.txt", "bad.csv.gz", "bad.jsonl"):
+        put(bad, b"{no events")
+    with pytest.raises(cep.EventError) as caught:
+        read_events(name)
+    assert message in str(caught.value)
+
+
+def test_files_whose_columns_do_not_meet_are_no_events(put):
+    put("a.csv", b"ts,v\n1,2\n")
+    put("b.csv", b"ts,v\n1,x\n")
+    with pytest.raises(cep.EventError, match=r"cannot read \*\.csv: .*v"):
+        read_events("*.csv")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_named_pipe_is_read(put, tmp_path, suffix):
+    path = tmp_path / f"events{suffix}"
+    os.mkfifo(path)
+    feeder = threading.Thread(target=path.write_bytes, args=(FORMATS[suffix](EVENTS),))
+    feeder.start()
+    assert read_events(path).equals(EVENTS)
+    feeder.join()
