@@ -20,8 +20,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gpu_cep import api
-from gpu_cep.cli.files import WRITERS, TableTarget, check_target, events_from, print_json_lines, table_target
-from gpu_cep.cli.options import BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, takes
+from gpu_cep.cli.files import WRITERS, TableTarget, check_target, events_from, print_json_lines, table_target, whole
+from gpu_cep.cli.options import BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, TimestampFormat, takes
 from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, json_of, report_faults, say
 from gpu_cep.cli.progress import show_count, watch
 from gpu_cep.cli.samples import CHUNK, SAMPLES
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gpu_cep.cli.rates import Rates
     from gpu_cep.display.pictures.picture import Picture
     from gpu_cep.display.plotting import Timeline
+    from gpu_cep.engine.input.sources import Source
 
     Drawing = Explanation | IntervalExplanation | Picture | Timeline
 
@@ -60,6 +61,7 @@ def match(
     text: str,
     events: EventsArgument,
     asked: Mapping[str, Any],
+    timestamp_format: TimestampFormat = None,
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="FILE", help=f"Result: {', '.join(WRITERS)}, or - for an Arrow stream on stdout.")
     ] = None,
@@ -68,7 +70,9 @@ def match(
     """Find the matches of a pattern. Without -o, print the first ones as a table, or with --json all as lines of JSON."""
     target = None if out is None else table_target(out)
     with watch("matching") as profile:
-        given = events_from(events) if target is None else _fitting_events(events, text, asked, target)
+        given = _events(events, asked, timestamp_format)
+        if target is not None:
+            _check_fit(given, text, asked, target)
         found = api.match(given, text, profile=profile, **asked)
     matches = found.table if asked.get("output") == "compressed" else found
     if target is not None:
@@ -86,6 +90,7 @@ def explain(
     text: str,
     asked: Mapping[str, Any],
     events: Annotated[str | None, typer.Argument(metavar="EVENTS", help="Events whose columns the pattern is bound to.")] = None,
+    timestamp_format: TimestampFormat = None,
     run: Annotated[bool, typer.Option("--run", help="Run it, and say what was expected and what came.")] = False,
     out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help=f"Draw the plan there: {', '.join(DRAWN)}.")] = None,
     pruning: Annotated[
@@ -98,7 +103,8 @@ def explain(
         check_target(out, DRAWN)
     if pruning is not None:
         check_target(pruning, FORMATS)
-    explanation = api.explain(None if events is None else events_from(events), text, run=run or pruning is not None, **asked)
+    given = None if events is None else _events(events, asked, timestamp_format)
+    explanation = api.explain(given, text, run=run or pruning is not None, **asked)
     if out is not None:
         _write_drawing(explanation, out)
     if pruning is not None:
@@ -113,11 +119,12 @@ def validate(
     text: str,
     asked: Mapping[str, Any],
     events: Annotated[str | None, typer.Argument(metavar="EVENTS", help="Events whose columns the pattern is to be bound to.")] = None,
+    timestamp_format: TimestampFormat = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a pattern, and with EVENTS also whether it fits their columns; nothing is run."""
     try:
-        api.explain(None if events is None else _without_rows(events), text, **asked)
+        api.explain(None if events is None else _events(events, asked, timestamp_format).schema.empty_table(), text, **asked)
     except DiagnosedError as error:
         if not as_json:
             raise
@@ -133,6 +140,7 @@ def plot(
     events: EventsArgument,
     out: Target,
     asked: Mapping[str, Any],
+    timestamp_format: TimestampFormat = None,
     match: Annotated[int, typer.Option(metavar="N", help="Which match, in the order of results.")] = 0,
     margin: Margin = 0.25,
     as_json: AsJson = False,
@@ -142,7 +150,7 @@ def plot(
 
     check_target(out, FORMATS)
     with watch("drawing"):
-        _write_drawing(plot(events_from(events), text, match=match, margin=margin, **asked), out)
+        _write_drawing(plot(_events(events, asked, timestamp_format), text, match=match, margin=margin, **asked), out)
     say(f"{out}: match {match:,}", {"out": out, "match": match}, as_json=as_json)
 
 
@@ -153,6 +161,7 @@ def report(
     events: EventsArgument,
     out: Target,
     asked: Mapping[str, Any],
+    timestamp_format: TimestampFormat = None,
     rows: Annotated[int, typer.Option(min=0, metavar="N", help="How many matches the page holds at most.")] = 1_000,
     timelines: Annotated[int, typer.Option(min=0, metavar="N", help="Of how many it holds timelines (with the extra 'plot').")] = 20,
     margin: Margin = 0.25,
@@ -163,7 +172,8 @@ def report(
 
     check_target(out, (".html",))
     with watch("reporting") as profile:
-        told = report(events_from(events), text, rows=rows, timelines=timelines, margin=margin, profile=profile, **asked)
+        given = _events(events, asked, timestamp_format)
+        told = report(given, text, rows=rows, timelines=timelines, margin=margin, profile=profile, **asked)
     write_whole(out, lambda target: target.write(told.html.encode()))
     say(f"{out}: {len(told.html):,} characters", {"out": out, "counts": profile.counts}, as_json=as_json)
 
@@ -174,14 +184,16 @@ def bench(
     text: str,
     events: EventsArgument,
     asked: Mapping[str, Any],
+    timestamp_format: TimestampFormat = None,
     runs: Annotated[int, typer.Option(min=1, metavar="N", help="How often each is done; the shortest counts.")] = 3,
     as_json: AsJson = False,
 ) -> None:
     """Time a pattern on your own events, compared with reading and copying the columns that it reads."""
     from gpu_cep.cli.rates import measure
-
     with watch("measuring"):
-        rates = measure(text, events_from(events), runs, asked)
+        table = whole(_events(events, asked, timestamp_format))
+        reading = None if events == PIPE else lambda: whole(_events(events, asked, timestamp_format))
+        rates = measure(text, table, reading, runs, asked)
     if as_json:
         print(json_of(rates.facts()))
     else:
@@ -233,31 +245,16 @@ def warmup(
     say(f"{found.folder}: {found.kernels:,} compiled kernels, {found.bytes / 1e6:.1f} MB", asdict(found), as_json=as_json)
 
 
-def _without_rows(events: str) -> pa.Table:
-    """Return a table with the columns of the events and no rows."""
-    from gpu_cep.engine.input.read_tables import read_events, to_host
-    from gpu_cep.engine.input.sources import source_of
-
-    source = None if events == PIPE else source_of(events)
-    schema = source.schema if source else to_host(read_events(events_from(events))).schema
-    return schema.empty_table()
+def _events(events: str, asked: Mapping[str, Any], timestamp_format: str | None) -> Source | pa.Table:
+    return events_from(events, asked.get("timestamp", "ts"), timestamp_format)
 
 
-def _fitting_events(events: str, text: str, asked: Mapping[str, Any], target: TableTarget) -> Any:
-    """Return the events, as a path if they are read column by column, else as a table.
-
-    An error ends the command if the target cannot hold the result; nothing is matched before.
-    """
+def _check_fit(events: Source | pa.Table, text: str, asked: Mapping[str, Any], target: TableTarget) -> None:
+    """End the command by an error if the target cannot hold the result; nothing is matched for that."""
     from gpu_cep.engine.answers import answer_schema
-    from gpu_cep.engine.input.read_tables import read_events, to_host
-    from gpu_cep.engine.input.sources import source_of
 
-    given = events_from(events)
-    source = source_of(given)
-    held = to_host(read_events(given)) if source is None else source
-    plan = api.make_plan(text, held.schema, *read_keywords(asked))
-    target.check(answer_schema(plan, held.schema))
-    return given if source else held
+    plan = api.make_plan(text, events.schema, *read_keywords(asked))
+    target.check(answer_schema(plan, events.schema))
 
 
 def _draw_pruning(explanation: Explanation | IntervalExplanation, target: str) -> None:

@@ -6,59 +6,92 @@ import io
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import BinaryIO, TextIO
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
+import pyarrow.json
 import pyarrow.parquet
 
 from gpu_cep.cli.outcome import USAGE_FAULT, fail
+from gpu_cep.cli.timestamps import is_text, read_times, refuse_format
 from gpu_cep.cli.whole_files import PIPE, write_whole
 from gpu_cep.display.cells import check_json, json_lines
 from gpu_cep.engine.input.arrow_streams import CONTINUATION, read_stream
+from gpu_cep.engine.input.encodings import decode_table
+from gpu_cep.engine.input.event_files import COMPRESSIONS, split_suffix
+from gpu_cep.engine.input.formats import PARQUET, read_csv, read_files
+from gpu_cep.engine.input.sources import Source, source_of
 from gpu_cep.errors import CepError, Diagnostic, EventError, UnsupportedError
 
 Writer = Callable[[pa.Table, BinaryIO], None]
 
 
-def events_from(name: str) -> Any:
-    """Return events in a form that the library takes.
+def events_from(name: str, timestamp: str = "ts", form: str | None = None) -> Source | pa.Table:
+    """Return events as a source of columns, or as a table if they are read as a whole.
 
-    For ``-`` that is the table in stdin (Arrow file or stream, Parquet or CSV), else the path itself.
+    `name` is a path, a glob, a URI, or ``-`` for stdin. If the column `timestamp` holds text, it is
+    read as times: in the format `form`, or as ISO 8601.
 
     Raises
     ------
     EventError
-        Stdin holds none of these, or only a part.
+        There are no events there, or only a part, or a text is no time.
     """
-    return _read_pipe() if name == PIPE else name
+    text = () if form is None else (timestamp,)
+    events = source_of(name) if name != PIPE else _read_pipe(text)
+    if events is None:
+        events = decode_table(read_files(name, text))
+    if timestamp not in events.schema.names:
+        return events
+    arrow = events.schema.field(timestamp).type
+    if is_text(arrow):
+        return read_times(whole(events), timestamp, form)
+    if form is not None:
+        refuse_format(timestamp, arrow)
+    return events
 
 
-def _read_pipe() -> pa.Table:
+def whole(events: Source | pa.Table) -> pa.Table:
+    """Return the events as a table."""
+    return events.read(events.schema.names) if isinstance(events, Source) else events
+
+
+def _read_pipe(text: tuple[str, ...]) -> pa.Table:
     try:
         held = b"" if sys.stdin is None else sys.stdin.buffer.read()
         if not held:
-            raise EventError("events: cannot read stdin: it is empty; expected an Arrow file or stream, Parquet or CSV")
-        return _read(held)
+            raise EventError("events: cannot read stdin: it is empty; expected an Arrow file or stream, Parquet, CSV or lines of JSON")
+        return decode_table(_read(held, text))
     except (pa.ArrowInvalid, OSError) as fault:
         raise EventError(f"events: cannot read stdin: {fault}") from fault
 
 
-def _read(held: bytes) -> pa.Table:
+def _read(held: bytes, text: tuple[str, ...]) -> pa.Table:
     """Return the table that bytes hold; their first ones tell the format."""
 
     def begins(magic: bytes) -> bool:
         """Return whether the bytes begin with `magic`, or are cut within it."""
         return magic.startswith(held[: len(magic)])
 
+    for magic, compression in _COMPRESSED.items():
+        if begins(magic):
+            return _read(pa.CompressedInputStream(pa.BufferReader(held), compression).readall(), text)
     if begins(b"ARROW1"):
         return pa.ipc.open_file(pa.BufferReader(held)).read_all()
     if begins(CONTINUATION):
         return read_stream(pa.py_buffer(held), "stdin")
     source = pa.BufferReader(held)
-    return pa.parquet.read_table(source) if begins(b"PAR1") else pa.csv.read_csv(source)
+    if begins(b"PAR1"):
+        return pa.parquet.read_table(source)
+    return pa.json.read_json(source) if begins(b"{") else read_csv(source, text)
+
+
+# The first bytes of what is compressed -> Arrow's name of the compression.
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 def check_target(name: str, suffixes: tuple[str, ...]) -> str:
@@ -102,7 +135,11 @@ def table_target(name: str) -> TableTarget:
     """Return the target that `name` stands for, in the format of its suffix; ``-`` takes an Arrow stream."""
     if name == PIPE:
         return TableTarget(name, _write_stream)
-    return TableTarget(name, WRITERS[Path(check_target(name, tuple(WRITERS))).suffix.lower()])
+    suffix, compression = split_suffix(name)
+    if suffix not in WRITERS or (compression and suffix in PARQUET):
+        known = f"{', '.join(WRITERS)}, all but Parquet also with {' or '.join(COMPRESSIONS)} behind it"
+        fail(f"cannot tell the format of {name} from its suffix; expected one of {known}", USAGE_FAULT)
+    return TableTarget(name, WRITERS[suffix] if compression is None else partial(_write_compressed, WRITERS[suffix], compression))
 
 
 def _refused(schema: pa.Schema, write: Writer) -> list[pa.Field]:
@@ -142,6 +179,17 @@ def _write_stream(table: pa.Table, target: BinaryIO) -> None:
     target.flush()
 
 
+def _write_tabs(table: pa.Table, target: BinaryIO) -> None:
+    pa.csv.write_csv(table, target, pa.csv.WriteOptions(delimiter="\t"))
+
+
+def _write_compressed(write: Writer, compression: str, table: pa.Table, target: BinaryIO) -> None:
+    held = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(held, compression) as packed:
+        write(table, packed)
+    target.write(held.getvalue())
+
+
 def _write_json(table: pa.Table, target: BinaryIO) -> None:
     check_json(table.schema)
     target.writelines(json_lines(table))
@@ -151,8 +199,10 @@ WRITERS: dict[str, Writer] = {
     ".parquet": pa.parquet.write_table,
     ".pq": pa.parquet.write_table,
     ".csv": pa.csv.write_csv,
+    ".tsv": _write_tabs,
     ".arrow": _write_file,
     ".feather": _write_file,
     ".arrows": _write_stream,
     ".jsonl": _write_json,
+    ".ndjson": _write_json,
 }

@@ -18,8 +18,14 @@ from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import AFTER_MATCH, ALGORITHMS, ENGINES, OUTPUTS
 
 Command = Callable[..., None]
+
+EVENTS = "Events: a file (.parquet, .csv, .jsonl, .arrow, …, also .gz and .zst), a folder of Parquet, a glob, a URI, or - for stdin."
 PatternArgument = Annotated[str, typer.Argument(metavar="PATTERN", help="A file with the query's text, or the text itself.")]
-EventsArgument = Annotated[str, typer.Argument(metavar="EVENTS", help="Events: .parquet, .csv, .arrow, .arrows, .feather, or - for stdin.")]
+EventsArgument = Annotated[str, typer.Argument(metavar="EVENTS", help=EVENTS)]
+TimestampFormat = Annotated[
+    str | None,
+    typer.Option(metavar="FORMAT", help="How a timestamp that is text is written, such as '%d.%m.%Y %H:%M' (default: ISO 8601)."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
 
 _literal: Any = Literal

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep import api
-from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.plan.columns_read import columns_read
 
 Result = TypeVar("Result")
@@ -48,18 +46,17 @@ class Rates:
         return asdict(self)
 
 
-def measure(text: str, events: Any, runs: int, asked: Mapping[str, Any]) -> Rates:
-    """Time a query over `events` (a path or a table), and reading and copying its columns.
+def measure(text: str, table: pa.Table, reading: Callable[[], Any] | None, runs: int, asked: Mapping[str, Any]) -> Rates:
+    """Time a query over `table`, copying its columns and, unless it is None, `reading` the table.
 
     Each is done `runs` times.
     """
-    table = to_host(read_events(events))
     names = _columns_read(text, table, asked)
     held = table.select(names).combine_chunks()
     copying = _shortest(partial(_copy_buffers, held), runs)[0]
     seconds = {"copy its columns": copying}
-    if isinstance(events, str | Path):
-        seconds["read the file"] = _shortest(partial(read_events, events), runs)[0]
+    if reading is not None:
+        seconds["read the file"] = _shortest(reading, runs)[0]
     seconds["match, output=count"], counts = _shortest(lambda: api.match(held, text, output="count", **asked), runs)
     seconds["match, output=indices"] = _shortest(lambda: api.match(held, text, output="indices", **asked), runs)[0]
     matches = pc.sum(counts["count"], min_count=0).as_py()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import secrets
 import stat
@@ -13,7 +14,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
+from pyarrow import fs
 
+from gpu_cep.engine.input.event_files import is_uri, open_uri
 from gpu_cep.errors import CepError
 
 PIPE = "-"
@@ -29,7 +32,8 @@ def write_whole(name: str, write: Write) -> None:
     the permissions of the old file, and its owner where the process may give files away. A link
     stays, and the file that it leads to is replaced. Another hard link keeps the old content.
 
-    What is no regular file is written directly: ``-`` for stdout, a pipe, a device.
+    What is no regular file is written directly: ``-`` for stdout, a pipe, a device. What a URI names
+    is written in one go, once all bytes are there.
 
     Raises
     ------
@@ -41,6 +45,9 @@ def write_whole(name: str, write: Write) -> None:
     try:
         if name == PIPE:
             _write_stdout(write)
+            return
+        if is_uri(name):
+            _write_uri(name, write)
             return
         held = _status(name)
         descriptor = None if held is None else _standard_descriptor(held)
@@ -54,6 +61,18 @@ def write_whole(name: str, write: Write) -> None:
         if name == PIPE and isinstance(fault, BrokenPipeError):
             raise
         raise CepError(f"cannot write {'stdout' if name == PIPE else name}: {getattr(fault, 'strerror', None) or fault}") from fault
+
+
+def _write_uri(uri: str, write: Write) -> None:
+    system, path = open_uri(uri)
+    if isinstance(system, fs.LocalFileSystem):
+        write_whole(path, write)
+        return
+    held = io.BytesIO()
+    write(held)
+    # the bytes are compressed already, if the suffix says so
+    with system.open_output_stream(path, compression=None) as target:
+        target.write(held.getbuffer())
 
 
 def _write_stdout(write: Write) -> None:

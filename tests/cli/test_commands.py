@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
+from pyarrow import fs
 from rich.console import Console
 
 import gpu_cep as cep
@@ -65,7 +67,27 @@ def put_in(monkeypatch: pytest.MonkeyPatch, held: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(held)))
 
 
-@pytest.mark.parametrize("form", [stream_of, file_of, parquet_of, csv_of])
+def lines_of(table: pa.Table) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in table.to_pylist())
+
+
+def semicolons_of(table: pa.Table) -> bytes:
+    return csv_of(table).replace(b",", b";")
+
+
+def unquoted_csv_of(table: pa.Table) -> bytes:
+    return csv_of(table).replace(b'"', b"")
+
+
+def gzip_of(table: pa.Table) -> bytes:
+    return gzip.compress(csv_of(table))
+
+
+def zstd_of(table: pa.Table) -> bytes:
+    return pa.compress(stream_of(table), "zstd", asbytes=True)
+
+
+@pytest.mark.parametrize("form", [stream_of, file_of, parquet_of, csv_of, lines_of, semicolons_of, gzip_of, zstd_of])
 def test_events_may_come_from_stdin_in_any_format(monkeypatch, capsys, form):
     put_in(monkeypatch, form(EVENTS))
     assert main(["match", QUERY, "-", "--json"]) == 0
@@ -83,6 +105,88 @@ def test_matches_may_go_to_stdout_as_a_stream(events, capsysbinary):
     out, err = capsysbinary.readouterr()
     assert pa.ipc.open_stream(out).read_all().equals(cep.match(EVENTS, QUERY))
     assert err == b"-: 2 rows\n"
+
+
+TEXTS = ["2026-01-31 10:00:00.25", "2026-01-31T10:00:01", "2026-01-31"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "form", "start"),
+    [
+        (TEXTS, None, "2026-01-31 00:00:00.000000"),
+        ([f"{text}+02:00" for text in TEXTS[:2]], None, "2026-01-31 08:00:00.250000Z"),
+        (["2026-01-31 10:00:00.123456789", None], None, "2026-01-31 10:00:00.123456789"),
+        (["01022026 1005", "02022026 1005"], "%d%m%Y %H%M", "2026-02-01 10:05:00.000000"),
+        (["01022026", "02022026"], "%d%m%Y", "2026-02-01 00:00:00.000000"),
+        (["31.01.2026 10:00 +0200", "31.01.2026 10:00 +0100"], "%d.%m.%Y %H:%M %z", "2026-01-31 08:00:00.000000Z"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl", ".csv"])
+def test_timestamps_may_be_text(tmp_path, capsys, texts, form, start, suffix):
+    path = tmp_path / f"events{suffix}"
+    table = pa.table({"at": pa.array(texts)}).filter(pa.array([text is not None for text in texts]))
+    path.write_bytes({".parquet": parquet_of, ".jsonl": lines_of, ".csv": unquoted_csv_of}[suffix](table))
+    asked = [] if form is None else ["--timestamp-format", form]
+    assert main(["match", "PATTERN x RETURN x.at AS at", str(path), "--timestamp", "at", "--json", *asked]) == 0
+    first = json.loads(capsys.readouterr().out.splitlines()[0])["at"]
+    # what a CSV file holds may be read in another unit
+    assert first.rstrip("0.Z") == start.rstrip("0.Z") if suffix == ".csv" else first == start
+    assert main(["validate", "PATTERN SEQ(x, y) WITHIN 1 day", str(path), "--timestamp", "at", *asked]) == 0
+
+
+@pytest.mark.parametrize(
+    ("held", "asked", "code", "told"),
+    [
+        ({"ts": ["2026-01-01", "31.1.2026"]}, [], 3, "timestamp column 'ts': '31.1.2026' is no time in ISO 8601; say its format by"),
+        ({"ts": ["2026-01-01", "2026-01-01T00:00Z"]}, [], 3, "all or none must have a zone"),
+        ({"ts": ["01.01.2026", "2026"]}, ["--timestamp-format", "%d.%m.%Y"], 3, "'2026' is not of the form '%d.%m.%Y'"),
+        ({"ts": [1, 2]}, ["--timestamp-format", "%d.%m.%Y"], 2, "the timestamp 'ts' is of type int64: leave it out"),
+        ({"at": ["x"]}, ["--timestamp-format", "%d.%m.%Y"], 1, "unknown timestamp column 'ts'"),
+        ({"ts": [None, "2026-01-01"]}, [], 3, "timestamp column 'ts' holds 1 NULL"),
+    ],
+)
+def test_texts_that_are_no_timestamps(tmp_path, capsys, held, asked, code, told):
+    path = tmp_path / "events.parquet"
+    pa.parquet.write_table(pa.table(held), path)
+    assert main(["match", "PATTERN x", str(path), *asked]) == code
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".jsonl.zst", ".tsv", ".arrows.gz", ".arrow.zst", ".ndjson"])
+def test_matches_may_be_compressed_and_go_to_a_uri(tmp_path, events, capsys, suffix):
+    target = f"file://{tmp_path}/found{suffix}"
+    assert main(["match", QUERY, events, "-o", target]) == 0
+    assert capsys.readouterr().out == f"{target}: 2 rows\n"
+    assert main(["match", "PATTERN x RETURN x.low AS low", target, "--timestamp", "match_start", "--json"]) == 0
+    assert [json.loads(line)["low"] for line in capsys.readouterr().out.splitlines()] == [1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "told"),
+    [
+        ("found.parquet.gz", 2, "all but Parquet also with .gz or .zst behind it"),
+        ("odd://bucket/found.csv", 4, "cannot write odd://bucket/found.csv: Unrecognized filesystem type"),
+    ],
+)
+def test_targets_that_cannot_be_written(events, capsys, target, code, told):
+    assert main(["match", QUERY, events, "-o", target]) == code
+    assert told in capsys.readouterr().err
+
+
+def test_a_file_system_that_is_not_local_is_written_in_one_go(monkeypatch):
+    from gpu_cep.cli import whole_files
+
+    system = fs.SubTreeFileSystem("", fs._MockFileSystem())
+    monkeypatch.setattr(whole_files, "open_uri", lambda uri: (system, "found.csv.gz"))
+    with pytest.raises(ValueError, match="half way"):
+        whole_files.write_whole("mock://found.csv.gz", lambda target: (target.write(b"x"), _fail()))
+    assert system.get_file_info("found.csv.gz").type is fs.FileType.NotFound
+    whole_files.write_whole("mock://found.csv.gz", lambda target: target.write(b"held"))
+    assert system.open_input_stream("found.csv.gz", compression=None).read() == b"held"
+
+
+def _fail() -> None:
+    raise ValueError("half way")
 
 
 @pytest.mark.parametrize("suffix", [".arrows", ".jsonl"])

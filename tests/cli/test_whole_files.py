@@ -201,7 +201,7 @@ def test_columns_that_csv_cannot_hold_are_told_before_matching(monkeypatch, even
     assert "cannot hold 'a' (struct), 'b' (struct)" in told
     assert "hint: RETURN single values" in told
     assert "--output events" in told
-    assert all(suffix in told for suffix in WRITERS if suffix != ".csv")
+    assert all(suffix in told for suffix in WRITERS if suffix not in (".csv", ".tsv"))
     assert target.read_bytes() == OLD
     assert main([*words, "--output", "events"]) == 0
     assert pa.csv.read_csv(target).num_rows == 4

@@ -1,0 +1,61 @@
+"""Turn timestamps that are text into times: ISO 8601 by itself, other forms by their format."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.cli.outcome import USAGE_FAULT, fail
+from gpu_cep.errors import EventError
+
+_ISO = r"^\d{4}-\d\d-\d\d([ T]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$"
+# The first that holds all times is taken. Texts without a zone fit no type with one, nor the other way round.
+_TIMES = tuple(pa.timestamp(unit, zone) for unit, zone in product(("us", "ns"), (None, "UTC")))
+
+
+def is_text(arrow: pa.DataType) -> bool:
+    """Return whether a column holds text, encoded or not."""
+    held = arrow.value_type if pa.types.is_dictionary(arrow) else arrow
+    return bool(pa.types.is_string(held) or pa.types.is_large_string(held))
+
+
+def read_times(table: pa.Table, column: str, form: str | None) -> pa.Table:
+    """Return the table with the column's texts as timestamps, read as ISO 8601 or in the format `form`.
+
+    `form` is that of C's ``strptime``. Times with an offset become UTC.
+
+    Raises
+    ------
+    EventError
+        A text is no time of this form.
+    """
+    place = table.column_names.index(column)
+    texts = pa.chunked_array([table.column(place).cast(pa.string()).combine_chunks()])
+    times = _read_iso(texts, column) if form is None else _read_form(texts, column, form)
+    return table.set_column(place, column, times)
+
+
+def refuse_format(column: str, arrow: pa.DataType) -> None:
+    """End the command because the column is no text, which the option asks for."""
+    fail(f"--timestamp-format is for text, and the timestamp {column!r} is of type {arrow}: leave it out", USAGE_FAULT)
+
+
+def _read_iso(texts: pa.ChunkedArray, column: str) -> pa.ChunkedArray:
+    for arrow in _TIMES:
+        try:
+            return texts.cast(arrow)
+        except pa.ArrowInvalid:
+            continue
+    odd = texts.filter(pc.invert(pc.match_substring_regex(texts, _ISO)))
+    fault = f"{odd[0].as_py()!r} is no time in ISO 8601" if len(odd) else "its texts are no times of one form: all or none must have a zone"
+    raise EventError(f"timestamp column {column!r}: {fault}; say its format by --timestamp-format, such as '%d.%m.%Y %H:%M'")
+
+
+def _read_form(texts: pa.ChunkedArray, column: str, form: str) -> pa.ChunkedArray:
+    times = pc.strptime(texts, form, "us", error_is_null=True)
+    odd = texts.filter(pc.and_(pc.is_null(times), pc.is_valid(texts)))
+    if len(odd):
+        raise EventError(f"timestamp column {column!r}: {odd[0].as_py()!r} is not of the form {form!r}")
+    return times
