@@ -305,12 +305,15 @@ def _warn_absent(plan: AnyPlan, table: Any) -> None:
 
 def _plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
     """Return the plan, and the events as a table: of a source, only the columns that the query reads."""
-    from gpu_cep.engine.input.read_tables import read_events
+    from gpu_cep.engine.input.read_tables import read_events, to_host
     from gpu_cep.engine.input.sources import source_of
+    from gpu_cep.engine.input.times import type_times
 
     source = source_of(events)
     if source is None:
         table = read_events(events)
+        if not table.num_rows:
+            table = type_times(to_host(table), as_query(pattern), options)
         return make_plan(pattern, table.schema, options, settings), table
     whole = make_plan(pattern, source.schema, options, settings)
     read = [source.schema.names[column] for column in columns_read(whole.query, settings)]

@@ -252,9 +252,12 @@ def _events(events: str, asked: Mapping[str, Any], timestamp_format: str | None)
 def _check_fit(events: Source | pa.Table, text: str, asked: Mapping[str, Any], target: TableTarget) -> None:
     """End the command by an error if the target cannot hold the result; nothing is matched for that."""
     from gpu_cep.engine.answers import answer_schema
+    from gpu_cep.engine.input.times import type_times
 
-    plan = api.make_plan(text, events.schema, *read_keywords(asked))
-    target.check(answer_schema(plan, events.schema))
+    options, settings = read_keywords(asked)
+    held = type_times(events, api.parse(text), options) if isinstance(events, pa.Table) else events
+    plan = api.make_plan(text, held.schema, options, settings)
+    target.check(answer_schema(plan, held.schema))
 
 
 def _draw_pruning(explanation: Explanation | IntervalExplanation, target: str) -> None:

@@ -22,10 +22,10 @@ from gpu_cep.cli.whole_files import PIPE, write_whole
 from gpu_cep.display.cells import check_json, json_lines
 from gpu_cep.engine.input.arrow_streams import CONTINUATION, read_stream
 from gpu_cep.engine.input.encodings import decode_table
-from gpu_cep.engine.input.event_files import COMPRESSIONS, split_suffix
+from gpu_cep.engine.input.event_files import COMPRESSIONS, reading, split_suffix
 from gpu_cep.engine.input.formats import PARQUET, read_csv, read_files
 from gpu_cep.engine.input.sources import Source, source_of
-from gpu_cep.errors import CepError, Diagnostic, EventError, UnsupportedError
+from gpu_cep.errors import CepError, Diagnostic, UnsupportedError
 
 Writer = Callable[[pa.Table, BinaryIO], None]
 
@@ -61,13 +61,11 @@ def whole(events: Source | pa.Table) -> pa.Table:
 
 
 def _read_pipe(text: tuple[str, ...]) -> pa.Table:
-    try:
+    with reading("stdin"):
         held = b"" if sys.stdin is None else sys.stdin.buffer.read()
         if not held:
-            raise EventError("events: cannot read stdin: it is empty; expected an Arrow file or stream, Parquet, CSV or lines of JSON")
+            raise ValueError("it is empty; expected an Arrow file or stream, Parquet, CSV or lines of JSON")
         return decode_table(_read(held, text))
-    except (pa.ArrowInvalid, OSError) as fault:
-        raise EventError(f"events: cannot read stdin: {fault}") from fault
 
 
 def _read(held: bytes, text: tuple[str, ...]) -> pa.Table:
@@ -84,10 +82,9 @@ def _read(held: bytes, text: tuple[str, ...]) -> pa.Table:
         return pa.ipc.open_file(pa.BufferReader(held)).read_all()
     if begins(CONTINUATION):
         return read_stream(pa.py_buffer(held), "stdin")
-    source = pa.BufferReader(held)
     if begins(b"PAR1"):
-        return pa.parquet.read_table(source)
-    return pa.json.read_json(source) if begins(b"{") else read_csv(source, text)
+        return pa.parquet.read_table(pa.BufferReader(held))
+    return pa.json.read_json(pa.BufferReader(held)) if begins(b"{") else read_csv(pa.py_buffer(held), "stdin", text)
 
 
 # The first bytes of what is compressed -> Arrow's name of the compression.

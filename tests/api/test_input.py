@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import math
+import os
 import re
+import threading
+import time
 from datetime import datetime
 
 import numpy as np
@@ -13,6 +17,7 @@ import pytest
 from pyarrow import csv, feather, parquet
 
 import gpu_cep as cep
+from gpu_cep.cli.files import WRITERS
 from gpu_cep.errors import EventError, PatternError
 
 PATTERN = "PATTERN SEQ(A a, B b) WITHIN 10"
@@ -282,3 +287,137 @@ def test_columns_of_types_without_a_hash_are_carried(output):
         cep.match(table, "PATTERN SEQ(A a, B b)", output=output) for table in (events, events.set_column(2, "own", column.storage))
     )
     assert found.to_pylist() == stored.to_pylist()
+
+
+class FailingReader(RuntimeError):
+    """What only the code of the reader knows."""
+
+
+def batches_that_fail():
+    yield events().to_batches()[0]
+    raise FailingReader("the wire broke")
+
+
+class FailingStream:
+    def __init__(self, begin):
+        self._begin = begin
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._begin().__arrow_c_stream__(requested_schema)
+
+
+def failing_reader():
+    return pa.RecordBatchReader.from_batches(events().schema, batches_that_fail())
+
+
+def failing_at_once():
+    raise FailingReader("the wire broke")
+
+
+FAILING = {
+    "reader": failing_reader,
+    "stream": lambda: FailingStream(failing_reader),
+    "at once": lambda: FailingStream(failing_at_once),
+}
+
+
+@pytest.mark.parametrize("make", FAILING.values(), ids=FAILING)
+@pytest.mark.parametrize("call", [lambda table: cep.match(table, PATTERN), lambda table: cep.explain(table, PATTERN)])
+def test_a_reader_that_fails_is_named_with_its_cause(make, call):
+    with pytest.raises(EventError, match=r"^events: cannot read \w+: (Unknown error: )?the wire broke$") as caught:
+        call(make())
+    assert "the wire broke" in str(caught.value.__cause__)
+
+
+def test_a_lazy_frame_that_fails_is_an_event_error():
+    polars = pytest.importorskip("polars")
+    lazy = polars.from_arrow(events()).lazy().with_columns(polars.col("type").cast(polars.Int64).alias("n"))
+    with pytest.raises(EventError, match=r"cannot read LazyFrame: .*conversion"):
+        cep.match(lazy, "PATTERN a WHERE a.n > 1")
+
+
+def test_columns_of_pandas_that_mix_types():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(EventError, match=r"cannot read DataFrame: Could not convert 'x' with type str.*column o"):
+        indices(pandas.DataFrame({"ts": [1, 2], "o": [1, "x"]}), "PATTERN a")
+
+
+@pytest.mark.parametrize("column", ["ts", "day"])
+def test_days_that_are_not_midnight(column):
+    off = pa.Array.from_buffers(pa.date64(), 2, [None, pa.py_buffer(np.array([0, 86_400_001]))])
+    table = pa.table({"ts": [1, 2], "type": ["A", "B"], "day": off}).drop_columns(["ts"] if column == "ts" else [])
+    table = table.rename_columns({"day": column}) if column == "ts" else table
+    with pytest.raises(EventError, match=f"column '{column}' of type date64 holds a time that is not midnight: cast it to timestamps"):
+        indices(table, f"PATTERN a WHERE a.{column} > DATE '1970-01-01'")
+
+
+@pytest.mark.parametrize("suffix", ["", ".csv", ".parquet", ".arrow", ".arrows"])
+@pytest.mark.parametrize("stem", ["x" * 5_000, "x\0", "x\ud800"], ids=["long", "NUL", "surrogate"])
+def test_paths_that_are_none(stem, suffix):
+    with pytest.raises(EventError, match="events: cannot read x") as caught:
+        indices(stem + suffix)
+    assert len(str(caught.value)) < 500
+    str(caught.value).encode()
+
+
+@pytest.mark.parametrize("name", ["events.parquet", "events.csv", "events.arrow", "events.arrows"])
+def test_named_pipes(tmp_path, name):
+    held, path = io.BytesIO(), tmp_path / name
+    write_result = WRITERS[path.suffix]
+    write_result(events(), held)
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(held.getvalue(),))
+    writer.start()
+    assert indices(path) == FOUND
+    writer.join()
+
+
+@pytest.mark.parametrize("inner", ["", "k=1"])
+def test_a_folder_without_data(tmp_path, inner):
+    (tmp_path / inner).mkdir(exist_ok=True)
+    with pytest.raises(EventError, match="the folder holds no Parquet file"):
+        indices(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options"),
+    [
+        (PATTERN, {}),
+        ("PATTERN SEQ(A a, B b) WHERE a.v < b.v AND a.s LIKE 'x%' WITHIN 5 minutes", {}),
+        ("PATTERN SEQ(A a, B b) WITHIN 5 minutes RETURN sum(b.v) AS s", {"time_unit": "s"}),
+        ("DEFINE X AS v > 1, Y AS v < 9 PATTERN X overlaps Y WITHIN 5 minutes", {}),
+    ],
+)
+@pytest.mark.parametrize("output", ["matches", "count"])
+def test_a_header_of_csv_alone_has_no_matches(tmp_path, pattern, options, output):
+    path = tmp_path / "events.csv"
+    path.write_text("ts,type,v,s\n")
+    found = cep.match(path, pattern, output=output, **options)
+    assert found.num_rows == 0 if output == "matches" else found["count"].to_pylist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [('ts,type\n1,"A\n2,B\n', 2), ('ts,type\n1,"A, ""x\n"\n2,"B\n', 4), ('"ts,type\n1,A\n', 1), ('ts,type\r\n1,"A""\r\n2,B\r\n', 2)],
+)
+def test_a_quote_in_csv_that_is_not_closed(tmp_path, text, line):
+    path = tmp_path / "events.csv"
+    path.write_bytes(text.encode())
+    with pytest.raises(EventError, match=rf"cannot read .*events.csv: the quote in line {line} is not closed"):
+        indices(path)
+
+
+def test_quotes_that_open_nothing(tmp_path):
+    path = tmp_path / "events.csv"
+    path.write_text('ts,type,v\n1,A,5" nail\n2,B,"a ""b"" c"\n')
+    assert indices(path) == [{"a": 0, "b": 1}]
+    assert cep.match(path, "PATTERN e RETURN e.v AS v")["v"].to_pylist() == ['5" nail', 'a "b" c']
+
+
+def test_ten_thousand_columns_cost_little():
+    wide = pa.table({"ts": [1, 2], "type": ["A", "B"]} | {f"c{number}": [1, 2] for number in range(10_000)})
+    begin = time.process_time()
+    assert cep.match(wide, "PATTERN SEQ(A a, B b) WHERE a.c5 < b.c6 RETURN b.c7 AS c").to_pylist() == [
+        {"match_start": 1, "match_end": 2, "c": 2}
+    ]
+    assert time.process_time() - begin < 3

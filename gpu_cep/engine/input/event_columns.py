@@ -325,7 +325,7 @@ def machine_values(array: pa.Array, name: str) -> Array:
     if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):
         array = array.view(pa.int64())
     elif pa.types.is_date(arrow):
-        array = array.cast(pa.date32()).view(pa.int32())
+        array = _days(array, name).view(pa.int32())
     elif pa.types.is_boolean(arrow):
         array = array.cast(pa.int32())
     elif pa.types.is_null(arrow):
@@ -337,6 +337,13 @@ def machine_values(array: pa.Array, name: str) -> Array:
         except pa.ArrowInvalid as fault:
             raise EventError(f"column {name!r}: {fault}") from fault
     return buffer_values(array.buffers()[1], _NATIVE[array.type], len(array), array.offset)
+
+
+def _days(array: pa.Array, name: str) -> pa.Array:
+    try:
+        return array.cast(pa.date32())
+    except pa.ArrowInvalid as fault:
+        raise EventError(f"column {name!r} of type date64 holds a time that is not midnight: cast it to timestamps") from fault
 
 
 def _unscaled_values(array: pa.Array, name: str) -> npt.NDArray[np.int64]:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
 
-from gpu_cep.errors import EventError
+from gpu_cep.errors import CepError, EventError
 
 # Suffixes behind that of the format -> Arrow's names of compressions.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
+_LONGEST_SHOWN = 200  # characters of a path or of a reader's message
 _URI = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
@@ -97,8 +98,8 @@ def open_uri(uri: str) -> tuple[fs.FileSystem, str]:
 
 def is_folder(found: EventFiles) -> bool:
     """Return whether the files are those of one folder."""
-    info = read_checked(lambda: found.system.get_file_info(found.paths[0]), found.name)
-    return bool(info.type is fs.FileType.Directory)
+    with reading(found.name):
+        return bool(found.system.get_file_info(found.paths[0]).type is fs.FileType.Directory)
 
 
 def find_files(name: str | Path) -> EventFiles:
@@ -113,29 +114,50 @@ def find_files(name: str | Path) -> EventFiles:
         No file fits the glob, or the file system of the URI cannot be opened.
     """
     if is_uri(name):
-        system, path = read_checked(lambda: open_uri(str(name)), str(name))
-        return EventFiles(str(name), system, _expand(str(name), path, lambda: _matching(system, path), {"*"}))
+        with reading(str(name)):
+            system, path = open_uri(str(name))
+            return EventFiles(str(name), system, _expand(str(name), path, lambda: _matching(system, path), {"*"}))
     path = str(name)
-    return EventFiles(path, fs.LocalFileSystem(), _expand(path, path, lambda: glob(path, recursive=True), {"*", "?", "["}))
+    with reading(path):
+        return EventFiles(path, fs.LocalFileSystem(), _expand(path, path, lambda: glob(path, recursive=True), {"*", "?", "["}))
 
 
-def read_checked(reader: Callable[[], Any], name: str) -> Any:
-    """Return the result of a reader, or raise an error that names the file."""
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Turn any error inside into an EventError that names what is read and has the error as its cause.
+
+    Readers are the code of others: what they raise is not known.
+    """
     try:
-        return reader()
+        yield
+    except CepError:
+        raise
     except FileNotFoundError as fault:
-        raise EventError(f"events: cannot read {name}: there is no such file or folder") from fault
-    except (OSError, pa.ArrowInvalid, pa.ArrowTypeError) as fault:
-        raise EventError(f"events: cannot read {name}: {fault}") from fault
+        raise EventError(f"events: cannot read {shorten_name(name)}: there is no such file or folder") from fault
+    except Exception as fault:
+        raise EventError(f"events: cannot read {shorten_name(name)}: {_reason(fault)}") from fault
+
+
+def shorten_name(name: str) -> str:
+    """Return a name as messages show it: a long one without its middle, half surrogate pairs as escapes."""
+    written = name.encode(errors="backslashreplace").decode()
+    return written if len(written) <= _LONGEST_SHOWN else f"{written[: _LONGEST_SHOWN // 2]}…{written[-_LONGEST_SHOWN // 2 :]}"
+
+
+def _reason(fault: Exception) -> str:
+    """Return the message of an error, without the traceback that Arrow puts behind that of a reader."""
+    several = len(fault.args) > 1 and all(isinstance(part, str) for part in fault.args)
+    told = getattr(fault, "strerror", None) or ("; ".join(fault.args) if several else str(fault))
+    return shorten_name(" ".join(told.partition(". Detail: Python exception")[0].split())) or type(fault).__name__
 
 
 def _expand(name: str, path: str, matching: Callable[[], list[str]], special: set[str]) -> tuple[str, ...]:
     """Return the paths that fit, ascending; `path` itself if it has no `special` character, or is a file's name."""
     if not special & set(path) or Path(path).exists():
         return (path,)
-    found = read_checked(matching, name)
+    found = matching()
     if not found:
-        raise EventError(f"events: cannot read {name}: no file fits it")
+        raise EventError(f"events: cannot read {shorten_name(name)}: no file fits it")
     return tuple(sorted(found))
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from gpu_cep.engine.input.arrow_streams import read_stream
-from gpu_cep.engine.input.event_files import COMPRESSIONS, EventFile, find_files, read_checked, split_suffix
+from gpu_cep.engine.input.event_files import COMPRESSIONS, EventFile, find_files, reading, shorten_name, split_suffix
 from gpu_cep.errors import EventError
 
 PARQUET = (".parquet", ".pq")
@@ -20,6 +19,8 @@ _PEEKED = 1 << 20  # bytes of a file in which its header ends
 # What may separate the columns of a CSV file; the first one in its header does.
 _DELIMITERS = (b",", b";", b"\t", b"|")
 _QUOTED = re.compile(rb'"[^"]*"')
+# A quoted field from its opening quote to the closing one, or to the end of the file if there is none.
+_FIELD = re.compile(rb'(?:\A|[,;\t|\r\n])"(?:[^"]++|"")*+("?)')
 
 
 def read_files(name: str | Path, text: Sequence[str] = ()) -> pa.Table:
@@ -42,24 +43,47 @@ def read_files(name: str | Path, text: Sequence[str] = ()) -> pa.Table:
     tables = [_read_file(file, text) for file in found.files]
     if len(tables) == 1:
         return tables[0]
-    return read_checked(lambda: pa.concat_tables(tables, promote_options="permissive"), found.name)
+    with reading(found.name):
+        return pa.concat_tables(tables, promote_options="permissive")
 
 
-def read_csv(source: Any, text: Sequence[str] = ()) -> pa.Table:
-    """Return the table in a binary stream of CSV; its header tells what separates the columns."""
+def read_csv(held: pa.Buffer, name: str, text: Sequence[str] = ()) -> pa.Table:
+    """Return the table that the bytes of a CSV file hold; its header tells what separates the columns.
+
+    Raises
+    ------
+    EventError
+        A quote is not closed: all lines behind it would become one value.
+    pyarrow.ArrowInvalid
+        It is no CSV.
+    """
     from pyarrow import csv
 
-    buffered = io.BufferedReader(source, _PEEKED)
-    parsing = csv.ParseOptions(delimiter=_delimiter(buffered.peek(1)))
-    return csv.read_csv(buffered, parse_options=parsing, convert_options=csv.ConvertOptions(column_types=dict.fromkeys(text, pa.string())))
+    _check_quotes(held, name)
+    parsing = csv.ParseOptions(delimiter=_delimiter(held.slice(0, min(_PEEKED, held.size)).to_pybytes()))
+    converting = csv.ConvertOptions(column_types=dict.fromkeys(text, pa.string()))
+    return csv.read_csv(pa.BufferReader(held), parse_options=parsing, convert_options=converting)
+
+
+def _check_quotes(held: pa.Buffer, name: str) -> None:
+    # quick for most files: closed quotes are even in number
+    if np.count_nonzero(np.frombuffer(held, np.uint8) == ord('"')) % 2 == 0:
+        return
+    content = memoryview(held)
+    opening = next((field.start() for field in _FIELD.finditer(content) if not field[1]), None)
+    if opening is not None:
+        line = bytes(content[: opening + 1]).count(b"\n") + 1
+        told = f"the quote in line {line:,} is not closed; a quote inside quotes is written twice"
+        raise EventError(f"events: cannot read {shorten_name(name)}: {told}")
 
 
 def _read_file(file: EventFile, text: Sequence[str]) -> pa.Table:
     reader = READERS.get(split_suffix(file.path)[0])
     if reader is None:
         suffixes = f"{', '.join((*PARQUET, *READERS))}, all but Parquet also with {' or '.join(COMPRESSIONS)} behind it"
-        raise EventError(f"events: {file.name} has no known suffix; expected one of {suffixes}")
-    return read_checked(lambda: reader(file, text), file.name)
+        raise EventError(f"events: cannot read {shorten_name(file.name)}: it has no known suffix; expected one of {suffixes}")
+    with reading(file.name):
+        return reader(file, text)
 
 
 def _delimiter(begin: bytes) -> str:
@@ -69,8 +93,7 @@ def _delimiter(begin: bytes) -> str:
 
 
 def _read_csv(file: EventFile, text: Sequence[str]) -> pa.Table:
-    with file.open() as stream:
-        return read_csv(stream, text)
+    return read_csv(file.buffer(), file.name, text)
 
 
 def _read_json(file: EventFile, text: Sequence[str]) -> pa.Table:

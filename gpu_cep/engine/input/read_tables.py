@@ -26,6 +26,7 @@ from gpu_cep.engine.input.device.cudf import is_frame
 from gpu_cep.engine.input.device.read_frames import are_arrays, read_arrays, read_frame
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.encodings import decode_table
+from gpu_cep.engine.input.event_files import reading
 from gpu_cep.engine.input.formats import read_files
 from gpu_cep.engine.input.sources import source_of
 from gpu_cep.errors import EventError, PatternError
@@ -85,7 +86,7 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
     Raises
     ------
     EventError
-        The file cannot be read, is an Arrow stream without its end, or `events` is none of these.
+        The events cannot be read, are an Arrow stream without its end, or none of these.
     PatternError
         The events are a Spark DataFrame, which :func:`gpu_cep.gpu_match` takes.
     EngineUnavailable
@@ -110,7 +111,8 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
             "and df.toArrow() collects them for match, plot and report"
         )
     if hasattr(events, "__arrow_c_stream__"):
-        return decode_table(pa.table(events))
+        with reading(type(events).__name__):
+            return decode_table(pa.table(events))
     raise EventError(
         f"events: cannot read {type(events).__name__}; expected a table with the Arrow C stream interface "
         "(pyarrow, pandas, polars, duckdb …), a data set or lazy frame, a path to .parquet, .csv, .jsonl or .arrow files, "

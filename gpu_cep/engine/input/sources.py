@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from gpu_cep.engine.input.encodings import decode_table, plain_type
-from gpu_cep.engine.input.event_files import EventFiles, find_files, is_folder, read_checked, split_suffix
+from gpu_cep.engine.input.event_files import EventFiles, find_files, is_folder, reading, shorten_name, split_suffix
 from gpu_cep.engine.input.formats import PARQUET, READERS
+from gpu_cep.errors import EventError
 
 # Parquet compresses its pages itself.
 _PARQUET = {(suffix, None) for suffix in PARQUET}
@@ -21,22 +21,22 @@ _PARQUET = {(suffix, None) for suffix in PARQUET}
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The schema of events that have not been read, and a function that reads some of their columns."""
+    """The schema of events that have not been read, and a function that reads some of their columns; errors say `name`."""
 
     schema: pa.Schema
     _read: Callable[[list[str]], pa.Table]
+    name: str
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Return these columns of all events, in this order.
 
-        Another library may compute them, and raise its own errors.
-
         Raises
         ------
         EventError
-            The path of a Parquet file cannot be read.
+            They cannot be read; its cause is the error of the library that reads or computes them.
         """
-        return decode_table(self._read(list(columns))).select(list(columns))
+        with reading(self.name):
+            return decode_table(self._read(list(columns))).select(list(columns))
 
 
 def source_of(events: Any) -> Source | None:
@@ -48,7 +48,7 @@ def source_of(events: Any) -> Source | None:
     Raises
     ------
     EventError
-        The path of a Parquet file cannot be read.
+        The source cannot be opened.
     """
     if isinstance(events, Source):
         return events
@@ -58,28 +58,33 @@ def source_of(events: Any) -> Source | None:
         # a library that has not been imported made no object
         kind = getattr(sys.modules.get(library), name, None)
         if kind is not None and isinstance(events, kind):
-            return opened(events)
+            with reading(type(events).__name__):
+                return opened(events)
     return None
 
 
 def _parquet_source(name: str | Path) -> Source | None:
     """Return the Parquet file or files that a path, a glob or a URI names; None if it is of no known format."""
     found = find_files(name)
-    if split_suffix(found.paths[0]) in _PARQUET or is_folder(found):
-        return _parquet(found)
-    return None
+    if split_suffix(found.paths[0]) not in _PARQUET and not is_folder(found):
+        return None
+    with reading(found.name):
+        return _parquet(found) if len(found.paths) == 1 else _parquet_files(found)
 
 
 def _parquet(found: EventFiles) -> Source:
-    """Return a Parquet file, a folder of such files, or several files as a source."""
-    if len(found.paths) > 1:
-        return _parquet_files(found)
+    """Return a Parquet file or a folder of such files as a source."""
     from pyarrow import parquet
 
     path, system = found.paths[0], found.system
-    schema = read_checked(lambda: parquet.ParquetDataset(path, filesystem=system).schema, found.name)
-    read = partial(parquet.read_table, path, filesystem=system)
-    return _source(schema, lambda columns: read_checked(partial(read, columns=columns), found.name))
+    if Path(path).is_fifo():
+        # what can be read only once is read as a whole
+        held = parquet.read_table(found.files[0].open())
+        return _source(found.name, held.schema, held.select)
+    data_set = parquet.ParquetDataset(path, filesystem=system)
+    if not data_set.files:
+        raise EventError(f"events: cannot read {shorten_name(found.name)}: the folder holds no Parquet file")
+    return _source(found.name, data_set.schema, lambda columns: parquet.read_table(path, columns=columns, filesystem=system))
 
 
 def _parquet_files(found: EventFiles) -> Source:
@@ -87,15 +92,14 @@ def _parquet_files(found: EventFiles) -> Source:
     from pyarrow import dataset, parquet
 
     paths, system = list(found.paths), found.system
-    schemas = read_checked(lambda: [parquet.read_schema(path, filesystem=system) for path in paths], found.name)
-    schema = read_checked(lambda: pa.unify_schemas(schemas, promote_options="permissive"), found.name)
+    schema = pa.unify_schemas([parquet.read_schema(path, filesystem=system) for path in paths], promote_options="permissive")
     files = dataset.dataset(paths, schema, "parquet", system)
-    return _source(schema, lambda columns: read_checked(partial(files.to_table, columns=columns), found.name))
+    return _source(found.name, schema, lambda columns: files.to_table(columns=columns))
 
 
 def _data_set(data_set: Any) -> Source:
     """Return Arrow's data set as a source."""
-    return _source(data_set.schema, lambda columns: data_set.to_table(columns=columns))
+    return _source("Dataset", data_set.schema, lambda columns: data_set.to_table(columns=columns))
 
 
 def _lazy_frame(frame: Any) -> Source:
@@ -104,7 +108,7 @@ def _lazy_frame(frame: Any) -> Source:
     # a frame without rows has the schema that one with rows has
     schema = pa.table(polars.DataFrame(schema=frame.collect_schema())).schema
     # plain names may be read as patterns
-    return _source(schema, lambda columns: pa.table(frame.select(polars.selectors.by_name(*columns)).collect()))
+    return _source("LazyFrame", schema, lambda columns: pa.table(frame.select(polars.selectors.by_name(*columns)).collect()))
 
 
 def _relation(relation: Any) -> Source:
@@ -114,7 +118,7 @@ def _relation(relation: Any) -> Source:
         quoted = ['"' + name.replace('"', '""') + '"' for name in columns]
         return relation.project(", ".join(quoted)).to_arrow_table()
 
-    return _source(relation.limit(0).to_arrow_table().schema, picked)
+    return _source("DuckDBPyRelation", relation.limit(0).to_arrow_table().schema, picked)
 
 
 # The types of other libraries, by the module that has them.
@@ -125,6 +129,6 @@ _LAZY: dict[tuple[str, str], Callable[[Any], Source]] = {
 }
 
 
-def _source(schema: pa.Schema, read: Callable[[list[str]], pa.Table]) -> Source:
-    """Return a source whose schema has the types in which columns are read."""
-    return Source(pa.schema([field.with_type(plain_type(field.type)) for field in schema], schema.metadata), read)
+def _source(name: str, schema: pa.Schema, read: Callable[[list[str]], pa.Table]) -> Source:
+    """Return a source whose schema has the types in which columns are read; errors name it `name`."""
+    return Source(pa.schema([field.with_type(plain_type(field.type)) for field in schema], schema.metadata), read, name)

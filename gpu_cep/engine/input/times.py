@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
+from gpu_cep.analysis.options import Options
 from gpu_cep.engine.input.event_columns import Array, EventColumns
 from gpu_cep.errors import EventError
+from gpu_cep.lang.ast import IntervalQuery, Query
 
 
 def load_times(columns: EventColumns, column: int) -> Array:
@@ -22,6 +25,19 @@ def load_times(columns: EventColumns, column: int) -> Array:
         return values.astype(np.int64, copy=False)
     refuse_missing(columns, column, "NaN", int(np.isnan(values).sum()))
     return values.astype(np.float64, copy=False)
+
+
+def type_times(table: pa.Table, query: Query | IntervalQuery, options: Options) -> pa.Table:
+    """Return a table without rows with a type for its timestamps if they have none, as behind a header of CSV.
+
+    They become what the query can be read over: timestamps if its window has a unit, else integers.
+    """
+    place = table.schema.get_field_index(options.timestamp)
+    if table.num_rows or place < 0 or not pa.types.is_null(table.schema.field(place).type):
+        return table
+    counted = query.within is None or query.within.unit in (None, "events")
+    kind = pa.int64() if counted or options.time_unit is not None else pa.timestamp("us")
+    return table.set_column(place, table.schema.field(place).with_type(kind), pa.nulls(0, kind))
 
 
 def refuse_missing(columns: EventColumns, column: int, what: str, count: int) -> None:

@@ -139,7 +139,7 @@ def test_a_name_with_brackets_is_a_file_if_there_is_one(put):
         ("missing-*.csv", "cannot read missing-*.csv: no file fits it"),
         ("file:///missing/*.csv", "cannot read file:///missing/*.csv: there is no such file or folder"),
         ("odd://bucket/events.csv", "cannot read odd://bucket/events.csv: Unrecognized filesystem type"),
-        ("events.txt", "events.txt has no known suffix; expected one of .parquet, .pq, .csv, .tsv, .jsonl"),
+        ("events.txt", "events.txt: it has no known suffix; expected one of .parquet, .pq, .csv, .tsv, .jsonl"),
         ("bad.csv.gz", "cannot read bad.csv.gz: "),
         ("bad.jsonl", "cannot read bad.jsonl: "),
     ],
