@@ -1,4 +1,5 @@
 # Everything runs in .venv, made once and again whenever pyproject.toml changes. Needed: Python 3.11 or newer, bash.
+# PySpark comes as sources: its wheel is built once, for .venv and for the environments of wheel-check.
 
 SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -15,6 +16,7 @@ BENCH_ARGS ?=
 RIVALS_ARGS ?=
 COMPARE_ARGS ?=
 GPU_CHECK_ARGS ?=
+PYTHONS ?= $(PYTHON)
 FUZZ_EXAMPLES ?= 50000
 MUTANTS_ARGS ?=
 
@@ -25,7 +27,8 @@ venv: $(STAMP)
 $(STAMP): pyproject.toml .ci/java
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install -qq --disable-pip-version-check 'uv>=0.13'
-	$(VENV)/bin/uv pip install --quiet --system-certs --python $(VENV)/bin/python --editable '.[dev,docs,spark]'
+	$(VENV)/bin/python -m pip wheel -qq --disable-pip-version-check --no-deps --wheel-dir $(VENV)/wheels pyspark
+	$(VENV)/bin/uv pip install --quiet --system-certs --python $(VENV)/bin/python --find-links $(VENV)/wheels --editable '.[dev,docs,spark]'
 	.ci/java $(VENV)
 	touch $@
 
@@ -103,8 +106,9 @@ wheel: $(STAMP)
 	rm -rf build dist
 	$(VENV)/bin/python -m build --wheel --outdir dist .
 
+# In a bare environment of each Python: make wheel-check PYTHONS='python3.11 python3.13' RESOLUTION=lowest-direct
 wheel-check: wheel
-	.ci/wheel dist/*.whl
+	. $(VENV)/env && .ci/wheel dist/*.whl $(PYTHONS)
 
 clean:
 	rm -rf $(VENV) build dist site *.egg-info
