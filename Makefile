@@ -70,11 +70,12 @@ demo: $(STAMP)
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 
-# The parser's tables of the grammar; and what the docs show of recipes, matches and records, made anew.
+# The parser's tables of the grammar; and what the docs and the notebook show of recipes, matches and records, made anew.
 pages: $(STAMP)
 	$(IN_VENV) -m gpu_cep.lang.grammar_tables
 	$(IN_VENV) examples/recipe_pages.py
 	$(IN_VENV) examples/pictures.py
+	$(IN_VENV) examples/tour_outputs.py
 	$(IN_VENV) -m benchmarks.gpu.versus_cpu
 
 # Five minutes; fails if a stage is slower than its recorded ratio to the floor.
