@@ -216,6 +216,7 @@ def make_settings(**keywords: Unpack[SettingOptions]) -> Settings:
 
 def make_options(**keywords: Unpack[QueryOptions]) -> Options:
     """Return what a call says of its query's meaning, a single name as a tuple of one."""
+    from gpu_cep.engine.input.host_functions import regexp_fault
     from gpu_cep.engine.lowering.user_functions import result_type, scalar_functions
 
     given: dict[str, Any] = dict(keywords)
@@ -224,7 +225,7 @@ def make_options(**keywords: Unpack[QueryOptions]) -> Options:
     given["partition_by"] = None if keys is None else name_tuple(keys, "partition_by")
     given["order_by"] = name_tuple(given.get("order_by"), "order_by")
     given["functions"] = scalar_functions(given.get("functions"))
-    return Options(**given, result_type=result_type)
+    return Options(**given, result_type=result_type, regexp_fault=regexp_fault)
 
 
 def check_threads(threads: object) -> None:

@@ -62,7 +62,7 @@ def test_what_is_left_out_has_the_default_of_match() -> None:
 
 
 def test_every_keyword_of_a_query_and_of_its_settings_is_a_field() -> None:
-    assert QueryOptions.__optional_keys__ == set(Options.__slots__) - {"result_type"}
+    assert QueryOptions.__optional_keys__ == set(Options.__slots__) - {"result_type", "regexp_fault"}
     assert SettingOptions.__optional_keys__ == set(Settings.__slots__)
     assert RoleOptions.__optional_keys__ == ROLES
 

@@ -50,7 +50,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     """
     faults = Faults()
     found = primitives(query.pattern, faults, text)
-    scope = Scope(schema, _variables(found), Clause.WHERE, faults, [], options.functions, options.result_type)
+    scope = Scope(schema, _variables(found), Clause.WHERE, faults, [], options.functions, options.result_type, options.regexp_fault)
     timestamp = timestamp_column(options.timestamp, scope)
     partition_by = key_columns(partition_names(query, options, faults), "partition_by", scope)
     order_by = key_columns(options.order_by, "order_by", scope)

@@ -83,7 +83,7 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
     faults = Faults()
     query = with_durations(query, {each.name for each in schema.attributes if each.type.kind is Kind.BOOLEAN})
     variables = tuple(EventVariable(situation.name, 1, None, quantified=True) for situation in query.situations)
-    scope = Scope(schema, variables, Clause.WHERE, faults, [], options.functions, options.result_type)
+    scope = Scope(schema, variables, Clause.WHERE, faults, [], options.functions, options.result_type, options.regexp_fault)
     _check_names(query, faults)
     _check_options(options, faults)
     check_time_unit(options.time_unit, faults)

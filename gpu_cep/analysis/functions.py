@@ -14,7 +14,7 @@ from gpu_cep.analysis.calls import called, computed_once
 from gpu_cep.analysis.coercion import FAULTY, INSTANT, NUMERIC, cast, cast_all, common_type
 from gpu_cep.analysis.operators import arithmetic, describe, operation
 from gpu_cep.analysis.scope import Scope
-from gpu_cep.analysis.types import FLOAT, INTEGER, STRING, DataType, Kind, decimal
+from gpu_cep.analysis.types import BOOLEAN, FLOAT, INTEGER, STRING, DataType, Kind, decimal
 from gpu_cep.lang.ast import Call
 
 Body = Callable[[Call, tuple[Bound, ...], Scope], Bound]
@@ -206,12 +206,20 @@ def _compute_column(name: str, function: HostFunction, call: Call, arguments: tu
     if subject.type.kind not in function.kinds | {Kind.NULL}:
         return _misfit(call, subject, scope)
     constants = tuple(_parameter(call, *pair, scope) for pair in zip(parameters, function.constants, strict=False))
-    if FAULTY in constants:
+    if FAULTY in constants or (name == "regexp_like" and _is_no_regexp(constants[0], call, scope)):
         return FAULTY
     if subject.type.kind is Kind.NULL:
         return subject
     column = scope.compute(ComputedColumn(name, subject.column, constants, function.type))
     return replace(subject, column=column, type=function.type)
+
+
+def _is_no_regexp(pattern: Constant, call: Call, scope: Scope) -> bool:
+    """Record a fault if a text is no regular expression, and return whether it is none."""
+    fault = scope.regexp_fault(str(pattern.value))
+    if fault is not None:
+        scope.faults.error(f"{pattern.value!r} is no regular expression: {fault}", call.span)
+    return fault is not None
 
 
 def _parameter(call: Call, given: Bound, wanted: DataType, scope: Scope) -> Constant:
@@ -249,6 +257,7 @@ HOST_FUNCTIONS = {
     "power": HostFunction(NUMERIC, FLOAT, (FLOAT,)),
     **{name: HostFunction(_TEXT, STRING) for name in ("lower", "upper", "trim")},
     "length": HostFunction(_TEXT, INTEGER),
+    "regexp_like": HostFunction(_TEXT, BOOLEAN, (STRING,)),
     "substring": HostFunction(_TEXT, STRING, (INTEGER, INTEGER), optional=1),
     **{name: HostFunction(_CALENDAR, INTEGER) for name in ("year", "month", "day", "dayofweek")},
     **{name: HostFunction(_CLOCK, INTEGER) for name in ("hour", "minute", "second")},

@@ -9,11 +9,17 @@ from gpu_cep.analysis.bound import ScalarFunction
 from gpu_cep.analysis.types import DataType
 
 ResultType = Callable[[ScalarFunction, tuple[DataType, ...]], DataType]
+RegexpFault = Callable[[str], str | None]
 
 
 def no_result(function: ScalarFunction, parameters: tuple[DataType, ...]) -> DataType:
     """Raise TypeError: this query brings no functions, so that no compiler could tell a result type."""
     raise TypeError("there is no compiler")
+
+
+def no_fault(pattern: str) -> str | None:
+    """Return None: whether text is a regular expression is not known here."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,7 @@ class Options:
     `functions`: the functions that the caller brings.
     `result_type`: returns the type of a function's result for arguments of given types.
     It raises TypeError with the reason if the function cannot be compiled for them.
+    `regexp_fault`: returns why text is no regular expression, None if it is one.
     """
 
     timestamp: str = "ts"
@@ -42,3 +49,4 @@ class Options:
     gap: int | float | str | None = None
     functions: tuple[ScalarFunction, ...] = ()
     result_type: ResultType = no_result
+    regexp_fault: RegexpFault = no_fault

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpu_cep.analysis.bound import Computed, ComputedExpression, EventVariable, ScalarFunction
 from gpu_cep.analysis.faults import Faults
-from gpu_cep.analysis.options import ResultType, no_result
+from gpu_cep.analysis.options import RegexpFault, ResultType, no_fault, no_result
 from gpu_cep.analysis.types import Attribute, DataType, Schema
 from gpu_cep.lang.ast import Span
 
@@ -26,7 +26,7 @@ class Scope:
     `schema`: the columns of the events. `variables`: the variables of the pattern.
     `clause`: the clause whose expressions are bound.
     `faults`, `computed`: the query's collections, which grow as expressions are bound.
-    `functions`, `result_type`: those of the options.
+    `functions`, `result_type`, `regexp_fault`: those of the options.
     `time`: the type of starts and ends, if the variables are situations.
     """
 
@@ -37,6 +37,7 @@ class Scope:
     computed: list[Computed]
     functions: tuple[ScalarFunction, ...] = ()
     result_type: ResultType = no_result
+    regexp_fault: RegexpFault = no_fault
     time: DataType | None = None
 
     @property

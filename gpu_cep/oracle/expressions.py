@@ -39,6 +39,7 @@ from gpu_cep.oracle.values import (
     conjunction,
     correlation,
     disjunction,
+    has_match,
     is_like,
     negation,
 )
@@ -334,6 +335,9 @@ def _(expression: ast.Call, schema: Schema) -> Meaning:
         _require(arguments, (Kind.STRING,), name)
         kind = Kind.INTEGER if name == "length" else Kind.STRING
         return _strict(kind, STRING_FUNCTIONS[name], arguments[0])
+    if name == "regexp_like" and len(arguments) == 2:
+        _require(arguments, (Kind.STRING,), name)
+        return _strict(Kind.BOOLEAN, has_match, *arguments)
     raise UnsupportedError(f"the oracle does not compute {name}() of {len(arguments)} arguments")
 
 

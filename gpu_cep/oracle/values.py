@@ -35,6 +35,11 @@ def is_like(text: str, pattern: str) -> bool:
     return re.fullmatch(expression, text, flags=re.DOTALL) is not None
 
 
+def has_match(text: str, pattern: str) -> bool:
+    """Return whether a part of the text fits a regular expression of the forms that Python and RE2 share."""
+    return re.search(pattern, text) is not None
+
+
 def checked(value: Value) -> Value:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise EventError(f"integer overflow in a condition: {value} does not fit in 64 bits")

@@ -215,6 +215,9 @@ def test_types_of_results(text: str, expected: DataType) -> None:
         ("lower(a.n) = 'x'", "cannot apply lower() to integer"),
         ("hour(a.day) = 3", "cannot apply hour() to date"),
         ("substring(a.s, 'x') = 'x'", "substring() takes a constant of type integer, not string"),
+        ("regexp_like(a.n, 'x')", "cannot apply regexp_like() to integer"),
+        ("regexp_like(a.s, 1)", "regexp_like() takes a constant of type string, not integer"),
+        ("regexp_like(a.s)", "regexp_like() takes 2 arguments, not 1"),
         ("least(a.n, a.s) > 0", "the arguments of least() are of no common type: integer and string"),
     ],
 )

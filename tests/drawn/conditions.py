@@ -38,6 +38,7 @@ TESTS = (
     *("{x} BETWEEN 0 AND 2", "{y} NOT BETWEEN 0 AND 1", "{x} IN (0, 2)", "{x} NOT IN (1, 3)", "{y} IN (0.5, 1)", "{s} IN ('x', 'xy')"),
     *(f"{{s}} NOT IN ('y', '{LONG_TEXT}')", f"{{s}} IN ('', '{LONG_TEXT}', NULL)", "{s} NOT IN ('x', 'X', '')"),
     *("{s} LIKE 'x%'", "{s} LIKE '_'", "{s} NOT LIKE '%y'", "NOT ({y} < 1)", "{x} = 1 OR {y} > 0.5", "{f} OR {x} > 0"),
+    *("regexp_like({s}, '^x|[yY]')", "NOT regexp_like({s}, 'x.')"),
 )
 DIFFERENCES = ("abs({d} - {other_d}) <= 1 days", "{t} - {other_t} < 2 seconds", "{d} - {other_d} = 0 days", "{t} - {other_t} >= 0 seconds")
 

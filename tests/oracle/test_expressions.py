@@ -99,6 +99,8 @@ def value(text: str) -> object:
         ("a.s NOT LIKE '.*'", True),
         ("a.s < 'b'", True),  # by code point: capitals first
         ("lower(a.s) = 'paris'", True),
+        ("regexp_like(a.s, '^P.r')", True),
+        ("regexp_like(a.s, 'PARIS')", False),
         ("length(upper(a.s)) = 5", True),
         ("abs(a.z) = 7", True),
         ("sign(a.z) = -1", True),

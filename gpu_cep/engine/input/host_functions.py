@@ -46,6 +46,7 @@ HOST_FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
     "trim": pc.utf8_trim_whitespace,
     "substring": _substring,
     "length": _integer(pc.utf8_length),
+    "regexp_like": pc.match_substring_regex,
     "year": _integer(pc.year),
     "month": _integer(pc.month),
     "day": _integer(pc.day),
@@ -58,6 +59,18 @@ HOST_FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
 
 def compute_column(computed: ComputedColumn, source: pa.Array) -> pa.Array:
     """Return the values of a computed column from those of the column that it reads."""
-    if pa.types.is_dictionary(source.type):
-        source = source.dictionary_decode()
-    return HOST_FUNCTIONS[computed.function](source, *(constant.value for constant in computed.constants))
+    function, constants = HOST_FUNCTIONS[computed.function], [constant.value for constant in computed.constants]
+    if not pa.types.is_dictionary(source.type):
+        return function(source, *constants)
+    if len(source.dictionary) > len(source):
+        return function(source.dictionary_decode(), *constants)
+    return function(source.dictionary, *constants).take(source.indices)
+
+
+def regexp_fault(pattern: str) -> str | None:
+    """Return why a text is no regular expression of RE2; None if it is one."""
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid as fault:
+        return str(fault).removeprefix("Invalid regular expression: ")
+    return None

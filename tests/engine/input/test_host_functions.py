@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
+from gpu_cep.errors import PatternError
 
 MOMENTS = [datetime(2024, 2, 29, 23, 59, 58), None, datetime(1969, 12, 31, 1, 2, 3)]
 COLUMNS = {
@@ -67,6 +68,15 @@ def test_in_return(item):
 def test_in_conditions(item):
     wanted = [row for row, value in enumerate(VALUES[item]) if value is not None and value > 1]
     assert cep.match(EVENTS, f"PATTERN a WHERE {item} > 1", output="indices")["a"].to_pylist() == wanted
+
+
+def test_what_is_no_regular_expression_is_told_with_its_place():
+    with pytest.raises(PatternError) as caught:
+        cep.match(EVENTS, "PATTERN a WHERE regexp_like(a.s, '(ab') RETURN regexp_like(a.s, '[')")
+    assert [(fault.message, fault.span.column) for fault in caught.value.diagnostics] == [
+        ("'(ab' is no regular expression: missing ): (ab", 17),
+        ("'[' is no regular expression: missing ]: [", 48),
+    ]
 
 
 def test_between_bindings_and_over_dictionaries():
