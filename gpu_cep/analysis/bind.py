@@ -96,11 +96,13 @@ def _check_negations(branches: Sequence[Branch], found: Sequence[Primitive], sco
     A negation is open if no variable precedes it, or none follows it.
     """
     spans = {primitive.variable.name: primitive.span for primitive in found}
+    untyped = {primitive.variable.name for primitive in found if primitive.event_type is None}
     open_sided = {negation.variable for branch in branches for negation in branch.negations if not (negation.after and negation.before)}
     for number in sorted(open_sided):
         name = scope.names[number]
         message = f"NOT({name}) is not bounded on both sides by other variables, and the query has no window"
-        scope.faults.error(message, spans[name], "add WITHIN")
+        quoted = f'; an event type of this name is quoted: "Not" {name}' if name in untyped else ""
+        scope.faults.error(message, spans[name], f"add WITHIN{quoted}")
 
 
 def _strategy(query: Query, options: Options, scope: Scope) -> str:

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError, nearest
-from gpu_cep.lang.ast import RELATIONS, STRATEGIES, Span
+from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError
+from gpu_cep.lang.ast import Span
+from gpu_cep.lang.hints import CLAUSES, Mistake, hint_at, keywords_in, show_text
 
 if TYPE_CHECKING:
     from lark import Token
-
-_CLAUSES = {
-    "_FROM": "FROM",
-    "_PARTITION": "PARTITION BY",
-    "_DEFINE": "DEFINE",
-    "_PATTERN": "PATTERN",
-    "_WHERE": "WHERE",
-    "_WITHIN": "WITHIN",
-    "_RETURN": "RETURN",
-}
-_OTHER_KEYWORDS = "SEQ AND OR NOT _AS _BY _AT _LEAST _MOST _BETWEEN _IN _IS _LIKE TRUE FALSE NULL"
-_KEYWORDS = {name: name.lstrip("_") for name in _OTHER_KEYWORDS.split()} | _CLAUSES
 
 _SYMBOLS = {
     "_COMMA": "','",
@@ -83,6 +71,7 @@ _STRAY = {
     "&": "write AND",
     "|": "write OR",
     "!": "write NOT",
+    ":": 'a variable stands behind its event type: A a; a name with such characters is quoted: "page:view"',
     "≤": "write <=",
     "≥": "write >=",
     "≠": "write <>",
@@ -94,14 +83,6 @@ _STRAY = {
     "’": "texts are quoted as '…'",
 }
 
-# Words of other query languages -> what to write instead, where a clause is expected.
-_FOREIGN = {
-    "select": "what a match returns stands at its end: PATTERN … WITHIN … RETURN a.price AS price",
-    "match_recognize": "PATTERN (A B+) DEFINE B AS … is written PATTERN SEQ(A, B+) WHERE … here: see docs/mapping.md",
-    "measures": "what a match returns stands at its end: RETURN a.price AS price",
-    "every": "PATTERN SEQ(A a, B b) finds every match: see strategies and after_match",
-}
-
 _UNCLOSED = {"'": "a text that is not closed", '"': "a quoted name that is not closed", "`": "a quoted name that is not closed"}
 
 
@@ -110,18 +91,16 @@ def span_of(place: Any) -> Span:
     return Span(place.line, place.column, place.end_line, place.end_column)
 
 
-def unexpected_token(found: Token, expected: frozenset[str], read: Sequence[Token], opened: Sequence[Token]) -> DiagnosedError:
-    """Return the error for a token that cannot stand where it does.
-
-    `read` are the tokens before it, `opened` the brackets that are still open.
-    """
-    span = _end_of(read[-1]) if found.type == "$END" else span_of(found)
-    misplaced = _misplaced_clause(found, expected, read)
+def unexpected_token(mistake: Mistake) -> DiagnosedError:
+    """Return the error for a token that cannot stand where it does."""
+    found, expected = mistake.found, mistake.expected
+    span = _end_of(mistake.read[-1]) if found.type == "$END" else span_of(found)
+    misplaced = _misplaced_clause(found, expected, mistake.read)
     if misplaced is not None:
         return PatternSyntaxError([Diagnostic(misplaced, span)])
-    what = "the query ends too early:" if found.type == "$END" else f"found {_show_text(found)},"
+    what = "the query ends too early:" if found.type == "$END" else f"found {show_text(found)},"
     message = f"{what} expected {_list_words(_words(expected))}"
-    return PatternSyntaxError([Diagnostic(message, span, _hint(found, expected, read, opened))])
+    return PatternSyntaxError([Diagnostic(message, span, hint_at(mistake))])
 
 
 def unexpected_character(text: str, position: int, span: Span) -> PatternSyntaxError:
@@ -135,6 +114,8 @@ def _stray(text: str, position: int, span: Span) -> tuple[str, Span, str | None]
         return "found a comment that is not closed", span, "comments end with */"
     if text.startswith(('""', "``"), position):
         return "a name cannot be empty", span, None
+    if text.startswith("::", position):
+        return "found '::', which has no meaning here", span, "there are no casts: cast the column before it is matched"
     if character in _UNCLOSED:
         return f"found {_UNCLOSED[character]}", span, f"a {character} inside is written twice"
     return f"found {character!r}, which has no meaning here", span, _STRAY.get(character)
@@ -146,15 +127,15 @@ def _end_of(last: Token) -> Span:
 
 
 def _misplaced_clause(found: Token, expected: frozenset[str], read: Sequence[Token]) -> str | None:
-    order = list(_CLAUSES)
+    order = list(CLAUSES)
     if found.type not in order or not expected & {"$END", "_PATTERN"}:
         return None
     seen = [token.type for token in read if token.type in order]
-    name = _CLAUSES[found.type]
+    name = CLAUSES[found.type]
     if found.type in seen:
         return f"a second {name}: each clause stands once"
     later = [clause for clause in seen if order.index(clause) > order.index(found.type)]
-    return f"{name} must stand before {_CLAUSES[later[0]]}" if later else None
+    return f"{name} must stand before {CLAUSES[later[0]]}" if later else None
 
 
 def _words(expected: frozenset[str]) -> list[str]:
@@ -166,62 +147,8 @@ def _words(expected: frozenset[str]) -> list[str]:
             left -= group.signature | group.others
     symbols = [name for terminal, name in _SYMBOLS.items() if terminal in left]
     end = ["the end of the query"] if "$END" in left else []
-    return words + symbols + _keywords(left) + end
-
-
-def _keywords(terminals: Set[str]) -> list[str]:
-    """Return the keywords among `terminals`; those of clauses come last, in the order of clauses."""
-    return [name for terminal, name in _KEYWORDS.items() if terminal in terminals]
+    return words + symbols + keywords_in(left) + end
 
 
 def _list_words(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-def _show_text(text: str) -> str:
-    return repr(str(text) if len(text) <= 40 else text[:37] + "...")
-
-
-def _hint(found: Token, expected: frozenset[str], read: Sequence[Token], opened: Sequence[Token]) -> str | None:
-    if found.type == "$END" and opened:
-        return f"{_show_text(opened[-1])} in line {opened[-1].line}, column {opened[-1].column} is not closed"
-    if found.type == "COMPARISON" and "MINUS" in expected and "INT" not in expected:
-        return "comparisons do not chain: join them with AND"
-    if read and read[-1].lower() in RELATIONS:
-        return "situations are defined before they are related: DEFINE A AS …, B AS … PATTERN A before B"
-    if found.type == "_LBRACE":
-        return _strategy_hint(read)
-    if found.type == "_LBRACKET" and "QUESTION" in expected:
-        return "several events are bound by a quantifier: Stock+ a[] or a+"
-    if found.type == "_DOT" and read and read[-1].type == "_RPAR":
-        return "an aggregate's attribute stands inside its brackets: last(v.attr)"
-    if found.type == "PLUS" and "_RBRACKET" in expected:
-        return "an event is compared with the one before it: v[i] with v[i-1]"
-    if found.type == "_LPAR" and {"SEQ", "NAME"} <= expected:
-        return "brackets do not group: events one after the other are SEQ(A, B+), in any order AND(A, B+)"
-    if found.type in _KEYWORDS and "NAME" in expected:
-        return f'{found} is a keyword: as a name it is quoted, "{found}"'
-    return _foreign(found, expected, read) or _typo(found, expected) or (_earlier_typo(read[-1], expected) if read else None)
-
-
-def _foreign(found: Token, expected: frozenset[str], read: Sequence[Token]) -> str | None:
-    """Return what to write instead of a word of another language, where a clause is expected.
-
-    The word may be the token before, if that was read as a name or a unit.
-    """
-    words = [token.lower() for token in (found, *read[-1:])] if expected & {"_PATTERN", "_RETURN"} else []
-    return next((_FOREIGN[word] for word in words if word in _FOREIGN), None)
-
-
-def _typo(token: Token, expected: frozenset[str]) -> str | None:
-    return nearest(token, _keywords(expected)) if token.type in ("NAME", "UNIT", "WORD") and len(token) > 2 else None
-
-
-def _earlier_typo(token: Token, expected: frozenset[str]) -> str | None:
-    typo = _typo(token, expected)
-    return typo and typo.replace("?", f" where {_show_text(token)} stands?")
-
-
-def _strategy_hint(read: Sequence[Token]) -> str | None:
-    after = [token for before, token in pairwise(read) if before.type == "_WHERE"]
-    return nearest(after[0], STRATEGIES) if after and after[0].type == "NAME" else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError
 from gpu_cep.lang.ast import IntervalQuery, Query, Span
 from gpu_cep.lang.diagnosis import span_of, unexpected_character, unexpected_token
+from gpu_cep.lang.hints import Mistake
 from gpu_cep.lang.translation import translate
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _parse_tree(text: str) -> Tree[Token]:
         tree: Tree[Token] = parser.feed_eof(read[-1])
     except UnexpectedToken as error:
         before = [token for token in read if token is not error.token]
-        raise unexpected_token(error.token, frozenset(parser.accepts()), before, opened) from None
+        raise unexpected_token(Mistake(text, error.token, frozenset(parser.accepts()), before, opened)) from None
     except UnexpectedCharacters as error:
         raise unexpected_character(text, error.pos_in_stream or 0, Span(error.line, error.column, error.line, error.column + 1)) from None
     return tree

@@ -241,14 +241,15 @@ def test_errors(pattern: str, expected: list[str]) -> None:
 )
 def test_a_negation_that_is_open_on_a_side_needs_a_window(pattern: str, names: str) -> None:
     unbounded = "is not bounded on both sides by other variables, and the query has no window; add WITHIN"
-    assert errors(f"PATTERN {pattern}") == [f"NOT({name}) {unbounded}" for name in names]
+    quoted = 'an event type of this name is quoted: "Not"'
+    assert errors(f"PATTERN {pattern}") == [f"NOT({name}) {unbounded}; {quoted} {name}" for name in names]
     assert bound(f"PATTERN {pattern} WITHIN 3 EVENTS").branches
 
 
 def test_a_negation_without_a_window_is_shown_at_its_place() -> None:
     with pytest.raises(PatternError) as caught:
         bound("PATTERN SEQ(a, NOT(T b))")
-    assert [fault.span for fault in caught.value.diagnostics] == [Span(1, 20, 1, 23)]
+    assert [(fault.span, fault.hint) for fault in caught.value.diagnostics] == [(Span(1, 20, 1, 23), "add WITHIN")]
 
 
 def test_a_negation_between_two_variables_needs_no_window() -> None:

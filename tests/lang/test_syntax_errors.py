@@ -59,7 +59,7 @@ line 1, column 1: found 'PATERN', expected FROM, PARTITION BY, DEFINE or PATTERN
 line 1, column 1: found 'SELECT', expected FROM, PARTITION BY, DEFINE or PATTERN
   SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A B+) DEFINE B AS x > 1)
   ^^^^^^
-  hint: what a match returns stands at its end: PATTERN … WITHIN … RETURN a.price AS price
+  hint: PATTERN (A B+) DEFINE B AS … is written PATTERN SEQ(A, B+) WHERE … here: see docs/mapping.md
 
 line 1, column 39: found 'a', expected RETURN or the end of the query
   PATTERN SEQ(A a, B b) WITHIN 5 SELECT a.x
@@ -74,7 +74,7 @@ line 1, column 24: found '(', expected PARTITION BY, DEFINE or PATTERN
 line 1, column 1: found 'every', expected FROM, PARTITION BY, DEFINE or PATTERN
   every a=A -> b=B
   ^^^^^
-  hint: PATTERN SEQ(A a, B b) finds every match: see strategies and after_match
+  hint: A -> B is written PATTERN SEQ(A a, B b); every match is found: see strategies and after_match
 
 line 1, column 23: found 'MEASURES', expected WHERE, WITHIN, RETURN or the end of the query
   PATTERN SEQ(A a, B b) MEASURES a.x
@@ -84,6 +84,7 @@ line 1, column 23: found 'MEASURES', expected WHERE, WITHIN, RETURN or the end o
 line 1, column 26: found 'b', expected a quantifier, ',' or ')'
   PATTERN SEQ(A a, B every b b)
                            ^
+  hint: events one after the other are SEQ(A a, B b)
 
 line 1, column 15: found 'SEQ', expected PARTITION BY, DEFINE or PATTERN
   FROM s PATERN SEQ(a, b)
@@ -294,6 +295,58 @@ line 1, column 27: found 'RETRUN', expected an operator, AND, OR, WITHIN, RETURN
                             ^^^^^^
   hint: did you mean 'RETURN'?
 """
+
+# What those write who come from elsewhere -> how the hint begins.
+FOREIGN = {
+    "PATTERN A -> B": "A -> B is written PATTERN SEQ(A a, B b)",
+    "PATTERN a=A -> b=B WITHIN 5": "A -> B is written",
+    "A -> B": "A -> B is written",
+    "PATTERN SEQ(A a -> B b)": "A -> B is written",
+    "SELECT a.x FROM t WHERE a.x > 1": "what a match returns stands at its end",
+    "sequence by user [A where x > 1] [B]": "sequence by k [A where …] [B] is written PARTITION BY k PATTERN SEQ(A a, B b)",
+    "PATTERN A a FOLLOWED BY B b": "events one after the other are SEQ(A a, B b)",
+    "PATTERN SEQ(A a B b)": "events one after the other are",
+    "PATTERN A a, B b": "events one after the other are",
+    "PATTERN SEQ(A a; B b)": "the elements of a pattern are separated by commas",
+    "PATTERN A a AND B b": "events in any order are AND(A a, B b)",
+    "PATTERN a OR b": "one event or the other is OR(A a, B b)",
+    "PATTERN SEQ(A AS a, B b)": "a variable stands right behind its event type: A a",
+    "PATTERN SEQ(a:A, B b)": "a variable stands behind its event type: A a",
+    "PATTERN SEQ(A a, (B b, C c)+)": "brackets do not group",
+    "PATTERN SEQ(A a, B b)+": "groups do not repeat: a quantifier stands behind one variable",
+    "PATTERN SEQ(A a, SEQ(B b, C c){2}, D d)": "groups do not repeat",
+    "PATTERN SEQ(A a, B b*?)": "there are no reluctant quantifiers",
+    "PATTERN SEQ(A a, B b+?, C c)": "there are no reluctant quantifiers",
+    "PATTERN SEQ(A a, B b{2,}?, C c)": "there are no reluctant quantifiers",
+    "PATTERN a WHERE CASE WHEN a.x > 1 THEN 2 END = 2": "there is no CASE",
+    "PATTERN a RETURN case a.x when 1 then 2 end AS y": "there is no CASE",
+    "PATTERN SEQ(a, b+) WITHIN 5 HAVING count(b) > 2": "conditions on aggregates stand in WHERE: WHERE count(b) > 2",
+    "PATTERN a GROUP BY a.x": "PARTITION BY k, before PATTERN",
+    "PATTERN a ORDER BY a.x": "results are ordered by stream",
+    "PATTERN a LIMIT 5": "there is no LIMIT",
+    "PATTERN SEQ(a, b) WITHIN 5 AFTER MATCH SKIP PAST LAST ROW": "AFTER MATCH SKIP is the keyword after_match=",
+    "PATTERN 'add_to_cart' a": "texts stand in conditions, an event type is a name: add_to_cart a",
+    "PATTERN SEQ('add to cart' a, b)": 'texts stand in conditions, an event type is a name: "add to cart" a',
+    "PATTERN 'Not' a": 'texts stand in conditions, an event type is a name: "Not" a',
+    "PATTERN add-to-cart a": 'a name with other characters than letters, digits and _ is quoted: "add-to-cart"',
+    "PATTERN SEQ(add.to.cart a, buy b)": 'a name with other characters than letters, digits and _ is quoted: "add.to.cart"',
+    "PATTERN SEQ(And a, B b)": 'And is a keyword: as a name it is quoted, "And"',
+    "PATTERN SEQ(a, b) WITHN 5": "did you mean 'WITHIN'?",
+    "PATTERN SEQ(a, b) WITHIN 5 RETRUN a.x": "did you mean 'RETURN' where 'RETRUN' stands?",
+    "PATTERN a WHERE a.x RLIKE 'y'": "write regexp_like(v.attr, 'pattern')",
+    "PATTERN a WHERE a.x NOT REGEXP 'y'": "write regexp_like(v.attr, 'pattern')",
+    "PATTERN a WHERE a.x ~ 'y'": "write regexp_like(v.attr, 'pattern')",
+    "PATTERN a WHERE a.x ILIKE 'y'": "write lower(v.attr) LIKE",
+    "PATTERN a RETURN count(DISTINCT a.x)": "there is no DISTINCT",
+    "PATTERN a WHERE a.x::int > 3": "there are no casts",
+}
+
+
+@pytest.mark.parametrize(("text", "hint"), FOREIGN.items())
+def test_what_other_languages_write(text: str, hint: str) -> None:
+    (diagnostic,) = failure(text).diagnostics
+    assert diagnostic.span is not None
+    assert (diagnostic.hint or "").startswith(hint)
 
 
 @pytest.mark.parametrize("report", dedent(MISTAKES).strip().split("\n\n"))

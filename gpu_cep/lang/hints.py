@@ -1,0 +1,234 @@
+"""Say what may have been meant by a syntax error: a misspelt word, or a construct of another language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from gpu_cep.errors import nearest
+from gpu_cep.lang.ast import RELATIONS, STRATEGIES
+
+if TYPE_CHECKING:
+    from lark import Token
+
+CLAUSES = {
+    "_FROM": "FROM",
+    "_PARTITION": "PARTITION BY",
+    "_DEFINE": "DEFINE",
+    "_PATTERN": "PATTERN",
+    "_WHERE": "WHERE",
+    "_WITHIN": "WITHIN",
+    "_RETURN": "RETURN",
+}
+_OTHER_KEYWORDS = "SEQ AND OR NOT _AS _BY _AT _LEAST _MOST _BETWEEN _IN _IS _LIKE TRUE FALSE NULL"
+KEYWORDS = {name: name.lstrip("_") for name in _OTHER_KEYWORDS.split()} | CLAUSES
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A token that cannot stand where it does.
+
+    `text`: the query. `found`: the token. `expected`: the terminals that could stand there.
+    `read`: the tokens before it. `opened`: the brackets that are still open.
+    """
+
+    text: str
+    found: Token
+    expected: frozenset[str]
+    read: Sequence[Token]
+    opened: Sequence[Token]
+
+    def begins(self, form: re.Pattern[str]) -> bool:
+        """Return whether `form` fits the text from the token on, or from the token before it."""
+        return any(form.match(self.text, token.start_pos or 0) for token in (self.found, *self.read[-1:]) if token.type != "$END")
+
+
+Hint = str | Callable[[Mistake], str | None]
+
+
+def hint_at(mistake: Mistake) -> str | None:
+    """Return what may have been meant, or None if nothing is known of such a mistake."""
+    if mistake.found.type == "$END" and mistake.opened:
+        bracket = mistake.opened[-1]
+        return f"{show_text(bracket)} in line {bracket.line}, column {bracket.column} is not closed"
+    return next(filter(None, (source(mistake) for source in _SOURCES)), None)
+
+
+def keywords_in(terminals: Set[str]) -> list[str]:
+    """Return the keywords among `terminals`; those of clauses come last, in the order of clauses."""
+    return [name for terminal, name in KEYWORDS.items() if terminal in terminals]
+
+
+def show_text(text: str) -> str:
+    """Return a part of a query in quotes, cut if it is long."""
+    return repr(str(text) if len(text) <= 40 else text[:37] + "...")
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """Text of another language, and what to write instead.
+
+    `expected`: terminals of which one must be expected; none are asked for if it is empty.
+    """
+
+    form: re.Pattern[str]
+    hint: str
+    expected: frozenset[str]
+
+
+def _form(form: str, hint: str, expected: str = "_PATTERN _RETURN $END") -> _Form:
+    return _Form(re.compile(form, re.IGNORECASE | re.DOTALL), hint, frozenset(expected.split()))
+
+
+_ROW_PATTERN = "PATTERN (A B+) DEFINE B AS … is written PATTERN SEQ(A, B+) WHERE … here: see docs/mapping.md"
+_RETURNED = "RETURN a.price AS price"
+_AT_END = f"what a match returns stands at its end: {_RETURNED}"
+
+_FORMS = (
+    _form(r"[\w\s=\"]*->", "A -> B is written PATTERN SEQ(A a, B b); every match is found: see strategies and after_match", ""),
+    _form(r"select\b.*\bmatch_recognize\b", _ROW_PATTERN),
+    _form(r"select\b", f"what a match returns stands at its end: PATTERN … WITHIN … {_RETURNED}"),
+    _form(r"match_recognize\b", _ROW_PATTERN),
+    _form(r"measures\b", _AT_END),
+    _form(r"every\b", "PATTERN SEQ(A a, B b) finds every match: see strategies and after_match"),
+    _form(r"sequence\b", "sequence by k [A where …] [B] is written PARTITION BY k PATTERN SEQ(A a, B b) WHERE …"),
+    _form(r"after\s+match\b", "AFTER MATCH SKIP is the keyword after_match= of the call: all, skip_past_last, skip_to_next"),
+    _form(r"(followed|then)\b", "events one after the other are SEQ(A a, B b)"),
+    _form(r"having\b", "conditions on aggregates stand in WHERE: WHERE count(b) > 2"),
+    _form(r"group\b", "PARTITION BY k, before PATTERN, makes a stream of the events of each k"),
+    _form(r"order\b", "results are ordered by stream, first event and last event; order_by= of the call orders events of equal time"),
+    _form(r"limit\b", "there is no LIMIT: after_match= keeps some of the matches, and max_matches= makes too many an error"),
+    _form(r"case\s+\w", "there is no CASE: write (c AND x) OR (NOT c AND y), or call a function of functions=", ""),
+    _form(r"distinct\b", "there is no DISTINCT: RETURN b.x gives all values as a list", ""),
+    _form(r"(not\s+)?(regexp|rlike|similar\s+to)\b", "write regexp_like(v.attr, 'pattern')", ""),
+    _form(r"~", "write regexp_like(v.attr, 'pattern')", "COMPARISON"),
+    _form(r"(not\s+)?ilike\b", "write lower(v.attr) LIKE 'text%'", ""),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A kind of token at a kind of place.
+
+    `found`: the types of the token. `hint`: what is meant there.
+    `expected`: terminals that must all be expected. `unexpected`: one that must not.
+    `before`: the types of the token before it; any if it is empty.
+    """
+
+    found: frozenset[str]
+    hint: Hint
+    expected: frozenset[str]
+    unexpected: str
+    before: frozenset[str]
+
+    def fits(self, mistake: Mistake) -> bool:
+        """Return whether the mistake is at such a place."""
+        return (
+            mistake.found.type in self.found
+            and self.expected <= mistake.expected
+            and self.unexpected not in mistake.expected
+            and (not self.before or (bool(mistake.read) and mistake.read[-1].type in self.before))
+        )
+
+
+def _place(found: str, hint: Hint, expected: str = "", unexpected: str = "", before: str = "") -> _Place:
+    return _Place(frozenset(found.split()), hint, frozenset(expected.split()), unexpected, frozenset(before.split()))
+
+
+def _quoted_type(mistake: Mistake) -> str:
+    name = mistake.found[1:-1]
+    written = name if name.isidentifier() and name.upper() not in KEYWORDS.values() else f'"{name}"'
+    return f"texts stand in conditions, an event type is a name: {written} a"
+
+
+def _odd_name(mistake: Mistake) -> str:
+    word = re.compile(r"[^\s(),]*").match(mistake.text, mistake.read[-1].start_pos or 0)
+    return f'a name with other characters than letters, digits and _ is quoted: "{word and word[0]}"'
+
+
+def _strategy(mistake: Mistake) -> str | None:
+    after = [token for before, token in pairwise(mistake.read) if before.type == "_WHERE"]
+    return nearest(after[0], STRATEGIES) if after and after[0].type == "NAME" else None
+
+
+def _keyword_as_name(mistake: Mistake) -> str:
+    return f'{mistake.found} is a keyword: as a name it is quoted, "{mistake.found}"'
+
+
+def _keyword_as_type(mistake: Mistake) -> str:
+    keyword = mistake.read[-1]
+    return f'{keyword} is a keyword: as a name it is quoted, "{keyword}"'
+
+
+# The first that fits is taken.
+_PLACES = (
+    _place("COMPARISON", "comparisons do not chain: join them with AND", "MINUS", unexpected="INT"),
+    _place(
+        "QUESTION", "there are no reluctant quantifiers: skip_till_any_match finds the shorter matches, too",
+        before="PLUS STAR QUESTION _RBRACE",
+    ),
+    _place(
+        "PLUS STAR QUESTION _LBRACE", "groups do not repeat: a quantifier stands behind one variable, as in SEQ(A a, B b+)",
+        unexpected="COMPARISON", before="_RPAR",
+    ),
+    _place("_LBRACE", _strategy),
+    _place("_LBRACKET", "several events are bound by a quantifier: Stock+ a[] or a+", "QUESTION"),
+    _place("_DOT", "an aggregate's attribute stands inside its brackets: last(v.attr)", before="_RPAR"),
+    _place("PLUS", "an event is compared with the one before it: v[i] with v[i-1]", "_RBRACKET"),
+    _place("_LPAR", "brackets do not group: events one after the other are SEQ(A, B+), in any order AND(A, B+)", "SEQ NAME"),
+    _place("TEXT", _quoted_type, "SEQ NAME"),
+    _place("MINUS SLASH _DOT", _odd_name, "QUESTION", before="NAME"),
+    _place("AND", "events in any order are AND(A a, B b)", "QUESTION"),
+    _place("OR", "one event or the other is OR(A a, B b)", "QUESTION"),
+    _place("_AS", "a variable stands right behind its event type: A a", "QUESTION"),
+    _place("SEMICOLON", "the elements of a pattern are separated by commas", "_COMMA _RPAR"),
+    _place("_COMMA", "events one after the other are SEQ(A a, B b)", "_WHERE"),
+    _place("NAME", _keyword_as_type, "_LPAR", unexpected="NAME", before="SEQ AND OR"),
+    _place(" ".join(KEYWORDS), _keyword_as_name, "NAME"),
+)  # fmt: skip
+
+
+def _foreign(mistake: Mistake) -> str | None:
+    possible = (each for each in _FORMS if not each.expected or each.expected & mistake.expected)
+    return next((each.hint for each in possible if mistake.begins(each.form)), None)
+
+
+def _relation(mistake: Mistake) -> str | None:
+    related = mistake.read and mistake.read[-1].lower() in RELATIONS
+    return "situations are defined before they are related: DEFINE A AS …, B AS … PATTERN A before B" if related else None
+
+
+def _at_place(mistake: Mistake) -> str | None:
+    hint = next((each.hint for each in _PLACES if each.fits(mistake)), None)
+    return hint(mistake) if callable(hint) else hint
+
+
+def _typo(mistake: Mistake) -> str | None:
+    return _nearest_keyword(mistake.found, mistake.expected)
+
+
+def _earlier_typo(mistake: Mistake) -> str | None:
+    typo = _nearest_keyword(mistake.read[-1], mistake.expected) if mistake.read else None
+    return typo and typo.replace("?", f" where {show_text(mistake.read[-1])} stands?")
+
+
+def _nearest_keyword(token: Token, expected: frozenset[str]) -> str | None:
+    return nearest(token, keywords_in(expected)) if token.type in ("NAME", "UNIT", "WORD") and len(token) > 2 else None
+
+
+def _one_after_the_other(mistake: Mistake) -> str | None:
+    follows = mistake.found.type == "NAME" and "QUESTION" in mistake.expected
+    return "events one after the other are SEQ(A a, B b)" if follows else None
+
+
+_SOURCES: tuple[Callable[[Mistake], str | None], ...] = (
+    _foreign,
+    _relation,
+    _at_place,
+    _typo,
+    _earlier_typo,
+    _one_after_the_other,
+)
