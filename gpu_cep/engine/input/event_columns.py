@@ -328,8 +328,8 @@ def machine_values(array: pa.Array, name: str) -> Array:
         array = _days(array, name).view(pa.int32())
     elif pa.types.is_boolean(arrow):
         array = array.cast(pa.int32())
-    elif pa.types.is_null(arrow):
-        return np.zeros(len(array), np.int64)
+    elif pa.types.is_null(arrow) or not pa.types.is_primitive(arrow):
+        return np.zeros(len(array), np.int64)  # conditions ask such cells only whether they are NULL
     if array.type not in _NATIVE:
         target = pa.float64() if pa.types.is_floating(array.type) else pa.int64()
         try:

@@ -165,3 +165,20 @@ def test_a_return_table_is_itself_a_table_of_events():
     inner = cep.match(events, "PATTERN SEQ(A a, B b) WITHIN 1 RETURN b.ts - a.ts AS took")
     found = cep.match(inner, "PATTERN SEQ(x, y) WHERE x.took = y.took", timestamp="match_start", output="indices")
     assert found.to_pylist() == [{"x": 0, "y": 1}]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([b"a", None, b""]),
+        pa.array([[1], None, []], pa.list_(pa.int64())),
+        pa.array([{"n": 1}, None, {"n": None}]),
+        pa.array([[("a", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_a_cell_that_cannot_be_computed_with_is_null_or_not(column):
+    events = pa.table({"ts": [1, 2, 3], "x": column})
+    found = cep.match(events, "PATTERN e RETURN e.x IS NULL AS absent, e.x IS NOT NULL AND e.ts > 1 AS present")
+    assert found["absent"].to_pylist() == [False, True, False]
+    assert found["present"].to_pylist() == [False, False, True]
