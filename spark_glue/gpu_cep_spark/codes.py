@@ -8,10 +8,10 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StringType, StructType
 
 from gpu_cep.analysis.bound import Bound, BoundQuery, Condition, ConditionKind, Constant, Field, Operation
 from gpu_cep.analysis.conditions import reads
+from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.lowering.text_predicates import equality_constants
 from gpu_cep.plan.columns_read import columns_read
 from gpu_cep.plan.event_plan import Plan
@@ -24,7 +24,7 @@ MOST_CONSTANTS = 127
 Codes = Mapping[int, tuple[str, ...]]
 
 
-def coded_columns(plan: Plan, schema: StructType) -> Codes:
+def coded_columns(plan: Plan) -> Codes:
     """Return the text columns that can be shuffled as codes, each with the constants of its codes.
 
     Each variable must have a property that compares the column with some of the constants. Events
@@ -33,9 +33,7 @@ def coded_columns(plan: Plan, schema: StructType) -> Codes:
     query = plan.query
     if "filter" not in plan.pruning:
         return {}
-    # plain strings only: under a collation, different texts may be equal
-    plain = {field.name for field in schema.fields if field.dataType == StringType()}
-    text = [number for number, name in enumerate(query.schema.names) if name in plain]
+    text = [number for number, attribute in enumerate(query.schema.attributes) if attribute.type.kind is Kind.STRING]
     read_otherwise = _read_otherwise(plan)
     found = {number: _constants(query, number) for number in text if number not in read_otherwise and _demanded(query, number)}
     return {number: constants for number, constants in found.items() if constants is not None and len(constants) <= MOST_CONSTANTS}

@@ -23,7 +23,7 @@ from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.codes import Codes, code, coded_columns
 from gpu_cep_spark.handshake import make_stage
 from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
-from gpu_cep_spark.pushdown import column, event_filter
+from gpu_cep_spark.pushdown import column, event_filter, read_columns
 from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.run_report import RunReport, add_figures_column
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
@@ -189,7 +189,7 @@ def _in_whole_streams(job: _Job) -> DataFrame:
     df, query = job.df, job.query
     plan, events, output = query.plan, query.events, query.settings.output
     result = answer_schema(query.plan, events)
-    codes = coded_columns(plan, df.schema)
+    codes = coded_columns(plan)
     sent = _narrow(df, plan, events, codes)
     shuffled = _shuffle(sent, [F.col(f"c{key}") for key in keys_of_shuffle(plan)])
     found = job.match(shuffled, query.plan, events, codes, without_rows(result) if output == "compressed" else result, sliced=False)
@@ -202,7 +202,7 @@ def _in_slices(job: _Job, slicing: Slicing) -> DataFrame:
     df, query = job.df, job.query
     sliced, whole = SlicedQuery.of(query), query.plan
     plan = sliced.plan
-    codes = coded_columns(plan, df.schema)
+    codes = coded_columns(plan)
     keys, time = [f"c{key}" for key in whole.query.partition_by], F.col(f"c{whole.query.timestamp}")
     cut = in_slices(_narrow(df, whole, query.events, codes), keys, time, time_kind(whole), slicing)
     shuffled = _shuffle(cut, [number_of(F.col(cut.columns[-1])), *(F.col(f"c{key}") for key in keys_of_shuffle(whole))])
@@ -216,7 +216,7 @@ def _narrow(df: DataFrame, plan: Plan, events: pa.Schema, codes: Codes) -> DataF
     Text columns in `codes` hold codes. The columns are called c0, c1, …. `mapInArrow` fails on
     names with dots, and on names that differ in case alone.
     """
-    read = df.select(*map(column, events.names))
+    read = read_columns(df, events.names)
     condition = event_filter(plan.query, read.schema) if "filter" in plan.pruning else None
     bindable = read if condition is None else read.filter(condition)
     sent = [code(name, codes[number]) if number in codes else column(name) for number, name in enumerate(events.names)]

@@ -14,9 +14,9 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StringType, StructType, TimestampNTZType
+from pyspark.sql.types import CharType, StringType, StructType, TimestampNTZType, VarcharType
 
 from gpu_cep.analysis.bound import Bound, BoundQuery, ConditionKind, Constant, CountWindow, Field, Operation
 from gpu_cep.analysis.types import Kind
@@ -40,6 +40,16 @@ def column(name: str) -> Column:
     return F.col(quote(name))
 
 
+def read_columns(df: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Return the columns called `names`, with text that Spark compares as the engine does.
+
+    Spark compares text under its collation, and pads what CHAR(n) is compared with. A cast to plain
+    text ends both. Where the text was plain, the cast reaches no plan.
+    """
+    text = {field.name for field in df.schema.fields if isinstance(field.dataType, StringType | CharType | VarcharType)}
+    return df.select(*(column(name).cast(StringType()).alias(name) if name in text else column(name) for name in names))
+
+
 def quote(name: str) -> str:
     """Return `name` in backquotes, as SQL writes the name of a column."""
     return f"`{name.replace('`', '``')}`"
@@ -55,7 +65,7 @@ def event_filter(query: BoundQuery, schema: StructType) -> Column | None:
     query
         The query, bound to the columns of `schema`.
     schema
-        The schema of the DataFrame to filter.
+        The schema of the DataFrame to filter, whose text is plain, as :func:`read_columns` makes it.
     """
     if isinstance(query.window, CountWindow):
         return None  # a count window counts the events that no variable binds, too
@@ -179,7 +189,7 @@ def _operand(expression: Bound, schema: StructType) -> Column | None:
     match expression:
         case Constant():
             return _literal(expression)
-        case Field(column=number) if number < len(schema.fields) and _is_plain(schema, number):
+        case Field(column=number) if number < len(schema.fields):
             return column(schema.names[number])
         case Operation(name="cast", arguments=(Field() as field,), type=target):
             # Spark widens numbers in a comparison by itself; its casts of dates depend on the session's time zone.
@@ -191,12 +201,6 @@ def _operand(expression: Bound, schema: StructType) -> Column | None:
             return _operand(field, schema) if widens else None
         case _:
             return None
-
-
-def _is_plain(schema: StructType, number: int) -> bool:
-    """Return whether Spark compares the column as the engine does: no collation, no padding."""
-    data_type = schema.fields[number].dataType
-    return not isinstance(data_type, StringType) or data_type == StringType()
 
 
 def _literal(constant: Constant) -> Column | None:

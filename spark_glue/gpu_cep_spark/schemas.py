@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, TimestampType
+from pyspark.sql.types import ArrayType, CharType, DataType, MapType, StructField, StructType, TimestampType, VarcharType
 
 from gpu_cep.errors import PatternError
 
@@ -63,5 +63,7 @@ def _arrow_type(data_type: DataType, zone: str) -> pa.DataType:
         case MapType():
             values = pa.field("value", _arrow_type(data_type.valueType, zone), nullable=data_type.valueContainsNull)
             return pa.map_(pa.field("key", _arrow_type(data_type.keyType, zone), nullable=False), values)
+        case CharType() | VarcharType():
+            return pa.string()
         case _:
             return to_arrow_type(data_type)

@@ -7,8 +7,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType
 
 import gpu_cep
 from gpu_cep.analysis.options import Options
@@ -19,7 +17,6 @@ from tests.spark.samples import as_set, streams
 
 EVENTS = streams(300, seed=5)
 NAMES = EVENTS.schema.names
-SPARK = from_arrow_schema(EVENTS.schema)
 
 
 @pytest.mark.parametrize(
@@ -42,15 +39,8 @@ SPARK = from_arrow_schema(EVENTS.schema)
     ],
 )
 def test_what_is_coded(text: str, settings: Settings, coded: dict[str, tuple[str, ...]]) -> None:
-    codes = coded_columns(make_plan(text, EVENTS.schema, Options(), settings), SPARK)
+    codes = coded_columns(make_plan(text, EVENTS.schema, Options(), settings))
     assert {NAMES[number]: constants for number, constants in codes.items()} == coded
-
-
-def test_a_collation_is_not_coded() -> None:
-    schema = StructType(
-        [StructField(field.name, StringType("UNICODE_CI") if field.name == "type" else field.dataType) for field in SPARK.fields]
-    )
-    assert not coded_columns(make_plan("PATTERN SEQ(A a, B b)", EVENTS.schema, Options(), Settings(output="count")), schema)
 
 
 @pytest.mark.surface
