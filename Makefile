@@ -112,4 +112,4 @@ wheel-check: wheel
 	. $(VENV)/env && .ci/wheel dist/*.whl $(PYTHONS)
 
 clean:
-	rm -rf $(VENV) build dist site *.egg-info
+	rm -rf $(VENV) build dist site
