@@ -213,6 +213,7 @@ class Plan:
     `pruning`: the pruning steps that run.
     `returns`: a program for each item of RETURN (None: its values are read as they stand).
     `ends`: columns whose values at a match's first and last events end each row of its result.
+    `slice_key`: the stream key that numbers slices of time, which no error names (None: streams are whole).
     """
 
     query: BoundQuery
@@ -225,6 +226,7 @@ class Plan:
     pruning: tuple[str, ...] = ()
     returns: tuple[ReturnProgram | None, ...] = ()
     ends: tuple[int, ...] = ()
+    slice_key: int | None = None
     version: int = PLAN_VERSION
 
     @property

@@ -111,8 +111,8 @@ def _slice_plan(plan: AnyPlan, number: int, *, taken: bool) -> AnyPlan:
     """
     keys = (*plan.query.partition_by, number)
     if isinstance(plan, IntervalPlan):
-        return replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=keys)
-    cut = replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=(*keys, *plan.derived))
+        return replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=keys, slice_key=number)
+    cut = replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=(*keys, *plan.derived), slice_key=number)
     if not taken:
         return cut
     cut = replace(cut, ends=(number + 1, number + 2))

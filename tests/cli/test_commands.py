@@ -142,7 +142,7 @@ def test_timestamps_may_be_text(tmp_path, capsys, texts, form, start, suffix):
         ({"ts": ["01.01.2026", "2026"]}, ["--timestamp-format", "%d.%m.%Y"], 3, "'2026' is not of the form '%d.%m.%Y'"),
         ({"ts": [1, 2]}, ["--timestamp-format", "%d.%m.%Y"], 2, "the timestamp 'ts' is of type int64: leave it out"),
         ({"at": ["x"]}, ["--timestamp-format", "%d.%m.%Y"], 1, "unknown timestamp column 'ts'"),
-        ({"ts": [None, "2026-01-01"]}, [], 3, "timestamp column 'ts' holds 1 NULL"),
+        ({"ts": [None, "2026-01-01"]}, [], 3, "timestamp column 'ts' holds 1 NULL, of 2 events"),
     ],
 )
 def test_texts_that_are_no_timestamps(tmp_path, capsys, held, asked, code, told):

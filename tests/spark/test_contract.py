@@ -107,9 +107,11 @@ def test_null_timestamps_are_reported_although_no_variable_binds_them(spark: Spa
         frame.collect()
 
 
-def test_max_matches_is_an_error_not_a_truncation(spark: SparkSession) -> None:
-    frame = cep.gpu_match(spark.createDataFrame(streams(100, seed=2)), "PATTERN SEQ(A a, B b) WITHIN 50", max_matches=3)
-    with pytest.raises(PySparkException, match="MatchLimitExceeded"):
+@pytest.mark.parametrize("slices", [None, 60])
+def test_max_matches_is_an_error_that_names_the_stream_alone(spark: SparkSession, slices: int | None) -> None:
+    events = spark.createDataFrame(streams(100, seed=2))
+    frame = cep.gpu_match(events, "PATTERN SEQ(A a, B b) WITHIN 50", partition_by="key", max_matches=1, slices=slices)
+    with pytest.raises(PySparkException, match=r"MatchLimitExceeded: more than max_matches=1 .* of stream key='[^']*'; the pattern"):
         frame.collect()
 
 
