@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep.engine.accounting.match_budget import BudgetExceeded
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.sampling import Sample, sum_samples
@@ -49,6 +50,10 @@ from gpu_cep_kernels.rules.tables import (
 _STEPS_PER_CALL = 1 << 21
 # Steps after which it is first asked whether searches should jump.
 _FIRST_STEPS = 1 << 14
+# Steps in one window after which a robust search that the caller does not bound is an error.
+MOST_ROBUST_STEPS = 1 << 26
+_ROBUST = "robust_skip_till_next_match"
+_FEWER_STEPS = "give its variables event types or conditions of their own, or a shorter window; or allow more steps by max_steps="
 # Events of a path that there is room for at first.
 _PATH = 64
 # Matches that one output holds at most, and events. Room for one path comes on top: one match always fits.
@@ -101,7 +106,8 @@ class SesAutomaton:
 class _Enumeration:
     """The search through the windows [starts, ends).
 
-    `run` says how far it has come, and `steps` how many steps it took. If it
+    `run` says how far it has come, and `steps` how many steps it took;
+    `steps_here` of them in the window numbered `window`, where it is. If it
     goes `backwards`, the last start comes first, so that windows end ever
     earlier. A dead end of one is then a dead end of the next, and a match of
     one rules out matches of the next.
@@ -120,6 +126,8 @@ class _Enumeration:
     dead_ends: DeadEnds
     run: EventPath
     steps: int = 0
+    window: int = 0
+    steps_here: int = 0
 
     @classmethod
     def of(cls, search: Search, batch: Batch, windows: BranchWindows, candidates: Candidates, share: float) -> _Enumeration:
@@ -271,7 +279,12 @@ class _Enumeration:
 
         self.search.budget.spend(matches, events, int(state[STEPS]), start_of)
         self.steps += int(state[STEPS])
+        self.steps_here = self.steps_here + int(state[STEPS]) if current == self.window else 0
+        self.window = current
         state[STEPS] = 0
+        plan = self.search.plan
+        if self.steps_here > MOST_ROBUST_STEPS and plan.strategy == _ROBUST and plan.settings.max_steps is None:
+            raise BudgetExceeded(start_of(matches), f"more than {MOST_ROBUST_STEPS:,} steps under {_ROBUST}; {_FEWER_STEPS}")
 
 
 def _entry_after(totals: Indices, spent: int, match: int) -> int:

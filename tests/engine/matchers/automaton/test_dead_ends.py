@@ -12,6 +12,7 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.matchers import dead_ends
+from gpu_cep.engine.matchers.automaton import ses_automaton
 from gpu_cep.engine.matchers.dead_ends import state_key_table
 from gpu_cep_kernels.automaton.dead_ends import ALL_EVENTS, AT_THE_END, FIRST_EVENT, LAST_EVENT, MATCH_END, MATCH_START, NUMBER
 from tests.conformance.expectation import answered, expected
@@ -136,3 +137,16 @@ def states_of(query):
 )
 def test_what_tells_states_apart(query, read):
     assert states_of(query) == read
+
+
+@pytest.mark.parametrize("algorithm", ["ses_automaton", "backtracking"])
+def test_a_window_without_end_is_an_error_that_says_what_to_do(monkeypatch, algorithm):
+    monkeypatch.setattr(ses_automaton, "MOST_ROBUST_STEPS", 1 << 18)
+    table = pa.table({"ts": range(40), "x": np.random.default_rng(0).random(40)})
+    endless = "PATTERN AND(a+, b+, c) WHERE a.x < b.x AND b.x < c.x AND c.x < a.x"
+    with pytest.raises(cep.MatchLimitExceeded, match=r"more than 262,144 steps under robust.*event types.*max_steps=.*starts at ts=\d+ "):
+        cep.match(table, endless, strategy=ROBUST, algorithm=algorithm)
+    with pytest.raises(cep.MatchLimitExceeded, match="more than max_steps=1,000,000 steps"):
+        cep.match(table, endless, strategy=ROBUST, algorithm=algorithm, max_steps=1_000_000)
+    # as many steps in many windows are no reason
+    assert cep.match(table.slice(0, 12), endless, strategy=ROBUST, algorithm=algorithm).num_rows == 0
