@@ -60,7 +60,7 @@ BELOW |= {
     f"{DISPLAY}.cells": {"gpu_cep.errors"},
     f"{DISPLAY}.reporting": {*ROAD, "gpu_cep.keywords", f"{DISPLAY}.cells", f"{DISPLAY}.pictures", f"{DISPLAY}.plotting"},
     "gpu_cep.bound_events": {*ROAD, "gpu_cep.keywords"},
-    "gpu_cep.cli": {*ROAD, "gpu_cep.keywords", DISPLAY, "gpu_cep_kernels"},
+    "gpu_cep.cli": {*ROAD, "gpu_cep.keywords", "gpu_cep.__version__", DISPLAY, "gpu_cep_kernels"},
     "gpu_cep": {*ROAD, "gpu_cep.bound_events", "gpu_cep.keywords"},
     "gpu_cep_spark": {*ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.__version__"},
     "gpu_cep_kernels": set(),

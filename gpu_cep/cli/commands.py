@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gpu_cep import api
+from gpu_cep import __version__, api
 from gpu_cep.cli.files import WRITERS, TableTarget, check_target, events_from, print_json_lines, table_target, whole
 from gpu_cep.cli.options import BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, TimestampFormat, takes
 from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, json_of, report_faults, say
@@ -52,7 +52,21 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 the query is at fault, 2 the command line is, 3 the events are, 4 anything else.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"gpu-cep {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")] = False,
+) -> None:
+    """Find patterns in files and pipes of events."""
 
 
 @app.command()

@@ -79,10 +79,10 @@ def _copy_buffers(table: pa.Table) -> list[Any]:
 def _shortest(action: Callable[[], Result], runs: int) -> tuple[float, Result]:
     """Return the seconds of the shortest run, and the result of the last one.
 
-    Only one result is held at a time.
+    Only one result is held at a time. A run before them is not timed: it may compile kernels.
     """
-    shortest, result = _time_call(action)
-    for _ in range(runs - 1):
+    result, shortest = action(), float("inf")
+    for _ in range(runs):
         del result
         seconds, result = _time_call(action)
         shortest = min(shortest, seconds)

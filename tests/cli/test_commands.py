@@ -390,3 +390,14 @@ def test_what_a_plan_cannot_be_drawn_as(tmp_path, events, capsys):
     assert "expected one of .png, .svg, .pdf, .mmd" in capsys.readouterr().err
     assert main(["explain", QUERY, "-o", str(tmp_path / "plan.svg")]) == 1
     assert "needs the types of the events" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["-h"], ["--help"], ["match", "-h"], ["bench", "--help"]], ids=" ".join)
+def test_help_has_a_short_option(capsys, words):
+    assert main(words) == 0
+    assert "Usage: gpu-cep" in capsys.readouterr().out
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"gpu-cep {cep.__version__}\n"
