@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -171,7 +170,15 @@ class Cache:
 
 
 def describe_cache() -> Cache:
-    """Return the state of the folder for compiled kernels."""
-    folder = writable_folder(cache_folder()) or cache_folder()
-    sizes = [path.stat().st_size for path in Path(folder).glob(f"*{SUFFIX}")]
+    """Return the state of the folder for compiled kernels.
+
+    Raises
+    ------
+    CepError
+        There is none: nothing can be written anywhere.
+    """
+    folder = writable_folder(cache_folder())
+    if folder is None:
+        raise CepError("compiled kernels can be kept nowhere: neither their folder nor one for temporary files takes a file; try --cache")
+    sizes = [path.stat().st_size for path in folder.glob(f"*{SUFFIX}")]
     return Cache(str(folder), len(sizes), sum(sizes))

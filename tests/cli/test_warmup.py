@@ -62,3 +62,11 @@ def test_most_of_what_is_run_can_be_answered():
 
     trials = warmup.trials()
     assert sum(map(is_answered, trials)) > 0.95 * len(trials)
+
+
+def test_where_nothing_can_be_kept_warmup_fails(monkeypatch, capsys):
+    monkeypatch.setattr(warmup, "trials", lambda: TRIALS[:1])
+    monkeypatch.setattr(warmup, "warm_up", lambda chosen: iter([1]))
+    monkeypatch.setattr(warmup, "writable_folder", lambda wanted: None)
+    assert main(["warmup"]) == 4
+    assert capsys.readouterr().err.startswith("gpu-cep: compiled kernels can be kept nowhere: ")

@@ -3,6 +3,9 @@
 Numba's own cache finds a kernel by the file of its function, and that file's
 time. Here a kernel is found by what it is made of, whichever copy of the
 package declares it.
+
+Keeping may fail without consequence. What cannot be read is compiled, what is
+damaged is replaced, and a notice says so.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import sys
 import tempfile
 import time
 import uuid
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
@@ -35,33 +39,52 @@ except ImportError:  # not on Windows
 
 NAME = "gpu_cep"
 SUFFIX = ".kernel"
+_CUDA_SUFFIX = ".cuda"
 _MOST_SECONDS_IN_SILENCE = 1.0
 _MOST_SECONDS_IN_WAIT = 300.0
 _SECONDS_BETWEEN_LOOKS = 0.05
+# Of what a file holds; each format has file names of its own.
+_FORMAT = 2
+_DIGEST_BYTES = hashlib.sha256().digest_size
+_UNKEPT = "each process compiles its kernels again"
 
 
-def cache_folder() -> Path:
-    """Return the folder for compiled kernels: in NUMBA_CACHE_DIR if that is set, otherwise in the user's cache folder."""
+def cache_folder() -> Path | None:
+    """Return the folder for compiled kernels: in NUMBA_CACHE_DIR if that is set, otherwise in the user's cache folder.
+
+    It is None for a user without a home.
+    """
     # numba reads its settings when it is imported
     given = os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR  # type: ignore[attr-defined]
-    return Path(given) / NAME if given else Path(AppDirs(appname=NAME, appauthor=False).user_cache_dir)
+    if given:
+        return Path(given) / NAME
+    folder = Path(AppDirs(appname=NAME, appauthor=False).user_cache_dir)
+    # without a home it begins with "~", which would be a folder in the one where the process runs
+    return folder if folder.is_absolute() else None
 
 
 @cache
-def writable_folder(wanted: Path) -> Path | None:
+def writable_folder(wanted: Path | None) -> Path | None:
     """Return a folder in which kernels can be written: `wanted`, one for temporary files, or None.
 
     If it is not `wanted`, a notice says so.
     """
-    fault = _write_fault(wanted)
+    fault = "there is no home folder" if wanted is None else _write_fault(wanted)
     if fault is None:
         return wanted
-    other = Path(tempfile.gettempdir()) / f"{NAME}-{os.getuid() if hasattr(os, 'getuid') else 0}"
-    if _write_fault(other) is None and _is_private(other):
-        notices.say(f"{wanted}: {fault}; compiled kernels are kept in {other}")
-        return other
-    notices.say(f"{wanted}: {fault}; each process compiles its kernels again")
-    return None
+    told = fault if wanted is None else f"{wanted}: {fault}"
+    other = _temporary_folder()
+    notices.say(f"{told}; {_UNKEPT if other is None else f'compiled kernels are kept in {other}'}")
+    return other
+
+
+def _temporary_folder() -> Path | None:
+    """Return the user's own folder among those for temporary files, None if nothing can be written there."""
+    try:
+        folder = Path(tempfile.gettempdir()) / f"{NAME}-{os.getuid() if hasattr(os, 'getuid') else 0}"
+    except FileNotFoundError:  # none of the folders for temporary files takes a file
+        return None
+    return folder if _write_fault(folder) is None and _is_private(folder) else None
 
 
 def _write_fault(folder: Path) -> str | None:
@@ -97,13 +120,13 @@ class KernelCache(NullCache):
 
     def file_name(self, signature: Any, codegen: Any) -> str:
         """Return the name of the file for these argument types on this processor."""
-        parts = (numba.__version__, sys.implementation.cache_tag, self._key, codegen.magic_tuple(), describe_types(signature))
+        parts = (_FORMAT, numba.__version__, sys.implementation.cache_tag, self._key, codegen.magic_tuple(), describe_types(signature))
         return f"{self._name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}{SUFFIX}"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled form for these argument types, or None."""
         name, folder = self.file_name(sig, target_context.codegen()), cache_folder()
-        payload = _read(folder / name) or _read_when_compiled(writable_folder(folder), name)
+        payload = (folder and _read(folder / name)) or _read_when_compiled(writable_folder(folder), name)
         return None if payload is None else CompileResult._rebuild(target_context, *payload)
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -111,7 +134,7 @@ class KernelCache(NullCache):
         folder = writable_folder(cache_folder())
         try:
             if folder is not None and not data.library.has_dynamic_globals:
-                _write(folder / self.file_name(sig, data.codegen), dumps(data._reduce()))
+                _write(folder / self.file_name(sig, data.codegen), data._reduce())
         finally:
             turn.give_up()
 
@@ -144,8 +167,9 @@ class _Turn:
     def give_up(self) -> None:
         """Give up the turn, if this process has one, so that others go on."""
         if self._file is not None:
-            self._path.unlink(missing_ok=True)
-            self._file.close()
+            # the folder may be gone, or read-only by now
+            with suppress(OSError), self._file:
+                self._path.unlink()
             self._file = None
 
 
@@ -177,6 +201,24 @@ def _read_when_compiled(folder: Path | None, name: str) -> Any:
     return payload
 
 
+class _Files:
+    """Keep what numba-cuda's cache gives it: each form in a file of its own, named by the digest of its key."""
+
+    def __init__(self, base: Path) -> None:
+        self._base = base
+
+    def load(self, key: str) -> Any:
+        """Return what was kept under the key, or None."""
+        return _read(self._path(key))
+
+    def save(self, key: str, data: Any) -> None:
+        """Keep a form under its key, where that can be written."""
+        _write(self._path(key), data)
+
+    def _path(self, key: str) -> Path:
+        return self._base.with_name(f"{self._base.name}-{hashlib.sha256(key.encode()).hexdigest()[:32]}{_CUDA_SUFFIX}")
+
+
 @cache
 def _cuda_cache_class() -> Any:
     """Return a class of numba-cuda's cache that finds kernels by key, in this module's folder."""
@@ -194,7 +236,7 @@ def _cuda_cache_class() -> Any:
             return None if folder is None else cls(function.__closure__[0].cell_contents, folder)
 
         def ensure_cache_path(self) -> None:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            """Leave the folder as it is: it was there when the place was chosen."""
 
         def get_cache_path(self) -> str:
             return str(self._folder)
@@ -208,8 +250,14 @@ def _cuda_cache_class() -> Any:
     class Kept(CUDACache):
         _impl_class: Any = type("Impl", (CUDACacheImpl,), {"_locator_classes": [Place]})
 
-        def _index_key(self, sig: Any, codegen: Any) -> Any:
-            return (*super()._index_key(sig, codegen), describe_types(sig))
+        def __init__(self, function: Any) -> None:
+            super().__init__(function)
+            # numba's index of all forms is one file, which a damage or two writers would make useless
+            self._cache_file: Any = _Files(Path(self.cache_path) / self._impl.filename_base)
+
+        def _index_key(self, sig: Any, codegen: Any) -> str:
+            _, *others = super()._index_key(sig, codegen)
+            return repr((numba.__version__, sys.implementation.cache_tag, others, describe_types(sig)))
 
     return Kept
 
@@ -220,22 +268,38 @@ def cuda_cache(function: Any) -> Any:
 
 
 def _read(path: Path) -> Any:
-    """Return the content of a file, or None if there is no file or a damaged one."""
+    """Return what was kept in a file, or None if there is no file or a damaged one; a notice tells of the latter."""
     try:
-        return pickle.loads(path.read_bytes())
-    except (OSError, EOFError, pickle.UnpicklingError):
+        held = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
         return None
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file so that other processes see it whole or not at all; a failure gives a notice and no error."""
-    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    try:
-        unfinished.write_bytes(content)
-        os.replace(unfinished, path)
     except OSError as fault:
-        unfinished.unlink(missing_ok=True)
-        notices.say(f"{path.parent}: {fault.strerror}; each process compiles its kernels again")
+        notices.say(f"{path.parent}: {fault.strerror}; {_UNKEPT}")
+        return None
+    digest, pickled = held[:_DIGEST_BYTES], held[_DIGEST_BYTES:]
+    if digest != _digest(path.name, pickled):
+        notices.say(f"{path.parent}: damaged files; their kernels are compiled again")
+        return None
+    return pickle.loads(pickled)
+
+
+def _write(path: Path, payload: Any) -> None:
+    """Keep something in a file so that other processes see it whole or not at all; a failure gives a notice and no error."""
+    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    pickled = dumps(payload)
+    try:
+        try:
+            unfinished.write_bytes(_digest(path.name, pickled) + pickled)
+            os.replace(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as fault:
+        notices.say(f"{path.parent}: {fault.strerror}; {_UNKEPT}")
+
+
+def _digest(name: str, pickled: bytes) -> bytes:
+    """Return what a file begins with: it fits this content under this name and no other."""
+    return hashlib.sha256(name.encode() + b"\n" + pickled).digest()
 
 
 def _tell_of_compiling() -> None:

@@ -1,12 +1,15 @@
-"""The disk cache of kernels compiled for CUDA: each has a file of its own, whose entries end with the sources that they were made of."""
+"""The disk cache of kernels compiled for CUDA: each form has a file of its own, named by the sources that it was made of."""
 
 from __future__ import annotations
 
+import errno
+import os
+from pathlib import Path
 from types import FunctionType, SimpleNamespace
 
 import pytest
 
-from gpu_cep_kernels.compile import jit
+from gpu_cep_kernels.compile import jit, kernel_cache, notices
 from tests.kernel_cases import kernels
 from tests.requirements import require_modules
 
@@ -27,13 +30,13 @@ def fresh(kernel):
 
 
 def entry(kernel):
-    """The file and the key under which the kernel's code for one signature is kept."""
+    """The file in which the kernel's code for one signature is kept."""
     kept = kernel.cuda._cache
-    return kept._cache_file._index_name, kept._index_key("signature", CODEGEN)
+    return kept._cache_file._path(kept._index_key("signature", CODEGEN))
 
 
 def test_no_two_kernels_share_a_file():
-    files = {entry(fresh(kernel))[0] for kernel in kernels().values()}
+    files = {entry(fresh(kernel)) for kernel in kernels().values()}
     assert len(files) == len(kernels())
 
 
@@ -79,3 +82,38 @@ def test_an_edited_rule_has_another_entry_and_an_edited_docstring_has_not():
     as_it_is = entry(jit.Kernel(fill, True, ("values",), ()))
     assert entry(with_rule(documented)) == as_it_is
     assert entry(with_rule(raised)) != as_it_is
+
+
+@pytest.fixture
+def files(monkeypatch, tmp_path):
+    """The files of a kernel's forms in an empty folder, and a process that has said nothing yet."""
+    monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(notices, "_said", set())
+    monkeypatch.delenv(notices.QUIET, raising=False)
+    return fresh(jit.Kernel(fill, True, ("values",), ())).cuda._cache._cache_file
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x80", b"random bytes" * 100])
+def test_a_damaged_file_is_replaced(files, tmp_path, capsys, damage):
+    for form in ("form", "other"):
+        files.save(form, {"code": form})
+    assert [files.load(form) for form in ("form", "other", "none")] == [{"code": "form"}, {"code": "other"}, None]
+    for path in tmp_path.iterdir():
+        path.write_bytes(damage)
+    assert [files.load(form) for form in ("form", "other")] == [None, None]
+    assert capsys.readouterr().err == f"gpu_cep: {tmp_path}: damaged files; their kernels are compiled again\n"
+    files.save("form", {"code": "again"})
+    assert files.load("form") == {"code": "again"}
+
+
+def test_a_full_disk_is_told_once(files, monkeypatch, tmp_path, capsys):
+    def fail(path: Path, held: bytes) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    for form in ("form", "other"):
+        files.save(form, {"code": form})
+        assert files.load(form) is None
+    assert capsys.readouterr().err == f"gpu_cep: {tmp_path}: No space left on device; each process compiles its kernels again\n"
+    assert os.listdir(tmp_path) == []

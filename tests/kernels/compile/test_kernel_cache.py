@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import pickle
+import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from gpu_cep_kernels.compile import kernel_cache, notices
 from gpu_cep_kernels.compile.jit import _source_of
 from gpu_cep_kernels.compile.source_keys import _descriptions
 from tests.kernel_cases import kernels
@@ -91,7 +95,11 @@ class Checkout:
         assert old in text
         path.write_text(text.replace(old, new))
 
-    def call(self, **environment: str) -> tuple[str, str, str]:
+    def files(self) -> list[Path]:
+        """The files of compiled forms in the cache."""
+        return sorted((self.cache / "gpu_cep").glob("*.kernel"))
+
+    def call(self, before: str = "", **environment: str) -> tuple[str, str, str]:
         """In a new process: what the kernels return, which of them were compiled, and what was said on stderr."""
         variables = os.environ | {
             "PYTHONPATH": str(self.folder),
@@ -99,7 +107,8 @@ class Checkout:
             "PYTHONDONTWRITEBYTECODE": "1",
             "GPU_CEP_QUIET": "1",
         }
-        run = subprocess.run([sys.executable, "-c", CALL], env=variables | environment, capture_output=True, text=True, check=True)
+        code, variables = before + CALL, variables | environment
+        run = subprocess.run([sys.executable, "-c", code], env=variables, cwd=self.folder, capture_output=True, text=True, check=True)
         results, compiled = run.stdout.splitlines()
         return results, compiled, run.stderr
 
@@ -167,15 +176,123 @@ def test_a_folder_that_cannot_be_written_is_told_once_and_another_one_taken(warm
     assert other.call(TMPDIR=str(tmp_path / "temporary"))[1] == ""
 
 
-def test_without_a_home_kernels_run(clone):
-    assert clone.call(NUMBA_CACHE_DIR="", HOME="/nonexistent", XDG_CACHE_HOME="/proc/nonexistent")[0] == "11 2"
+def test_without_a_home_kernels_are_kept_in_a_private_folder(clone, tmp_path):
+    """No folder named ``~`` comes to be where the process runs."""
+    nowhere = {"NUMBA_CACHE_DIR": "", "HOME": "~", "TMPDIR": str(tmp_path), "GPU_CEP_QUIET": ""}
+    results, compiled, said = clone.call("import os; os.environ.pop('XDG_CACHE_HOME', None)\n", **nowhere)
+    (kept,) = tmp_path.glob("gpu_cep-*")
+    assert (results, compiled) == ("11 2", "first second")
+    assert f"gpu_cep: there is no home folder; compiled kernels are kept in {kept}\n" in said
+    assert kept.stat().st_mode & 0o777 == 0o700
+    assert "~" not in os.listdir(clone.folder)
 
 
-def test_a_damaged_file_is_compiled_again(warm, tmp_path):
-    shutil.copytree(warm.cache, tmp_path / "cache")
-    for path in (tmp_path / "cache" / "gpu_cep").glob("*.kernel"):
-        path.write_bytes(path.read_bytes()[:100])
-    assert Checkout(tmp_path / "checkout", tmp_path / "cache").call()[:2] == ("11 2", "first second")
+def test_where_nothing_can_be_written_kernels_run(clone):
+    """Neither the folder nor one for temporary files takes a file; the forms that are there are read all the same."""
+    no_folder = "import tempfile; tempfile._candidate_tempdir_list = lambda: ['/proc/none']\n"
+    results, compiled, said = clone.call(no_folder, NUMBA_CACHE_DIR="/proc/none", GPU_CEP_QUIET="")
+    assert (results, compiled) == ("11 2", "first second")
+    assert said.count("each process compiles its kernels again") == 1
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o702])
+def test_a_folder_that_others_may_write_is_not_taken(monkeypatch, tmp_path, mode):
+    monkeypatch.setattr(kernel_cache.tempfile, "gettempdir", lambda: str(tmp_path))
+    folder = kernel_cache._temporary_folder()
+    assert folder is not None
+    folder.chmod(mode)
+    assert kernel_cache._temporary_folder() is None
+
+
+def test_a_link_to_another_folder_is_not_taken(monkeypatch, tmp_path):
+    monkeypatch.setattr(kernel_cache.tempfile, "gettempdir", lambda: str(tmp_path))
+    folder = kernel_cache._temporary_folder()
+    assert folder is not None
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    assert kernel_cache._temporary_folder() is None
+
+
+def test_on_a_full_disk_kernels_run(tmp_path):
+    """The system itself refuses to write on, as on a full disk."""
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))\n"
+    checkout = Checkout(tmp_path / "checkout", tmp_path / "cache")
+    results, compiled, said = checkout.call(limit, GPU_CEP_QUIET="")
+    assert (results, compiled) == ("11 2", "first second")
+    assert said.count("File too large; each process compiles its kernels again") == 1
+    assert [path.name for path in (tmp_path / "cache" / "gpu_cep").iterdir() if not path.name.startswith("said-")] == []
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda whole: b"",
+    "shorter than what it begins with": lambda whole: whole[:20],
+    "cut": lambda whole: whole[: len(whole) // 2],
+    "random": lambda whole: random.Random(0).randbytes(len(whole)),
+    "a flipped bit": lambda whole: whole[:5_000] + bytes([whole[5_000] ^ 1]) + whole[5_001:],
+    "a pickle of something else": lambda whole: pickle.dumps({"of": "something else"}),
+    "a pickle of what is not there": lambda whole: whole[:32] + b"cno_module\nno_name\n.",
+}
+
+
+@pytest.fixture
+def unsaid(monkeypatch):
+    """A process that has said nothing yet."""
+    monkeypatch.setattr(notices, "_said", set())
+    monkeypatch.delenv(notices.QUIET, raising=False)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_is_damaged_is_not_read(unsaid, capsys, tmp_path, damage):
+    path, payload = tmp_path / "a.kernel", {"code": bytes(10_000)}
+    kernel_cache._write(path, payload)
+    assert kernel_cache._read(path) == payload
+    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+    for _ in range(2):
+        assert kernel_cache._read(path) is None
+    assert capsys.readouterr().err == f"gpu_cep: {tmp_path}: damaged files; their kernels are compiled again\n"
+
+
+def test_what_cannot_be_read_is_told(unsaid, capsys, tmp_path):
+    assert kernel_cache._read(tmp_path) is None
+    assert capsys.readouterr().err == f"gpu_cep: {tmp_path.parent}: Is a directory; each process compiles its kernels again\n"
+
+
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory):
+    """A checkout whose kernels are compiled, and a cache of its own."""
+    folder = tmp_path_factory.mktemp("damaged")
+    checkout = Checkout(folder / "checkout", folder / "cache")
+    assert checkout.call()[1] == "first second"
+    return checkout
+
+
+def test_damaged_files_are_compiled_again_which_is_told_once(damaged):
+    one, other = damaged.files()
+    one.write_bytes(DAMAGES["random"](one.read_bytes()))
+    other.write_bytes(one.read_bytes())
+    results, compiled, said = damaged.call(GPU_CEP_QUIET="")
+    assert (results, compiled) == ("11 2", "first second")
+    assert said.count("damaged files") == 1
+    assert damaged.call(GPU_CEP_QUIET="") == ("11 2", "", "")
+
+
+def test_the_form_of_another_kernel_is_not_taken_for_it(damaged):
+    first, second = damaged.files()
+    first_form = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(first_form)
+    assert damaged.call() == ("11 2", "first second", "")
+
+
+def test_machines_with_different_processors_share_a_folder(tmp_path):
+    """Both compile at once, and then each finds its own forms."""
+    checkout = Checkout(tmp_path / "checkout", tmp_path / "cache")
+    machines: tuple[dict[str, str], ...] = ({}, {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""})
+    with ThreadPoolExecutor(2) as threads:
+        calls = list(threads.map(lambda machine: checkout.call(**machine), machines))
+    assert calls == [("11 2", "first second", "")] * 2
+    assert len(checkout.files()) == 4
+    assert [checkout.call(**machine)[1] for machine in machines] == ["", ""]
 
 
 def test_processes_that_need_the_same_form_compile_it_once(warm, tmp_path):
