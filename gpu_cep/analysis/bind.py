@@ -17,7 +17,7 @@ from gpu_cep.analysis.normalize import Primitive, branches, primitives
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
-from gpu_cep.analysis.streams import key_columns, partition_names, timestamp_column
+from gpu_cep.analysis.streams import drops_untimed, key_columns, partition_names, timestamp_column
 from gpu_cep.analysis.types import Schema
 from gpu_cep.analysis.windows import bind_window, check_time_unit
 from gpu_cep.choices import Ties
@@ -52,6 +52,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     found = primitives(query.pattern, faults, text)
     scope = Scope(schema, _variables(found), Clause.WHERE, faults, [], options.functions, options.result_type, options.regexp_fault)
     timestamp = timestamp_column(options.timestamp, scope)
+    untimed = drops_untimed(options.nulls, faults)
     partition_by = key_columns(partition_names(query, options, faults), "partition_by", scope)
     order_by = key_columns(options.order_by, "order_by", scope)
     strategy = _strategy(query, options, scope)
@@ -78,6 +79,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
         strategy=strategy,
         ties=options.ties,
         timestamp=timestamp,
+        drops_untimed=untimed,
         partition_by=partition_by,
         order_by=order_by,
         derived_keys=keys,

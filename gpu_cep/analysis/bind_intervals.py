@@ -20,7 +20,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.references import text_hint
 from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
-from gpu_cep.analysis.streams import key_columns, partition_names, timestamp_column
+from gpu_cep.analysis.streams import drops_untimed, key_columns, partition_names, timestamp_column
 from gpu_cep.analysis.types import Kind, Schema
 from gpu_cep.analysis.windows import EVENTS, bind_length, bind_window, check_time_unit, length_of
 from gpu_cep.choices import Allen, Detect
@@ -88,6 +88,7 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
     _check_options(options, faults)
     check_time_unit(options.time_unit, faults)
     timestamp = timestamp_column(options.timestamp, scope)
+    untimed = drops_untimed(options.nulls, faults)
     partition_by = key_columns(partition_names(query, options, faults), "partition_by", scope)
     order_by = key_columns(options.order_by, "order_by", scope)
     situations = [_bind_situation(number, query, timestamp, options, scope) for number in range(len(query.situations))]
@@ -107,6 +108,7 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
         returns=returns,
         window=window,
         timestamp=timestamp,
+        drops_untimed=untimed,
         partition_by=partition_by,
         order_by=order_by,
         durations=tuple(duration for _, duration in situations),

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from gpu_cep.analysis.types import DataType, Schema
+from gpu_cep.analysis.types import BOOLEAN, DataType, Schema
 from gpu_cep.lang.ast import Span
 
 
@@ -36,6 +36,14 @@ class Constant:
     """
 
     value: int | float | bool | str | None
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Distinct constants of one type, in their machine representation, among which IN looks; NULL may be one of them."""
+
+    values: tuple[int | float | bool | str | None, ...]
     type: DataType
 
 
@@ -78,9 +86,11 @@ class Operation:
     * ``mod`` — sign of the dividend, x % 0 is NULL; ``div`` — FLOAT only, x / 0 is NULL
     * ``floor ceil round sqrt`` — FLOAT only
     * ``eq ne lt le gt ge`` — operands of equal type (two STRING operands included)
-    * ``in`` — first argument against constants of its type (a NULL among them as in SQL); ``like`` — STRING against a STRING constant
+    * ``in`` — first argument against Constants of its type (a NULL among them as in SQL); ``like`` — STRING against a STRING constant
     * ``is_null`` — any operand, never NULL itself
     * ``and or not`` — BOOLEAN, three-valued
+    * ``case`` — n BOOLEAN operands, then n + 1 values of `type`: the value of the first operand that is TRUE, else the
+      last one. No other value is computed. The values are STRING in an item of RETURN only, as a whole
     * ``cast`` — to `type`: INTEGER→FLOAT, INTEGER→DECIMAL, DECIMAL→FLOAT, DECIMAL→wider scale, DATE→TIMESTAMP,
       TIMESTAMP→finer unit, DURATION→finer unit, DURATION→FLOAT (its ticks)
     * ``call`` — `function` of INTEGER, FLOAT and BOOLEAN operands; an exception that it raises is an EventError
@@ -97,7 +107,7 @@ class Operation:
 class Aggregation:
     """An aggregate over the events of a binding.
 
-    `function`: avg, sum, min, max or count; in RETURN also first or last.
+    `function`: avg, sum, min, max or count; in RETURN also first, last, median or count_distinct.
     `variable`, `column`: what is aggregated; `column` is None for ``count(v)``.
     `type`: the type of the result.
     `running`: whether it counts only the events before the current one.
@@ -136,7 +146,13 @@ class Endpoint:
     column: ClassVar[None] = None
 
 
-Bound = Constant | Field | Operation | Aggregation | Binding | Endpoint
+Bound = Constant | Constants | Field | Operation | Aggregation | Binding | Endpoint
+
+
+def split_case(case: Operation) -> tuple[tuple[Bound, ...], tuple[Bound, ...]]:
+    """Return the conditions and the values of the operation ``case``; the last value is that of ELSE."""
+    count = len(case.arguments) // 2
+    return case.arguments[:count], case.arguments[count:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +188,21 @@ class ComputedExpression:
         return self.expression.type
 
 
-Computed = ComputedColumn | ComputedExpression
+@dataclass(frozen=True, slots=True)
+class ComputedMembership:
+    """A column that the host computes once: whether an earlier column is one of many constants of its type, as IN says."""
+
+    column: int
+    constants: Constants
+    type: ClassVar[DataType] = BOOLEAN
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that it is computed from."""
+        return (self.column,)
+
+
+Computed = ComputedColumn | ComputedExpression | ComputedMembership
 
 
 class ConditionKind(enum.Enum):
@@ -296,6 +326,7 @@ class BoundQuery:
     `timestamp`, `partition_by`, `order_by`: column numbers.
     `derived_keys`: the columns by which streams can be split. They are not NULL and no floats. In every
     branch all events of a match, and all that its negations ask for, agree on them.
+    `drops_untimed`: whether events whose timestamp is NULL or NaN are left out; else they are an error.
     """
 
     schema: Schema
@@ -308,6 +339,7 @@ class BoundQuery:
     partition_by: tuple[int, ...]
     order_by: tuple[int, ...]
     derived_keys: tuple[int, ...] = ()
+    drops_untimed: bool = False
 
     @property
     def positives(self) -> tuple[EventVariable, ...]:
@@ -324,6 +356,8 @@ class BoundQuery:
                 return text
             case ComputedColumn(function=function, column=source):
                 return f"{function}({self.column_name(source)})"
+            case ComputedMembership(column=source, constants=constants):
+                return f"{self.column_name(source)} IN ({len(constants.values):,} constants)"
 
     def input_columns(self, column: int) -> tuple[int, ...]:
         """Return the columns of the schema from which a column is computed; itself if it is one of them."""

@@ -10,7 +10,7 @@ from gpu_cep.analysis.coercion import FAULTY, cast, is_fraction
 from gpu_cep.analysis.operators import describe
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import FLOAT, Kind
-from gpu_cep.lang.ast import Call
+from gpu_cep.lang.ast import Call, Expression
 from gpu_cep.lang.format import format_expression
 
 PARAMETERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN})
@@ -39,10 +39,10 @@ def called(function: ScalarFunction, call: Call, arguments: tuple[Bound, ...], s
     return computed_once(Operation("call", arguments, result, function), call, scope)
 
 
-def computed_once(expression: Operation, call: Call, scope: Scope) -> Bound:
+def computed_once(expression: Operation, written: Expression, scope: Scope) -> Bound:
     """Return `expression` as a computed column if it reads only the current event of one variable.
 
-    Otherwise return it as it is. `call` is how it is written.
+    Otherwise return it as it is. `written` is how the query writes it.
     """
     fields = tuple(_leaves(expression))
     if any(not isinstance(field, Field) or field.place is not Place.EACH for field in fields):
@@ -51,7 +51,7 @@ def computed_once(expression: Operation, call: Call, scope: Scope) -> Bound:
     if len(variables) != 1:
         return expression
     columns = tuple(dict.fromkeys(field.column for field in fields if field.column is not None))
-    column = scope.compute(ComputedExpression(_of_one_event(expression), columns, format_expression(call)))
+    column = scope.compute(ComputedExpression(_of_one_event(expression), columns, format_expression(written)))
     return Field(variables.pop(), column, expression.type)
 
 

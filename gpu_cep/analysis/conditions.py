@@ -19,7 +19,7 @@ from gpu_cep.analysis.references import operand
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, INTEGER, STRING, Kind
 from gpu_cep.errors import nearest
-from gpu_cep.lang.ast import Binary, Equivalence, Expression, Literal, Reference, Span
+from gpu_cep.lang.ast import Binary, Connective, Equivalence, Expression, Literal, Reference, Span
 from gpu_cep.lang.format import format_expression
 
 
@@ -39,7 +39,9 @@ def event_types(primitives: Sequence[Primitive], type_column: str, scope: Scope)
         return
     if type_column not in scope.schema.names:
         message = f"event types are read from the column that type_column= names, and there is no {type_column!r}"
-        scope.faults.error(message, typed[0].span, nearest(type_column, scope.schema.names) or f"there are {', '.join(scope.schema.names)}")
+        texts = [attribute.name for attribute in scope.schema.attributes if attribute.type.kind is Kind.STRING]
+        near, columns = nearest(type_column, texts or scope.schema.names), f"columns of text are {', '.join(texts) or 'none'}"
+        scope.faults.error(message, typed[0].span, f"{near} {columns}" if near else columns)
         return
     column = scope.schema.index(type_column)
     for primitive in typed:
@@ -87,11 +89,13 @@ def reads(expression: Bound) -> Iterator[Field | Aggregation]:
 
 
 def _conjuncts(where: Expression | None) -> Iterator[Expression]:
-    if isinstance(where, Binary) and where.operator == "AND":
-        yield from _conjuncts(where.left)
-        yield from _conjuncts(where.right)
-    elif where is not None:
-        yield where
+    match where:
+        case None:
+            return
+        case Connective("AND", operands):
+            yield from operands
+        case _:
+            yield where
 
 
 def _condition(conjunct: Expression, scope: Scope) -> Iterator[Condition]:
@@ -153,5 +157,6 @@ def _type_literal(primitive: Primitive, column: int, scope: Scope) -> Constant |
         return Constant(int(written), INTEGER)
     if attribute.type.kind is Kind.NULL:
         return Constant(None, attribute.type)
-    scope.faults.error(f"event type {written!r} is no value of the column {attribute.name!r} ({attribute.type})", primitive.span)
+    message = f"event type {written!r} is no value of the column {attribute.name!r} ({attribute.type})"
+    scope.faults.error(message, primitive.span, "type_column= says which column holds the event types")
     return None

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from functools import reduce, singledispatch
+from functools import singledispatch
 
 from gpu_cep.analysis import functions, operators, references
 from gpu_cep.analysis.bound import Bound, Constant, Endpoint, Operation
-from gpu_cep.analysis.coercion import FAULTY, cast, cast_all, common_type
+from gpu_cep.analysis.cases import apply_to_branches, is_null
+from gpu_cep.analysis.coercion import FAULTY, cast
 from gpu_cep.analysis.literals import constant, span_of_time
+from gpu_cep.analysis.memberships import membership
 from gpu_cep.analysis.scope import Scope
-from gpu_cep.analysis.types import BOOLEAN, DataType, Kind
+from gpu_cep.analysis.types import BOOLEAN, NULL, DataType, Kind
 from gpu_cep.lang.ast import (
     Aggregate,
     Between,
     Binary,
     Call,
+    Case,
+    Connective,
     DurationLiteral,
     Equivalence,
     Expression,
@@ -26,6 +30,7 @@ from gpu_cep.lang.ast import (
     Reference,
     Unary,
 )
+from gpu_cep.lang.limits import fault_of_like
 
 
 @singledispatch
@@ -94,6 +99,14 @@ def _(node: Call, scope: Scope) -> Bound:
 
 
 @bind_expression.register
+def _(node: Case, scope: Scope) -> Bound:
+    conditions = tuple(bind_condition(condition, scope) for condition in node.conditions)
+    values = tuple(bind_operand(value, scope) for value in node.values)
+    otherwise = Constant(None, NULL) if node.otherwise is None else bind_operand(node.otherwise, scope)
+    return functions.choose_case(conditions, (*values, otherwise), scope, node.span)
+
+
+@bind_expression.register
 def _(node: Unary, scope: Scope) -> Bound:
     if node.operator == "NOT":
         return Operation("not", (bind_condition(node.operand, scope),), BOOLEAN)
@@ -102,13 +115,15 @@ def _(node: Unary, scope: Scope) -> Bound:
 
 @bind_expression.register
 def _(node: Binary, scope: Scope) -> Bound:
-    if node.operator in ("AND", "OR"):
-        sides = (bind_condition(node.left, scope), bind_condition(node.right, scope))
-        return Operation(node.operator.lower(), sides, BOOLEAN)
     left, right = bind_operand(node.left, scope), bind_operand(node.right, scope)
     if node.operator in operators.COMPARISONS:
         return operators.compare(operators.COMPARISONS[node.operator], left, right, scope, node.span)
     return operators.arithmetic(node.operator, left, right, scope, node.span)
+
+
+@bind_expression.register
+def _(node: Connective, scope: Scope) -> Bound:
+    return Operation(node.operator.lower(), tuple(bind_condition(operand, scope) for operand in node.operands), BOOLEAN)
 
 
 @bind_expression.register
@@ -121,9 +136,8 @@ def _(node: Between, scope: Scope) -> Bound:
 @bind_expression.register
 def _(node: In, scope: Scope) -> Bound:
     value = bind_operand(node.operand, scope)
-    items = tuple(bind_operand(item, scope) for item in node.items)
-    constant_items = all(isinstance(item, Constant) for item in items)
-    return _unless(node.negated, _member(node, value, items, scope) if constant_items else _equal_to_any(node, value, items, scope))
+    items = [constant(item.value) if isinstance(item, Literal) else bind_operand(item, scope) for item in node.items]
+    return _unless(node.negated, apply_to_branches(value, lambda branch: membership(node, branch, items, scope)))
 
 
 @bind_expression.register
@@ -137,15 +151,17 @@ def _(node: Like, scope: Scope) -> Bound:
         return FAULTY
     if Kind.NULL in (value.type.kind, pattern.type.kind):
         return cast(value if value.type.kind is Kind.NULL else pattern, BOOLEAN)
-    return _unless(node.negated, Operation("like", (value, pattern), BOOLEAN))
+    fault = fault_of_like(str(pattern.value))
+    if fault is not None:
+        scope.faults.error(fault, node.pattern.span or node.span)
+        return FAULTY
+    return _unless(node.negated, apply_to_branches(value, lambda branch: _like(node, branch, pattern, scope)))
 
 
 @bind_expression.register
 def _(node: IsNull, scope: Scope) -> Bound:
     value = references.single_value(bind_expression(node.operand, scope), node.operand, scope)
-    if isinstance(value, Constant):
-        return Constant((value.value is None) is not node.negated, BOOLEAN)
-    return _unless(node.negated, Operation("is_null", (value,), BOOLEAN))
+    return _unless(node.negated, apply_to_branches(value, is_null))
 
 
 @bind_expression.register
@@ -167,21 +183,14 @@ def _endpoint(node: Call, time: DataType, scope: Scope) -> Bound:
     return operators.arithmetic("-", end, start, scope, node.span)
 
 
+def _like(node: Like, value: Bound, pattern: Constant, scope: Scope) -> Bound:
+    if not isinstance(value, Constant):
+        return Operation("like", (value, pattern), BOOLEAN)
+    if value.value is not None:
+        supported = "LIKE tests the text of an attribute; in a CASE, move it into the branches"
+        scope.faults.refuse(f"{value.value!r} LIKE a pattern", supported, node.span)
+    return Constant(None, BOOLEAN)
+
+
 def _unless(negated: bool, condition: Bound) -> Bound:
     return Operation("not", (condition,), BOOLEAN) if negated else condition
-
-
-def _member(node: In, value: Bound, items: tuple[Bound, ...], scope: Scope) -> Bound:
-    """Return ``value IN (constants)``.
-
-    It is one operation if all items meet the value in one type, else a disjunction of comparisons.
-    """
-    meeting, *others = {common_type((value, item)) for item in items}
-    if meeting is None or others or isinstance(value, Constant) or value.type.kind is Kind.NULL:
-        return _equal_to_any(node, value, items, scope)
-    return operators.operation("in", cast_all((value, *items), meeting), BOOLEAN, scope, node.span)
-
-
-def _equal_to_any(node: In, value: Bound, items: tuple[Bound, ...], scope: Scope) -> Bound:
-    tests = (operators.compare("eq", value, item, scope, node.span) for item in items)
-    return reduce(lambda found, test: Operation("or", (found, test), BOOLEAN), tests)

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 from gpu_cep.analysis.bound import Aggregation, Bound, ComputedColumn, Constant, Field, Operation, ScalarFunction
 from gpu_cep.analysis.calls import called, computed_once
+from gpu_cep.analysis.cases import apply_to_branches, is_null
 from gpu_cep.analysis.coercion import FAULTY, INSTANT, NUMERIC, cast, cast_all, common_type
-from gpu_cep.analysis.operators import arithmetic, describe, operation
+from gpu_cep.analysis.operators import arithmetic, compare, describe, operation
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, FLOAT, INTEGER, STRING, DataType, Kind, decimal
-from gpu_cep.lang.ast import Call
+from gpu_cep.lang.ast import Call, Span
 
 Body = Callable[[Call, tuple[Bound, ...], Scope], Bound]
 
@@ -57,6 +58,9 @@ def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
     name = ALIASES.get(call.function, call.function)
     own = {function.name: function for function in scope.functions}
     function = KERNEL_FUNCTIONS.get(name) or HOST_FUNCTIONS.get(name) or own.get(name)
+    if function is None and name in _ELSEWHERE:
+        scope.faults.error(f"unknown function {call.function!r}", call.span, _ELSEWHERE[name])
+        return FAULTY
     if function is None:
         scope.faults.unknown("function", call.function, (*own, *KERNEL_FUNCTIONS, *HOST_FUNCTIONS), call.span)
         return FAULTY
@@ -152,17 +156,46 @@ def _root(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
 
 
 def _choice(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
-    meeting = common_type(arguments)
+    meeting = _meeting(f"the arguments of {call.function}()", arguments, scope, call.span)
     if meeting is None:
-        kinds = " and ".join(describe(argument) for argument in arguments)
-        scope.faults.error(f"the arguments of {call.function}() are of no common type: {kinds}", call.span)
         return FAULTY
+    if meeting.kind is Kind.STRING and call.function in _TEXT_CHOICES:
+        return _TEXT_CHOICES[call.function](cast_all(arguments, meeting), scope, call.span)
     if meeting.kind is Kind.STRING:
         supported = "supported are numbers, truth values, dates, timestamps and durations"
         scope.faults.refuse(f"{call.function}() of strings", supported, call.span)
         return FAULTY
     assert meeting.kind in ORDERED, "other types are no operands"
     return operation(call.function, cast_all(arguments, meeting), meeting, scope, call.span)
+
+
+def _first_text(texts: tuple[Bound, ...], scope: Scope, span: Span | None) -> Bound:
+    """Return ``coalesce`` of texts, which kernels cannot compute, as a CASE."""
+    present = (apply_to_branches(text, is_null) for text in texts[:-1])
+    return choose_case(tuple(Operation("not", (null,), BOOLEAN) for null in present), texts, scope, span)
+
+
+def _text_unless_equal(texts: tuple[Bound, ...], scope: Scope, span: Span | None) -> Bound:
+    """Return ``nullif`` of texts as a CASE."""
+    text, other = texts
+    return choose_case((compare("eq", text, other, scope, span),), (Constant(None, STRING), text), scope, span)
+
+
+_TEXT_CHOICES = {"coalesce": _first_text, "nullif": _text_unless_equal}
+
+
+def choose_case(conditions: tuple[Bound, ...], values: tuple[Bound, ...], scope: Scope, span: Span | None) -> Bound:
+    """Return the value of the first condition that is true; the last value, that of ELSE, if none is."""
+    meeting = _meeting("the values of CASE", values, scope, span)
+    return FAULTY if meeting is None else operation("case", (*conditions, *cast_all(values, meeting)), meeting, scope, span)
+
+
+def _meeting(what: str, values: tuple[Bound, ...], scope: Scope, span: Span | None) -> DataType | None:
+    """Return the type in which values meet; record a fault and return None if there is none."""
+    meeting = common_type(values)
+    if meeting is None:
+        scope.faults.error(f"{what} are of no common type: {' and '.join(describe(value) for value in values)}", span)
+    return meeting
 
 
 def _remainder(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
@@ -230,6 +263,14 @@ def _parameter(call: Call, given: Bound, wanted: DataType, scope: Scope) -> Cons
     scope.faults.error(f"{call.function}() takes a constant of type {wanted}, not {describe(given)}", call.span)
     return FAULTY
 
+
+_CHOICE, _NULLS = "write CASE WHEN c THEN x ELSE y END", "write coalesce(x, y)"
+# A function of other languages -> what to write here.
+_ELSEWHERE = {
+    **dict.fromkeys(("if", "iif", "decode"), _CHOICE),
+    **dict.fromkeys(("ifnull", "nvl", "isnull"), _NULLS),
+    "mean": "write avg(v.attr)",
+}
 
 ALIASES = {"ceiling": "ceil", "pow": "power", "substr": "substring"}
 

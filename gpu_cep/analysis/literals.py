@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 
 from gpu_cep.analysis.bound import Constant
@@ -16,6 +16,8 @@ SECONDS_PER_DAY = 86_400
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _EPOCH = datetime(1970, 1, 1)
+# The arithmetic of decimals that rounds nothing.
+_EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _NANOSECONDS = TICKS_PER_SECOND["ns"]
 
 
@@ -67,7 +69,7 @@ def _fraction(value: Decimal) -> Constant:
     if not isinstance(exponent, int):
         return Constant(float(value), FLOAT)
     scale = max(0, -exponent)
-    unscaled = int(Fraction(value) * 10**scale)
+    unscaled = int(value.scaleb(scale, _EXACT))
     return Constant(unscaled, decimal(max(len(str(abs(unscaled))), scale), scale))
 
 

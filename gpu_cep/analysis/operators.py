@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator as python_operator
 
 from gpu_cep.analysis.bound import Bound, Constant, Operation
+from gpu_cep.analysis.cases import apply_to_branches
 from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type, digits, finer, is_fraction, join
 from gpu_cep.analysis.literals import INT64_MAX, INT64_MIN
 from gpu_cep.analysis.scope import Scope
@@ -21,7 +22,7 @@ ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
 def operation(name: str, arguments: tuple[Bound, ...], type: DataType, scope: Scope, span: Span | None) -> Bound:
     """Return an operation; record a fault if a constant does not fit its machine type."""
     for argument in arguments:
-        if isinstance(argument, Constant) and not fits(argument):
+        if isinstance(argument, Constant) and not fits(argument.value):
             scope.faults.error(f"the constant {argument.value} is out of range: {argument.type} has 64 bits", span)
             return FAULTY
     scales = [each.scale for each in (type, *(argument.type for argument in arguments))]
@@ -31,9 +32,9 @@ def operation(name: str, arguments: tuple[Bound, ...], type: DataType, scope: Sc
     return Operation(name, arguments, type)
 
 
-def fits(constant: Constant) -> bool:
-    """Return False if `constant` is a whole number beyond 64 bits."""
-    return not isinstance(constant.value, int) or INT64_MIN <= constant.value <= INT64_MAX
+def fits(value: object) -> bool:
+    """Return False if a constant's value is a whole number beyond 64 bits."""
+    return not isinstance(value, int) or INT64_MIN <= value <= INT64_MAX
 
 
 def compare(name: str, left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
@@ -42,6 +43,10 @@ def compare(name: str, left: Bound, right: Bound, scope: Scope, span: Span | Non
     if meeting is None:
         scope.faults.error(f"cannot compare {describe(left)} with {describe(right)}", span, _comparison_hint(left.type, right.type))
         return FAULTY
+    return apply_to_branches(left, lambda one: apply_to_branches(right, lambda other: _compare(name, one, other, meeting, scope, span)))
+
+
+def _compare(name: str, left: Bound, right: Bound, meeting: DataType, scope: Scope, span: Span | None) -> Bound:
     if meeting.kind is Kind.STRING and isinstance(left, Constant) and isinstance(right, Constant):
         return _compare_texts(name, left, right)
     if Kind.NULL in (left.type.kind, right.type.kind):

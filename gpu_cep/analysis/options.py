@@ -28,6 +28,7 @@ class Options:
 
     `partition_by`, `strategy`: None where the caller leaves them to the text.
     `time_unit`: what a length without a unit counts; if timestamps are numbers, the length of one tick.
+    `nulls`: what an event without a timestamp is, ``error`` or ``drop``.
     `allen`: how ``finishes`` is read, ``paper`` or ``1983``.
     `detect`: when matches of situations are reported, ``final`` or ``early``.
     `gap`: the longest time without events that ends no situation, as a number or as text.
@@ -41,6 +42,7 @@ class Options:
     partition_by: tuple[str, ...] | None = None
     order_by: tuple[str, ...] = ()
     type_column: str = "type"
+    nulls: str = "error"
     strategy: str | None = None
     ties: str = "strict"
     time_unit: str | None = None

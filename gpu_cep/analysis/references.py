@@ -69,6 +69,9 @@ def aggregate(node: Aggregate, scope: Scope, written: str | None = None) -> Boun
     return _in_condition(node, variable, column, result, scope, written or format_expression(node))
 
 
+# Aggregates that no running value can be kept for.
+_OF_ALL_VALUES = ("median", "count_distinct")
+
 # (function, whether it is over the events before the current one) -> where that event is read.
 _PLACES = {
     ("first", False): Place.FIRST,
@@ -81,6 +84,8 @@ _PLACES = {
 def _in_condition(node: Aggregate, variable: int, column: int | None, result: DataType, scope: Scope, written: str) -> Bound:
     """Return an aggregate in WHERE; of a single variable it is the value of the one event."""
     if scope.variables[variable].maximum != 1 or (node.running and scope.variables[variable].quantified):
+        if node.function in _OF_ALL_VALUES:
+            return _refuse_in_condition(node, scope)
         if column is not None and (node.function, node.running) in _PLACES:
             return Field(variable, column, result, _PLACES[node.function, node.running])
         return Aggregation(node.function, variable, column, result, node.running)
@@ -91,7 +96,7 @@ def _in_condition(node: Aggregate, variable: int, column: int | None, result: Da
     if column is None:
         return Constant(1, INTEGER)
     value = Field(variable, column, scope.column(column).type)
-    if node.function == "count":
+    if node.function in ("count", "count_distinct"):
         return Operation("sub", (Constant(1, INTEGER), Operation("is_null", (value,), INTEGER)), INTEGER)
     return cast(value, result)
 
@@ -141,6 +146,12 @@ def fixed_list(bound: Bound, node: Expression, scope: Scope) -> Bound:
         return bound
     hint = _OF_ANY_LENGTH if str(bound.type).startswith(("list", "large_list")) else None
     scope.faults.error(f"{format_expression(node)} is of type {bound.type}, not a fixed-size list of numbers", node.span, hint)
+    return FAULTY
+
+
+def _refuse_in_condition(node: Aggregate, scope: Scope) -> Bound:
+    hint = "return it and filter the result; conditions read count, sum, avg, min, max, first and last"
+    scope.faults.error(f"{format_expression(node)} stands in RETURN only, since it needs all values at once", node.span, hint)
     return FAULTY
 
 
@@ -219,14 +230,15 @@ def _aggregate_type(node: Aggregate, type: DataType, scope: Scope) -> DataType |
         construct = f"{format_expression(node)} over a column of type {type}"
         scope.faults.refuse(construct, f"decimals up to {MAX_DIGITS} digits are exact", node.span)
         return None
-    if node.function in ("min", "max") and type.kind is not Kind.OTHER:
-        return type
+    if node.function in ("min", "max", "count_distinct") and type.kind is not Kind.OTHER:
+        return INTEGER if node.function == "count_distinct" else type
     if node.function == "sum" and type.kind in NUMERIC | {Kind.DURATION, Kind.NULL}:
         return decimal(MAX_DIGITS, type.scale) if type.kind is Kind.DECIMAL else type
-    if node.function == "avg" and type.kind in NUMERIC | {Kind.NULL}:
+    if node.function in ("avg", "median") and type.kind in NUMERIC | {Kind.NULL}:
         return FLOAT
-    if node.function == "avg" and type.kind is Kind.DURATION:
-        scope.faults.refuse(format_expression(node), "avg takes numbers; sum and count take durations", node.span)
+    if node.function in ("avg", "median") and type.kind is Kind.DURATION:
+        scope.faults.refuse(format_expression(node), f"{node.function} takes numbers; sum and count take durations", node.span)
         return None
-    scope.faults.error(f"cannot apply {node.function}() to {type}", node.span)
+    applied = "count(DISTINCT …)" if node.function == "count_distinct" else f"{node.function}()"
+    scope.faults.error(f"cannot apply {applied} to {type}", node.span)
     return None

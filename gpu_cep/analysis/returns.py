@@ -32,7 +32,7 @@ def _value(item: ReturnItem, scope: Scope) -> Bound:
     value = bind_expression(item.expression, scope)
     if not isinstance(value, Constant):
         return value
-    if not fits(value):
+    if not fits(value.value):
         scope.faults.error(f"the constant {value.value} is out of range: {value.type} has 64 bits", item.span)
     meeting = common_type((value,))
     return value if meeting is None else cast(value, meeting)

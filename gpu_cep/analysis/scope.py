@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from gpu_cep.analysis.bound import Computed, ComputedExpression, EventVariable, ScalarFunction
+from gpu_cep.analysis.bound import Computed, ComputedColumn, ComputedExpression, ComputedMembership, EventVariable, ScalarFunction
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import RegexpFault, ResultType, no_fault, no_result
 from gpu_cep.analysis.types import Attribute, DataType, Schema
@@ -63,10 +63,13 @@ class Scope:
         schema_columns = self.schema.attributes
         if number < len(schema_columns):
             return schema_columns[number]
-        computed = self.computed[number - len(schema_columns)]
-        if isinstance(computed, ComputedExpression):
-            return Attribute(computed.text, computed.type)
-        return Attribute(f"{computed.function}({self.column(computed.column).name})", computed.type)
+        match self.computed[number - len(schema_columns)]:
+            case ComputedExpression(text=text, type=type):
+                return Attribute(text, type)
+            case ComputedColumn(function=function, column=source, type=type):
+                return Attribute(f"{function}({self.column(source).name})", type)
+            case ComputedMembership(column=source, type=type):
+                return Attribute(f"{self.column(source).name} IN (…)", type)
 
     def compute(self, column: Computed) -> int:
         """Return the number of a computed column, after adding it if it is new."""

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 from gpu_cep.analysis.coercion import MAX_DIGITS
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import Kind
+from gpu_cep.choices import Nulls
 from gpu_cep.lang.ast import IntervalQuery, Query
+
+NULLS = get_args(Nulls)
 
 _TIMESTAMP_KINDS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP})
 
 # How a column of text becomes one of timestamps in Arrow, pandas and Spark.
 _CAST = (
     "cast it: table.set_column({column}, {name!r}, table[{name!r}].cast('timestamp[us]')), "
-    "df[{name!r}] = pandas.to_datetime(df[{name!r}]) or df.withColumn({name!r}, to_timestamp({name!r})); "
+    "df[{name!r}] = pandas.to_datetime(df[{name!r}], format=…) or df.withColumn({name!r}, to_timestamp({name!r})); "
     "gpu-cep reads ISO 8601, and other forms by --timestamp-format"
 )
 
@@ -25,7 +29,9 @@ def timestamp_column(name: str, scope: Scope) -> int | None:
     """Return the column of the events' time; record a fault and return None if there is none of a fit type."""
     if name not in scope.schema.names:
         times = [attribute.name for attribute in scope.schema.attributes if attribute.type.kind in _TIMESTAMP_KINDS]
-        scope.faults.unknown("timestamp column", name, times or scope.schema.names)
+        index = any(column.startswith("__index_level_") for column in scope.schema.names)
+        also = "df.reset_index() makes a column of a DataFrame's index" if index else None
+        scope.faults.unknown("timestamp column", name, times or scope.schema.names, also=also)
         return None
     column = scope.schema.index(name)
     type = scope.schema.attributes[column].type
@@ -37,6 +43,13 @@ def timestamp_column(name: str, scope: Scope) -> int | None:
         hint = _CAST.format(name=name, column=column) if type.kind is Kind.STRING else None
         scope.faults.error(f"the timestamp {name!r} is of type {type}; it must be an integer, a float, a date or a timestamp", hint=hint)
     return None
+
+
+def drops_untimed(nulls: str, faults: Faults) -> bool:
+    """Return whether events without a timestamp are left out; record a fault for an unknown choice."""
+    if nulls not in NULLS:
+        faults.unknown("value of nulls", nulls, NULLS)
+    return nulls == "drop"
 
 
 def partition_names(query: Query | IntervalQuery, options: Options, faults: Faults) -> tuple[str, ...]:

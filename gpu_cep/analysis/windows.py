@@ -28,6 +28,11 @@ LONGEST = 2**64 - 1
 TIME_UNITS = ("ns", "us", "ms", "s", "minutes", "hours", "days", "weeks")
 UNIT_NAMES = {unit: unit for unit in UNITS} | {"s": "seconds"} | {unit.removesuffix("s"): unit for unit in UNITS if len(unit) > 2}
 
+# Units by the names that others give them.
+_PARTS = {"milli": "ms", "micro": "us", "nano": "ns"}
+_SYMBOLS = {f"{part}{second}": symbol for part, symbol in _PARTS.items() for second in ("", "second")}
+_SYMBOLS |= {"sec": "s", "min": "minutes", "h": "hours", "d": "days"}
+
 _LENGTH = re.compile(r"(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
 
 
@@ -88,7 +93,11 @@ def bind_length(
 def check_time_unit(time_unit: str | None, faults: Faults) -> None:
     """Record a fault if `time_unit` is no unit of time."""
     if time_unit is not None and time_unit not in UNIT_NAMES:
-        faults.unknown("time_unit", time_unit, UNIT_NAMES)
+        symbol = _SYMBOLS.get(time_unit.lower().removesuffix("s"))
+        if symbol is None:
+            faults.unknown("time_unit", time_unit, UNIT_NAMES)
+        else:
+            faults.error(f"unknown time_unit {time_unit!r}", hint=f"write time_unit={symbol!r}")
 
 
 def length_of(given: float | str) -> Window | None:

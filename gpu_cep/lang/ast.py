@@ -10,9 +10,11 @@ PREV, which is the previous row.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import chain
 from typing import get_args
 
 from gpu_cep.choices import Strategy
@@ -113,6 +115,7 @@ class Aggregate(Expression):
     """An aggregate: ``avg(v.attr)``.
 
     `function`: one of :data:`AGGREGATES`, in lower case.
+    ``count_distinct`` is written ``count(DISTINCT v.attr)``.
     `variable`, `attribute`: what is aggregated; `attribute` is None for ``count(v)``.
     `running`: whether only earlier events count, as in ``avg(v[..i-1].attr)``.
     """
@@ -132,6 +135,20 @@ class Call(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class Case(Expression):
+    """``CASE WHEN condition THEN value … ELSE otherwise END``: the value of the first condition that is true.
+
+    `conditions`, `values`: one of each for every WHEN.
+    `otherwise`: None where no ELSE is written, which stands for NULL.
+    ``CASE x WHEN y THEN …`` has the condition ``x = y``.
+    """
+
+    conditions: tuple[Expression, ...]
+    values: tuple[Expression, ...]
+    otherwise: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Unary(Expression):
     """An operator before its operand; `operator` is ``-`` or ``NOT``."""
 
@@ -143,12 +160,29 @@ class Unary(Expression):
 class Binary(Expression):
     """An operator between two operands.
 
-    `operator` is one of ``+ - * / % = <> < <= > >= AND OR`` (canonical spellings).
+    `operator` is one of ``+ - * / % = <> < <= > >=`` (canonical spellings).
     """
 
     operator: str
     left: Expression
     right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Connective(Expression):
+    """Conditions joined by one operator, ``AND`` or ``OR``; :func:`connect` makes it.
+
+    `operands`: two or more, none of which is a connective of the same operator.
+    """
+
+    operator: str
+    operands: tuple[Expression, ...]
+
+
+def connect(operator: str, operands: Iterable[Expression], span: Span | None = None) -> Connective:
+    """Return `operands` joined by AND or OR; the operands of connectives of the same operator stand in their place."""
+    parts = (each.operands if isinstance(each, Connective) and each.operator == operator else (each,) for each in operands)
+    return Connective(operator, tuple(chain.from_iterable(parts)), span=span)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +388,7 @@ RELATIONS = {
 
 STRATEGIES = get_args(Strategy)
 
-AGGREGATES = ("avg", "sum", "min", "max", "count", "first", "last")
+AGGREGATES = ("avg", "sum", "min", "max", "count", "first", "last", "median", "count_distinct")
 
 # Canonical unit name -> its length in nanoseconds.
 UNITS = {

@@ -48,19 +48,21 @@ def _group(name: str, signature: str, others: str = "") -> _Group:
     return _Group(name, frozenset(signature.split()), frozenset(others.split()))
 
 
+_NAMES = "QUOTED _WHEN _THEN _ELSE _END"
+
 _GROUPS = (
-    _group("a pattern", "NAME SEQ AND", "OR NOT _TILDE QUOTED"),
+    _group("a pattern", "NAME SEQ AND", f"OR NOT _TILDE {_NAMES}"),
     _group(
         "an expression",
         "NAME INT TEXT",
-        "NOT QUOTED DECIMAL FLOAT PERCENT TRUE FALSE NULL MINUS _LPAR _LBRACKET _DATE _TIMESTAMP _INTERVAL",
+        f"NOT DECIMAL FLOAT PERCENT TRUE FALSE NULL MINUS _LPAR _LBRACKET _DATE _TIMESTAMP _INTERVAL _CASE DISTINCT {_NAMES}",
     ),
     _group("a value", "INT TEXT"),
     _group("a quantifier", "QUESTION", "PLUS STAR _LBRACE"),
     _group("an operator", "PLUS MINUS", "STAR SLASH MODULO COMPARISON _BETWEEN _IN _LIKE _IS NOT"),
-    _group("an index", "NAME INT _DOTS", "QUOTED"),
-    _group("an index", "NAME INT", "QUOTED"),
-    _group("a name", "NAME", "QUOTED"),
+    _group("an index", "NAME INT _DOTS", _NAMES),
+    _group("an index", "NAME INT", _NAMES),
+    _group("a name", "NAME", _NAMES),
     _group("an attribute", "WORD", "QUOTED"),
     _group("a number", "INT", "DECIMAL FLOAT PERCENT _INTERVAL"),
     _group("a unit of time", "UNIT"),
@@ -69,7 +71,7 @@ _GROUPS = (
 
 _STRAY = {
     "&": "write AND",
-    "|": "write OR",
+    "|": "write OR between conditions, OR(A a, B b) between events",
     "!": "write NOT",
     ":": 'a variable stands behind its event type: A a; a name with such characters is quoted: "page:view"',
     "≤": "write <=",
@@ -77,10 +79,9 @@ _STRAY = {
     "≠": "write <>",
     "−": "write -",
     "×": "write *",
-    "“": 'names are quoted as "…"',
-    "”": 'names are quoted as "…"',
-    "‘": "texts are quoted as '…'",
-    "’": "texts are quoted as '…'",
+    **dict.fromkeys("“”‘’„", "a text is written '…', a quoted name \"…\", with straight quotes"),
+    "#": "a comment is written -- … or /* … */",
+    "$": 'a value is written without $; a name with it is quoted: "$type"',
 }
 
 _UNCLOSED = {"'": "a text that is not closed", '"': "a quoted name that is not closed", "`": "a quoted name that is not closed"}
@@ -116,6 +117,8 @@ def _stray(text: str, position: int, span: Span) -> tuple[str, Span, str | None]
         return "a name cannot be empty", span, None
     if text.startswith("::", position):
         return "found '::', which has no meaning here", span, "there are no casts: cast the column before it is matched"
+    if character == ":" and text[max(position - 1, 0)].isdigit():
+        return "found ':', which has no meaning here", span, "a length of time is a number and a unit: WITHIN 90 minutes"
     if character in _UNCLOSED:
         return f"found {_UNCLOSED[character]}", span, f"a {character} inside is written twice"
     return f"found {character!r}, which has no meaning here", span, _STRAY.get(character)

@@ -48,8 +48,8 @@ def _split(condition: ast.Expression, booleans: Collection[str]) -> _Lasting | N
         case ast.Between(operand, low, high, negated=False) if _is_boolean(operand, booleans):
             shortest, longest = _length(low), _length(high)
             return None if shortest is None or longest is None else _Lasting(operand, shortest, longest)
-        case ast.Binary("AND" | "OR", _, right) if last := _split(right, booleans):
-            return last._replace(condition=replace(condition, right=last.condition))
+        case ast.Connective(_, (*others, last_operand)) if last := _split(last_operand, booleans):
+            return last._replace(condition=ast.connect(condition.operator, (*others, last.condition), condition.span))
         case ast.Unary("NOT", operand) if last := _split(operand, booleans):
             return last._replace(condition=replace(condition, operand=last.condition))
     return None
@@ -62,10 +62,12 @@ def _is_boolean(expression: ast.Expression, booleans: Collection[str]) -> bool:
         case ast.Reference(variable, attribute, None):
             return (variable if attribute is None else attribute) in booleans
         case ast.Binary(operator):
-            return operator in _COMPARED or operator in ("AND", "OR")
+            return operator in _COMPARED
         case ast.Unary(operator):
             return operator == "NOT"
-    return isinstance(expression, ast.Between | ast.In | ast.Like | ast.IsNull)
+        case ast.Case(values=values, otherwise=otherwise):
+            return any(_is_boolean(value, booleans) for value in (*values, otherwise) if value is not None)
+    return isinstance(expression, ast.Connective | ast.Between | ast.In | ast.Like | ast.IsNull)
 
 
 def _length(expression: ast.Expression) -> ast.Window | None:

@@ -10,11 +10,13 @@ from typing import Any
 from gpu_cep.errors import nearest
 from gpu_cep.lang import ast, literals
 from gpu_cep.lang.ast import Expression, Span
+from gpu_cep.lang.diagnosis import span_of
+from gpu_cep.lang.limits import fault_of_conditions
+from gpu_cep.lang.literal_lists import CONSTANTS, check_number_of_items, read_literals
 from gpu_cep.lang.tokens import Word, amount, fault, integer, read, unit
 
 Rule = Callable[[Span, list[Any]], Any]
 
-_CONSTANTS = {"TRUE": True, "FALSE": False, "NULL": None}
 _CANONICAL = {"==": "=", "!=": "<>"}
 
 
@@ -35,9 +37,16 @@ def expression_rules(variables: frozenset[str]) -> dict[str, Rule]:
 
 
 def _binary(span: Span, children: list[Any]) -> ast.Binary:
-    left, token, right = children
-    operator = token.type if token.type in ("AND", "OR") else _CANONICAL.get(token, str(token))
-    return ast.Binary(operator, left, right, span=span)
+    left, operator, right = children
+    return ast.Binary(_CANONICAL.get(operator, str(operator)), left, right, span=span)
+
+
+def _connective(span: Span, children: list[Any]) -> ast.Connective:
+    found = ast.connect(children[1].type, children[::2], span)
+    message = fault_of_conditions(len(found.operands))
+    if message is not None:
+        raise fault(message, found.operands[-1].span or span)
+    return found
 
 
 def _unary(span: Span, children: list[Any]) -> ast.Unary:
@@ -52,7 +61,13 @@ def _between(span: Span, children: list[Any]) -> ast.Between:
 
 def _membership(span: Span, children: list[Any]) -> ast.In:
     operand, negation, *items = children
+    check_number_of_items(len(items), span)
     return ast.In(operand, tuple(items), negation is not None, span=span)
+
+
+def _literal_membership(span: Span, children: list[Any]) -> ast.In:
+    operand, negation, listed = children
+    return ast.In(operand, read_literals(listed), negation is not None, span=span)
 
 
 def _like(span: Span, children: list[Any]) -> ast.Like:
@@ -78,7 +93,7 @@ def _text(span: Span, children: list[Any]) -> ast.Literal:
 
 
 def _constant(span: Span, children: list[Any]) -> ast.Literal:
-    return ast.Literal(_CONSTANTS[children[0].type], span=span)
+    return ast.Literal(CONSTANTS[children[0].type], span=span)
 
 
 def _date(span: Span, children: list[Any]) -> ast.Literal:
@@ -128,7 +143,7 @@ def _previous_index(span: Span, children: list[Any]) -> ast.PreviousIndex:
 def _number_index(span: Span, children: list[Any]) -> ast.NumberIndex:
     number = integer(children[0])
     if number == 0:
-        raise fault("the events of a binding are counted from 1", span)
+        raise fault("the events of a binding are counted from 1", span, "the first event is v[1]")
     return ast.NumberIndex(number, span=span)
 
 
@@ -145,8 +160,8 @@ def _check_counter(word: Word) -> None:
 
 
 def _call(span: Span, children: list[Any]) -> Expression:
-    name, *arguments = children
-    function = name.text.lower()
+    name, distinct, *arguments = children
+    function = _function(name, distinct)
     if arguments == [None]:
         arguments = []
     if name.quoted or function not in (*ast.AGGREGATES, "prev"):
@@ -155,6 +170,16 @@ def _call(span: Span, children: list[Any]) -> Expression:
     if function == "prev":
         return _prev_bound(span, argument)
     return _aggregate(function, span, argument, len(arguments))
+
+
+def _function(name: Word, distinct: Any) -> str:
+    """Return the name of a function in lower case; ``count(DISTINCT …)`` is an aggregate of its own."""
+    function = name.text.lower()
+    if distinct is None:
+        return function
+    if name.quoted or function != "count":
+        raise fault(f"{name.text} takes no DISTINCT", span_of(distinct), "count(DISTINCT v.attr) counts the values that differ")
+    return "count_distinct"
 
 
 def _prev_bound(span: Span, argument: ast.Reference | None) -> ast.PrevBound:
@@ -170,17 +195,38 @@ def _aggregate(function: str, span: Span, argument: ast.Reference | None, argume
             return ast.Aggregate(function, variable, attribute, span=span)
     scalar = {"min": "least", "max": "greatest"}.get(function) if arguments > 1 else None
     hint = f"{scalar}(…) compares several values" if scalar else None
-    accepted = (
-        "a variable or one of its attributes: count(v), count(v.attr)"
-        if function == "count"
-        else f"one attribute of a variable: {function}(v.attr)"
-    )
-    raise fault(f"{function} takes {accepted}", span, hint)
+    raise fault(_ACCEPTED.get(function, f"{function} takes one attribute of a variable: {function}(v.attr)"), span, hint)
+
+
+_ACCEPTED = {
+    "count": "count takes a variable or one of its attributes: count(v), count(v.attr)",
+    "count_distinct": "DISTINCT takes one attribute of a variable: count(DISTINCT v.attr)",
+}
+
+
+def _when(span: Span, children: list[Any]) -> tuple[Expression, Expression]:
+    condition, value = children
+    return condition, value
+
+
+def _case(span: Span, children: list[Any]) -> ast.Case:
+    subject, *branches, otherwise = children
+    conditions, values = zip(*branches, strict=True)
+    if subject is not None:
+        conditions = tuple(ast.Binary("=", subject, each, span=_from_to(subject, each)) for each in conditions)
+    return ast.Case(conditions, values, otherwise, span=span)
+
+
+def _from_to(first: Expression, last: Expression) -> Span:
+    start, end = first.span, last.span
+    assert start is not None, "what is read has a place"
+    assert end is not None, "what is read has a place"
+    return Span(start.line, start.column, end.end_line, end.end_column)
 
 
 def _running_aggregate(span: Span, children: list[Any]) -> ast.Aggregate:
-    name, variable, counter, _, distance, attribute = children
-    function = name.text.lower()
+    name, distinct, variable, counter, _, distance, attribute = children
+    function = _function(name, distinct)
     _check_counter(counter)
     if integer(distance) != 1:
         raise fault("a running aggregate covers the events before the current one: v[..i-1]", span)
@@ -193,9 +239,11 @@ def _running_aggregate(span: Span, children: list[Any]) -> ast.Aggregate:
 
 _RULES: dict[str, Rule] = {
     "binary": _binary,
+    "connective": _connective,
     "unary": _unary,
     "between": _between,
     "membership": _membership,
+    "literal_membership": _literal_membership,
     "like": _like,
     "is_null": _is_null,
     "number": _number,
@@ -207,6 +255,8 @@ _RULES: dict[str, Rule] = {
     "duration": _duration,
     "equivalence": _equivalence,
     "call": _call,
+    "case": _case,
+    "when": _when,
     "running_aggregate": _running_aggregate,
     "each_index": _each_index,
     "previous_index": _previous_index,

@@ -191,7 +191,7 @@ def _within(node: Expression, level: int) -> str:
 
 def _level(node: Expression, text: str) -> int:
     match node:
-        case ast.Binary():
+        case ast.Binary() | ast.Connective():
             return _LEVELS.get(node.operator, _PREDICATE)
         case ast.Unary(operator="NOT"):
             return _NOT
@@ -260,7 +260,8 @@ def _(node: ast.PrevBound) -> str:
 def _(node: ast.Aggregate) -> str:
     place = "[..i-1]" if node.running else ""
     attribute = "" if node.attribute is None else f".{write_attribute(node.attribute)}"
-    return f"{node.function}({write_name(node.variable)}{place}{attribute})"
+    function = "count(DISTINCT " if node.function == "count_distinct" else f"{node.function}("
+    return f"{function}{write_name(node.variable)}{place}{attribute})"
 
 
 @_text.register
@@ -269,6 +270,13 @@ def _(node: ast.Call) -> str:
     if node.function in (*ast.AGGREGATES, "prev"):
         name = literals.write_text(node.function, '"')
     return f"{name}({_join_operands(map(_text, node.arguments))})"
+
+
+@_text.register
+def _(node: ast.Case) -> str:
+    branches = (f" WHEN {_text(condition)} THEN {_text(value)}" for condition, value in zip(node.conditions, node.values, strict=True))
+    otherwise = "" if node.otherwise is None else f" ELSE {_text(node.otherwise)}"
+    return f"CASE{''.join(branches)}{otherwise} END"
 
 
 @_text.register
@@ -284,6 +292,12 @@ def _(node: ast.Binary) -> str:
     level = _LEVELS.get(node.operator, _PREDICATE)
     left = _SUM if level == _PREDICATE else level
     return f"{_within(node.left, left)} {node.operator} {_within(node.right, level + 1)}"
+
+
+@_text.register
+def _(node: ast.Connective) -> str:
+    level = _LEVELS[node.operator]
+    return f" {node.operator} ".join(_within(operand, level + 1) for operand in node.operands)
 
 
 @_text.register

@@ -23,7 +23,7 @@ CLAUSES = {
     "_WITHIN": "WITHIN",
     "_RETURN": "RETURN",
 }
-_OTHER_KEYWORDS = "SEQ AND OR NOT _AS _BY _AT _LEAST _MOST _BETWEEN _IN _IS _LIKE TRUE FALSE NULL"
+_OTHER_KEYWORDS = "SEQ AND OR NOT _AS _BY _AT _LEAST _MOST _BETWEEN _IN _IS _LIKE TRUE FALSE NULL _CASE _WHEN _THEN _ELSE _END"
 KEYWORDS = {name: name.lstrip("_") for name in _OTHER_KEYWORDS.split()} | CLAUSES
 
 
@@ -52,8 +52,7 @@ Hint = str | Callable[[Mistake], str | None]
 def hint_at(mistake: Mistake) -> str | None:
     """Return what may have been meant, or None if nothing is known of such a mistake."""
     if mistake.found.type == "$END" and mistake.opened:
-        bracket = mistake.opened[-1]
-        return f"{show_text(bracket)} in line {bracket.line}, column {bracket.column} is not closed"
+        return _not_closed(mistake)
     return next(filter(None, (source(mistake) for source in _SOURCES)), None)
 
 
@@ -85,6 +84,10 @@ def _form(form: str, hint: str, expected: str = "_PATTERN _RETURN $END") -> _For
 
 _ROW_PATTERN = "PATTERN (A B+) DEFINE B AS … is written PATTERN SEQ(A, B+) WHERE … here: see docs/mapping.md"
 _RETURNED = "RETURN a.price AS price"
+_IN_ORDER = "SEQ(A a, B b)"
+_LENGTH = "a length is a number and a unit, above 0 and without quotes: WITHIN 5 minutes"
+_KEYS = 'each key has its own brackets, [a] AND [b]; a name with a blank is quoted, ["a b"]'
+_ANY_EVENT = "other events may lie in between; one of any type is a variable alone: SEQ(A a, x, B b)"
 _AT_END = f"what a match returns stands at its end: {_RETURNED}"
 
 _FORMS = (
@@ -101,8 +104,14 @@ _FORMS = (
     _form(r"group\b", "PARTITION BY k, before PATTERN, makes a stream of the events of each k"),
     _form(r"order\b", "results are ordered by stream, first event and last event; order_by= of the call orders events of equal time"),
     _form(r"limit\b", "there is no LIMIT: after_match= keeps some of the matches, and max_matches= makes too many an error"),
-    _form(r"case\s+\w", "there is no CASE: write (c AND x) OR (NOT c AND y), or call a function of functions=", ""),
-    _form(r"distinct\b", "there is no DISTINCT: RETURN b.x gives all values as a list", ""),
+    _form(r"strategy\b", "the strategy is the keyword strategy= of the call, or stands in the text: WHERE skip_till_any_match { … }"),
+    _form(r"(in|during|for)\s+\d", "write WITHIN: WITHIN 5 minutes", "_WITHIN"),
+    _form(r"//", "a comment is written -- … or /* … */"),
+    _form(r"[\w./\\:-]+\.(cep|txt|sql)\s*$", "this is a file's name: give its text, such as Path(name).read_text()", "_PATTERN"),
+    _form(r"(none|nil|nan)\b", "write IS NULL", "NULL"),
+    _form(r"(not\s+)?(contains|starts_?with|ends_?with)\b", "write v.attr LIKE '%text%'", "COMPARISON"),
+    _form(r"(not\s+)?matches\b", "write regexp_like(v.attr, 'pattern')", "COMPARISON"),
+    _form(r"distinct\b", "count(DISTINCT b.x) counts values that differ, and RETURN b.x gives all values as a list", ""),
     _form(r"(not\s+)?(regexp|rlike|similar\s+to)\b", "write regexp_like(v.attr, 'pattern')", ""),
     _form(r"~", "write regexp_like(v.attr, 'pattern')", "COMPARISON"),
     _form(r"(not\s+)?ilike\b", "write lower(v.attr) LIKE 'text%'", ""),
@@ -160,11 +169,31 @@ def _keyword_as_name(mistake: Mistake) -> str:
 
 def _keyword_as_type(mistake: Mistake) -> str:
     keyword = mistake.read[-1]
-    return f'{keyword} is a keyword: as a name it is quoted, "{keyword}"'
+    return f'{keyword} is a keyword: as a name it is quoted, "{keyword}"; a pattern has brackets, {keyword.upper()}(A a, B b)'
+
+
+def _missing_pattern(mistake: Mistake) -> str:
+    return _typo(mistake) or _earlier_typo(mistake) or f"a query begins with PATTERN: PATTERN {_IN_ORDER}"
+
+
+def _missing_where(mistake: Mistake) -> str:
+    return _typo(mistake) or "conditions stand behind WHERE: WHERE [key] AND a.x > 1"
+
+
+def _negated_condition(mistake: Mistake) -> str | None:
+    before = [token.type for token in mistake.read[-3:]]
+    return "an event that must not occur stands in the pattern: SEQ(A a, NOT(B b), C c)" if before[:2] == ["NOT", "_LPAR"] else None
+
+
+def _not_closed(mistake: Mistake) -> str | None:
+    bracket = next(iter(mistake.opened[-1:]), None)
+    return bracket and f"{show_text(bracket)} in line {bracket.line}, column {bracket.column} is not closed"
 
 
 # The first that fits is taken.
 _PLACES = (
+    _place("COMPARISON", "equality is written =", "TEXT", before="COMPARISON"),
+    _place("COMPARISON", "each comparison has two sides: a.x > 1 AND a.x < 9", "TEXT", before="AND OR"),
     _place("COMPARISON", "comparisons do not chain: join them with AND", "MINUS", unexpected="INT"),
     _place(
         "QUESTION", "there are no reluctant quantifiers: skip_till_any_match finds the shorter matches, too",
@@ -187,6 +216,33 @@ _PLACES = (
     _place("SEMICOLON", "the elements of a pattern are separated by commas", "_COMMA _RPAR"),
     _place("_COMMA", "events one after the other are SEQ(A a, B b)", "_WHERE"),
     _place("NAME", _keyword_as_type, "_LPAR", unexpected="NAME", before="SEQ AND OR"),
+    _place("_WITHIN _RETURN", "a condition is missing before it", "NAME", before="_WHERE AND OR"),
+    _place(" ".join(CLAUSES), _not_closed, "_RPAR", unexpected="NAME"),
+    _place("TEXT NAME UNIT WORD MINUS", _LENGTH, "INT", before="_WITHIN"),
+    _place("_DOT", "a unit has no dot: WITHIN 5 min", "_RETURN", before="UNIT"),
+    _place("_DOT", "a key is an attribute of all variables: [user], without a variable", "_RBRACKET", unexpected="MINUS"),
+    _place("_COMMA NAME WORD", _KEYS, "_RBRACKET", unexpected="MINUS"),
+    _place("_LBRACKET", _KEYS, "COMPARISON", before="_RBRACKET"),
+    _place("_LBRACKET", "a list stands in round brackets: IN ('a', 'b')", before="_IN"),
+    _place("NAME _LBRACKET", _missing_where, "_WHERE", before="_RPAR"),
+    _place("SEQ AND OR NOT NAME", _missing_pattern, "_PATTERN"),
+    _place("STAR", "RETURN names what it returns: RETURN a.price AS price; whole events are output='events'", "TEXT", before="_RETURN"),
+    _place("STAR", "RETURN v holds the events of v; all columns of the events are output='events'", "WORD", before="_DOT"),
+    _place("STAR", "the events of one variable are counted: count(v)", "TEXT", before="_LPAR"),
+    _place("STAR _DOT", _ANY_EVENT, "SEQ NAME"),
+    _place(
+        "_COMMA _RPAR _WHERE _WITHIN _RETURN $END", "a quantifier stands behind its variable: A a+, or A+ a[]",
+        "_LBRACKET", unexpected="COMPARISON", before="NAME",
+    ),
+    _place("NAME", f"events one after the other are {_IN_ORDER}", "_WHERE", before="PLUS STAR QUESTION _RBRACE"),
+    _place("MINUS", "the last event of a binding is v[v.LEN], the one before it v[i-1]", "INT", unexpected="TEXT", before="_LBRACKET"),
+    _place("TEXT", "an attribute stands behind a dot: v.price", "INT", before="_LBRACKET"),
+    _place("SLASH", "a text stands in single quotes: '/home'", "TEXT"),
+    _place("_COMMA", "conditions are joined with AND; a number is written without commas: 1000.5", "_WITHIN", unexpected="_WHERE"),
+    _place("NAME", _negated_condition, "COMPARISON", before="NAME"),
+    _place("NAME", "a column of the result is named with AS: v.price AS price", "_AS", unexpected="QUESTION"),
+    _place("_DOT", "a function stands before its brackets: lower(v.name)", "COMPARISON", before="WORD NAME QUOTED"),
+    _place("INT", 'an event type that is no word is quoted: "404" a', "SEQ NAME"),
     _place(" ".join(KEYWORDS), _keyword_as_name, "NAME"),
 )  # fmt: skip
 

@@ -12,8 +12,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from gpu_cep.lang.ast import STRATEGIES, UNITS, DurationLiteral, Literal
-
-MAX_DIGITS = 1000
+from gpu_cep.lang.limits import MAX_DIGITS
 
 _SPELLINGS = {
     "ns": "nanosecond nanoseconds",
@@ -48,7 +47,7 @@ def read_number(text: str) -> int | Decimal | float:
 
 def _check_length(text: str) -> None:
     if len(text) > MAX_DIGITS:
-        raise ValueError(f"a number of {len(text)} characters is too long: {MAX_DIGITS} are the most")
+        raise ValueError(f"a number of {len(text):,} characters is too long: {MAX_DIGITS:,} are the most")
 
 
 def _read_exact(text: str) -> int | Decimal:

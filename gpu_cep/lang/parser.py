@@ -9,17 +9,18 @@ from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError
 from gpu_cep.lang.ast import IntervalQuery, Query, Span
 from gpu_cep.lang.diagnosis import span_of, unexpected_character, unexpected_token
 from gpu_cep.lang.hints import Mistake
+from gpu_cep.lang.limits import MAX_CHARACTERS, MAX_DEPTH, MAX_TOKENS
 from gpu_cep.lang.translation import translate
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
-MAX_DEPTH = 200
-"""How deep brackets and operators may nest, so that no pass over the tree meets Python's recursion limit."""
-
 # The number of queries whose trees are cached: a call parses its query several times, and calls are often repeated.
 _REMEMBERED = 256
+# The same of queries of more characters than _LONG, whose trees take up to tens of MiB each.
+_REMEMBERED_LONG, _LONG = 2, 100_000
 
+_MANY_TOKENS = "a list of constants alone counts once: a.x IN (1, 2, …)"
 _OPENING = frozenset({"_LPAR", "_LBRACKET", "_LBRACE"})
 _CLOSING = frozenset({"_RPAR", "_RBRACKET", "_RBRACE"})
 
@@ -47,11 +48,10 @@ def parse(text: str) -> Query | IntervalQuery:
     """
     if not isinstance(text, str):
         raise PatternSyntaxError(f"a query is text, not {type(text).__name__}")
-    return _parse_query(text)
+    return _parse_query(text) if len(text) <= _LONG else _parse_long_query(text)
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _parse_query(text: str) -> Query | IntervalQuery:
+def _read_query(text: str) -> Query | IntervalQuery:
     _check_characters(text)
     try:
         tree = _parse_tree(text)
@@ -61,8 +61,14 @@ def _parse_query(text: str) -> Query | IntervalQuery:
         raise type(error)(error.diagnostics, text) from None
 
 
+_parse_query = lru_cache(maxsize=_REMEMBERED)(_read_query)
+_parse_long_query = lru_cache(maxsize=_REMEMBERED_LONG)(_read_query)
+
+
 def _check_characters(text: str) -> None:
-    """Refuse half surrogate pairs, which no file can hold; the message does not quote the text."""
+    """Refuse too many characters, and half surrogate pairs, which no file can hold; the message does not quote the text."""
+    if len(text) > MAX_CHARACTERS:
+        raise PatternSyntaxError(f"a query of {len(text):,} characters is too long: {MAX_CHARACTERS:,} are the most")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -88,6 +94,8 @@ def _parse_tree(text: str) -> Tree[Token]:
         for token in parser.iter_parse():
             _track(token, opened)
             read.append(token)
+            if len(read) > MAX_TOKENS:
+                raise PatternSyntaxError([Diagnostic(f"a query has at most {MAX_TOKENS:,} words and signs", span_of(token), _MANY_TOKENS)])
         if not read:
             raise PatternSyntaxError("the query is empty: it needs at least a PATTERN clause")
         tree: Tree[Token] = parser.feed_eof(read[-1])
@@ -119,5 +127,5 @@ def _check_depth(tree: Tree[Token]) -> None:
 
 
 def _too_deep(span: Span) -> PatternSyntaxError:
-    message = f"brackets and operators nest more than {MAX_DEPTH} levels deep; each operator of a chain is a level"
+    message = f"brackets and operators nest more than {MAX_DEPTH} levels deep; each operator of a chain such as 1 + 2 + 3 is a level"
     return PatternSyntaxError([Diagnostic(message, span)])

@@ -2,7 +2,9 @@
 
 NULLs are skipped; over no value the result is NULL, and the count 0. Sums and averages add in event
 order and propagate NaN. An extreme is NaN if one value is. An average is a float: the sum by the
-count. For decimals the unscaled sum is divided by the count, then by the power of ten.
+count. For decimals the unscaled sum is divided by the count, then by the power of ten. A median is a
+float, too: the middle value or the mean of the two middle ones, and NaN if one value is. In counts of
+distinct values every NaN is the same.
 """
 
 from __future__ import annotations
@@ -34,11 +36,31 @@ def _average(values: Values) -> float | None:
     total, count = _sum(values), _count(values)
     if total is None:
         return None
-    if isinstance(total, Decimal):
-        exponent = total.as_tuple().exponent
-        assert isinstance(exponent, int)
-        return float(total.scaleb(-exponent)) / count / float(10**-exponent)
-    return float(total) / count
+    unit = _unit(total)
+    return float(total * unit) / count / float(unit)
+
+
+def _unit(value: Value) -> int:
+    """Return the power of ten that makes a decimal whole; 1 for other numbers."""
+    exponent = value.as_tuple().exponent if isinstance(value, Decimal) else 0
+    assert isinstance(exponent, int)
+    return int(10**-exponent)
+
+
+def _median(values: Values) -> float | None:
+    present = _present(values)
+    if not present or any(value != value for value in present):
+        return math.nan if present else None
+    unit = _unit(present[0])
+    ascending = sorted(float(value * unit) for value in present)
+    middle = len(ascending) // 2
+    whole = ascending[middle] if len(ascending) % 2 else (ascending[middle - 1] + ascending[middle]) / 2
+    return whole / unit
+
+
+def _distinct(values: Values) -> int:
+    present = _present(values)
+    return len({"NaN" if value != value else value for value in present})
 
 
 def _extreme(best: Callable[[Values], Value]) -> Callable[[Values], Value]:
@@ -59,4 +81,6 @@ AGGREGATES: Mapping[str, Callable[[Values], Value]] = {
     "count": _count,
     "first": lambda values: values[0],
     "last": lambda values: values[-1],
+    "median": _median,
+    "count_distinct": _distinct,
 }

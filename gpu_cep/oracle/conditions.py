@@ -63,8 +63,8 @@ def conjuncts_of(where: ast.Expression | None) -> list[ast.Expression]:
     """Return the conditions of a WHERE clause: its top-level conjuncts."""
     if where is None:
         return []
-    if isinstance(where, ast.Binary) and where.operator == "AND":
-        return [*conjuncts_of(where.left), *conjuncts_of(where.right)]
+    if isinstance(where, ast.Connective) and where.operator == "AND":
+        return [conjunct for operand in where.operands for conjunct in conjuncts_of(operand)]
     return [where]
 
 

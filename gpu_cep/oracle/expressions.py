@@ -197,12 +197,12 @@ def _(expression: ast.Aggregate, schema: Schema) -> Meaning:
 
 
 def _aggregate_kind(function: str, kind: Kind) -> Kind:
-    if function == "count":
+    if function in ("count", "count_distinct"):
         return Kind.INTEGER
-    summable = {"avg": NUMBERS, "sum": (*NUMBERS, Kind.DURATION)}.get(function)
+    summable = {"avg": NUMBERS, "median": NUMBERS, "sum": (*NUMBERS, Kind.DURATION)}.get(function)
     if summable is not None and kind not in (*summable, Kind.NULL):
         raise PatternError(f"{function} does not take a {kind.value}")
-    return Kind.FLOAT if function == "avg" else kind
+    return Kind.FLOAT if function in ("avg", "median") else kind
 
 
 def attribute_kind(name: str, schema: Schema) -> Kind:
@@ -221,13 +221,16 @@ COMPARISONS = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": oper
 @_meaning.register
 def _(expression: ast.Binary, schema: Schema) -> Meaning:
     left, right = _meaning(expression.left, schema), _meaning(expression.right, schema)
-    if expression.operator in CONNECTIVES:
-        connective = CONNECTIVES[expression.operator]
-        _require((left, right), (Kind.BOOLEAN,), expression.operator)
-        return Meaning(Kind.BOOLEAN, lambda assignment: connective(left.value(assignment), right.value(assignment)))
     if expression.operator in COMPARISONS:
         return _comparison(expression.operator, left, right)
     return _arithmetic(expression.operator, left, right)
+
+
+@_meaning.register
+def _(expression: ast.Connective, schema: Schema) -> Meaning:
+    operands = [_meaning(operand, schema) for operand in expression.operands]
+    _require(operands, (Kind.BOOLEAN,), expression.operator)
+    return _combine(CONNECTIVES[expression.operator], operands, negated=False)
 
 
 @_meaning.register
@@ -308,6 +311,21 @@ def _time_arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
         if kinds in results:
             return _strict(results[kinds], {"+": operator.add, "-": operator.sub, "*": operator.mul}[name], left, right)
     raise PatternError(f"{left.kind.value} {name} {right.kind.value} has no meaning")
+
+
+@_meaning.register
+def _(expression: ast.Case, schema: Schema) -> Meaning:
+    conditions = [_meaning(condition, schema) for condition in expression.conditions]
+    _require(conditions, (Kind.BOOLEAN,), "CASE")
+    chosen = [_meaning(value, schema) for value in (*expression.values, expression.otherwise or ast.Literal(None))]
+    kind = common(value.kind for value in chosen)
+    *values, otherwise = (_as(kind, value) for value in chosen)
+
+    def value(assignment: Assignment) -> Value:
+        tried = zip(conditions, values, strict=True)
+        return next((each for condition, each in tried if condition.value(assignment) is True), otherwise).value(assignment)
+
+    return Meaning(kind, value)
 
 
 @_meaning.register

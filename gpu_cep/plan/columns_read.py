@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Constant, Endpoint, Field, Operation
+from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Constant, Constants, Endpoint, Field, Operation
+from gpu_cep.plan.programs import leaves
 from gpu_cep.plan.settings import Settings
 
 
@@ -18,6 +19,16 @@ def columns_read(query: BoundQuery, settings: Settings) -> tuple[int, ...]:
     expressions = (*(condition.expression for condition in query.conditions), *(item.expression for item in query.returns))
     found = {column for expression in expressions for read in _columns(expression) for column in query.input_columns(read)}
     return tuple(sorted(found.union(named) | _output_columns(query, settings)))
+
+
+def condition_readers(query: BoundQuery) -> dict[int, dict[int, None]]:
+    """Return the columns of the schema that conditions read, in order, each with the variables whose conditions read it."""
+    readers: dict[int, dict[int, None]] = {}
+    for condition in query.conditions:
+        for leaf in leaves(condition.expression):
+            for column in () if leaf.column is None else query.input_columns(leaf.column):
+                readers.setdefault(column, {})[leaf.variable] = None
+    return readers
 
 
 def narrow_settings(settings: Settings, schema: Collection[str]) -> Settings:
@@ -44,5 +55,5 @@ def _columns(expression: Bound) -> Iterator[int]:
             yield column
         case Aggregation(column=int(column)) | Binding(column=int(column)):
             yield column
-        case Constant() | Aggregation() | Binding() | Endpoint():
+        case Constant() | Constants() | Aggregation() | Binding() | Endpoint():
             return

@@ -12,11 +12,11 @@ from functools import reduce
 from operator import or_
 from typing import TypeVar
 
-from gpu_cep.analysis.bound import Bound, BoundPattern, BoundQuery
+from gpu_cep.analysis.bound import Bound, BoundPattern, BoundQuery, Constant
 from gpu_cep.plan.programs import Leaf, Program
 from gpu_cep.plan.settings import Settings
 
-PLAN_VERSION = 5
+PLAN_VERSION = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +191,14 @@ class ReturnProgram:
     """A computed item of RETURN.
 
     `ints`, `floats`, `vectors`: the values that it reads, one row for each match.
-    `program`: computes the item from them.
+    `program`: computes the item from them; if `texts` are given, the number of one of them.
     """
 
     ints: tuple[Leaf, ...]
     floats: tuple[Leaf, ...]
     vectors: tuple[Leaf, ...]
     program: Program
+    texts: tuple[Constant | Leaf, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from gpu_cep.analysis.bound import BoundPattern, Branch, CountWindow, Negation, TimeWindow
+from gpu_cep.analysis.bound import BoundPattern, BoundQuery, Branch, CountWindow, Negation, TimeWindow
 from gpu_cep.analysis.operators import COMPARISONS
 from gpu_cep.display.pictures.files import FORMATS, check_suffix
 from gpu_cep.errors import PatternError
@@ -24,6 +24,7 @@ from gpu_cep.plan.programs import string_predicate_column
 from gpu_cep.plan.properties import property_conjuncts
 from gpu_cep.plan.states import decided_by_states
 from gpu_cep.plan.vector import vector
+from gpu_cep.whole_files import save_whole
 
 _STEPS = {
     "filter": "drop events that satisfy no variable's properties",
@@ -100,11 +101,12 @@ class Explanation:
         PatternError
             There was no schema to bind to.
         CepError
-            The suffix is none of these, or the drawing is larger than a ``.png`` can be.
+            The suffix is none of these, the drawing is larger than a ``.png`` can be, or the file cannot be written.
         EngineUnavailable
             There is no matplotlib (the extra ``plot``), which draws ``.png`` and ``.pdf``.
         """
-        Path(path).write_bytes(self.render(check_suffix(path, DRAWN)))
+        drawn = self.render(check_suffix(path, DRAWN))
+        save_whole(path, lambda target: target.write(drawn))
 
     def render(self, suffix: str) -> bytes:
         """Return the bytes of a file that :meth:`save` writes with this suffix; raises as it does."""
@@ -127,6 +129,11 @@ class Explanation:
         return f"engine     {'cpu' if self.device is None else f'gpu for phase 1 ({self.device}), cpu for phase 2'}: {self.reason}"
 
 
+def untimed_text(query: BoundQuery) -> str:
+    """Return what the line of streams says of events without a timestamp: nothing if they are an error."""
+    return ", events without a timestamp left out" if query.drops_untimed else ""
+
+
 def _plan_lines(plan: EventPlan, bulk: str) -> Iterator[str]:
     """Yield the lines of the plan, one for each step with where it runs; `bulk` is where phase 1 runs."""
     query = plan.query
@@ -134,7 +141,7 @@ def _plan_lines(plan: EventPlan, bulk: str) -> Iterator[str]:
     if plan.strategy != query.strategy:
         yield f"followed   {plan.strategy}: it finds the same matches of this query (thesis Thm. 6.3)"
     derived = f", derived keys {_columns(query, plan.derived)}" if plan.derived else ""
-    yield f"streams    {_columns(query, query.partition_by) or 'one'}{derived}"
+    yield f"streams    {_columns(query, query.partition_by) or 'one'}{derived}{untimed_text(query)}"
     yield f"properties (phase 1, in bulk, {bulk})"
     for planned in plan.properties:
         yield f"  {_property(query, planned)}"

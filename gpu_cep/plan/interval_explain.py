@@ -14,12 +14,14 @@ from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang.ast import IntervalQuery
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.drawing import ALIKE
+from gpu_cep.plan.explain import untimed_text
 from gpu_cep.plan.interval_algorithms import interval_algorithm
 from gpu_cep.plan.interval_order import assume_statistics, evaluation_order, selectivity
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.lengths import length_text
 from gpu_cep.plan.mermaid import SUFFIX
 from gpu_cep.plan.vector import vector
+from gpu_cep.whole_files import save_whole
 
 _DETECTED = {
     False: "when the last of its situations has ended",
@@ -86,7 +88,8 @@ class IntervalExplanation:
     def save(self, path: str | Path) -> None:
         """Write the same drawing to a file, as its suffix says: ``.png``, ``.svg`` or ``.pdf``; raises as :meth:`Explanation.save`."""
         suffix = Path(path).suffix.lower()
-        Path(path).write_bytes(self.render(suffix if suffix == SUFFIX else check_suffix(path)))
+        drawn = self.render(suffix if suffix == SUFFIX else check_suffix(path))
+        save_whole(path, lambda target: target.write(drawn))
 
     def render(self, suffix: str) -> bytes:
         """Return the bytes of a file that :meth:`save` writes with this suffix; raises as it does."""
@@ -109,7 +112,7 @@ def _plan_lines(plan: IntervalPlan) -> Iterator[str]:
     keys = ", ".join(query.column_name(column) for column in query.partition_by)
     timestamp = query.schema.attributes[query.timestamp]
     window = "none" if query.window is None else length_text(query.window.length, timestamp)
-    yield f"streams    {keys or 'one'}"
+    yield f"streams    {keys or 'one'}{untimed_text(query)}"
     engine = "gpu" if plan.settings.engine == "gpu" else "cpu"
     yield f"situations (phase 1, in bulk, {engine}): the longest runs of events of a stream that satisfy"
     for name, condition, duration in zip(names, query.conditions, query.durations, strict=True):

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Endpoint, Field, Operation, ScalarFunction
+from gpu_cep.analysis.bound import (
+    Aggregation,
+    Binding,
+    Bound,
+    Constant,
+    Constants,
+    Endpoint,
+    Field,
+    Operation,
+    ScalarFunction,
+    split_case,
+)  # fmt: skip
 from gpu_cep.analysis.types import TICKS_PER_SECOND, DataType, Kind
 from gpu_cep.errors import UnsupportedError
 
@@ -81,7 +92,7 @@ class _Emitter:
     code: list[Instruction] = field(default_factory=list)
     ints: dict[int, int] = field(default_factory=dict)
     floats: dict[str, tuple[int, float]] = field(default_factory=dict)
-    lookups: list[Bound] = field(default_factory=list)
+    lookups: dict[Bound, int] = field(default_factory=dict)
     calls: list[ScalarCall] = field(default_factory=list)
     registers: int = 0
 
@@ -89,6 +100,11 @@ class _Emitter:
         self.code.append((operation, self.registers, first, second))
         self.registers += 1
         return self.registers - 1
+
+    def skip_to_here(self, place: int) -> None:
+        """Let the skip at a place of the code pass over all instructions behind it."""
+        operation, target, first, _ = self.code[place]
+        self.code[place] = operation, target, first, len(self.code) - place - 1
 
 
 def is_float(data_type: DataType) -> bool:
@@ -158,18 +174,17 @@ def _compile_constant(constant: Constant, emitter: _Emitter) -> int:
 def _compile_lookup(predicate: Operation, emitter: _Emitter) -> int:
     leaf = next(_fields(predicate))
     code = _compile(leaf, emitter)
-    if predicate not in emitter.lookups:
-        emitter.lookups.append(predicate)
-    return emitter.emit("lookup", code, emitter.lookups.index(predicate))
+    return emitter.emit("lookup", code, emitter.lookups.setdefault(predicate, len(emitter.lookups)))
 
 
 def _compile_operation(operation: Operation, emitter: _Emitter) -> int:
     name, arguments = operation.name, operation.arguments
     if name == "in":
-        equalities = tuple(Operation("eq", (arguments[0], item), operation.type) for item in arguments[1:])
-        return _compile_chain("or", equalities, emitter)
+        return _compile_chain("or", _equalities(operation), emitter)
     if name == "cast":
         return _compile_cast(operation, emitter)
+    if name == "case":
+        return _compile_case(operation, emitter)
     if operation.function is not None:
         return _compile_call(operation, operation.function, emitter)
     if name in _LOGIC or name in ("least", "greatest", "coalesce"):
@@ -182,6 +197,32 @@ def _compile_operation(operation: Operation, emitter: _Emitter) -> int:
         raise TypeError(f"no instruction for operation {name!r}")
     suffix = "_float" if name in _FLOAT_ONLY else _suffix(arguments[0].type)
     return emitter.emit(name + suffix, registers[0], registers[-1])
+
+
+def _equalities(membership: Operation) -> tuple[Operation, ...]:
+    subject, listed = membership.arguments
+    assert isinstance(listed, Constants), "IN looks among constants"
+    return tuple(Operation("eq", (subject, Constant(value, listed.type)), membership.type) for value in listed.values)
+
+
+def _compile_case(case: Operation, emitter: _Emitter) -> int:
+    """Emit a CASE: the result is NULL until a value is moved to its register, then the rest is skipped."""
+    conditions, (*values, otherwise) = split_case(case)
+    result, move, moved = emitter.emit("null"), f"coalesce{_suffix(case.type)}", []
+    for condition, value in zip(conditions, values, strict=True):
+        truth = _compile(condition, emitter)
+        unless = len(emitter.code)
+        emitter.code.append(("skip_unless", truth, truth, 0))
+        register = _compile(value, emitter)
+        emitter.code.append((move, result, register, register))
+        moved.append(len(emitter.code))
+        emitter.code.append(("skip", result, result, 0))
+        emitter.skip_to_here(unless)
+    register = _compile(otherwise, emitter)
+    emitter.code.append((move, result, register, register))
+    for place in moved:
+        emitter.skip_to_here(place)
+    return result
 
 
 def _compile_call(operation: Operation, function: ScalarFunction, emitter: _Emitter) -> int:
@@ -257,15 +298,24 @@ def string_predicate_column(expression: Bound) -> int | None:
 
     Such a predicate is decided once for each distinct value.
     """
-    if not isinstance(expression, Operation) or expression.type.kind is not Kind.BOOLEAN:
+    if not _is_of_truths(expression):
         return None
     found = leaves(expression)
     return found[0].column if len(found) == 1 and found[0].type.kind is Kind.STRING else None
 
 
+def _is_of_truths(expression: Bound) -> bool:
+    """Return whether an expression is an operation, and it and all within it have truth values, CASE apart."""
+    if not isinstance(expression, Operation) or expression.type.kind is not Kind.BOOLEAN or expression.name == "case":
+        return False
+    return all(_is_of_truths(argument) for argument in expression.arguments if isinstance(argument, Operation))
+
+
 def string_comparisons(expression: Bound) -> tuple[tuple[int, ...], ...]:
     """Return the groups of STRING columns that the expression compares with each other; each needs one dictionary."""
     match expression:
+        case Operation(arguments=arguments) if expression.name == "case":
+            return tuple(group for argument in arguments for group in string_comparisons(argument))
         case Operation() if string_predicate_column(expression) is None:
             own = tuple(
                 leaf.column for argument in expression.arguments if argument.type.kind is Kind.STRING

@@ -6,9 +6,11 @@ Rewrite: the fields and aggregates that it reads become columns of a bank, at ro
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import Bound, Constant, Operation
+from gpu_cep.analysis.bound import Bound, Constant, Constants, Operation, split_case
+from gpu_cep.analysis.types import INTEGER, Kind
 from gpu_cep.plan.event_plan import PlanT, ReturnProgram
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves
 
@@ -37,6 +39,7 @@ def plan_return(expression: Bound) -> ReturnProgram | None:
     """
     if not isinstance(expression, Operation) and not (isinstance(expression, Constant) and not isinstance(expression.value, str)):
         return None
+    expression, texts = _number_texts(expression)
     found = leaves(expression)
     vectors = tuple(leaf for leaf in found if leaf.type.length)
     floats = tuple(leaf for leaf in found if is_float(leaf.type))
@@ -47,4 +50,34 @@ def plan_return(expression: Bound) -> ReturnProgram | None:
             return Slot(False, vectors.index(leaf), 0, is_vector=True)
         return Slot(is_float(leaf.type), (floats if is_float(leaf.type) else ints).index(leaf), 0)
 
-    return ReturnProgram(ints, floats, vectors, compile_program(expression, place))
+    return ReturnProgram(ints, floats, vectors, compile_program(expression, place), texts)
+
+
+def _number_texts(expression: Bound) -> tuple[Bound, tuple[Constant | Leaf, ...]]:
+    """Return a CASE of texts as a CASE of their numbers, and the texts; another expression as it is, and none."""
+    if expression.type.kind is not Kind.STRING:
+        return expression, ()
+    texts = tuple(dict.fromkeys(_texts(expression)))
+    return _with_numbers(expression, {text: number for number, text in enumerate(texts)}), texts
+
+
+def _texts(expression: Bound) -> Iterator[Constant | Leaf]:
+    """Yield the texts among which a CASE chooses, NULL left out."""
+    match expression:
+        case Operation():
+            for value in split_case(expression)[1]:
+                yield from _texts(value)
+        case Constant(value=None) | Constants():
+            return
+        case _:
+            yield expression
+
+
+def _with_numbers(expression: Bound, numbers: Mapping[Bound, int]) -> Bound:
+    match expression:
+        case Operation():
+            conditions, values = split_case(expression)
+            return Operation("case", (*conditions, *(_with_numbers(value, numbers) for value in values)), INTEGER)
+        case Constant(value=None):
+            return Constant(None, INTEGER)
+    return Constant(numbers[expression], INTEGER)

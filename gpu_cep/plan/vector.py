@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import hypot
+from textwrap import wrap
 
 from gpu_cep.display.pictures import Picture
 from gpu_cep.display.pictures.shapes import ACCENT, GREY, LEADING, PAPER, Area, Box, Letters, Line, Look, Point, Shape, Text
@@ -12,9 +13,11 @@ from gpu_cep.plan.drawing import Arrow, Drawing, Shows, drawings
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
 
-# In pixels: the width of a character, the height of a node, the least gap between layers, the margin, the size of an arrow's head.
+# In pixels: the width of a character, the height of a node of one line, the least gap between layers, the margin, the size of a head.
 _CHARACTER, _NODE, _GAP, _MARGIN, _HEAD = 6.7, 30, 56, 16, 8
-# The most characters of a line of text.
+# In pixels: the gap above and below a row, and between an arrow and its text.
+_APART, _ABOVE = 9, 6
+# The most characters of a line of text; longer ones are broken.
 _LONGEST = 40
 # Where along an arrow its text stands: not in the middle, where arrows cross.
 _PLACE = 0.4
@@ -39,32 +42,40 @@ def vector(plan: EventPlan | IntervalPlan) -> Picture:
 class _Layout:
     """Where the nodes of a drawing lie, in pixels.
 
-    `places`: the middle of each node. `halves`: half the width of each node.
+    `places`: the middle of each node. `halves`: half the width of each node. `rise`: half the height of all nodes.
+    `reaches`: half the width of each node with the texts of its loops.
     `width`, `top`, `foot`: the extent of the drawing.
     """
 
     drawing: Drawing
     places: tuple[tuple[float, float], ...]
     halves: tuple[float, ...]
+    reaches: tuple[float, ...]
+    rise: float
     width: float
     top: float
     foot: float
 
     @classmethod
     def of(cls, drawing: Drawing, top: float) -> _Layout:
-        halves = tuple(max(18.0, len(_short(node.text)) * _CHARACTER / 2 + 10) for node in drawing.nodes)
-        columns = _columns(drawing, halves)
+        halves = tuple(max(18.0, _width(node.text) / 2 + 10) for node in drawing.nodes)
+        rise = (_NODE + LEADING * (max((len(_lines(node.text)) for node in drawing.nodes), default=1) - 1)) / 2
+        loops = _loops(drawing)
+        reaches = tuple(max(half, _width(loops.get(n, "")) / 2) for n, half in enumerate(halves))
+        columns = _columns(drawing, reaches)
         layers = [[n for n, node in enumerate(drawing.nodes) if node.layer == layer] for layer in range(len(columns))]
-        row, rows = _row_height(drawing), max(map(len, layers), default=0)
+        above, rows = _room_above(drawing, rise), max(map(len, layers), default=0)
+        row = above + rise + _APART
         begin = top + _MARGIN + LEADING + _headroom(drawing)
         places = {}
         for column, layer in zip(columns, layers, strict=True):
-            first = begin + row * (rows - len(layer)) / 2 + row / 2
+            first = begin + row * (rows - len(layer)) / 2 + above
             places.update({n: (column, first + row * number) for number, n in enumerate(layer)})
         aside = max((len(text) for text in (drawing.title, *drawing.notes)), default=0) * _CHARACTER
-        edge = max((places[n][0] + half for n, half in enumerate(halves)), default=0.0)
+        edge = max((places[n][0] + reach for n, reach in enumerate(reaches)), default=0.0)
         foot = begin + row * rows + LEADING * len(drawing.notes) + _MARGIN
-        return cls(drawing, tuple(places[n] for n in range(len(halves))), halves, max(edge, aside) + 2 * _MARGIN, top, foot)
+        middles = tuple(places[n] for n in range(len(halves)))
+        return cls(drawing, middles, halves, reaches, rise, max(edge, aside) + 2 * _MARGIN, top, foot)
 
     def shapes(self) -> Iterator[Shape]:
         """Yield the shapes of the drawing: nodes above arrows, texts above both."""
@@ -75,8 +86,8 @@ class _Layout:
                 points, place = self._path(arrow)
                 yield from self._arrow(points)
                 texts.append(_text(arrow.text, place))
-        for node, text in self._loops().items():
-            x, top = self.places[node][0], self.places[node][1] - _NODE / 2
+        for node, text in _loops(self.drawing).items():
+            x, top = self.places[node][0], self.places[node][1] - self.rise
             yield from self._arrow(((x - 9, top), (x - 22, top - _LOOP), (x + 22, top - _LOOP), (x + 9, top)))
             texts.append(_text(text, (x, top - _LOOP + 2)))
         yield from self._nodes()
@@ -92,18 +103,11 @@ class _Layout:
 
     def _nodes(self) -> Iterator[Shape]:
         for node, (x, y), half in zip(self.drawing.nodes, self.places, self.halves, strict=True):
-            yield _box(_BOX, x, y, half, _NODE / 2)
+            yield _box(_BOX, x, y, half, self.rise)
             if node.complete:
-                yield _box(_COMPLETE, x, y, half - 3, _NODE / 2 - 3)
-            yield Text(_NAME, x, y + 4, (_short(node.text),))
-
-    def _loops(self) -> dict[int, str]:
-        """Return the text of each node's loops, all of a node in one."""
-        loops: dict[int, list[str]] = {}
-        for arrow in self.drawing.arrows:
-            if arrow.source == arrow.target:
-                loops.setdefault(arrow.source, []).append(arrow.text)
-        return {node: "\n".join(dict.fromkeys("\n".join(texts).split("\n"))) for node, texts in loops.items()}
+                yield _box(_COMPLETE, x, y, half - 3, self.rise - 3)
+            lines = _lines(node.text)
+            yield Text(_NAME, x, y + 4 - LEADING * (len(lines) - 1) / 2, lines)
 
     def _path(self, arrow: Arrow) -> tuple[tuple[Point, ...], Point]:
         """Return the points of an arrow between two nodes, and the point at the foot of its text."""
@@ -111,10 +115,18 @@ class _Layout:
         x0, x1 = x0 + self.halves[arrow.source], x1 - self.halves[arrow.target]
         skipped = self.drawing.nodes[arrow.target].layer - self.drawing.nodes[arrow.source].layer - 1
         if skipped < 1:
-            return ((x0, y0), (x1, y1)), (x0 + _PLACE * (x1 - x0), y0 + _PLACE * (y1 - y0) - 6)
-        top = min(y0, y1) - _NODE / 2 - _RISE * skipped
+            x = self._text_place(arrow)
+            return ((x0, y0), (x1, y1)), (x, y0 + (y1 - y0) * (x - x0) / (x1 - x0) - _ABOVE)
+        top = min(y0, y1) - self.rise - _RISE * skipped
         bend = (x1 - x0) * 0.25
         return ((x0, y0), (x0 + bend, top), (x1 - bend, top), (x1, y1)), ((x0 + x1) / 2, (y0 + 3 * top) / 4 - 4)
+
+
+    def _text_place(self, arrow: Arrow) -> float:
+        """Return the x coordinate of the middle of an arrow's text: between the texts of its nodes' loops."""
+        left, right = self.places[arrow.source][0] + self.reaches[arrow.source], self.places[arrow.target][0] - self.reaches[arrow.target]
+        half = _width(arrow.text) / 2
+        return min(max(left + _PLACE * (right - left), left + half), right - half)
 
 
 def _columns(drawing: Drawing, halves: tuple[float, ...]) -> list[float]:
@@ -129,10 +141,20 @@ def _columns(drawing: Drawing, halves: tuple[float, ...]) -> list[float]:
     return columns
 
 
-def _row_height(drawing: Drawing) -> float:
-    lines = [len(arrow.text.split("\n")) for arrow in drawing.arrows]
-    loops = any(arrow.source == arrow.target for arrow in drawing.arrows)
-    return _NODE + 18 + LEADING * max(lines, default=0) + (_LOOP if loops else 0)
+def _loops(drawing: Drawing) -> dict[int, str]:
+    """Return the text of each node's loops, all of a node in one."""
+    loops: dict[int, list[str]] = {}
+    for arrow in drawing.arrows:
+        if arrow.source == arrow.target:
+            loops.setdefault(arrow.source, []).append(arrow.text)
+    return {node: "\n".join(dict.fromkeys("\n".join(texts).split("\n"))) for node, texts in loops.items()}
+
+
+def _room_above(drawing: Drawing, rise: float) -> float:
+    """Return the height above the middle of a row that its nodes, arrows, loops and their texts need."""
+    arrows = max((_ABOVE + _height(arrow.text) for arrow in drawing.arrows if arrow.source != arrow.target), default=0)
+    loops = max((rise + _LOOP + _height(text) for text in _loops(drawing).values()), default=0)
+    return max(rise, arrows, loops) + _APART
 
 
 def _headroom(drawing: Drawing) -> float:
@@ -155,19 +177,20 @@ def _box(look: Look, x: float, y: float, half: float, rise: float) -> Box:
 
 
 def _text(text: str, foot: Point) -> Text | None:
-    """Return a text whose last line stands at `foot`, None if it is empty.
-
-    Its lines are shortened; the whole text is shown under the mouse.
-    """
-    lines = tuple(map(_short, text.split("\n")))
-    return Text(_LABEL, foot[0], foot[1] - LEADING * (len(lines) - 1), lines, text) if text else None
+    """Return a text whose last line stands at `foot`, None if it is empty."""
+    lines = _lines(text)
+    return Text(_LABEL, foot[0], foot[1] - LEADING * (len(lines) - 1), lines) if text else None
 
 
 def _width(text: str) -> float:
-    return max(len(_short(line)) for line in text.split("\n")) * _CHARACTER
+    return max(map(len, _lines(text))) * _CHARACTER
 
 
-def _short(text: str) -> str:
-    """Return the text on one line, without characters that XML forbids."""
-    line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+def _height(text: str) -> float:
+    return LEADING * len(_lines(text))
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    """Return the lines of a text without characters that XML forbids, long ones broken into several."""
+    printable = ("".join(character if character.isprintable() else " " for character in line) for line in text.split("\n"))
+    return tuple(part for line in printable for part in wrap(line, _LONGEST, break_on_hyphens=False) or [""])

@@ -7,7 +7,19 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Protocol
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, ComputedColumn, Constant, EventVariable, Field, Operation, Place
+from gpu_cep.analysis.bound import (
+    Aggregation,
+    Binding,
+    Bound,
+    ComputedColumn,
+    Constant,
+    Constants,
+    EventVariable,
+    Field,
+    Operation,
+    Place,
+    split_case,
+)  # fmt: skip
 from gpu_cep.analysis.literals import SECONDS_PER_DAY
 from gpu_cep.analysis.types import TICKS_PER_SECOND, DataType, Kind, Schema
 
@@ -59,6 +71,8 @@ def render(bound: Bound, naming: Naming) -> str:
     match bound:
         case Constant(value, type):
             return _constant(value, type)
+        case Constants(values, type):
+            return ", ".join(_constant(value, type) for value in values)
         case Field(variable, column, _, place):
             return _column(column, naming.variables[variable].name, naming, _FORMS[place])
         case Aggregation(function, variable, column, running=running):
@@ -87,8 +101,10 @@ def _column(column: int, variable: str, naming: Naming, form: str = "{}") -> str
 def _operation(bound: Operation, naming: Naming) -> str:
     if bound.name in INFIX:
         symbol, strength = INFIX[bound.name]
-        left, right = bound.arguments
-        return f"{_enclosed(left, strength, naming)} {symbol} {_enclosed(right, strength + 1, naming)}"
+        first, *rest = bound.arguments
+        return f" {symbol} ".join([_enclosed(first, strength, naming), *(_enclosed(each, strength + 1, naming) for each in rest)])
+    if bound.name == "case":
+        return _case(bound, naming)
     first = bound.arguments[0]
     rest = [render(argument, naming) for argument in bound.arguments[1:]]
     match bound.name:
@@ -105,6 +121,13 @@ def _operation(bound: Operation, naming: Naming) -> str:
         case "cast":
             return f"CAST({render(first, naming)} AS {bound.type})"
     return f"{bound.name}({', '.join([render(first, naming), *rest])})"
+
+
+def _case(bound: Operation, naming: Naming) -> str:
+    conditions, (*values, otherwise) = split_case(bound)
+    pairs = zip(conditions, values, strict=True)
+    branches = "".join(f" WHEN {render(condition, naming)} THEN {render(value, naming)}" for condition, value in pairs)
+    return f"CASE{branches} ELSE {render(otherwise, naming)} END"
 
 
 def _enclosed(bound: Bound, strength: int, naming: Naming) -> str:

@@ -200,13 +200,14 @@ def test_event_types_are_properties() -> None:
 def test_event_types_of_an_integer_column() -> None:
     query = bound('PATTERN SEQ("7" a, b)', type_column="id")
     assert listed(query, query.conditions) == ["property a a.id = 7"]
-    assert errors("PATTERN SEQ(Buy a, b)", type_column="id") == ["event type 'Buy' is no value of the column 'id' (integer)"]
-    assert errors("PATTERN SEQ(Buy a, b)", type_column="x") == ["event type 'Buy' is no value of the column 'x' (float)"]
+    for column, kind in (("id", "integer"), ("x", "float")):
+        message = f"event type 'Buy' is no value of the column {column!r} ({kind})"
+        assert errors("PATTERN SEQ(Buy a, b)", type_column=column) == [f"{message}; type_column= says which column holds the event types"]
 
 
 def test_an_event_type_needs_its_column() -> None:
     assert errors("PATTERN SEQ(Buy a, Sell b)", type_column="kind") == [
-        "event types are read from the column that type_column= names, and there is no 'kind'; did you mean 'id'?"
+        "event types are read from the column that type_column= names, and there is no 'kind'; columns of text are type, s"
     ]
     assert bound("PATTERN SEQ(a, b)", type_column="kind").conditions == ()
 

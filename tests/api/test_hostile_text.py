@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
+from gpu_cep.errors import DiagnosedError
 
 NAMES = [
     'x"; import os; os._exit(1); "',
@@ -74,3 +77,37 @@ def test_literals_as_wide_as_anyone_types():
     assert cep.match(events, f"PATTERN a WHERE a.s = '{'x' * 100_000}'", output="indices").to_pylist() == [{"a": 0}]
     many = ", ".join(f"'t{n}'" for n in range(5_000))
     assert cep.match(events, f"PATTERN a WHERE a.s IN ({many}, 'y')", output="indices").to_pylist() == [{"a": 1}]
+
+LONG = "x" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (f"PATTERN a WHERE a.n = 1 {LONG}", "is no unit of time"),
+        (f"PATTERN a WHERE a.{LONG} = 1", "unknown attribute"),
+        (f"PATTERN a WHERE {LONG}.n = 1", "unknown variable"),
+        (f'PATTERN a WHERE a."{LONG} {LONG}" = 1', "unknown attribute"),
+        (f"PATTERN a WHERE {LONG}(a.n) = 1", "unknown function"),
+        (f"PATTERN a WHERE a.n = '{LONG}'", "cannot compare integer with string"),
+        (f"PATTERN a WHERE regexp_like(a.s, '({LONG}')", "is no regular expression"),
+        (f"PATTERN a WHERE {' AND '.join(['a.m = 1'] * 5_000)}", "and 4,980 more faults"),
+        (f"PATTERN a WHERE a.n IN ({', '.join(['1'] * 10_000)}, b.n)", "unknown variable 'b'"),
+        (f"PATTERN {LONG} a", "type_column"),
+        (f"PARTITION BY {LONG} PATTERN a", "unknown attribute"),
+        (f"FROM s PARTITION BY {LONG}.k PATTERN a", "is neither FROM's name nor its alias"),
+        (f"PATTERN a RETURN {LONG}", "stands alone"),
+        (f"PATTERN a RETURN a.n AS {LONG}, a.n AS {LONG}", "two columns of the result are called"),
+        (f"PATTERN SEQ({LONG}, {LONG})", "stands in the pattern twice"),
+        (f"DEFINE {LONG} AS n > 1, B AS n > 2 PATTERN B before C", "unknown variable"),
+        (f"DEFINE A AS n > 1, B AS n > 2 PATTERN A {LONG} B", "is no relation between intervals"),
+    ],
+)
+def test_no_message_quotes_a_million_characters(text, named):
+    events = pa.table({"ts": [1], "n": [1], "s": ["x"]})
+    start = time.process_time()
+    with pytest.raises(DiagnosedError) as error:
+        cep.match(events, text)
+    assert time.process_time() - start < 5
+    assert named in str(error.value)
+    assert len(str(error.value)) < 10_000

@@ -111,6 +111,7 @@ def test_all_of_twenty_variables_is_fast(options):
     assert time.process_time() - begin < 5
 
 
+@pytest.mark.usual
 @pytest.mark.parametrize("size", [64, 1024])
 def test_many_variables(size):
     events = pa.table({"ts": range(size), "type": [f"T{e}" for e in range(size)]})
@@ -122,3 +123,21 @@ def test_many_variables(size):
 def test_no_more_than_so_many_variables():
     with pytest.raises(UnsupportedError, match=r"1,025 variables is not supported(.|\n)*at most 1,024"):
         cep.match(pa.table({"ts": [1], "type": ["T0"]}), and_of(1025))
+
+
+@pytest.mark.parametrize(("operator", "wanted"), [("AND", [0]), ("OR", [0, 1, 2])])
+def test_ten_thousand_conditions_are_fast(operator, wanted):
+    events = pa.table({"ts": range(3), "x": [-1, 5_000, 9_999]})
+    condition = f" {operator} ".join(f"a.x <> {number}" for number in range(10_000))
+    begin = time.process_time()
+    found = cep.match(events, f"PATTERN a WHERE {condition}", output="indices")
+    assert found["a"].to_pylist() == wanted
+    assert time.process_time() - begin < 20
+
+
+def test_ten_thousand_built_conditions_are_one_node():
+    a = cep.var("a")
+    joined = a.x != 0
+    for number in range(1, 10_000):
+        joined = joined & (a.x != number)
+    assert len(joined.ast.operands) == 10_000

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
+from gpu_cep.analysis.memberships import MOST_COMPARED
 from tests.drawn.patterns import Variable
 from tests.drawn.tables import ATTRIBUTES, LONG_TEXT
 
@@ -19,10 +20,14 @@ TERMS: Mapping[str, tuple[str, ...]] = {
         *("{x} + 1", "{x} - {y}", "{x} * 2", "{x} / {y}", "{x} % 2", "{y} % 2", "{y} * 0.5", "-{x}", "abs({x} - 2)", "sign({y})"),
         *("floor({y})", "ceil({y})", "round({y})", "sqrt({x})", "coalesce({x}, 1)", "coalesce({y}, {x})", "nullif({x}, 0)"),
         *("least({x}, 2)", "greatest({x}, 1)", "least({y}, 1)", "greatest({y}, {x})", "length({s})"),
+        *("CASE WHEN {x} > {y} THEN {x} WHEN {f} THEN {y} END", "CASE {x} WHEN 1 THEN {y} ELSE 0 END"),
         *("{y} * {y} - {y} * {y}", "{y} * 0.1 + {x}"),  # other bits if a product were fused with the sum
     ),
     "decimal": ("{m}", "{m}", "{m} + 0.25", "{m} - 1", "-{m}", "{m} + {x}"),
-    "string": ("{s}", "{s}", "{s}", "lower({s})", "upper({s})"),
+    "string": (
+        *("{s}", "{s}", "{s}", "lower({s})", "upper({s})"),
+        *("CASE WHEN {x} > 1 THEN {s} ELSE 'x' END", "coalesce(nullif({s}, 'y'), 'x')"),
+    ),
     "date": ("{d}", "{d}", "coalesce({d}, DATE '2024-01-02')"),
     "timestamp": ("{t}", "{t}", "{t} + 1 seconds", "{t} - INTERVAL '1' DAY"),
 }
@@ -33,11 +38,17 @@ CONSTANTS: Mapping[str, tuple[str, ...]] = {
     "date": ("DATE '2024-01-01'", "DATE '2024-01-02'"),
     "timestamp": ("TIMESTAMP '2024-01-01 00:00:01'", "DATE '2024-01-02'"),
 }
+# Longer than the lists that are compared one by one.
+MANY = ", ".join(map(str, range(3, 3 + MOST_COMPARED)))
+MANY_TEXTS = ", ".join(f"'{number}'" for number in range(MOST_COMPARED))
 TESTS = (
     *("{f}", "NOT {f}", "{f} = FALSE", "{x} IS NULL", "{y} IS NOT NULL", "{s} IS NOT NULL"),
     *("{x} BETWEEN 0 AND 2", "{y} NOT BETWEEN 0 AND 1", "{x} IN (0, 2)", "{x} NOT IN (1, 3)", "{y} IN (0.5, 1)", "{s} IN ('x', 'xy')"),
     *(f"{{s}} NOT IN ('y', '{LONG_TEXT}')", f"{{s}} IN ('', '{LONG_TEXT}', NULL)", "{s} NOT IN ('x', 'X', '')"),
+    *(f"{{x}} NOT IN (2, {MANY})", f"{{y}} IN (0.5, {MANY}, NULL)", f"{{s}} IN ('x', {MANY_TEXTS})"),
     *("{s} LIKE 'x%'", "{s} LIKE '_'", "{s} NOT LIKE '%y'", "NOT ({y} < 1)", "{x} = 1 OR {y} > 0.5", "{f} OR {x} > 0"),
+    *("CASE WHEN {f} THEN {x} > 1 WHEN {s} < 'x' THEN TRUE END", "CASE WHEN {y} > 0 THEN {s} END IS NULL"),
+    "CASE {s} WHEN 'x' THEN {s} WHEN 'y' THEN NULL ELSE 'X' END IN ('x', 'X')",
     *("regexp_like({s}, '^x|[yY]')", "NOT regexp_like({s}, 'x.')"),
 )
 DIFFERENCES = ("abs({d} - {other_d}) <= 1 days", "{t} - {other_t} < 2 seconds", "{d} - {other_d} = 0 days", "{t} - {other_t} >= 0 seconds")

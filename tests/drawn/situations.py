@@ -50,12 +50,14 @@ PARTITIONS: tuple[tuple[str, ...] | None, ...] = (*[None] * 5, ("k",), ("s",), (
 
 _CONDITIONS = (
     *["{own}"] * 4, "NOT {other}", "{own} OR v > 2", "{own} AND {other}", "{own} AND y > 0.5", "s = 'x'", "v IS NULL OR {own}",
+    "CASE WHEN s < 'y' THEN {own} WHEN v > 2 THEN y > 0.5 END",
 )  # fmt: skip
 _DURATIONS = (*[""] * 8, "AT LEAST {low}", "AT MOST {high}", "AT LEAST {low} AT MOST {high}", "BETWEEN {low} AND {high}")
 _RETURNS = (
     "start({one}) AS r0", "end({one}) AS r1", "duration({one}) AS r2", "count({one}) AS r3", "sum({one}.v) AS r4", "avg({one}.y) AS r5",
     "first({one}.k) AS r6", "last({one}.s) AS r7", "max({one}.v) + min({other}.v) AS r8", "{one}.v AS r9", "max({other}.y) AS r10",
-    "end({one}) - start({one}) AS r11",
+    "end({one}) - start({one}) AS r11", "median({one}.y) AS r12", "count(DISTINCT {other}.v) AS r13",
+    "CASE WHEN count({one}) > 1 THEN median({one}.v) WHEN duration({other}) IS NULL THEN 0 END AS r14",
 )  # fmt: skip
 
 

@@ -137,8 +137,25 @@ _FLOAT_PROGRAM = program_table(
     float_constants=[0.5],
 )
 
-# what only a run of an automaton can load, and what has an address on the host alone
-_APART = ("load_count", "load_aggregate", "call")
+# the second column where the first is greater than it, else 3
+_CASE_PROGRAM = program_table(
+    (
+        ("null", 0, 0, 0),
+        ("load_int", 1, 0, 0),
+        ("load_int", 2, 1, 0),
+        ("gt_int", 3, 1, 2),
+        ("skip_unless", 3, 3, 2),
+        ("coalesce_int", 0, 2, 2),
+        ("skip", 0, 0, 2),
+        ("const_int", 3, 0, 0),
+        ("coalesce_int", 0, 3, 3),
+        ("coalesce_int", 3, 0, 0),
+    ),
+    int_constants=[3],
+)
+
+# what only a run of an automaton can load, what has an address on the host alone, and what has no result
+_APART = ("load_count", "load_aggregate", "call", "skip")
 
 _NEXT = pattern_table((2, 1), ((1, 1), (1, None), (1, 1)))
 _ANY = pattern_table((1, 1, 1), ((1, 1), (1, 2), (1, 1)))
@@ -223,7 +240,10 @@ MATCH_CASES: tuple[KernelCase, ...] = (
     *cases(
         evaluate_rows,
         _evaluation,
-        {name: {"programs": operation(name), "nulls": True} for name in OPCODES if not name.startswith(_APART)},
+        {
+            "case": {"programs": _CASE_PROGRAM, "nulls": True},
+            **{name: {"programs": operation(name), "nulls": True} for name in OPCODES if not name.startswith(_APART)},
+        },
     ),
     *cases(
         enumeration.enumerate_matches,

@@ -29,7 +29,10 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     ">": lambda left, right: left > right,
     ">=": lambda left, right: left >= right,
 }
-AGGREGATES = {"avg": cep.avg, "sum": cep.sum, "min": cep.min, "max": cep.max, "count": cep.count, "first": cep.first, "last": cep.last}
+AGGREGATES = {
+    **{"avg": cep.avg, "sum": cep.sum, "min": cep.min, "max": cep.max, "count": cep.count, "first": cep.first, "last": cep.last},
+    **{"median": cep.median, "count_distinct": cep.count_distinct},
+}
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,16 @@
 """Any text at all is a query or a diagnosed error: nothing, absurd sizes, other types, random and damaged text."""
 
 import pickle
+import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_cep.errors import CepError, DiagnosedError, Diagnostic, PatternSyntaxError
+from gpu_cep.errors import CepError, DiagnosedError, Diagnostic, PatternSyntaxError, shorten
 from gpu_cep.lang.ast import IntervalQuery, Query, Span
-from gpu_cep.lang.parser import MAX_DEPTH, parse
+from gpu_cep.lang.limits import MAX_DEPTH
+from gpu_cep.lang.parser import parse
 from tests.lang.test_syntax_errors import failure
 
 
@@ -48,6 +50,27 @@ def test_absurd_numbers(digits: str) -> None:
         assert isinstance(failure(text), PatternSyntaxError)
 
 
+@pytest.mark.parametrize(
+    ("begin", "filling", "message"),
+    [
+        ("PATTERN a WHERE a.x = '", "a", "found a text that is not closed"),
+        ("PATTERN a WHERE a.x = '", "''", "found a text that is not closed"),
+        ("PATTERN a WHERE a.x IN ('a', '", "\n", "found a text that is not closed"),
+        ('PATTERN "', "a", "found a quoted name that is not closed"),
+        ("PATTERN `", "a``", "found a quoted name that is not closed"),
+        ("PATTERN a /*", "*", "found a comment that is not closed"),
+        ("PATTERN a WHERE a.x = ", "1", "a number of 1,000,000 characters is too long"),
+    ],
+)
+def test_a_million_characters_without_end_are_an_error_at_once(begin: str, filling: str, message: str) -> None:
+    opened = begin.rstrip("'\"`/*") if message.startswith("found") else begin
+    start = time.process_time()
+    error = failure(begin + filling * (1_000_000 // len(filling)))
+    assert time.process_time() - start < 2
+    (diagnostic,) = error.diagnostics
+    assert (diagnostic.message.partition(":")[0], diagnostic.span.column) == (message, len(opened) + 1)
+
+
 def test_errors_survive_pickling() -> None:
     error = failure("PATTERN SEQ(a,, b)")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
@@ -61,7 +84,7 @@ WITHIN 5 hours RETURN count(b) AS n , prev(b.x)
 """
 FRAGMENTS = r"""
 FROM s PARTITION BY k PATTERN SEQ AND OR NOT ~ ( a , B+ b[] {2,3} ? ) WHERE skip_till_any_match { } a . x = 1 - * 80% 'text' "name" [
-] [id] b[i] avg ( b[..i-1] . y ) BETWEEN IS NULL IN LIKE WITHIN 5 hours events RETURN AS y ;
+] [id] b[i] avg ( b[..i-1] . y ) BETWEEN IS NULL IN LIKE CASE WHEN THEN ELSE END WITHIN 5 hours events RETURN AS y ;
 DEFINE before AT LEAST MOST meets - by @ ' " /* -- é
 """
 
@@ -109,3 +132,11 @@ def test_half_a_surrogate_pair_is_no_character(text: str, column: int) -> None:
     assert diagnostic.span == Span(2, column, 2, column + 1)
     assert "is half of a surrogate pair" in str(error)
     assert str(error).isascii()
+
+
+@given(st.text(max_size=5000) | st.text("x '\n", min_size=150, max_size=300))
+def test_a_message_is_shortened_once(message: str) -> None:
+    short = shorten(message)
+    assert shorten(short) == short
+    assert len(short) <= 2_001
+    assert message == short or "…" in short

@@ -23,7 +23,7 @@ x: Any = c.x
 def deep() -> Any:
     condition = x == 1
     for _ in range(DEEPEST):
-        condition = condition | (x == 2)
+        condition = ~condition
     return condition
 
 
@@ -141,9 +141,9 @@ def test_what_is_of_the_wrong_type(mistake: Callable[[], object], message: str) 
         (lambda: x > float("nan"), "nan cannot be written as a literal"),
         (lambda: x > float("-inf"), "-inf cannot be written as a literal"),
         (lambda: x > Decimal("NaN"), "NaN cannot be written as a literal"),
-        (lambda: x > Decimal("1E+100000000"), "more than 1000 characters is too long"),
-        (lambda: x > Decimal("1E-100000000"), "more than 1000 characters is too long"),
-        (lambda: x > 10**1000, "more than 1000 characters is too long"),
+        (lambda: x > Decimal("1E+100000000"), "more than 1,000 characters is too long"),
+        (lambda: x > Decimal("1E-100000000"), "more than 1,000 characters is too long"),
+        (lambda: x > 10**1000, "more than 1,000 characters is too long"),
         (lambda: x == "\ud800", r"U\+D800 is half of a surrogate pair"),
         (lambda: x == pd.NaT, "NaT is no time"),
         (lambda: x == pd.Timestamp(1), "a timestamp literal has microseconds, and no nanoseconds"),

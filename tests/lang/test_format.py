@@ -36,9 +36,11 @@ from gpu_cep.lang.ast import (
     Unary,
     Variable,
     Window,
+    connect,
 )
 from gpu_cep.lang.format import format_definition, format_expression, format_pattern, format_query
-from gpu_cep.lang.parser import MAX_DEPTH, parse
+from gpu_cep.lang.limits import MAX_DEPTH
+from gpu_cep.lang.parser import parse
 
 VARIABLES = (
     "a",
@@ -111,11 +113,14 @@ leaves: st.SearchStrategy[Expression] = st.one_of(
 
 def composed(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
     several = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    pairs = st.lists(st.tuples(inner, inner), min_size=1, max_size=2)
     return st.one_of(
         st.builds(Unary, st.sampled_from(["-", "NOT"]), inner),
-        st.builds(Binary, st.sampled_from(["+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR"]), inner, inner),
+        st.builds(Binary, st.sampled_from(["+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">="]), inner, inner),
+        st.builds(connect, st.sampled_from(["AND", "OR"]), st.lists(inner, min_size=2, max_size=3)),
         st.builds(ast.Between, inner, inner, inner, st.booleans()),
         st.builds(ast.In, inner, several, st.booleans()),
+        st.builds(lambda branches, otherwise: ast.Case(*zip(*branches, strict=True), otherwise), pairs, st.none() | inner),
         st.builds(ast.Like, inner, inner, st.booleans()),
         st.builds(ast.IsNull, inner, st.booleans()),
         st.builds(Call, functions, st.just(()) | several),
@@ -237,6 +242,8 @@ def test_hostile_text_stays_text(text: str) -> None:
         "TIMESTAMP '2020-01-01 10:00:00.500000+02:00' > DATE '2020-01-01'",
         '"avg"(a.x) = 1.5e0',
         "count(b) > 2",
+        "CASE WHEN a.x = 1 OR a.y THEN 1 + 2 WHEN a.x IS NULL THEN NULL ELSE 0 END * 2 = 2",
+        "NOT CASE WHEN a.x THEN 15 days END < 1 day",
     ],
 )
 def test_canonical_expression(text: str) -> None:

@@ -24,6 +24,7 @@ from gpu_cep.lang.ast import (
     Source,
     Variable,
     Window,
+    connect,
 )
 from gpu_cep.lang.format import format_query
 from gpu_cep.lang.parser import parse
@@ -59,10 +60,7 @@ def attribute(variable: str, name: str) -> Reference:
 
 
 def conjunction(*conditions: Expression) -> Expression:
-    found = conditions[0]
-    for condition in conditions[1:]:
-        found = Binary("AND", found, condition)
-    return found
+    return connect("AND", conditions)
 
 
 def test_sase_query_1() -> None:

@@ -16,6 +16,8 @@ from gpu_cep.lang.ast import (
     Between,
     Binary,
     Call,
+    Case,
+    Connective,
     DurationLiteral,
     EachIndex,
     Equivalence,
@@ -40,12 +42,14 @@ from gpu_cep.lang.ast import (
     Unary,
     Variable,
     Window,
+    connect,
 )
 from gpu_cep.lang.parser import parse
 
 A, B, C = Variable("a"), Variable("b"), Variable("c")
 AX, BX, BY = Reference("a", "x"), Reference("b", "x"), Reference("b", "y")
 ONE, TWO, THREE = Literal(1), Literal(2), Literal(3)
+EQUAL = (Binary("=", AX, ONE), Binary("=", AX, TWO))
 
 
 def condition(text: str) -> Expression | None:
@@ -211,19 +215,26 @@ def test_reference(text: str, expected: Expression) -> None:
         ("a.x <= 1", Binary("<=", AX, ONE)),
         ("a.x >= 1", Binary(">=", AX, ONE)),
         ("a.x>-1", Binary(">", AX, Literal(-1))),
-        ("TRUE OR FALSE AND TRUE", Binary("OR", Literal(True), Binary("AND", Literal(False), Literal(True)))),
-        ("NOT a.x = 1 and true", Binary("AND", Unary("NOT", Binary("=", AX, ONE)), Literal(True))),
+        ("TRUE OR FALSE AND TRUE", connect("OR", (Literal(True), connect("AND", (Literal(False), Literal(True)))))),
+        ("NOT a.x = 1 and true", connect("AND", (Unary("NOT", Binary("=", AX, ONE)), Literal(True)))),
         ("not not TRUE", Unary("NOT", Unary("NOT", Literal(True)))),
-        ("a.x BETWEEN 1 AND 2 AND TRUE", Binary("AND", Between(AX, ONE, TWO), Literal(True))),
+        ("a.x BETWEEN 1 AND 2 AND TRUE", connect("AND", (Between(AX, ONE, TWO), Literal(True)))),
         ("a.x NOT BETWEEN 1 AND 2", Between(AX, ONE, TWO, negated=True)),
         ("a.x IN (1, 2)", In(AX, (ONE, TWO))),
         ("a.x NOT IN (1)", In(AX, (ONE,), negated=True)),
         ("a.x LIKE 'a%'", Like(AX, Literal("a%"))),
         ("a.x NOT LIKE 'a%'", Like(AX, Literal("a%"), negated=True)),
+        ("CASE WHEN a.x = 1 THEN 2 END", Case((Binary("=", AX, ONE),), (TWO,))),
+        ("case a.x when 1 then 2 when 2 then 80% else b.x end", Case(EQUAL, (TWO, Literal(Decimal("0.80"))), BX)),
+        ("CASE (a.x) WHEN 1 THEN case WHEN b.x THEN 1 END END", Case(EQUAL[:1], (Case((BX,), (ONE,)),))),
+        ("count(distinct b.x) > 1", Binary(">", Aggregate("count_distinct", "b", "x"), ONE)),
+        ("COUNT(DISTINCT b[..i-1].x) > 1", Binary(">", Aggregate("count_distinct", "b", "x", running=True), ONE)),
+        ("Count_Distinct(b.x) > median(b.x)", Binary(">", Aggregate("count_distinct", "b", "x"), Aggregate("median", "b", "x"))),
+        ("f(distinct.x) > 1", Binary(">", Call("f", (Reference("distinct", "x"),)), ONE)),
         ("a.x IS NULL", IsNull(AX)),
         ("a.x IS NOT NULL", IsNull(AX, negated=True)),
         ("NOT a.x IS NULL", Unary("NOT", IsNull(AX))),
-        ("a.x = 1 -- comment\n AND /* a * b */ TRUE", Binary("AND", Binary("=", AX, ONE), Literal(True))),
+        ("a.x = 1 -- comment\n AND /* a * b */ TRUE", connect("AND", (Binary("=", AX, ONE), Literal(True)))),
     ],
 )
 def test_operators(text: str, expected: Expression) -> None:
@@ -328,3 +339,23 @@ def test_keywords_ignore_case_and_names_do_not() -> None:
         "PATTERN SEQ(a, b) WHERE a.x = 1 WITHIN 1 hour RETURN a.x AS y"
     )
     assert parse("PATTERN a") != parse("PATTERN A")
+
+
+def test_only_connectives_of_one_kind_are_one_node() -> None:
+    one, two = EQUAL
+    assert condition("a.x = 1 AND a.x = 2 AND (a.x = 1 AND a.x = 2)") == Connective("AND", (one, two, one, two))
+    assert condition("a.x = 1 AND a.x = 2 OR a.x = 1 OR a.x = 2") == Connective("OR", (Connective("AND", (one, two)), one, two))
+    assert condition("a.x = 1 AND (a.x = 2 OR a.x = 1) AND a.x = 2") == Connective("AND", (one, Connective("OR", (two, one)), two))
+
+
+def test_words_of_case_are_names_where_they_stand_for_variables() -> None:
+    query = parse("PATTERN SEQ(Case case, Then end) WHERE case.when < end.x AND case(1) = 2 RETURN case, end(case.end) AS when, case AS c")
+    assert query.pattern == Seq((Variable("case", "Case"), Variable("end", "Then")))
+    assert query.where == Connective(
+        "AND", (Binary("<", Reference("case", "when"), Reference("end", "x")), Binary("=", Call("case", (ONE,)), TWO))
+    )
+    assert query.returns == (
+        ReturnItem(Reference("case", None)),
+        ReturnItem(Call("end", (Reference("case", "end"),)), "when"),
+        ReturnItem(Reference("case", None), "c"),
+    )

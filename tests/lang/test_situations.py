@@ -98,6 +98,7 @@ def test_durations(condition: str, bounds: str, low: Window | None, high: Window
         ("x BETWEEN 1 AND 2 AND f", "x BETWEEN 1 AND 2 AND f"),
         ("(x IN (1, 2))", "x IN (1, 2)"),
         ("(s LIKE 'a%')", "s LIKE 'a%'"),
+        ("CASE WHEN x THEN NULL ELSE f END", "CASE WHEN x THEN NULL ELSE f END"),
         ("(x IS NULL)", "x IS NULL"),
         ("(x BETWEEN 1 AND 2)", "x BETWEEN 1 AND 2"),
         ("TRUE", "TRUE"),
@@ -122,6 +123,7 @@ def test_between_behind_a_boolean_condition_is_its_duration(condition: str, rest
         "f BETWEEN 2 AND 5 OR x > 1",
         "f + 1 BETWEEN 2 AND 5",
         "-x BETWEEN 2 AND 5",
+        "CASE WHEN f THEN x ELSE 1 END BETWEEN 2 AND 5",
     ],
 )
 def test_between_stays_the_operator_elsewhere(condition: str) -> None:

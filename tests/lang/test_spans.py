@@ -18,7 +18,7 @@ WHERE skip_till_any_match(a, b[]) {
     OR abs(prev(b.x)) BETWEEN 1 AND 2 AND a.s IN ('p', 'q''r') AND a.s NOT LIKE 'z' AND a.t IS NULL
     AND a.t - b.t < INTERVAL '15' DAY AND a.d > DATE '2020-01-01' }
 WITHIN 5 hours
-RETURN count(b) AS n, first(b.x), a.x"""
+RETURN count(b) AS n, first(b.x), a.x, CASE a.x WHEN 1 THEN 'p' ELSE a.s END"""
 
 
 def nodes(value: Any) -> Iterator[Node]:
@@ -57,7 +57,7 @@ def only(query: Query, kind: type[Node]) -> list[str]:
         (Variable, ["A a", "B+ b", "C c", "d", "e"]),
         (Repeat, ["B+ b[]", "d?", "e{2,3}"]),
         (Aggregate, ["avg(b[..i-1].y)", "count(b)", "first(b.x)"]),
-        (Literal, ["-1", "2", "3", "80%", "1", "2", "'p'", "'q''r'", "'z'", "DATE '2020-01-01'"]),
+        (Literal, ["-1", "2", "3", "80%", "1", "2", "'p'", "'q''r'", "'z'", "DATE '2020-01-01'", "1", "'p'"]),
     ],
 )
 def test_places(kind: type[Node], expected: list[str]) -> None:

@@ -239,6 +239,7 @@ line 1, column 19: only the event bound just before can be read: v[i-1]
 line 1, column 19: the events of a binding are counted from 1
   PATTERN a WHERE a[0].x = 1
                     ^
+  hint: the first event is v[1]
 
 line 1, column 19: the last event of a is a[a.LEN]
   PATTERN a WHERE a[b.LEN].x = 1
@@ -273,6 +274,28 @@ line 1, column 17: 'awg' is no aggregate
 line 1, column 17: avg takes one attribute of a variable: avg(v[..i-1].attr)
   PATTERN a WHERE avg(a[..i-1]) > 1
                   ^^^^^^^^^^^^^
+
+line 1, column 41: the query ends too early: expected WHEN, ELSE or END
+  PATTERN a WHERE CASE WHEN a.x > 1 THEN 2
+                                          ^
+
+line 1, column 35: found 'ELSE', expected THEN
+  PATTERN a WHERE CASE WHEN a.x > 1 ELSE 2 END = 2
+                                    ^^^^
+
+line 1, column 46: found '2', expected an operator, AND, OR, WHEN, ELSE or END
+  PATTERN a WHERE CASE WHEN a.x > 1 THEN 1 ELS 2 END = 2
+                                               ^
+  hint: did you mean 'ELSE' where 'ELS' stands?
+
+line 1, column 17: DISTINCT takes one attribute of a variable: count(DISTINCT v.attr)
+  PATTERN a WHERE count(DISTINCT a) > 1
+                  ^^^^^^^^^^^^^^^^^
+
+line 1, column 21: sum takes no DISTINCT
+  PATTERN a WHERE sum(DISTINCT a.x) > 1
+                      ^^^^^^^^
+  hint: count(DISTINCT v.attr) counts the values that differ
 
 line 1, column 17: a date is written DATE '2020-01-31'
   PATTERN a WHERE DATE '31.1.2020' < a.x
@@ -318,8 +341,6 @@ FOREIGN = {
     "PATTERN SEQ(A a, B b*?)": "there are no reluctant quantifiers",
     "PATTERN SEQ(A a, B b+?, C c)": "there are no reluctant quantifiers",
     "PATTERN SEQ(A a, B b{2,}?, C c)": "there are no reluctant quantifiers",
-    "PATTERN a WHERE CASE WHEN a.x > 1 THEN 2 END = 2": "there is no CASE",
-    "PATTERN a RETURN case a.x when 1 then 2 end AS y": "there is no CASE",
     "PATTERN SEQ(a, b+) WITHIN 5 HAVING count(b) > 2": "conditions on aggregates stand in WHERE: WHERE count(b) > 2",
     "PATTERN a GROUP BY a.x": "PARTITION BY k, before PATTERN",
     "PATTERN a ORDER BY a.x": "results are ordered by stream",
@@ -337,7 +358,7 @@ FOREIGN = {
     "PATTERN a WHERE a.x NOT REGEXP 'y'": "write regexp_like(v.attr, 'pattern')",
     "PATTERN a WHERE a.x ~ 'y'": "write regexp_like(v.attr, 'pattern')",
     "PATTERN a WHERE a.x ILIKE 'y'": "write lower(v.attr) LIKE",
-    "PATTERN a RETURN count(DISTINCT a.x)": "there is no DISTINCT",
+    "PATTERN a RETURN DISTINCT a.x": "count(DISTINCT b.x) counts values that differ, and RETURN b.x gives all values as a list",
     "PATTERN a WHERE a.x::int > 3": "there are no casts",
 }
 
@@ -359,7 +380,9 @@ def test_typical_mistakes(report: str) -> None:
 
 def test_place_in_a_longer_query() -> None:
     text = "PATTERN SEQ(a, b)\nWHERE a.x = 1\n\tAND b.y = = 2\nWITHIN 1 hour"
-    assert str(failure(text)) == "line 3, column 12: found '=', expected an expression\n   AND b.y = = 2\n             ^"
+    assert str(failure(text)) == (
+        "line 3, column 12: found '=', expected an expression\n   AND b.y = = 2\n             ^\n  hint: equality is written ="
+    )
 
 
 def test_qualifier_that_from_does_not_name() -> None:

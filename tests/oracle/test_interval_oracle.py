@@ -299,6 +299,8 @@ def test_returned_values():
     assert match.returned == (5, 2, 2, 5, 3.5, 7, 2, 3, [5, None, 2])
     (match,) = found("A finishes B RETURN duration(A) * 2 - duration(B), end(A) - start(B), avg(A.x) + count(B)", events)
     assert match.returned == (4, 2, 5.5)
+    (match,) = found("A finishes B RETURN median(A.x), count(DISTINCT A.x), median(B.x)", events)
+    assert match.returned == (3.5, 2, 2.0)
 
 
 def test_aggregates_of_an_open_situation_cover_its_events_up_to_detection():

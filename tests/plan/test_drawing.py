@@ -140,7 +140,38 @@ def test_situations_are_drawn_with_their_constraints():
 def test_the_picture_holds_any_name():
     drawn = picture(f'PATTERN SEQ("a<b>&", "{"long" * 20}")')
     assert "a<b>&" in lines(drawn)
-    assert f"{('long' * 20)[:39]}…" in lines(drawn)
+    assert "".join(lines(drawn)).count("long" * 20) == 2
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        f"SEQ({', '.join(f'variable_{number}' for number in range(25))})",
+        "SEQ(a, b) WHERE " + " AND ".join(f"b.x > a.x * {number} + a.x / {number} AND b.x <> a.x" for number in range(3, 15)),
+        "SEQ(a, b+, c) WHERE " + " AND ".join(f"prev(b.x) > b.x * {number} + b.x / {number} - b.x" for number in range(3, 15)),
+        "AND(a, b, c) WHERE " + " AND ".join(f"a.x > b.x * {number} + c.x" for number in range(12)),
+    ],
+    ids=["names", "arrows", "loops", "rows"],
+)
+def test_no_text_is_cut_or_leaves_the_picture(pattern):
+    drawn = picture(f"PATTERN {pattern}")
+    said = " ".join(lines(drawn))
+    mermaid_said = re.sub(r"#(\d+);", lambda code: chr(int(code[1])), cep.explain(EVENTS, f"PATTERN {pattern}").mermaid())
+    for text in re.findall(r'"(.*)"', mermaid_said):
+        assert all(line in said for line in text.split("<br>"))
+    texts = [each for each in drawn.iter() if each.get("x") is not None and each.tag in (f"{SVG}tspan", f"{SVG}text")]
+    assert all(12 <= float(each.get("y")) <= float(drawn.get("height")) for each in texts)
+    assert all(len(line) <= 40 for line in lines(drawn))
+
+
+def test_texts_of_arrows_and_loops_lie_apart():
+    condition = "prev(b.x) > b.x * 123456 + b.x / 7"
+    drawn = picture(f"PATTERN SEQ(AND(a, b+), c) WHERE {condition}")
+    (rows,) = [[each for each in drawn.iter(f"{SVG}tspan") if each.text == condition]]
+    boxes = [(float(each.get("x")) - 3 * len(condition), float(each.get("y"))) for each in rows]
+    assert len(boxes) == 4
+    for number, (x, y) in enumerate(boxes):
+        assert all(abs(x - u) >= 6 * len(condition) or abs(y - v) >= 14 for u, v in boxes[:number])
 
 
 def test_arrows_have_heads_where_they_end():

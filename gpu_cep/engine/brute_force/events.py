@@ -38,11 +38,10 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
     MatchLimitExceeded
         There are more than `max_matches`.
     """
-    table = to_host(table)
-    columns = event_columns(plan, table)
+    columns = event_columns(plan, to_host(table))
     times = load_times(columns, plan.query.timestamp)
     found = oracle_matches(
-        query, table,
+        query, columns.table,
         timestamp=options.timestamp, partition_by=options.partition_by, order_by=options.order_by, type_column=options.type_column,
         strategy=options.strategy, ties=options.ties, time_unit=options.time_unit, after_match=plan.settings.after_match,
         functions=scalars(plan, options.functions),

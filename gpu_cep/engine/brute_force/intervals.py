@@ -20,7 +20,8 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.tie_ranks import rank_rows
 from gpu_cep.engine.input.device.resident import ResidentTable
-from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.intervals.matches import AsSeen, IntervalMatches, matched_situations, sort_matches
@@ -44,10 +45,9 @@ def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Opti
     MatchLimitExceeded
         There are more than `max_matches`.
     """
-    table = to_host(table)
-    columns = event_columns(plan, table)
+    columns = event_columns(plan, to_host(table))
     found = matches(
-        query, _in_days(table, options.timestamp),
+        query, _in_days(to_host(columns.table), options.timestamp),
         timestamp=options.timestamp, partition_by=options.partition_by, order_by=options.order_by, detect=options.detect,
         allen=options.allen, time_unit=options.time_unit, gap=None if options.gap is None else length_of(options.gap),
         functions=scalars(plan, options.functions),

@@ -4,51 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import BoundQuery, ComputedColumn
+from gpu_cep.analysis.bound import BoundQuery, ComputedColumn, ComputedMembership
 from gpu_cep.analysis.types import DataType, Kind
-from gpu_cep.engine.input.buffers import buffer_values
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
-from gpu_cep.engine.input.host_functions import compute_column
+from gpu_cep.engine.input.host_functions import compute_column, compute_membership
+from gpu_cep.engine.input.machine_values import EXACT_DIGITS, Array, dense_rank, machine_values
+from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, codes_of, encode_text, plain_dictionary, share_dictionary
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
-from gpu_cep.errors import EventError, MatchLimitExceeded
-
-Array = npt.NDArray[Any]
-
-# Decimals of so many digits are exact in an int64.
-EXACT_DIGITS = 18
+from gpu_cep.errors import MatchLimitExceeded
 
 # Unsigned Arrow types by their bits, of codes that are read as they are.
 _NARROW = {8: pa.uint8(), 16: pa.uint16()}
-
-# Arrow types whose buffers kernels read as they are.
-_NATIVE = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float32(): np.float32, pa.float64(): np.float64}
-
-
-@dataclass(frozen=True, slots=True)
-class Codes:
-    """A text column as dictionary codes; NULL has the code ``len(values)``."""
-
-    codes: npt.NDArray[np.int32]
-    values: pa.Array
-
-
-@dataclass(frozen=True, slots=True)
-class _SharedDictionary:
-    """The distinct values of several text columns, ascending.
-
-    ``places[column]`` gives the place here of each value of the column's own dictionary. Its last
-    entry is the code of NULL.
-    """
-
-    values: pa.Array
-    places: dict[int, npt.NDArray[np.int32]]
 
 
 @dataclass
@@ -56,18 +27,20 @@ class EventColumns:
     """The columns that a query reads, by number; each is converted when it is first asked for.
 
     Computed columns that are expressions are set by :meth:`put`. `dictionaries` are the groups of
-    text columns that share an ordered dictionary.
+    text columns that share an ordered dictionary. `numbers` are the numbers of the table's rows in
+    the caller's input, if some of its rows are not in the table.
     """
 
     table: pa.Table | ResidentTable
     query: BoundQuery
     dictionaries: tuple[tuple[int, ...], ...] = ()
+    numbers: npt.NDArray[np.int64] | None = None
     _arrow: dict[int, pa.Array] = field(default_factory=dict)
     _values: dict[int, Array] = field(default_factory=dict)
     _nulls: dict[int, npt.NDArray[np.bool_] | None] = field(default_factory=dict)
     _codes: dict[int, Codes] = field(default_factory=dict)
     _own_codes: dict[int, Codes] = field(default_factory=dict)
-    _shared: dict[int, _SharedDictionary] = field(default_factory=dict)
+    _shared: dict[int, SharedDictionary] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -96,9 +69,19 @@ class EventColumns:
 
     def _compute(self, column: int) -> pa.Array:
         """Return the values of a computed column that is a function of another."""
-        computed = self.query.computed[column - len(self.query.schema.attributes)]
-        assert isinstance(computed, ComputedColumn), f"{self.name(column)} has been put"
-        return compute_column(computed, self.arrow(computed.column))
+        match self.query.computed[column - len(self.query.schema.attributes)]:
+            case ComputedColumn(column=source) as computed:
+                return compute_column(computed, self.arrow(source))
+            case ComputedMembership(column=source, constants=constants):
+                return compute_membership(constants, self._searched(source))
+        raise AssertionError(f"{self.name(column)} has been put")
+
+    def _searched(self, column: int) -> pa.Array:
+        """Return text as it is, other values in their machine representation of 64 bits; no zero is negative."""
+        if self.type(column).kind is Kind.STRING:
+            return self.arrow(column)
+        values, is_float = self.values(column), self.type(column).kind is Kind.FLOAT
+        return pa.array(values.astype(np.float64) + 0.0 if is_float else values.astype(np.int64), mask=self.null_mask(column))
 
     def vectors(self, wanted: tuple[int, ...], rows: Array) -> Array:
         """Return columns of fixed-size lists at some rows, as [column, row, position].
@@ -134,6 +117,18 @@ class EventColumns:
     def value(self, column: int, row: int) -> object:
         """Return the value in one row, for messages."""
         return self.take(column, pa.array([row]))[0].as_py()
+
+    def numbers_of(self, rows: pa.Array) -> pa.Array:
+        """Return the numbers in the caller's input of rows, or of lists of rows; NULL stays NULL."""
+        if self.numbers is None:
+            return rows
+        if pa.types.is_list(rows.type):
+            return pa.ListArray.from_arrays(rows.offsets, self.numbers_of(rows.values), mask=rows.is_null())
+        return pa.array(self.numbers).take(rows)
+
+    def number_of(self, row: int) -> int:
+        """Return the number of a row in the caller's input."""
+        return row if self.numbers is None else int(self.numbers[row])
 
     def resident(self, column: int) -> ResidentColumn | None:
         """Return the column if it lies on a device; None if it lies on the host."""
@@ -199,7 +194,7 @@ class EventColumns:
         width = array.type.index_type.bit_width if pa.types.is_dictionary(array.type) else 0
         # NULL has a code of its own
         if width in _NARROW and not len(array.dictionary) >> width:
-            return _codes(array, _NARROW[width]), array.dictionary
+            return codes_of(array, _NARROW[width]), array.dictionary
         text = self.text(column)
         return text.codes, text.values
 
@@ -219,11 +214,11 @@ class EventColumns:
         shared = self._shared_dictionary(column)
         return None if shared is None else shared.places[column]
 
-    def _shared_dictionary(self, column: int) -> _SharedDictionary | None:
+    def _shared_dictionary(self, column: int) -> SharedDictionary | None:
         """Return the dictionary that the column shares with others; None if it shares none."""
         group = next((group for group in self.dictionaries if column in group), None)
         if group is not None and column not in self._shared:
-            self._shared.update(dict.fromkeys(group, _share({member: self._own_values(member) for member in group})))
+            self._shared.update(dict.fromkeys(group, share_dictionary({member: self._own_values(member) for member in group})))
         return self._shared.get(column)
 
     def _own_values(self, column: int) -> pa.Array:
@@ -237,7 +232,7 @@ class EventColumns:
     def _encode_own(self, column: int) -> Codes:
         """Return codes for the column's own dictionary."""
         if column not in self._own_codes:
-            self._own_codes[column] = _encode(self.arrow(column))
+            self._own_codes[column] = encode_text(self.arrow(column))
         return self._own_codes[column]
 
     def key_values(self, column: int) -> Array:
@@ -267,28 +262,6 @@ class EventColumns:
         return tuple(attribute.type for attribute in self.query.schema.attributes) + tuple(c.type for c in self.query.computed)
 
 
-def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:
-    """Return the rank of each value, from 0; equal values have one rank. NULL comes first, NaN last."""
-    source = _rankable(array)
-    places = pc.rank(source, sort_keys=[("", "ascending", "at_start")], tiebreaker="dense")
-    ranks: npt.NDArray[np.int64] = places.to_numpy().astype(np.int64)
-    if pa.types.is_floating(source.type):
-        ranks[pc.fill_null(pc.is_nan(source), False).to_numpy(zero_copy_only=False)] = len(ranks) + 1
-    return ranks - 1
-
-
-def _rankable(array: pa.Array) -> pa.Array:
-    """Return the same values in a type that Arrow can rank."""
-    arrow = array.type
-    if pa.types.is_dictionary(arrow):
-        return array.dictionary_decode()
-    if pa.types.is_float16(arrow):
-        return array.cast(pa.float32())
-    if pa.types.is_decimal32(arrow) or pa.types.is_decimal64(arrow):
-        return array.cast(pa.decimal128(arrow.precision, arrow.scale))
-    return array.cast(pa.int8()) if pa.types.is_null(arrow) else array
-
-
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 # Bytes of text that an array with offsets of 32 bits holds.
 _MOST_TEXT = (1 << 31) - 1
@@ -307,83 +280,6 @@ def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
     """Return a column as one array; if that has a dictionary, it has no NULLs or repeated values."""
     array = _combine_chunks(column)
-    return _plain_dictionary(array) if pa.types.is_dictionary(array.type) else array
+    return plain_dictionary(array) if pa.types.is_dictionary(array.type) else array
 
 
-def _plain_dictionary(array: pa.Array) -> pa.Array:
-    """Return a dictionary array with NULLs among its indices only, and with distinct values."""
-    values = array.dictionary
-    plain = values.null_count == 0 and len(values.unique()) == len(values)
-    return array if plain else array.dictionary_decode().dictionary_encode()
-
-
-def machine_values(array: pa.Array, name: str) -> Array:
-    """Return an Arrow array that is not text as int32, int64, float32 or float64 values."""
-    arrow = array.type
-    if pa.types.is_decimal(arrow):
-        return _unscaled_values(array, name)
-    if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):
-        array = array.view(pa.int64())
-    elif pa.types.is_date(arrow):
-        array = _days(array, name).view(pa.int32())
-    elif pa.types.is_boolean(arrow):
-        array = array.cast(pa.int32())
-    elif pa.types.is_null(arrow) or not pa.types.is_primitive(arrow):
-        return np.zeros(len(array), np.int64)  # conditions ask such cells only whether they are NULL
-    if array.type not in _NATIVE:
-        target = pa.float64() if pa.types.is_floating(array.type) else pa.int64()
-        try:
-            array = array.cast(target)
-        except pa.ArrowInvalid as fault:
-            raise EventError(f"column {name!r}: {fault}") from fault
-    return buffer_values(array.buffers()[1], _NATIVE[array.type], len(array), array.offset)
-
-
-def _days(array: pa.Array, name: str) -> pa.Array:
-    try:
-        return array.cast(pa.date32())
-    except pa.ArrowInvalid as fault:
-        raise EventError(f"column {name!r} of type date64 holds a time that is not midnight: cast it to timestamps") from fault
-
-
-def _unscaled_values(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
-    """Return the unscaled values of decimals of at most 18 digits."""
-    if array.type.precision > EXACT_DIGITS:
-        raise EventError(f"column {name!r}: {array.type} is wider than {EXACT_DIGITS} digits")
-    wide = array.cast(pa.decimal128(array.type.precision, array.type.scale))
-    if not len(wide):
-        return np.empty(0, np.int64)
-    # the low word of a two's complement 128-bit number that fits 64 bits is the number
-    words = buffer_values(wide.buffers()[1], np.int64).reshape(-1, 2)
-    return words[wide.offset : wide.offset + len(wide), 0].copy()
-
-
-def _encode(array: pa.Array) -> Codes:
-    """Return the codes of a text array for its own dictionary."""
-    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    return Codes(_codes(encoded, pa.int32()), encoded.dictionary)
-
-
-def _codes(encoded: pa.Array, kind: pa.DataType) -> Array:
-    """Return a dictionary array's codes as integers of type `kind`; NULL has the code after the last.
-
-    If the indices have that width and no NULLs, they are not copied.
-    """
-    indices = encoded.indices
-    # no code is negative, so a sign's bit is free
-    codes = indices.view(kind) if indices.type.bit_width == kind.bit_width else indices.cast(kind)
-    # filling copies, whether there is a NULL or not
-    codes = codes.fill_null(len(encoded.dictionary)) if codes.null_count else codes
-    # by its name: for to_pandas_dtype() some releases of pyarrow import pandas
-    return buffer_values(codes.buffers()[1], str(kind), len(codes), codes.offset)
-
-
-def _share(own: dict[int, pa.Array]) -> _SharedDictionary:
-    """Return the ordered dictionary that columns with these own dictionaries share."""
-    merged = pa.concat_arrays([values.cast(pa.large_string()) for values in own.values()]).dictionary_encode()
-    order = pc.sort_indices(merged.dictionary).to_numpy()
-    ranks = np.empty(len(order), np.int32)
-    ranks[order] = np.arange(len(order), dtype=np.int32)
-    ends = np.cumsum([len(values) for values in own.values()])[:-1]
-    places = [np.append(ranks[part], np.int32(len(order))) for part in np.split(merged.indices.to_numpy(), ends)]
-    return _SharedDictionary(merged.dictionary.take(pa.array(order)), dict(zip(own, places, strict=True)))

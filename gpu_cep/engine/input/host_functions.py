@@ -5,13 +5,13 @@ exp, log and the like are not IEEE-exact in kernels, and kernels never see text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import ComputedColumn
+from gpu_cep.analysis.bound import ComputedColumn, Constants
 from gpu_cep.engine.input.vectors import variation
 
 
@@ -65,6 +65,21 @@ def compute_column(computed: ComputedColumn, source: pa.Array) -> pa.Array:
     if len(source.dictionary) > len(source):
         return function(source.dictionary_decode(), *constants)
     return function(source.dictionary, *constants).take(source.indices)
+
+
+def compute_membership(constants: Constants, source: pa.Array) -> pa.Array:
+    """Return which values of a column are among `constants`; numbers of `source` are in their machine representation."""
+    if not pa.types.is_dictionary(source.type):
+        return is_member(source, constants.values)
+    return is_member(source.dictionary, constants.values).take(source.indices)
+
+
+def is_member(subject: pa.Array, items: Sequence[Any]) -> pa.Array:
+    """Return SQL's IN: NULL if the subject is NULL, and if it is not found among items that include NULL."""
+    known = [item for item in items if item is not None]
+    found = pc.is_in(subject, pa.array(known, subject.type))
+    unknown = pc.or_(pc.is_null(subject), pc.and_(pc.invert(found), len(known) < len(items)))
+    return pc.if_else(unknown, pa.scalar(None, pa.bool_()), found)
 
 
 def regexp_fault(pattern: str) -> str | None:

@@ -5,7 +5,7 @@ A jump skips events that fail a condition, by a zone map or by buckets of equal 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -113,19 +113,29 @@ def _orient_jump(c: int, condition: PlannedCondition, part: Part) -> _Jump | Non
 
 
 def _roles(program: Program) -> dict[int, frozenset[int]]:
-    """Return the roles whose events each register depends on."""
+    """Return the roles whose events each register depends on.
+
+    What decides a skip decides all registers that are written behind it.
+    """
     roles: dict[int, frozenset[int]] = {}
+    deciding: frozenset[int] = frozenset()
     for name, target, first, second in program.code:
-        if name.startswith("load"):
-            roles[target] = frozenset({second})
-        elif name.startswith(("const", "null")) and not name.startswith("nullif"):
-            roles[target] = frozenset()
-        elif name == "call":
-            sources = range(first, first + len(program.calls[second].parameters))
-            roles[target] = frozenset().union(*(roles[source] for source in sources))
-        else:
-            roles[target] = roles[first] if name in ("lookup", "float_of_int") else roles[first] | roles[second]
+        read = _roles_read(name, first, second, roles, program)
+        deciding |= read if name == "skip_unless" else frozenset()
+        roles[target] = roles.get(target, frozenset()) | read | deciding
     return roles
+
+
+def _roles_read(name: str, first: int, second: int, roles: Mapping[int, frozenset[int]], program: Program) -> frozenset[int]:
+    """Return the roles whose events one instruction depends on, from those of the registers before."""
+    if name.startswith("load"):
+        return frozenset({second})
+    if name.startswith(("const", "null")) and not name.startswith("nullif"):
+        return frozenset()
+    if name == "call":
+        sources = range(first, first + len(program.calls[second].parameters))
+        return frozenset().union(*(roles[source] for source in sources))
+    return roles[first] if name in ("lookup", "float_of_int", "skip", "skip_unless") else roles[first] | roles[second]
 
 
 @dataclass(slots=True)

@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import Aggregation, Bound, Constant, Field, Operation
+from gpu_cep.analysis.bound import Aggregation, Bound, Constant, Constants, Field, Operation
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.buffers import buffer_values
+from gpu_cep.engine.input.host_functions import is_member
 from gpu_cep_kernels.phase_one.constant_tables import constant_table
 from gpu_cep_kernels.phase_one.text import find_constants
 
@@ -63,22 +64,14 @@ def _evaluate(expression: Bound, domain: pa.Array) -> Any:
             return pa.scalar(value, pa.bool_() if data_type.kind is Kind.BOOLEAN else pa.large_string())
         case Operation(name="like", arguments=(subject, Constant(value=pattern))):
             return pc.match_like(_evaluate(subject, domain), pattern)
-        case Operation(name="in", arguments=(subject, *items)):
-            return _member(_evaluate(subject, domain), [item.value for item in items if isinstance(item, Constant)])
+        case Operation(name="in", arguments=(subject, Constants(values=items))):
+            return is_member(_evaluate(subject, domain), items)
         case Operation(name=name, arguments=arguments):
             evaluated = [_evaluate(argument, domain) for argument in arguments]
             while name in _BINARY and len(evaluated) > 2:
                 evaluated[:2] = [_FUNCTIONS[name](*evaluated[:2])]
             return _FUNCTIONS[name](*evaluated)
     raise TypeError(f"no text predicate for {type(expression).__name__}")
-
-
-def _member(subject: pa.Array, items: list[Any]) -> pa.Array:
-    """Return SQL's IN: NULL if the subject is NULL, and if it is not found among items that include NULL."""
-    known = [item for item in items if item is not None]
-    found = pc.is_in(subject, pa.array(known, pa.large_string()))
-    unknown = pc.or_(pc.is_null(subject), pc.and_(pc.invert(found), len(known) < len(items)))
-    return pc.if_else(unknown, pa.scalar(None, pa.bool_()), found)
 
 
 def constant_codes(array: pa.Array, predicates: Sequence[Bound]) -> tuple[Callable[[int, int], npt.NDArray[np.int32]], Values] | None:
@@ -131,10 +124,10 @@ def equality_constants(predicate: Bound) -> tuple[str, ...] | None:
 def _find_constants(expression: Bound) -> Iterator[str | None]:
     """Yield the constants of an expression, and None for anything but a test for equality."""
     match expression:
-        case Operation(name="eq" | "ne" | "in", arguments=(Field(), *items)) if all(isinstance(item, Constant) for item in items):
-            yield from (item.value for item in items if isinstance(item, Constant) and isinstance(item.value, str))
-        case Operation(name="eq" | "ne", arguments=(Constant(value=str() as value), Field())):
-            yield value
+        case Operation(name="in", arguments=(Field(), Constants(values=items))):
+            yield from (item for item in items if isinstance(item, str))
+        case Operation(name="eq" | "ne", arguments=(Field(), Constant(value=value)) | (Constant(value=value), Field())):
+            yield from (value,) if isinstance(value, str) else ()
         case Operation(name="and" | "or" | "not", arguments=arguments):
             for argument in arguments:
                 yield from _find_constants(argument)

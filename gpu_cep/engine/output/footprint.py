@@ -8,7 +8,7 @@ from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Field
 from gpu_cep.engine.accounting.match_budget import Footprint
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.result_tables import carried_columns
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import Plan, ReturnProgram
 
 # Bytes of a bound event: 8 as it is found, concatenated, sorted, and as an input row.
 _EVENT = 4 * 8
@@ -48,12 +48,17 @@ def _add_returns(plan: Plan, columns: EventColumns, base: Footprint, carried: in
     if not plan.query.returns:
         return Footprint(base.match, base.event + carried)
     items = zip(plan.query.returns, plan.returns, strict=True)
-    leaves = [leaf for item, planned in items for leaf in ((item.expression,) if planned is None else planned.ints + planned.floats)]
+    leaves = [leaf for item, planned in items for leaf in _leaves(item.expression, planned)]
     lists = sum(_leaf_bytes(columns, leaf, carried) for leaf in leaves if isinstance(leaf, Binding))
     values = [_leaf_bytes(columns, leaf, carried) for leaf in leaves if not isinstance(leaf, Binding)]
     # aggregates read the whole binding, one aggregate after the other
     scratch = max((_leaf_bytes(columns, leaf, carried) for leaf in leaves if isinstance(leaf, Aggregation)), default=0)
     return Footprint(base.match + sum(values) + _VALUE * len(plan.returns), base.event + lists + scratch)
+
+
+def _leaves(expression: Bound, planned: ReturnProgram | None) -> tuple[Bound, ...]:
+    """Return what is read of the events for an item of RETURN."""
+    return (expression,) if planned is None else (*planned.ints, *planned.floats, *planned.texts)
 
 
 def _leaf_bytes(columns: EventColumns, leaf: Bound, carried: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -215,7 +215,19 @@ def event_number_columns(counts: npt.NDArray[np.integer[Any]], streams: Indices,
 
 
 def _index_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
-    return [partial(events.indices if variable.quantified else events.event_row, v) for v, variable in enumerate(plan.query.positives)]
+    of_variables = (
+        partial(events.indices if variable.quantified else events.event_row, v) for v, variable in enumerate(plan.query.positives)
+    )
+    return numbered(events.columns, of_variables)
+
+
+def numbered(columns: EventColumns, of_rows: Iterable[ColumnOf]) -> list[ColumnOf]:
+    """Return functions that make the same columns of rows, with their numbers in the caller's input."""
+
+    def number(rows: ColumnOf) -> pa.Array:
+        return columns.numbers_of(rows())
+
+    return [partial(number, rows) for rows in of_rows]
 
 
 _TABLES: dict[str, Callable[[Plan, MatchedEvents, Indices, tuple[str, ...]], list[ColumnOf]]] = {

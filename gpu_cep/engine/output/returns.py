@@ -15,9 +15,11 @@ from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Cons
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type
-from gpu_cep.engine.input.event_columns import Array, EventColumns, machine_values
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array, machine_values
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
 from gpu_cep.engine.lowering.programs import assemble, evaluate, failure, make_bank, tabulator
+from gpu_cep.engine.output.sorted_values import count_distinct, medians, sort_values
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import ReturnProgram
 from gpu_cep.plan.programs import Leaf
@@ -241,12 +243,33 @@ def _sum(events: BoundEvents, column: int, rows: Indices, offsets: Indices, resu
 
 def _avg(events: BoundEvents, column: int, rows: Indices, offsets: Indices, result: DataType) -> pa.Array:
     sums, present = _sum_values(events, column, rows, offsets)
+    return arrow_array(sums / np.maximum(present, 1) / _unit(events, column), present == 0, FLOAT)
+
+
+def _median(events: BoundEvents, column: int, rows: Indices, offsets: Indices, result: DataType) -> pa.Array:
+    ordered = sort_values(*_bound_values(events, column, rows), offsets)
+    return arrow_array(medians(ordered) / _unit(events, column), np.diff(ordered.offsets) == 0, FLOAT)
+
+
+def _count_distinct(events: BoundEvents, column: int, rows: Indices, offsets: Indices, result: DataType) -> pa.Array:
+    return pa.array(count_distinct(sort_values(*_bound_values(events, column, rows), offsets)))
+
+
+_AGGREGATES = {
+    "min": _extreme_of(1),
+    "max": _extreme_of(-1),
+    "count": _count,
+    "sum": _sum,
+    "avg": _avg,
+    "median": _median,
+    "count_distinct": _count_distinct,
+}
+
+
+def _unit(events: BoundEvents, column: int) -> float:
+    """Return the machine value of 1 in a column."""
     source = events.columns.type(column)
-    unit = 10.0**source.scale if source.kind is Kind.DECIMAL else 1.0
-    return arrow_array(sums / np.maximum(present, 1) / unit, present == 0, FLOAT)
-
-
-_AGGREGATES = {"min": _extreme_of(1), "max": _extreme_of(-1), "count": _count, "sum": _sum, "avg": _avg}
+    return 10.0**source.scale if source.kind is Kind.DECIMAL else 1.0
 
 
 def _bound_values(events: BoundEvents, column: int, rows: Indices) -> tuple[Array, npt.NDArray[np.bool_]]:
@@ -296,7 +319,15 @@ def _compute_item(planned: ReturnProgram, result: DataType, events: ReturnSource
     values, nulls, failed = evaluate(planned.program, table, bank)
     if failed >= 0:
         raise EventError(f"{failure(planned.program)} in a RETURN item")
+    if planned.texts:
+        return pc.choose(pa.array(values, mask=nulls), *(_text(text, events) for text in planned.texts))
     return arrow_array(values, nulls, result)
+
+
+def _text(expression: Constant | Leaf, events: ReturnSource) -> pa.Array | pa.Scalar:
+    if isinstance(expression, Constant):
+        return pa.scalar(expression.value, pa.string())
+    return _decode_dictionary(events.leaf(expression)).cast(pa.string())
 
 
 def _leaf_machine_values(leaf: Leaf, events: ReturnSource) -> tuple[Array, npt.NDArray[np.bool_]]:

@@ -9,6 +9,7 @@ from gpu_cep.analysis.bound import ComputedExpression
 from gpu_cep.engine.input.arrow_arrays import arrow_array
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.lowering.programs import assemble, evaluate, failure, load_bank, tabulator
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import Plan
@@ -17,14 +18,17 @@ from gpu_cep.plan.properties import place_leaves
 
 
 def event_columns(plan: Plan, table: pa.Table | ResidentTable) -> EventColumns:
-    """Return the columns of `table` that the plan's query reads, computed ones included.
+    """Return the columns of the events in `table` that the plan's query reads, computed ones included.
+
+    The events without a timestamp are left out if the query says so.
 
     Raises
     ------
     EventError
         An integer overflowed in an expression, or the caller's function raised an exception.
     """
-    columns = EventColumns(table, plan.query, plan.dictionaries)
+    timed, numbers = timed_events(plan.query, table)
+    columns = EventColumns(timed, plan.query, plan.dictionaries, numbers)
     for column, computed in enumerate(plan.query.computed, len(plan.query.schema.attributes)):
         if isinstance(computed, ComputedExpression):
             columns.put(column, _values(computed, columns))
@@ -38,5 +42,5 @@ def _values(computed: ComputedExpression, columns: EventColumns) -> pa.Array:
     table, _ = assemble([program], tabulator(columns))
     values, nulls, failed = evaluate(program, table, load_bank(columns, layout, np.arange(len(columns))))
     if failed >= 0:
-        raise EventError(f"{failure(program)} in {computed.text} at input row {failed}")
+        raise EventError(f"{failure(program)} in {computed.text} at input row {columns.number_of(failed)}")
     return arrow_array(values, nulls, computed.type)

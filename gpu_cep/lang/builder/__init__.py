@@ -5,7 +5,7 @@ built objects makes a condition.
 """
 
 from gpu_cep.lang.builder.expressions import duration, literal, same
-from gpu_cep.lang.builder.functions import avg, count, first, fn, last, max, min, prev, sum
+from gpu_cep.lang.builder.functions import avg, case, count, count_distinct, first, fn, last, max, median, min, prev, sum
 from gpu_cep.lang.builder.patterns import all_of, any_of, not_, seq, var
 from gpu_cep.lang.builder.queries import Buildable, query_of
 from gpu_cep.lang.builder.references import i
@@ -15,7 +15,9 @@ __all__ = [
     "all_of",
     "any_of",
     "avg",
+    "case",
     "count",
+    "count_distinct",
     "duration",
     "first",
     "fn",
@@ -23,6 +25,7 @@ __all__ = [
     "last",
     "literal",
     "max",
+    "median",
     "min",
     "not_",
     "prev",

@@ -13,6 +13,7 @@ from typing import SupportsIndex, TypeVar
 from gpu_cep.errors import Diagnostic, PatternError, nearest
 from gpu_cep.lang import literals
 from gpu_cep.lang.ast import DurationLiteral, Literal
+from gpu_cep.lang.limits import MAX_DIGITS
 
 T = TypeVar("T")
 
@@ -20,7 +21,7 @@ Constant = SupportsIndex | float | Decimal | str | date | datetime | timedelta |
 Amount = SupportsIndex | float | Decimal | str | timedelta
 
 _MEASURE = re.compile(r"\s*(-?\s*[\d.]+)\s*([^\W\d]*)\s*")
-_LONG = f"a number of more than {literals.MAX_DIGITS} characters is too long"
+_LONG = f"a number of more than {MAX_DIGITS:,} characters is too long"
 _MICROSECONDS = {"days": 86_400_000_000, "hours": 3_600_000_000, "minutes": 60_000_000, "seconds": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -79,7 +80,7 @@ def whole(value: object, message: str) -> int:
         number = operator.index(value)
     except TypeError:
         raise TypeError(message) from None
-    if abs(number) >= 10**literals.MAX_DIGITS:
+    if abs(number) >= 10**MAX_DIGITS:
         raise PatternError(_LONG)
     return number
 
@@ -109,7 +110,7 @@ def _decimal(value: Decimal) -> Decimal:
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         raise PatternError(f"{value} cannot be written as a literal")
-    if max(len(digits) + exponent, 1) + 1 + max(-exponent, 1) > literals.MAX_DIGITS:
+    if max(len(digits) + exponent, 1) + 1 + max(-exponent, 1) > MAX_DIGITS:
         raise PatternError(_LONG)
     return value
 

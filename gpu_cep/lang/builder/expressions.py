@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import ClassVar
 
 from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast as tree
 from gpu_cep.lang.builder.constants import Amount, Constant, constant, measure, name
 from gpu_cep.lang.format import format_expression
+from gpu_cep.lang.limits import MAX_ITEMS, fault_of_items
 
 _NO_TRUTH = (
     "a condition is neither true nor false before it meets events: write & for and, | for or, ~ for not, each comparison in parentheses, "
@@ -108,16 +110,16 @@ class Expression:
         return Expression(tree.Call("abs", (self.ast,)))
 
     def __and__(self, other: Expression) -> Expression:
-        return Expression(tree.Binary("AND", self.ast, condition(other)))
+        return Expression(tree.connect("AND", (self.ast, condition(other))))
 
     def __rand__(self, other: Expression) -> Expression:
-        return Expression(tree.Binary("AND", condition(other), self.ast))
+        return Expression(tree.connect("AND", (condition(other), self.ast)))
 
     def __or__(self, other: Expression) -> Expression:
-        return Expression(tree.Binary("OR", self.ast, condition(other)))
+        return Expression(tree.connect("OR", (self.ast, condition(other))))
 
     def __ror__(self, other: Expression) -> Expression:
-        return Expression(tree.Binary("OR", condition(other), self.ast))
+        return Expression(tree.connect("OR", (condition(other), self.ast)))
 
     def __invert__(self) -> Expression:
         """Return the negated condition: NOT, or the negated form of ``between``, ``isin``, ``like`` and ``is_null``."""
@@ -218,7 +220,7 @@ def _compared(operator: str, left: object, right: object) -> Expression:
 
 
 def _joins(value: object) -> bool:
-    return isinstance(value, Expression) and isinstance(value.ast, tree.Binary) and value.ast.operator in ("AND", "OR")
+    return isinstance(value, Expression) and isinstance(value.ast, tree.Connective)
 
 
 def _binary(operator: str, left: object, right: object) -> Expression:
@@ -226,15 +228,12 @@ def _binary(operator: str, left: object, right: object) -> Expression:
 
 
 def _items(items: tuple[object, ...]) -> tuple[tree.Expression, ...]:
-    if len(items) == 1 and isinstance(items[0], Iterable) and not isinstance(items[0], str):
-        return _collected(items[0])
-    if not items:
-        raise PatternError("isin needs at least one item")
-    return tuple(map(operand, items))
-
-
-def _collected(items: Iterable[object]) -> tuple[tree.Expression, ...]:
-    nodes = tuple(map(operand, items))
+    is_collection = len(items) == 1 and isinstance(items[0], Iterable) and not isinstance(items[0], str)
+    given: Iterable[object] = items[0] if is_collection else items  # type: ignore[assignment]
+    nodes = tuple(map(operand, islice(given, MAX_ITEMS + 1)))
     if not nodes:
         raise PatternError("isin needs at least one item")
-    return tuple(sorted(nodes, key=format_expression)) if isinstance(items, set | frozenset) else nodes
+    fault = fault_of_items(len(nodes))
+    if fault is not None:
+        raise PatternError(fault)
+    return tuple(sorted(nodes, key=format_expression)) if isinstance(given, set | frozenset) else nodes

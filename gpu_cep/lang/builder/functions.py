@@ -9,7 +9,7 @@ from functools import partial
 from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast as tree
 from gpu_cep.lang.builder.constants import name
-from gpu_cep.lang.builder.expressions import Expression, Value, operand
+from gpu_cep.lang.builder.expressions import Expression, Value, condition, operand
 from gpu_cep.lang.builder.patterns import Variable, name_of
 from gpu_cep.lang.builder.references import EarlierEvents, EarlierValues, Place, public
 
@@ -51,6 +51,22 @@ def avg(attribute: Values) -> Expression:
     return _aggregate("avg", attribute)
 
 
+def median(attribute: Values) -> Expression:
+    """Return the middle value of all events bound, in RETURN."""
+    return _aggregate("median", attribute)
+
+
+def count_distinct(attribute: Values) -> Expression:
+    """Return ``count(DISTINCT v.x)``: how many values of the attribute differ, in RETURN.
+
+    >>> from gpu_cep.lang.builder import count_distinct, var
+    >>> p = var("p").plus()
+    >>> count_distinct(p.x)
+    count(DISTINCT p.x)
+    """
+    return _aggregate("count_distinct", attribute)
+
+
 def sum(attribute: Values) -> Expression:
     """Return the sum over all events bound, or over those before the current one."""
     return _aggregate("sum", attribute)
@@ -88,6 +104,21 @@ def count(counted: Values | Variable | Place | EarlierEvents) -> Expression:
         case EarlierEvents():
             return Expression(tree.Aggregate("count", counted.variable, None, running=True))
     return _aggregate("count", counted)
+
+
+def case(*branches: tuple[Expression, Value], otherwise: Value = None) -> Expression:
+    """Return ``CASE WHEN … END``: the value of the first condition that is true, else `otherwise`.
+
+    >>> from gpu_cep.lang.builder import case, var
+    >>> p = var("p")
+    >>> case((p.x > 9, "high"), (p.x > 5, "middle"), otherwise="low")
+    CASE WHEN p.x > 9 THEN 'high' WHEN p.x > 5 THEN 'middle' ELSE 'low' END
+    """
+    if not branches or not all(isinstance(branch, tuple) and len(branch) == 2 for branch in branches):
+        raise TypeError("case takes pairs of a condition and a value: case((v.x > 1, 'high'), otherwise='low')")
+    conditions, values = zip(*branches, strict=True)
+    last_value = None if otherwise is None else operand(otherwise)
+    return Expression(tree.Case(tuple(map(condition, conditions)), tuple(map(operand, values)), last_value))
 
 
 @dataclass(frozen=True, slots=True)

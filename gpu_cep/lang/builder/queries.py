@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
-from functools import reduce
 from typing import Any
 
 from gpu_cep.errors import Diagnostic, PatternError, nearest
@@ -15,7 +14,7 @@ from gpu_cep.lang.builder.constants import Amount, measure, name
 from gpu_cep.lang.builder.expressions import Expression, Item, condition
 from gpu_cep.lang.builder.references import Place
 from gpu_cep.lang.format import format_query
-from gpu_cep.lang.parser import MAX_DEPTH
+from gpu_cep.lang.limits import MAX_DEPTH, fault_of_conditions
 
 DEEPEST = MAX_DEPTH - 5
 """How deep a tree may be, so that its text, in which a leaf is up to five levels deep, can be read again."""
@@ -47,7 +46,7 @@ class Buildable(ABC):
         query = self._query()
         nodes = [condition(each) for each in conditions]
         known = nodes if query.where is None else [query.where, *nodes]
-        return Query(replace(query, where=reduce(_both, known)))
+        return Query(replace(query, where=known[0] if len(known) == 1 else tree.connect("AND", known)))
 
     def using(self, strategy: str, *variables: Named | str) -> Query:
         """Add the event selection strategy, with the variables listed behind it."""
@@ -123,10 +122,6 @@ def query_of(built: Buildable) -> tree.Query:
     return built._query()
 
 
-def _both(left: tree.Expression, right: tree.Expression) -> tree.Expression:
-    return tree.Binary("AND", left, right)
-
-
 def _strategy(strategy: str) -> str:
     if not isinstance(strategy, str):
         raise TypeError(f"a strategy is one of {', '.join(tree.STRATEGIES)}, not {strategy!r}")
@@ -171,6 +166,9 @@ def _check(query: tree.Query) -> None:
     for node, depth in _nodes(query):
         if depth > DEEPEST:
             raise PatternError(f"conditions and patterns nest more than {DEEPEST} levels deep; each operator of a chain is a level")
+        fault = fault_of_conditions(len(node.operands)) if isinstance(node, tree.Connective) else None
+        if fault is not None:
+            raise PatternError(fault)
         if isinstance(node, tree.Reference | tree.PrevBound | tree.Aggregate) and node.variable is not None:
             named.add(node.variable)
     declared = [node.name for node, _ in _nodes(query.pattern) if isinstance(node, tree.Variable)]

@@ -81,6 +81,8 @@ class Op(IntEnum):
     LOAD_VECTOR = 54  # register target ← where the vector of column first stands at rows[second]
     DOT = 55  # target ← the inner product of the vectors of registers first and second
     CALL = 56  # target ← the function at address int_constants[second] of the registers from first on
+    SKIP = 57  # pass over the next `second` instructions
+    SKIP_UNLESS = 58  # the same, unless register first is TRUE
 
 
 OPCODES = tuple(op.name.lower() for op in Op)
@@ -236,7 +238,8 @@ def run_program(
     rows, places = registers.rows, registers.places
     ints, floats, nulls = registers.ints, registers.floats, registers.nulls
     error = 0
-    for k in range(first, last):
+    k = first
+    while k < last:
         op, target, a, b = programs.code[k, 0], programs.code[k, 1], programs.code[k, 2], programs.code[k, 3]
         if op == Op.LOAD_INT:
             row = rows[b]
@@ -308,6 +311,9 @@ def run_program(
             nulls[target] = False
         elif op == Op.CALL:
             error |= call_scalar(programs.int_constants[b], ints, floats, nulls, a, target)
+        elif op >= Op.SKIP:
+            if op == Op.SKIP or nulls[a] or ints[a] == 0:
+                k += b
         else:
             count = values.counts[a, places[b]]
             nulls[target] = count == 0
@@ -316,6 +322,7 @@ def run_program(
             else:
                 ints[target] = values.ints[a, places[b]] if count != 0 else stand_ins[a]
                 error |= count < 0
+        k += 1
     return error
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.analysis.bound import Constant, Field, Operation
+from gpu_cep.analysis.bound import Constant, Constants, Field, Operation
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.lowering.text_predicates import constant_codes, truth_table
 from gpu_cep.engine.phase_one import label_events
@@ -43,13 +43,13 @@ PREDICATES = {
     "equal": lambda texts: (Operation("eq", (COLUMN, *constants(texts[:1])), BOOLEAN), lambda row: member(row, texts[:1])),
     "mirrored": lambda texts: (Operation("eq", (*constants(texts[:1]), COLUMN), BOOLEAN), lambda row: member(row, texts[:1])),
     "different": lambda texts: (Operation("ne", (COLUMN, *constants(texts[:1])), BOOLEAN), lambda row: negated(member(row, texts[:1]))),
-    "in": lambda texts: (Operation("in", (COLUMN, *constants(texts)), BOOLEAN), lambda row: member(row, texts)),
+    "in": lambda texts: (Operation("in", (COLUMN, Constants(tuple(texts), STRING)), BOOLEAN), lambda row: member(row, texts)),
     "in or null": lambda texts: (
-        Operation("in", (COLUMN, *constants([*texts, None])), BOOLEAN),
+        Operation("in", (COLUMN, Constants((*texts, None), STRING)), BOOLEAN),
         lambda row: member(row, [*texts, None]),
     ),
     "not in": lambda texts: (
-        Operation("not", (Operation("in", (COLUMN, *constants(texts)), BOOLEAN),), BOOLEAN),
+        Operation("not", (Operation("in", (COLUMN, Constants(tuple(texts), STRING)), BOOLEAN),), BOOLEAN),
         lambda row: negated(member(row, texts)),
     ),
     "null": lambda texts: (Operation("is_null", (COLUMN,), BOOLEAN), lambda row: row is None),

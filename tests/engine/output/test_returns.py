@@ -71,9 +71,9 @@ def test_first_last_and_count(name):
     assert returned("b.x", column) == (None, column.type)
 
 
-@pytest.mark.parametrize("function", ["sum", "avg"])
+@pytest.mark.parametrize("function", ["sum", "avg", "median"])
 @pytest.mark.parametrize("name", VALUES)
-def test_sum_and_avg(name, function):
+def test_sum_avg_and_median(name, function):
     column, expected = VALUES[name][0], VALUES[name][3 if function == "sum" else 4]
     if isinstance(expected, type):
         with pytest.raises(expected, match=rf"{function}\("):
@@ -83,16 +83,28 @@ def test_sum_and_avg(name, function):
 
 
 @pytest.mark.parametrize("name", VALUES)
+def test_distinct_values(name):
+    column = VALUES[name][0]
+    assert returned("count(DISTINCT a.x)", column) == (1 if name == "int8" else 2, pa.int64())
+    assert returned("count(DISTINCT a.x)", pa.chunked_array([column, column, column]).combine_chunks())[0] == (1 if name == "int8" else 2)
+
+
+def test_every_nan_is_the_same_value():
+    assert returned("count(DISTINCT a.x)", pa.array([NAN, 0.0, -0.0, NAN, None, 1.0]))[0] == 3
+
+
+@pytest.mark.parametrize("name", VALUES)
 def test_aggregates_over_no_value(name):
     column = VALUES[name][0]
     nothing = pa.nulls(3, column.type)
     assert [returned(f"{function}(a.x)", nothing)[0] for function in ("min", "max", "first", "last", "count")] == [None] * 4 + [0]
-    for function, expected in zip(("sum", "avg"), VALUES[name][3:], strict=True):
+    assert returned("count(DISTINCT a.x)", nothing)[0] == 0
+    for function, expected in zip(("sum", "avg", "median"), (*VALUES[name][3:], VALUES[name][4]), strict=True):
         if not isinstance(expected, type):
             assert returned(f"{function}(a.x)", nothing)[0] is None
 
 
-@pytest.mark.parametrize("function", ["min", "max", "sum", "avg"])
+@pytest.mark.parametrize("function", ["min", "max", "sum", "avg", "median"])
 @pytest.mark.parametrize("values", [[NAN, 1.0, None], [1.0, None, NAN], [NAN, NAN, math.inf]])
 def test_nan_goes_through(function, values):
     assert math.isnan(returned(f"{function}(a.x)", pa.array(values))[0])
@@ -123,6 +135,8 @@ def test_an_expression_that_overflows(item):
         ("max(a.x) - min(a.x)", 5),
         ("sum(a.x) / count(a.x)", 4.5),
         ("avg(a.x) * 2", 9.0),
+        ("CASE WHEN count(DISTINCT a.x) = 2 THEN median(a.x) - median(b.ts) END", 3.5),
+        ("count(DISTINCT a.type) + count(DISTINCT b.x)", 1),
         ("coalesce(last(a.x), -1)", -1),
         ("last(a.x)", None),
         ("last(a.x) + 1", None),
@@ -139,6 +153,14 @@ def test_an_expression_that_overflows(item):
         ("first(a.type) = last(a.type)", True),
         ("min(a.type) IN ('A', 'C')", True),
         ("first(a.type) LIKE 'B%' OR max(a.type) IS NULL", False),
+        ("CASE WHEN count(a) > 3 THEN 1 WHEN first(a.x) = 7 THEN 0.5 END", 0.5),
+        ("CASE WHEN sum(a.x) > 9 THEN sum(a.x) * 9223372036854775807 ELSE -1 END", -1),
+        ("CASE count(a) WHEN 3 THEN 'three' WHEN 2 THEN b.type END", "three"),
+        ("CASE WHEN last(a.x) > 0 THEN 'up' WHEN b.ts > 0 THEN CASE WHEN b.ts > 9 THEN 'x' ELSE b.type END END", "B"),
+        ("CASE WHEN count(a) = 3 THEN NULL ELSE max(a.type) END", None),
+        ("CASE WHEN count(a) = 4 THEN NULL ELSE max(a.type) END", "A"),
+        ("CASE WHEN count(a) = 3 THEN 'all' END = 'all'", True),
+        ("coalesce(nullif(min(a.type), 'A'), nullif(b.type, 'A'), 'none')", "B"),
     ],
 )
 def test_expressions(item, expected):

@@ -200,7 +200,7 @@ def test_operation(name):
 
 def test_every_operation_is_tested():
     aggregates = {"load_count", "load_aggregate_int", "load_aggregate_float"}
-    elsewhere = aggregates | {"const_int", "const_float", "null", "lookup", "load_vector", "dot", "call"}
+    elsewhere = aggregates | {"const_int", "const_float", "null", "lookup", "load_vector", "dot", "call", "skip", "skip_unless"}
     assert set(OPERATIONS) | elsewhere == set(OPCODES)
 
 
@@ -219,6 +219,21 @@ def test_lookup_reads_true_false_and_null_from_its_table(rows):
     truths = [None if null else value for value, null in zip(int_values.tolist(), nulls, strict=True)]
     assert truths == [(0, 1, None)[code] for code, _ in rows]
     assert failed == -1
+
+
+@given(st.lists(st.tuples(st.one_of(st.none(), st.integers(-1, 1)), INTEGERS), max_size=10))
+def test_what_is_skipped_is_not_computed(rows):
+    """CASE WHEN first < 1 THEN second + second ELSE second END, which overflows only where the condition is TRUE."""
+    branch = [("load_int", 2, 1, 0), ("add_int", 3, 2, 2), ("coalesce_int", 0, 3, 3), ("skip", 0, 0, 2)]
+    otherwise = [("load_int", 4, 1, 0), ("coalesce_int", 0, 4, 4)]
+    condition = [("load_int", 1, 0, 0), ("const_int", 2, 0, 0), ("lt_int", 1, 1, 2)]
+    code = [("null", 0, 0, 0), *condition, ("skip_unless", 1, 1, len(branch)), *branch, *otherwise]
+    int_values, _, nulls, failed = run(code, 0, rows, False, int_constants=[1])
+    wanted = [value + value if first is not None and first < 1 else value for first, value in rows]
+    wrong = [r for r, value in enumerate(wanted) if not LEAST <= value <= GREATEST]
+    assert failed == (wrong[0] if wrong else -1)
+    assert not nulls.any()
+    assert [value for r, value in enumerate(int_values.tolist()) if r not in wrong] == [v for r, v in enumerate(wanted) if r not in wrong]
 
 
 def test_an_overflow_of_a_null_operand_is_none():

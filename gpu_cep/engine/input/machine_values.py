@@ -1,0 +1,84 @@
+"""Turn Arrow arrays that are not text into the numbers that kernels read, and into ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.engine.input.buffers import buffer_values
+from gpu_cep.errors import EventError
+
+Array = npt.NDArray[Any]
+
+# Decimals of so many digits are exact in an int64.
+EXACT_DIGITS = 18
+
+# Arrow types whose buffers kernels read as they are.
+_NATIVE = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float32(): np.float32, pa.float64(): np.float64}
+
+
+def machine_values(array: pa.Array, name: str) -> Array:
+    """Return an Arrow array that is not text as int32, int64, float32 or float64 values."""
+    arrow = array.type
+    if pa.types.is_decimal(arrow):
+        return _unscaled_values(array, name)
+    if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):
+        array = array.view(pa.int64())
+    elif pa.types.is_date(arrow):
+        array = _days(array, name).view(pa.int32())
+    elif pa.types.is_boolean(arrow):
+        array = array.cast(pa.int32())
+    elif pa.types.is_null(arrow) or not pa.types.is_primitive(arrow):
+        return np.zeros(len(array), np.int64)  # conditions ask such cells only whether they are NULL
+    if array.type not in _NATIVE:
+        target = pa.float64() if pa.types.is_floating(array.type) else pa.int64()
+        try:
+            array = array.cast(target)
+        except pa.ArrowInvalid as fault:
+            raise EventError(f"column {name!r}: {fault}") from fault
+    return buffer_values(array.buffers()[1], _NATIVE[array.type], len(array), array.offset)
+
+
+def _days(array: pa.Array, name: str) -> pa.Array:
+    try:
+        return array.cast(pa.date32())
+    except pa.ArrowInvalid as fault:
+        raise EventError(f"column {name!r} of type date64 holds a time that is not midnight: cast it to timestamps") from fault
+
+
+def _unscaled_values(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
+    """Return the unscaled values of decimals of at most 18 digits."""
+    if array.type.precision > EXACT_DIGITS:
+        raise EventError(f"column {name!r}: {array.type} is wider than {EXACT_DIGITS} digits")
+    wide = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    if not len(wide):
+        return np.empty(0, np.int64)
+    # the low word of a two's complement 128-bit number that fits 64 bits is the number
+    words = buffer_values(wide.buffers()[1], np.int64).reshape(-1, 2)
+    return words[wide.offset : wide.offset + len(wide), 0].copy()
+
+
+def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:
+    """Return the rank of each value, from 0; equal values have one rank. NULL comes first, NaN last."""
+    source = _rankable(array)
+    places = pc.rank(source, sort_keys=[("", "ascending", "at_start")], tiebreaker="dense")
+    ranks: npt.NDArray[np.int64] = places.to_numpy().astype(np.int64)
+    if pa.types.is_floating(source.type):
+        ranks[pc.fill_null(pc.is_nan(source), False).to_numpy(zero_copy_only=False)] = len(ranks) + 1
+    return ranks - 1
+
+
+def _rankable(array: pa.Array) -> pa.Array:
+    """Return the same values in a type that Arrow can rank."""
+    arrow = array.type
+    if pa.types.is_dictionary(arrow):
+        return array.dictionary_decode()
+    if pa.types.is_float16(arrow):
+        return array.cast(pa.float32())
+    if pa.types.is_decimal32(arrow) or pa.types.is_decimal64(arrow):
+        return array.cast(pa.decimal128(arrow.precision, arrow.scale))
+    return array.cast(pa.int8()) if pa.types.is_null(arrow) else array

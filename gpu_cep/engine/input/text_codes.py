@@ -1,0 +1,71 @@
+"""Encode text as codes of a dictionary: a column's own, or one that several columns share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.engine.input.buffers import buffer_values
+from gpu_cep.engine.input.machine_values import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """A text column as dictionary codes; NULL has the code ``len(values)``."""
+
+    codes: npt.NDArray[np.int32]
+    values: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDictionary:
+    """The distinct values of several text columns, ascending.
+
+    ``places[column]`` gives the place here of each value of the column's own dictionary. Its last
+    entry is the code of NULL.
+    """
+
+    values: pa.Array
+    places: dict[int, npt.NDArray[np.int32]]
+
+
+def encode_text(array: pa.Array) -> Codes:
+    """Return the codes of a text array for its own dictionary."""
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    return Codes(codes_of(encoded, pa.int32()), encoded.dictionary)
+
+
+def codes_of(encoded: pa.Array, kind: pa.DataType) -> Array:
+    """Return a dictionary array's codes as integers of type `kind`; NULL has the code after the last.
+
+    If the indices have that width and no NULLs, they are not copied.
+    """
+    indices = encoded.indices
+    # no code is negative, so a sign's bit is free
+    codes = indices.view(kind) if indices.type.bit_width == kind.bit_width else indices.cast(kind)
+    # filling copies, whether there is a NULL or not
+    codes = codes.fill_null(len(encoded.dictionary)) if codes.null_count else codes
+    # by its name: for to_pandas_dtype() some releases of pyarrow import pandas
+    return buffer_values(codes.buffers()[1], str(kind), len(codes), codes.offset)
+
+
+def share_dictionary(own: dict[int, pa.Array]) -> SharedDictionary:
+    """Return the ordered dictionary that columns with these own dictionaries share."""
+    merged = pa.concat_arrays([values.cast(pa.large_string()) for values in own.values()]).dictionary_encode()
+    order = pc.sort_indices(merged.dictionary).to_numpy()
+    ranks = np.empty(len(order), np.int32)
+    ranks[order] = np.arange(len(order), dtype=np.int32)
+    ends = np.cumsum([len(values) for values in own.values()])[:-1]
+    places = [np.append(ranks[part], np.int32(len(order))) for part in np.split(merged.indices.to_numpy(), ends)]
+    return SharedDictionary(merged.dictionary.take(pa.array(order)), dict(zip(own, places, strict=True)))
+
+
+def plain_dictionary(array: pa.Array) -> pa.Array:
+    """Return a dictionary array with NULLs among its indices only, and with distinct values."""
+    values = array.dictionary
+    plain = values.null_count == 0 and len(values.unique()) == len(values)
+    return array if plain else array.dictionary_decode().dictionary_encode()
