@@ -8,15 +8,33 @@ one error that holds them.
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gpu_cep.lang.ast import Span
 
+LESS_MEMORY = "use output='count' or a narrower pattern"
+FEWER_EVENTS = "give Parquet, of which only the columns that the query needs are read, or fewer streams at a time"
 _PACKAGES = ("gpu_cep", "gpu_cep_spark")
 _EXCERPT = 120  # characters of a line that a message shows
+_LONGEST_WORD = 201  # characters of a name or a literal that a message quotes
+_LONGEST_MESSAGE = 2_000
+_MOST_FAULTS = 20
+_LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
+
+
+def shorten(message: str) -> str:
+    """Return a message without the middle of each long word, and without its own middle if it is still long."""
+    return _without_middle(_LONG_WORD.sub(lambda word: _without_middle(word[0], _LONGEST_WORD), message), _LONGEST_MESSAGE)
+
+
+def _without_middle(text: str, longest: int) -> str:
+    kept = longest // 2
+    return text if len(text) <= longest else f"{text[:kept]}…{text[-kept:]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +44,10 @@ class Diagnostic:
     message: str
     span: Span | None = None
     hint: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", shorten(self.message))
+        object.__setattr__(self, "hint", None if self.hint is None else shorten(self.hint))
 
     def render(self, text: str | None = None) -> str:
         """Return the diagnostic as lines of text; if `text` is given, with its line and a caret under the place."""
@@ -49,23 +71,31 @@ def _excerpt(text: str, span: Span) -> list[str]:
 def nearest(name: str, choices: Iterable[str]) -> str | None:
     """Return a hint that names the choice most similar to `name`, or None if none is similar."""
     folded = {choice.lower(): choice for choice in choices}
+    if len(name) > _LONGEST_WORD:
+        return None
     found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
     return f"did you mean {folded[found[0]]!r}?" if found else None
 
 
 class CepError(Exception):
-    """Base class of all errors that gpu_cep raises on purpose."""
+    """Base class of all errors that gpu_cep raises on purpose; what a message quotes is shortened."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shorten(message))
 
 
 class DiagnosedError(CepError):
-    """An error of one or more diagnostics, which `diagnostics` holds."""
+    """An error of one or more diagnostics, which `diagnostics` holds; the message shows the first twenty."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic] | str, text: str | None = None) -> None:
         if isinstance(diagnostics, str):
             diagnostics = [Diagnostic(diagnostics)]
         self.diagnostics = tuple(diagnostics)
         self.text = text
-        super().__init__("\n".join(d.render(text) for d in self.diagnostics))
+        more = len(self.diagnostics) - _MOST_FAULTS
+        shown = [diagnostic.render(text) for diagnostic in self.diagnostics[:_MOST_FAULTS]]
+        # each one is short already
+        Exception.__init__(self, "\n".join([*shown, f"… and {more:,} more faults"] if more > 0 else shown))
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.diagnostics, self.text)
@@ -102,9 +132,18 @@ class MatchLimitExceeded(CepError):
     """
 
 
+@contextmanager
+def ending_in(error: type[CepError], doing: str, remedy: str) -> Iterator[None]:
+    """Turn a lack of memory inside into an `error` that says what was being done, and the remedy."""
+    try:
+        yield
+    except MemoryError:
+        raise error(f"out of memory while {doing}; {remedy}") from None
+
+
 def warn_caller(message: str, category: type[Warning]) -> None:
     """Give a warning whose place is the line outside of gpu_cep that led here."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in _PACKAGES:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(shorten(message), category, stacklevel=level)

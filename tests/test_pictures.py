@@ -25,7 +25,7 @@ SHAPES = (
     Line(INKED, ((0, 0), (50, 60))),
     Line(INKED, ((0, 0), (10, 60), (20, 60), (30, 0))),
     Area(INKED, ((5, 5), (15, 5), (10, 15))),
-    Text(WRITTEN, 60, 70, ("two lines", "$x^{<&"), "all of it"),
+    Text(WRITTEN, 60, 70, ("two lines", "$x^{<&")),
 )
 PICTURE = Picture("sample", 240, 120, SHAPES)
 

@@ -1,39 +1,27 @@
-"""Write a file whole or not at all: what was there before stays until its successor is complete."""
+"""Write to stdout, a URI or a local file; a file whole or not at all."""
 
 from __future__ import annotations
 
 import errno
 import io
 import os
-import secrets
-import stat
 import sys
-from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow as pa
 from pyarrow import fs
 
 from gpu_cep.engine.input.event_files import is_uri, open_uri
 from gpu_cep.errors import CepError
+from gpu_cep.whole_files import Write, save_whole
 
 PIPE = "-"
-_STANDARD = (1, 2)  # stdout and stderr
-
-Write = Callable[[BinaryIO], object]
 
 
 def write_whole(name: str, write: Write) -> None:
-    """Write the file `name` by calling ``write(target)``; if that fails, the old file stays as it was.
+    """Write what `name` stands for by calling ``write(target)``; if that fails, an old file stays as it was.
 
-    The bytes go to a temporary file in the same folder, which then takes the name. It also takes
-    the permissions of the old file, and its owner where the process may give files away. A link
-    stays, and the file that it leads to is replaced. Another hard link keeps the old content.
-
-    What is no regular file is written directly: ``-`` for stdout, a pipe, a device. What a URI names
-    is written in one go, once all bytes are there.
+    A local file is written as :func:`save_whole` does. ``-`` is stdout, which is written directly. What a
+    URI names is written in one go, once all bytes are there.
 
     Raises
     ------
@@ -45,18 +33,10 @@ def write_whole(name: str, write: Write) -> None:
     try:
         if name == PIPE:
             _write_stdout(write)
-            return
-        if is_uri(name):
+        elif is_uri(name):
             _write_uri(name, write)
-            return
-        held = _status(name)
-        descriptor = None if held is None else _standard_descriptor(held)
-        if held is None or (stat.S_ISREG(held.st_mode) and descriptor is None):
-            _replace(Path(os.path.realpath(name)), held, write)
-            return
-        # a standard stream has a position, which opening it anew would lose
-        with open(name if descriptor is None else os.dup(descriptor), "wb") as target:
-            write(target)
+        else:
+            save_whole(name, write)
     except (OSError, pa.ArrowException) as fault:
         if name == PIPE and isinstance(fault, BrokenPipeError):
             raise
@@ -79,6 +59,8 @@ def _write_stdout(write: Write) -> None:
     if sys.stdout is None:
         raise OSError(errno.EBADF, "it is closed")
     try:
+        # what was printed before
+        sys.stdout.flush()
         write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
     except OSError:
@@ -89,50 +71,3 @@ def _write_stdout(write: Write) -> None:
 def give_up_stdout() -> None:
     """Let stdout lead nowhere: what is left in its buffer would fail once more when the process ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _replace(path: Path, held: os.stat_result | None, write: Write) -> None:
-    """Write a temporary file beside `path` and give it that name; `held` is the status of the old file."""
-    if held is not None and not os.access(path, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    mode = 0o666 if held is None else stat.S_IMODE(held.st_mode)
-    fresh = path.with_name(f".gpu-cep-{secrets.token_hex(8)}")
-    try:
-        with open(fresh, "xb", opener=lambda name, flags: os.open(name, flags, mode & 0o666)) as target:
-            if held is not None:
-                _keep_rights(target.fileno(), held, mode)
-            write(target)
-            target.flush()
-            # a disk that is full or fails may say so only here
-            os.fsync(target.fileno())
-        os.replace(fresh, path)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
-
-
-def _keep_rights(descriptor: int, held: os.stat_result, mode: int) -> None:
-    fresh = os.fstat(descriptor)
-    if (fresh.st_uid, fresh.st_gid) != (held.st_uid, held.st_gid):
-        # only few may give files away
-        with suppress(PermissionError):
-            os.fchown(descriptor, held.st_uid, held.st_gid)
-    os.fchmod(descriptor, mode)
-
-
-def _status(name: str) -> os.stat_result | None:
-    """Return the status of the file that a name or a link leads to, None if there is none."""
-    try:
-        return os.stat(name)
-    except FileNotFoundError:
-        return None
-
-
-def _standard_descriptor(held: os.stat_result) -> int | None:
-    """Return the descriptor of stdout or stderr if it is the file of this status, else None."""
-    for descriptor in _STANDARD:
-        # the process may have been started without it
-        with suppress(OSError):
-            if os.path.samestat(os.fstat(descriptor), held):
-                return descriptor
-    return None

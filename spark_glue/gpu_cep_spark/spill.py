@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import IO, Any
@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.errors import CepError
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -54,6 +55,11 @@ def whole_streams(batches: Iterable[pa.RecordBatch], room: Room, level: int = 0)
 
     A table of a single stream may be larger. `level` is the number of times that the rows have been
     split by their hashes.
+
+    Raises
+    ------
+    CepError
+        The folder of `room` does not take the rows; the message says why.
     """
     gathered, size, rest = deque[pa.RecordBatch](), 0, iter(batches)
     splits = room.hashes is not None and level < _LEVELS
@@ -88,8 +94,9 @@ def spill_folder(environment: Mapping[str, str], partition: int) -> str:
 
 @dataclass(slots=True)
 class _Bucket:
-    """A file of the rows whose hashes agree in some bits, with their lowest and highest hash."""
+    """A file in `folder` of the rows whose hashes agree in some bits, with their lowest and highest hash."""
 
+    folder: str
     file: IO[bytes]
     writer: Any
     lowest: int = (1 << 64) - 1
@@ -101,20 +108,39 @@ class _Bucket:
         return self.lowest == self.highest
 
     def write(self, rows: pa.Table, hashes: Hashes) -> None:
-        self.writer.write_table(rows)
+        with _naming(self.folder):
+            self.writer.write_table(rows)
         self.lowest, self.highest = min(self.lowest, int(hashes.min())), max(self.highest, int(hashes.max()))
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Give the rows, which is possible once: the file is removed after the last of them."""
-        self.writer.close()
-        with self.file:
+        with _naming(self.folder), self.file:
+            self.writer.close()
             self.file.seek(0)
             yield from pa.ipc.open_stream(self.file)
 
 
 def _bucket(schema: pa.Schema, folder: str, files: ExitStack) -> _Bucket:
-    file = files.enter_context(tempfile.TemporaryFile(prefix="gpu_cep-", dir=folder))  # noqa: SIM115 (`files` closes it)
-    return _Bucket(file, pa.ipc.new_stream(file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4")))
+    with _naming(folder):
+        file = tempfile.TemporaryFile(prefix="gpu_cep-", dir=folder)  # noqa: SIM115 (`files` closes it)
+        files.callback(_discard, file)
+        return _Bucket(folder, file, pa.ipc.new_stream(file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4")))
+
+
+def _discard(file: IO[bytes]) -> None:
+    # what a full disk has not taken is not needed any more
+    with suppress(OSError):
+        file.close()
+
+
+@contextmanager
+def _naming(folder: str) -> Iterator[None]:
+    """Turn an error of the disk inside into a CepError that names the folder."""
+    try:
+        yield
+    except OSError as fault:
+        events = f"events that do not fit in memory cannot wait in {folder}: {fault.strerror or fault}"
+        raise CepError(f"{events}; make room there, or raise worker_memory=") from fault
 
 
 def _portions(gathered: deque[pa.RecordBatch], rest: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:

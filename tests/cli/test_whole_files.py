@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import builtins
 import errno
 import os
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +16,11 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from gpu_cep.cli import main, whole_files
+from gpu_cep.cli import main
 from gpu_cep.cli.files import WRITERS, table_target
 from gpu_cep.cli.whole_files import write_whole
 from gpu_cep.errors import CepError, UnsupportedError
+from tests.faults.steps import Steps, each_step, failing_writes, full_disk, raising
 
 EVENTS = pa.table({"ts": [1, 2, 3, 4], "type": list("ABAB"), "v": [1.0, 2.0, 3.0, 4.5]})
 WHOLE = "PATTERN SEQ(A a, B b) WITHIN 5"
@@ -52,50 +51,6 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-class Failing:
-    """A file whose n-th use (a write, flush or close, from 1) raises; `uses` counts them over all files."""
-
-    def __init__(self, file: Any, fault: BaseException, at: int, uses: list[str]) -> None:
-        self.file, self.fault, self.at, self.uses = file, fault, at, uses
-
-    def use(self, name: str, action: Callable[[], Any]) -> Any:
-        self.uses.append(name)
-        if len(self.uses) == self.at:
-            raise self.fault
-        return action()
-
-    def write(self, held: Any) -> int:
-        return self.use("write", lambda: self.file.write(held))
-
-    def writelines(self, lines: Iterator[bytes]) -> None:
-        for line in lines:
-            self.write(line)
-
-    def flush(self) -> None:
-        self.use("flush", self.file.flush)
-
-    def __enter__(self) -> Failing:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.file.close()
-        self.use("close", lambda: None)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.file, name)
-
-
-def fail_at(monkeypatch: pytest.MonkeyPatch, fault: BaseException, at: int) -> list[str]:
-    """Make the n-th use of the files that are written fail; return the list of uses."""
-    uses: list[str] = []
-
-    def opened(*given: Any, **named: Any) -> Failing:
-        return Failing(builtins.open(*given, **named), fault, at, uses)
-
-    monkeypatch.setattr(whole_files, "open", opened, raising=False)
-    return uses
-
-
 COMMANDS = {
     **{suffix: ["match", QUERY, "EVENTS", "-o", f"TARGET{suffix}"] for suffix in WRITERS},
     "plan": ["explain", QUERY, "EVENTS", "-o", "TARGET.svg"],
@@ -123,35 +78,33 @@ def run(words: list[str]) -> int | str:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_old_file_stays_until_the_new_one_is_whole(monkeypatch, events, folder, command):
+def test_the_old_file_stays_until_the_new_one_is_whole(events, folder, command):
     words, target = filled(command, events, folder)
     assert run(words) == 0
     whole = target.read_bytes()
     assert whole != OLD
     assert os.listdir(folder) == [target.name]
     target.write_bytes(OLD)
-    full, at = FAULTS["the disk is full"], 0
-    while target.read_bytes() == OLD:
-        at += 1
-        with monkeypatch.context() as patched:
-            uses = fail_at(patched, full, at)
+    for steps in each_step(full_disk):
+        with failing_writes(folder, steps):
             code = run(words)
+        assert (target.read_bytes() == OLD) == steps.reached
+        assert code == (4 if steps.reached else 0)
         assert os.listdir(folder) == [target.name]
-        assert code == (4 if target.read_bytes() == OLD else 0)
-    assert at > len(uses)
-    assert uses[-1] == "close"
+    assert steps.taken[-1] == "replace"
     assert target.read_bytes() == whole or command == "report"
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_every_kind_of_failure_leaves_the_old_file(monkeypatch, capsys, events, folder, fault):
+def test_every_kind_of_failure_leaves_the_old_file(capsys, events, folder, fault):
     words, target = filled(".csv", events, folder)
     for at in (1, 2):
-        with monkeypatch.context() as patched:
-            fail_at(patched, FAULTS[fault], at)
+        with failing_writes(folder, Steps(at, raising(FAULTS[fault]))):
             assert run(words) != 0
         told = capsys.readouterr().err
         assert "Traceback" not in told
+        if fault == "memory is short":
+            assert told == "gpu-cep: out of memory\n"
         if isinstance(FAULTS[fault], (OSError, pa.ArrowInvalid)):
             reason = getattr(FAULTS[fault], "strerror", None) or "no"
             assert told == f"gpu-cep: cannot write {target}: {reason}\n"
@@ -159,10 +112,9 @@ def test_every_kind_of_failure_leaves_the_old_file(monkeypatch, capsys, events, 
         assert os.listdir(folder) == [target.name]
 
 
-def test_without_an_old_file_a_failure_leaves_none(monkeypatch, events, folder):
+def test_without_an_old_file_a_failure_leaves_none(events, folder):
     for fault in FAULTS.values():
-        with monkeypatch.context() as patched:
-            fail_at(patched, fault, 2)
+        with failing_writes(folder, Steps(2, raising(fault))):
             assert run(["match", QUERY, events, "-o", str(folder / "new.csv")]) != 0
         assert os.listdir(folder) == []
 
@@ -284,15 +236,14 @@ def test_a_file_that_may_not_be_written_is_not_replaced(monkeypatch, folder):
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_link_stays_and_its_file_is_replaced(monkeypatch, events, folder, there):
+def test_a_link_stays_and_its_file_is_replaced(events, folder, there):
     """The temporary file is on the side of the link's target, which may be on another disk."""
     target, link = folder / "kept.csv", folder / "links" / "link.csv"
     link.parent.mkdir()
     link.symlink_to("../kept.csv")
     if there:
         target.write_bytes(OLD)
-    with monkeypatch.context() as patched:
-        fail_at(patched, FAULTS["Ctrl-C"], 2)
+    with failing_writes(folder, Steps(2, raising(FAULTS["Ctrl-C"]))):
         assert run(["match", QUERY, events, "-o", str(link)]) != 0
     assert target.exists() == there
     assert main(["match", QUERY, events, "-o", str(link)]) == 0

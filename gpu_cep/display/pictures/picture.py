@@ -8,6 +8,7 @@ from pathlib import Path
 from gpu_cep.display.pictures.files import check_suffix, require_matplotlib
 from gpu_cep.display.pictures.shapes import Shape
 from gpu_cep.display.pictures.svg import svg
+from gpu_cep.whole_files import save_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,12 @@ class Picture:
         Raises
         ------
         CepError
-            The suffix is none of these, or the picture is larger than a ``.png`` can be.
+            The suffix is none of these, the picture is larger than a ``.png`` can be, or the file cannot be written.
         EngineUnavailable
             matplotlib (the extra ``plot``) is not installed; only ``.svg`` does without.
         """
-        Path(path).write_bytes(self.render(check_suffix(path)))
+        drawn = self.render(check_suffix(path))
+        save_whole(path, lambda target: target.write(drawn))
 
     def render(self, suffix: str) -> bytes:
         """Return the bytes of a file that :meth:`save` writes with this suffix; raises as it does."""

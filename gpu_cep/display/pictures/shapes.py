@@ -71,13 +71,12 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Lines of text, with the baseline of the first at `y`. `whole` is the full text if they abbreviate it."""
+    """Lines of text, with the baseline of the first at `y`."""
 
     look: Letters
     x: float
     y: float
     lines: tuple[str, ...]
-    whole: str = ""
 
 
 Shape = Box | Line | Area | Text

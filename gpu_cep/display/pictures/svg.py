@@ -64,11 +64,11 @@ def _(area: Area) -> str:
 
 @_element.register
 def _(text: Text) -> str:
-    if len(text.lines) == 1 and not text.whole:
+    if len(text.lines) == 1:
         return f'<text class="{text.look.name}" x="{text.x:.1f}" y="{text.y:.1f}">{escape(text.lines[0])}</text>'
     x, feet = f"{text.x:.1f}", (text.y + LEADING * number for number in range(len(text.lines)))
     spans = (f'<tspan x="{x}" y="{y:.1f}">{escape(line)}</tspan>' for y, line in zip(feet, text.lines, strict=True))
-    return f'<text class="{text.look.name}">{"".join(spans)}<title>{escape(text.whole)}</title></text>'
+    return f'<text class="{text.look.name}">{"".join(spans)}</text>'
 
 
 def _point(point: Point) -> str:

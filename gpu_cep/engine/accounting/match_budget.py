@@ -12,14 +12,13 @@ from threading import Lock
 from typing import ClassVar, Protocol
 
 from gpu_cep.engine.accounting.host_memory import free_memory
-from gpu_cep.errors import CepError, MatchLimitExceeded
+from gpu_cep.errors import LESS_MEMORY, CepError, MatchLimitExceeded, ending_in
 from gpu_cep.plan.settings import Settings
 
 # Share of the memory free when the matching begins that the result may take, all copies on its way to a table included.
 # The rest is for what a footprint cannot know: kernels' scratch, allocators' slack, text far longer than its column's mean.
 MEMORY_SHARE = 0.8
 
-LESS_MEMORY = "use output='count' or a narrower pattern"
 
 
 class WindowError(Exception):
@@ -142,9 +141,8 @@ def open_budget(settings: Settings, footprint: Footprint, concurrent: int, spent
     """
     budget = spent.budget(settings, footprint, memory_for_results(concurrent))
     try:
-        yield budget
-    except MemoryError:
-        raise MatchLimitExceeded(f"out of memory while matching; {LESS_MEMORY}") from None
+        with ending_in(MatchLimitExceeded, "matching", LESS_MEMORY):
+            yield budget
     finally:
         budget.close()
         spent.add(budget)

@@ -1,0 +1,105 @@
+"""Plan queries over events, run the plans, and explain them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
+from gpu_cep.lang.ast import IntervalQuery, Query
+from gpu_cep.plan.columns_read import columns_read, narrow_settings
+from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.explain import Explanation
+from gpu_cep.plan.interval_explain import IntervalExplanation
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.settings import Settings
+from gpu_cep.query_plans import as_query, make_plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from gpu_cep.engine.answers import AnyPlan
+    from gpu_cep.query_plans import AnyQuery, Pattern
+
+
+def run_plan(
+    plan: AnyPlan, query: AnyQuery, options: Options, table: Any, *, threads: int | None = None, profile: Profile | None = None
+) -> pa.Table:  # fmt: skip
+    """Return the result of running `plan`, which :func:`make_plan` made of `query`, over the events of `table`."""
+    from gpu_cep.engine.answers import answer, has_matches
+
+    by_definition = plan.algorithm == "brute_force"
+    found = _by_definition(plan, query, options, table) if by_definition else answer(plan, table, threads=threads, profile=profile)
+    if not has_matches(plan, found):
+        _warn_absent(plan, table)
+    return found
+
+
+def _warn_absent(plan: AnyPlan, table: Any) -> None:
+    """Warn of texts that the query asks for and no event of `table` has."""
+    from gpu_cep.engine.input.absent_values import absent_values
+    from gpu_cep.engine.input.event_columns import EventColumns
+
+    for sentence in absent_values(plan.query, EventColumns(table, plan.query)):
+        warn_caller(sentence, AbsentValueWarning)
+
+
+@ending_in(EventError, "reading the events", FEWER_EVENTS)
+def plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
+    """Return the plan of a query, and the events as a table: of a source, only the columns that the query reads.
+
+    Raises any error of the query, and EventError if the events cannot be read.
+    """
+    from gpu_cep.engine.input.read_tables import read_events, to_host
+    from gpu_cep.engine.input.sources import source_of
+    from gpu_cep.engine.input.times import type_times
+
+    source = source_of(events)
+    if source is None:
+        table = read_events(events)
+        if not table.num_rows:
+            table = type_times(to_host(table), as_query(pattern), options)
+        return make_plan(pattern, table.schema, options, settings), table
+    whole = make_plan(pattern, source.schema, options, settings)
+    read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
+    table = source.read(read)
+    return make_plan(pattern, table.schema, options, narrow_settings(settings, read)), table
+
+
+def _by_definition(plan: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:
+    """Return the result that enumerating all candidates gives (``algorithm="brute_force"``)."""
+    from gpu_cep.engine.brute_force.events import enumerate_by_definition
+    from gpu_cep.engine.brute_force.intervals import enumerate_situations
+
+    if isinstance(plan, IntervalPlan) and isinstance(query, IntervalQuery):
+        return enumerate_situations(plan, query, options, table)
+    assert isinstance(plan, EventPlan), "a plan is of its query's kind"
+    assert isinstance(query, Query), "a plan is of its query's kind"
+    return enumerate_by_definition(plan, query, options, table)
+
+
+def explanation_of(
+    query: AnyQuery, plan: AnyPlan, table: Any, threads: int | None, profile: Profile | None = None
+) -> Explanation | IntervalExplanation:  # fmt: skip
+    """Return the explanation of `plan`, which answers `query` over the events of `table`.
+
+    With the `profile` of a run, it also holds the counts of that run.
+    """
+    from gpu_cep.engine.input.read_tables import is_resident, to_host
+    from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine
+
+    counts = None if profile is None else dict(profile.counts)
+    if isinstance(plan, IntervalPlan):
+        assert isinstance(query, IntervalQuery), "a plan is of its query's kind"
+        return IntervalExplanation(query, plan, counts, () if profile is None else tuple(profile.joins.values()))
+    assert isinstance(query, Query), "a plan is of its query's kind"
+    choice = choose_engine(plan, table.num_rows, bytes_per_event(plan), threads, resident=is_resident(table))
+    device = None if choice.device is None else choice.device.name
+    if profile is None:
+        return Explanation(query, plan, device, choice.reason)
+    from gpu_cep.engine.phase_one.computed_columns import event_columns
+    from gpu_cep.engine.phase_one.variable_counts import events_of_variables
+
+    fitting = events_of_variables(plan, event_columns(plan, to_host(table)), threads)
+    return Explanation(query, plan, device, choice.reason, counts, tuple(profile.answers), fitting)
