@@ -1,17 +1,17 @@
-"""Answer the public calls: check the arguments, plan the query, run the plan, hand over the result."""
+"""Define the public calls: check the arguments, have the query run or explained, hand over the result."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args, overload
 
-from gpu_cep.analysis.options import Options
 from gpu_cep.choices import (
     AfterMatch,
     Algorithm,
     Allen,
     Detect,
     Engine,
+    Nulls,
     Output,
     PruningStep,
     Result,
@@ -21,7 +21,16 @@ from gpu_cep.choices import (
     TimeUnit,
 )
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.errors import AbsentValueWarning, Diagnostic, PatternError, UnsupportedError, nearest, warn_caller
+from gpu_cep.errors import (
+    LESS_MEMORY,
+    Diagnostic,
+    MatchLimitExceeded,
+    PatternError,
+    UnsupportedError,
+    ending_in,
+    nearest,
+    warn_caller,
+)
 from gpu_cep.keywords import (
     ExplainOptions,
     Functions,
@@ -35,15 +44,13 @@ from gpu_cep.keywords import (
     read_keywords,
     takes_keywords,
 )
-from gpu_cep.lang.ast import IntervalQuery, Query
+from gpu_cep.lang.ast import IntervalQuery
 from gpu_cep.lang.parser import parse
-from gpu_cep.plan.columns_read import columns_read, narrow_settings
-from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
-from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings, check_settings
 from gpu_cep.query_plans import are_swapped, as_query, make_plan, refuse_swapped
+from gpu_cep.query_runs import explanation_of, plan_events, run_plan
 
 if TYPE_CHECKING:
     import cudf
@@ -52,11 +59,10 @@ if TYPE_CHECKING:
     import polars
     import pyarrow as pa
 
-    from gpu_cep.engine.answers import AnyPlan
     from gpu_cep.engine.compressed.compressed import Compressed
-    from gpu_cep.query_plans import AnyQuery, Pattern
+    from gpu_cep.query_plans import Pattern
 
-__all__ = ["Profile", "as_query", "explain", "explanation_of", "make_plan", "match", "parse", "run_plan"]
+__all__ = ["Profile", "as_query", "explain", "make_plan", "match", "parse"]
 
 RESULTS = get_args(Result)
 
@@ -99,6 +105,7 @@ def match(
     strategy: Strategy | None = None,
     ties: Ties = "strict",
     time_unit: TimeUnit | None = None,
+    nulls: Nulls = "error",
     after_match: AfterMatch = "all",
     detect: Detect = "final",
     allen: Allen = "paper",
@@ -168,6 +175,10 @@ def match(
         lengths with a unit, such as ``WITHIN 5 minutes``, need it there. Over
         dates and timestamps it says what a length without a unit counts;
         ``WITHIN 5`` is an error there without it.
+    nulls
+        What an event is whose timestamp is NULL or NaN. ``error``: an EventError.
+        ``drop``: it is left out, as if it were not among the events; row numbers
+        are those of the events as given.
     after_match
         Which matches are kept. ``all``: every match. ``skip_past_last``: each
         stream's matches are taken in order of completion, and a match is kept
@@ -273,64 +284,14 @@ def match(
     )  # fmt: skip
     options = make_options(
         timestamp=timestamp, partition_by=partition_by, order_by=order_by, type_column=type_column, strategy=strategy, ties=ties,
-        time_unit=time_unit, detect=detect, allen=allen, gap=gap, functions=functions,
+        time_unit=time_unit, nulls=nulls, detect=detect, allen=allen, gap=gap, functions=functions,
     )  # fmt: skip
     _check_engine(settings)
     hand_over = _result_form(result, output)
-    plan, table = _plan_events(events, pattern, options, settings)
-    return hand_over(run_plan(plan, as_query(pattern), options, table, threads=threads, profile=profile))
-
-
-def run_plan(
-    plan: AnyPlan, query: AnyQuery, options: Options, table: Any, *, threads: int | None = None, profile: Profile | None = None
-) -> pa.Table:  # fmt: skip
-    """Return the result of running `plan`, which :func:`make_plan` made of `query`, over the events of `table`."""
-    from gpu_cep.engine.answers import answer, has_matches
-
-    by_definition = plan.algorithm == "brute_force"
-    found = _by_definition(plan, query, options, table) if by_definition else answer(plan, table, threads=threads, profile=profile)
-    if not has_matches(plan, found):
-        _warn_absent(plan, table)
-    return found
-
-
-def _warn_absent(plan: AnyPlan, table: Any) -> None:
-    """Warn of texts that the query asks for and no event of `table` has."""
-    from gpu_cep.engine.input.absent_values import absent_values
-    from gpu_cep.engine.input.event_columns import EventColumns
-
-    for sentence in absent_values(plan.query, EventColumns(table, plan.query)):
-        warn_caller(sentence, AbsentValueWarning)
-
-
-def _plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
-    """Return the plan, and the events as a table: of a source, only the columns that the query reads."""
-    from gpu_cep.engine.input.read_tables import read_events, to_host
-    from gpu_cep.engine.input.sources import source_of
-    from gpu_cep.engine.input.times import type_times
-
-    source = source_of(events)
-    if source is None:
-        table = read_events(events)
-        if not table.num_rows:
-            table = type_times(to_host(table), as_query(pattern), options)
-        return make_plan(pattern, table.schema, options, settings), table
-    whole = make_plan(pattern, source.schema, options, settings)
-    read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
-    table = source.read(read)
-    return make_plan(pattern, table.schema, options, narrow_settings(settings, read)), table
-
-
-def _by_definition(plan: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:
-    """Return the result that enumerating all candidates gives (``algorithm="brute_force"``)."""
-    from gpu_cep.engine.brute_force.events import enumerate_by_definition
-    from gpu_cep.engine.brute_force.intervals import enumerate_situations
-
-    if isinstance(plan, IntervalPlan) and isinstance(query, IntervalQuery):
-        return enumerate_situations(plan, query, options, table)
-    assert isinstance(plan, EventPlan), "a plan is of its query's kind"
-    assert isinstance(query, Query), "a plan is of its query's kind"
-    return enumerate_by_definition(plan, query, options, table)
+    plan, table = plan_events(events, pattern, options, settings)
+    found = run_plan(plan, as_query(pattern), options, table, threads=threads, profile=profile)
+    with ending_in(MatchLimitExceeded, f"handing over the result of {found.num_rows:,} rows", LESS_MEMORY):
+        return hand_over(found)
 
 
 @takes_keywords(match, ExplainOptions)
@@ -377,7 +338,7 @@ def explain(
         raise PatternError("a query runs over events; give explain() some, or leave run out")
     if given is None:
         return IntervalExplanation(query, None) if isinstance(query, IntervalQuery) else Explanation(query, None)
-    plan, table = _plan_events(given, asked, options, settings)
+    plan, table = plan_events(given, asked, options, settings)
     threads = keywords.get("threads")
     if not run:
         return explanation_of(query, plan, table, threads)
@@ -398,32 +359,6 @@ def _events_first(events: Any, pattern: Any) -> tuple[Any, Any]:
         warn_caller("explain() takes the events first: explain(events, pattern)", DeprecationWarning)
         return pattern, events
     return events, pattern
-
-
-def explanation_of(
-    query: AnyQuery, plan: AnyPlan, table: Any, threads: int | None, profile: Profile | None = None
-) -> Explanation | IntervalExplanation:  # fmt: skip
-    """Return the explanation of `plan`, which answers `query` over the events of `table`.
-
-    With the `profile` of a run, it also holds the counts of that run.
-    """
-    from gpu_cep.engine.input.read_tables import is_resident, to_host
-    from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine
-
-    counts = None if profile is None else dict(profile.counts)
-    if isinstance(plan, IntervalPlan):
-        assert isinstance(query, IntervalQuery), "a plan is of its query's kind"
-        return IntervalExplanation(query, plan, counts, () if profile is None else tuple(profile.joins.values()))
-    assert isinstance(query, Query), "a plan is of its query's kind"
-    choice = choose_engine(plan, table.num_rows, bytes_per_event(plan), threads, resident=is_resident(table))
-    device = None if choice.device is None else choice.device.name
-    if profile is None:
-        return Explanation(query, plan, device, choice.reason)
-    from gpu_cep.engine.phase_one.computed_columns import event_columns
-    from gpu_cep.engine.phase_one.variable_counts import events_of_variables
-
-    fitting = events_of_variables(plan, event_columns(plan, to_host(table)), threads)
-    return Explanation(query, plan, device, choice.reason, counts, tuple(profile.answers), fitting)
 
 
 def _check_engine(settings: Settings) -> None:

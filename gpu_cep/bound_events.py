@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from gpu_cep.choices import Result, TimeUnit
+    from gpu_cep.choices import Nulls, Result, TimeUnit
     from gpu_cep.display.plotting import Timeline
     from gpu_cep.display.reporting import Report
     from gpu_cep.engine.compressed.compressed import Compressed
@@ -94,12 +94,12 @@ class Events:
 @overload
 def events(
     data: DataFrame, *, timestamp: str = ..., partition_by: Names = ..., order_by: Names = ..., type_column: str = ...,
-    time_unit: TimeUnit | None = ...,
+    time_unit: TimeUnit | None = ..., nulls: Nulls = ...,
 ) -> SparkEvents: ...  # fmt: skip
 @overload
 def events(
     data: Any, *, timestamp: str = ..., partition_by: Names = ..., order_by: Names = ..., type_column: str = ...,
-    time_unit: TimeUnit | None = ...,
+    time_unit: TimeUnit | None = ..., nulls: Nulls = ...,
 ) -> Events: ...  # fmt: skip
 
 
@@ -111,6 +111,7 @@ def events(
     order_by: Names = None,
     type_column: str = "type",
     time_unit: TimeUnit | None = None,
+    nulls: Nulls = "error",
 ) -> Events | SparkEvents:
     """Say once what the columns of events are, for all queries over them.
 
@@ -129,7 +130,7 @@ def events(
     ----------
     data
         The events, as in :func:`gpu_cep.match`, or a Spark DataFrame.
-    timestamp, partition_by, order_by, type_column, time_unit
+    timestamp, partition_by, order_by, type_column, time_unit, nulls
         As in :func:`gpu_cep.match`.
 
     Returns
@@ -145,7 +146,8 @@ def events(
         A keyword has a value of the wrong kind. A column that is not there is reported with the first query.
     """
     roles = RoleOptions(
-        timestamp=timestamp, partition_by=partition_by, order_by=order_by, type_column=type_column, time_unit=time_unit
+        timestamp=timestamp, partition_by=partition_by, order_by=order_by, type_column=type_column, time_unit=time_unit,
+        nulls=nulls,
     )  # fmt: skip
     make_options(**roles)
     # a package that has not been imported made no DataFrame

@@ -8,6 +8,7 @@ Strategy = Literal[
     "strict_contiguity", "partition_contiguity", "skip_till_next_match", "skip_till_any_match", "robust_skip_till_next_match"
 ]  # fmt: skip
 Ties = Literal["strict", "position"]
+Nulls = Literal["error", "drop"]
 TimeUnit = Literal[
     "ns", "us", "ms", "s", "second", "seconds", "minute", "minutes", "hour", "hours", "day", "days", "week", "weeks"
 ]  # fmt: skip

@@ -12,9 +12,9 @@ from inspect import Parameter, Signature, signature
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.choices import AfterMatch, Algorithm, Allen, Detect, Engine, Output, PruningStep, Result, Strategy, Ties, TimeUnit
+from gpu_cep.choices import AfterMatch, Algorithm, Allen, Detect, Engine, Nulls, Output, PruningStep, Result, Strategy, Ties, TimeUnit
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.errors import Diagnostic, PatternError, nearest
+from gpu_cep.errors import CepError, Diagnostic, PatternError, ending_in, nearest
 from gpu_cep.plan.settings import Settings, memory_bytes, pruning_steps
 
 Names = str | Sequence[str] | None
@@ -46,6 +46,7 @@ class RoleOptions(TypedDict, total=False):
     order_by: Names
     type_column: str
     time_unit: TimeUnit | None
+    nulls: Nulls
 
 
 class MeaningOptions(TypedDict, total=False):
@@ -161,7 +162,7 @@ def checks_keywords(function: PublicFunction, shown: Signature | None = None) ->
     """Return `function` with a check of its keywords, and with what `tuning` holds as keywords.
 
     The signature `shown` (default: the function's own) says which there are. Any other raises
-    TypeError, with the nearest valid one as a hint.
+    TypeError, with the nearest valid one as a hint. A call that runs out of memory raises CepError.
     """
     visible = signature(function) if shown is None else shown
 
@@ -170,7 +171,8 @@ def checks_keywords(function: PublicFunction, shown: Signature | None = None) ->
         for name in keywords:
             if name not in visible.parameters:
                 raise TypeError(_unexpected(function.__name__, name, visible.parameters))
-        return function(*arguments, **_tuned(keywords, visible.parameters))
+        with ending_in(CepError, f"answering {function.__name__}()", "give it fewer events or columns"):
+            return function(*arguments, **_tuned(keywords, visible.parameters))
 
     checked.__signature__ = visible  # type: ignore[attr-defined]
     return cast("PublicFunction", checked)
@@ -249,14 +251,26 @@ def _select(keywords: Mapping[str, Any], options: type) -> Any:
     return {name: value for name, value in keywords.items() if name in options.__annotations__}
 
 
+# Keywords of other libraries, and what they are here.
+_ELSEWHERE = {
+    **dict.fromkeys(("ts", "time", "time_column", "timestamp_column", "time_col"), "timestamp= names the column of times"),
+    **dict.fromkeys(("group_by", "groupby", "by", "key", "keys", "partition"), "partition_by= names the keys of streams"),
+    **dict.fromkeys(("type", "event_type", "types"), "type_column= names the column of event types"),
+    "within": "the window stands in the pattern: WITHIN 5 minutes",
+    "window": "the window stands in the pattern: WITHIN 5 minutes",
+    "where": "conditions stand in the pattern: WHERE a.x > b.x",
+    "limit": "max_matches= makes too many matches an error, and after_match= keeps some of them",
+}
+
+
 def _unexpected(function: str, name: str, known: Iterable[str]) -> str:
     """Return the message for a keyword that a function does not take."""
-    hint = nearest(name, known)
+    hint = _ELSEWHERE.get(name) or nearest(name, known)
     return f"{function}() got an unexpected keyword argument {name!r}{f'; {hint}' if hint else ''}"
 
 
 # Keywords whose value is text, and those where None leaves the choice to the query.
-_TEXTS = ("timestamp", "type_column", "ties", "detect", "allen")
+_TEXTS = ("timestamp", "type_column", "nulls", "ties", "detect", "allen")
 _OPTIONAL_TEXTS = ("strategy", "time_unit")
 
 

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gpu_cep.analysis.bind import bind
@@ -42,7 +43,8 @@ def as_query(pattern: Pattern) -> AnyQuery:
     from gpu_cep.lang.builder import Buildable, query_of
 
     if not isinstance(pattern, Buildable):
-        raise PatternSyntaxError(f"a query is text, or built by seq(…) and its like, not {type(pattern).__name__}")
+        read = ": give what it holds, pattern.read_text()" if isinstance(pattern, PurePath) else ""
+        raise PatternSyntaxError(f"a query is text, or built by seq(…) and its like, not {type(pattern).__name__}{read}")
     return query_of(pattern)
 
 

@@ -21,6 +21,7 @@ from gpu_cep.engine.output.result_tables import result_schema
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.run import EventRun, IntervalRun
 from gpu_cep.engine.run import match_events
+from gpu_cep.errors import FEWER_EVENTS, EventError, ending_in
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import available_threads
@@ -73,7 +74,8 @@ def answer(
     profile, threads = profile or Profile(), threads or available_threads()
     # situations are found on the device only if the engine is asked for by name
     stays = isinstance(plan, EventPlan) or plan.settings.engine == "gpu"
-    columns = event_columns(plan, table if stays else to_host(table))
+    with ending_in(EventError, "preparing the events", FEWER_EVENTS):
+        columns = event_columns(plan, table if stays else to_host(table))
     profile.add("events", len(columns))
     with open_budget(plan.settings, result_footprint(plan, columns), concurrent, spent or Spent()) as budget:
         if isinstance(plan, IntervalPlan):

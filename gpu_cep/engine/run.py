@@ -9,7 +9,6 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.engine.accounting.match_budget import LESS_MEMORY
 from gpu_cep.engine.adaptive.choice import Choices
 from gpu_cep.engine.compressed.buffer_graph import buffer_graph, may_share_buffer, unite_batches
 from gpu_cep.engine.compressed.compressed import node_table
@@ -27,7 +26,7 @@ from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
 from gpu_cep.engine.phase_one.run_phase_one import phase_one
-from gpu_cep.errors import MatchLimitExceeded
+from gpu_cep.errors import LESS_MEMORY, MatchLimitExceeded, ending_in
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import spread
 
@@ -101,15 +100,12 @@ def _matcher(run: EventRun, ordered: OrderedEvents) -> Matcher:
 def _result(run: EventRun, ordered: OrderedEvents, found: Matches) -> pa.Table:
     """Return the matches as a table, in the order of results."""
     plan, columns = run.plan, run.columns
-    try:
+    with ending_in(MatchLimitExceeded, f"building the result of {len(found):,} matches", LESS_MEMORY):
         matches, streams = sort_results(plan, columns, ordered, found)
         matches, streams = select_matches(plan, columns, ordered, matches, streams)
         if plan.settings.output == "compressed":
             return node_table(plan, columns, ordered, carried_columns(plan, columns.table.schema), match_tree(matches))
         return match_table(plan, columns, ordered.rows, streams, matches, run.threads)
-    except MemoryError:
-        number = f"{len(found):,} matches"
-        raise MatchLimitExceeded(f"out of memory while building the result of {number}; {LESS_MEMORY}") from None
 
 
 def _count_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, parts: list[tuple[Indices, Indices]]) -> pa.Table:

@@ -91,8 +91,8 @@ def _is_equality(expression: Bound, number: int) -> bool:
     match expression:
         case Operation(name="eq", arguments=(Field(column=read), Constant()) | (Constant(), Field(column=read))):
             return read == number
-        case Operation(name="in", arguments=(Field(column=read), *items)):
-            return read == number and all(isinstance(item, Constant) for item in items)
+        case Operation(name="in", arguments=(Field(column=read), _)):
+            return read == number
     return False
 
 

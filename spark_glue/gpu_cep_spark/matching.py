@@ -23,7 +23,7 @@ from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.codes import Codes, code, coded_columns
 from gpu_cep_spark.handshake import make_stage
 from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
-from gpu_cep_spark.pushdown import column, event_filter, read_columns
+from gpu_cep_spark.pushdown import column, event_filter, read_columns, untimed
 from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.run_report import RunReport, add_figures_column
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
@@ -217,6 +217,8 @@ def _narrow(df: DataFrame, plan: Plan, events: pa.Schema, codes: Codes) -> DataF
     names with dots, and on names that differ in case alone.
     """
     read = read_columns(df, events.names)
+    if plan.query.drops_untimed:
+        read = read.filter(~untimed(plan.query, read.schema))
     condition = event_filter(plan.query, read.schema) if "filter" in plan.pruning else None
     bindable = read if condition is None else read.filter(condition)
     sent = [code(name, codes[number]) if number in codes else column(name) for number, name in enumerate(events.names)]

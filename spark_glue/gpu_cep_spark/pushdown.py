@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import CharType, StringType, StructType, TimestampNTZType, VarcharType
 
-from gpu_cep.analysis.bound import Bound, BoundQuery, ConditionKind, Constant, CountWindow, Field, Operation
+from gpu_cep.analysis.bound import Bound, BoundQuery, ConditionKind, Constant, Constants, CountWindow, Field, Operation
 from gpu_cep.analysis.types import Kind
 
 EXACT_INTEGERS_OF_FLOAT = 2**53  # beyond, several integers have the same float
@@ -74,9 +74,13 @@ def event_filter(query: BoundQuery, schema: StructType) -> Column | None:
     conjuncts = keyed + ([] if bindable is None else [bindable])
     if not conjuncts:
         return None
+    return untimed(query, schema) | _all(conjuncts)
+
+
+def untimed(query: BoundQuery, schema: StructType) -> Column:
+    """Return a condition that holds for the events whose timestamp is NULL or NaN; the columns are as for :func:`event_filter`."""
     time = column(schema.names[query.timestamp])
-    unusable = time.isNull() | F.isnan(time) if query.schema.attributes[query.timestamp].type.kind is Kind.FLOAT else time.isNull()
-    return unusable | _all(conjuncts)
+    return time.isNull() | F.isnan(time) if query.schema.attributes[query.timestamp].type.kind is Kind.FLOAT else time.isNull()
 
 
 def _any_variable(query: BoundQuery, schema: StructType) -> Column | None:
@@ -124,7 +128,7 @@ def _negation_filter(operand: Bound, schema: StructType) -> Column | None:
         case Operation(name="and" | "or" as name, arguments=arguments):
             dual = Operation("or" if name == "and" else "and", tuple(_not(argument) for argument in arguments), operand.type)
             return implied_filter(dual, schema)
-        case Operation(name="in", arguments=(_, *items)) if any(isinstance(item, Constant) and item.value is None for item in items):
+        case Operation(name="in", arguments=(_, Constants(values=values))) if None in values:
             return None
         case _:
             predicate = _predicate(operand, schema)
@@ -152,8 +156,8 @@ def _predicate(expression: Bound, schema: StructType) -> Column | None:
         case Operation(name=name, arguments=(left, right)) if name in COMPARISONS:
             sides = _operands((left, right), name, schema)
             return None if sides is None else COMPARISONS[name](*sides)
-        case Operation(name="in", arguments=(operand, *items)):
-            given = [item for item in items if not (isinstance(item, Constant) and item.value is None)]
+        case Operation(name="in", arguments=(operand, Constants(values=values, type=data_type))):
+            given = [Constant(value, data_type) for value in values if value is not None]
             sides = _operands((operand, *given), "in", schema)
             return None if sides is None or not given else sides[0].isin(*sides[1:])
         case _:

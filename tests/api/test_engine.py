@@ -54,6 +54,7 @@ def test_explain_refuses_it_too():
         cep.explain(EVENTS, PATTERN, engine="gpu")
 
 
+@pytest.mark.usual
 @pytest.mark.usefixtures("no_driver")
 def test_explain_says_where_each_step_runs():
     text = str(cep.explain(EVENTS, PATTERN))
@@ -75,6 +76,7 @@ def test_explain_without_events_names_no_engine():
     assert "engine" not in str(cep.explain(PATTERN))
 
 
+@pytest.mark.usual
 def test_explain_names_the_card(monkeypatch):
     asked = []
 

@@ -90,7 +90,7 @@ def test_files_that_are_not_there(tmp_path, name):
         indices(tmp_path / name)
 
 
-@pytest.mark.parametrize("value", [None, 7, [1, 2], {"ts": [1]}, object()])
+@pytest.mark.parametrize("value", [None, 7, (1, 2), object()])
 def test_no_table_at_all(value):
     with pytest.raises(EventError, match=f"cannot read {type(value).__name__}; expected a table"):
         indices(value)
@@ -100,9 +100,9 @@ def test_no_table_at_all(value):
     ("times", "message"),
     [
         (pa.array([1, None, None, 4]), "'ts' holds 2 NULLs"),
-        (pa.array([1, 2, 3, None]), "'ts' holds 1 NULL, of 4 events; leave these events out: events.filter"),
+        (pa.array([1, 2, 3, None]), "'ts' holds 1 NULL, of 4 events; nulls='drop' .* leaves these events out"),
         (pa.array([None] * 4, pa.timestamp("us")), "'ts' holds 4 NULLs"),
-        (pa.array([1.0, math.nan, 2.0, math.nan]), "'ts' holds 2 NaNs, of 4 events.*is_nan"),
+        (pa.array([1.0, math.nan, 2.0, math.nan]), "'ts' holds 2 NaNs, of 4 events"),
         (pa.array([1, 2, 3, 2**63], pa.uint64()), "column 'ts'.*9223372036854775808"),
     ],
 )
@@ -128,7 +128,7 @@ def test_columns_that_are_not_there(options):
 
 
 def test_a_type_column_like_no_other():
-    with pytest.raises(PatternError, match=r"there is no 'kind'(.|\n)*hint: there are ts, type"):
+    with pytest.raises(PatternError, match=r"there is no 'kind'(.|\n)*hint: columns of text are type"):
         indices(events(), type_column="kind")
 
 
@@ -137,7 +137,10 @@ def test_only_columns_of_times_are_offered_as_timestamps():
         indices(pa.table({"tipe": ["A"], "when": pa.array([1], pa.timestamp("s"))}), timestamp="time")
     assert [(each.message, each.hint) for each in caught.value.diagnostics] == [
         ("unknown timestamp column 'time'", "there are when"),
-        ("event types are read from the column that type_column= names, and there is no 'type'", "did you mean 'tipe'?"),
+        (
+            "event types are read from the column that type_column= names, and there is no 'type'",
+            "did you mean 'tipe'? columns of text are tipe",
+        ),
     ]
 
 

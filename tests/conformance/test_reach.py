@@ -78,6 +78,7 @@ def test_same_matches_of_events_in_any_order(case, threads):
     assert matches_of(answered(case, output="indices", threads=threads)) == wanted
 
 
+@pytest.mark.usual
 def test_cases_are_pruned():
     """The properties above would hold of a step that is never taken."""
     dropped = []

@@ -129,7 +129,7 @@ def test_text(device, kind, shared, data):
 
 def test_text_is_not_encoded_to_know_its_size(device):
     columns = DeviceColumns(columns_of(pa.array(["x", None])), device)
-    with patch("gpu_cep.engine.input.event_columns._encode", side_effect=AssertionError("encoded")):
+    with patch("gpu_cep.engine.input.event_columns.encode_text", side_effect=AssertionError("encoded")):
         assert columns.row_bytes(1) == 4 + columns.present(1).row_bytes
 
 

@@ -234,3 +234,5 @@ def test_a_time_that_is_none(device):
     for engine in ("cpu", "gpu"):
         with pytest.raises(EventError, match="timestamp column 'ts' holds 2 NULLs"):
             gpu_cep.match({"ts": Foreign(device, times)}, "PATTERN a", engine=engine)
+        left = gpu_cep.match({"ts": Foreign(device, times)}, "PATTERN a", engine=engine, nulls="drop", output="indices")
+        assert left.to_pylist() == [{"a": 0}, {"a": 2}]

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.awkward import SPARK_BATCH, make_spark_awkward
+
 ROOT = Path(__file__).resolve().parents[2]
 CONNECT = bool(os.environ.get("CEP_SPARK_CONNECT"))
 # those that start clusters, and those that need a driver in this process
@@ -39,6 +41,11 @@ def spark(worker_environment: None, pytestconfig: pytest.Config) -> Iterator[Spa
     if not pytestconfig.getoption("--full"):
         # a plan that runs once, over few rows, is interpreted sooner than compiled
         builder = builder.config("spark.sql.codegen.wholeStage", False).config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        # nor need Spark's errors name lines of Python, for which it asks the JVM three times a column
+        builder = builder.config("spark.python.sql.dataFrameDebugging.enabled", False)
+    if pytestconfig.getoption("--awkward"):
+        make_spark_awkward()
+        builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", SPARK_BATCH)
     session = (
         builder.appName("gpu_cep tests")
         .config("spark.ui.enabled", False)

@@ -82,7 +82,7 @@ def test_slices_count_the_time_unit() -> None:
         assert sliced(kind, slices, unit) == sliced(kind, text, None) == sliced(kind, text, "ms")
 
 
-@pytest.mark.parametrize("slices", ["auto", 7_200_000, "2 hours"])
+@pytest.mark.parametrize("slices", ["auto", *(pytest.param(each, marks=pytest.mark.full) for each in (7_200_000, "2 hours"))])
 def test_files_of_any_unit_have_the_same_matches(spark: SparkSession, tmp_path: Path, slices: Any) -> None:
     times = pa.array([each * 900 for each in range(200)], pa.timestamp("s", "UTC"))
     events = pa.table({"ts": times, "type": ["ABCCBA"[each * 7 % 6] for each in range(200)]})

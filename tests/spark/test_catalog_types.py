@@ -70,6 +70,7 @@ SETTINGS = (
     },
     {"spark.sql.preserveCharVarcharTypeInfo": "true"},
 )
+CHOICES = [SETTINGS[0], *(pytest.param(each, marks=pytest.mark.full) for each in SETTINGS[1:])]
 ROWS = 36
 
 
@@ -86,7 +87,7 @@ def catalog(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
     spark.sql("DROP TABLE every_type")
 
 
-@pytest.fixture(params=SETTINGS, ids=lambda given: ", ".join(name.rsplit(".", 1)[-1] for name in given) or "defaults")
+@pytest.fixture(params=CHOICES, ids=lambda given: ", ".join(name.rsplit(".", 1)[-1] for name in given) or "defaults")
 def frame(spark: SparkSession, catalog: str, request: pytest.FixtureRequest) -> Iterator[DataFrame]:
     """The table of every type, in a session with one choice of settings."""
     before = {name: spark.conf.get(name) for name in request.param}

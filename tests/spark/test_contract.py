@@ -122,6 +122,7 @@ def test_a_count_beyond_64_bits_is_an_error(spark: SparkSession) -> None:
     assert total_counts(parts.limit(1), ()).collect() == [(2**62,)]
 
 
+@pytest.mark.usual
 def test_properties_reach_the_parquet_reader(parquet: DataFrame) -> None:
     plan = physical_plan(cep.gpu_match(parquet, QUERIES["derived key"]))
     pushed = next(line for line in plan.splitlines() if "PushedFilters" in line)

@@ -14,7 +14,7 @@ from tests.docs.blocks import BLOCK, printed_and_shown
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/get-started.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/get-started.md"])
 def test_a_page_prints_what_it_shows(spark: SparkSession, page: str) -> None:
     found = list(printed_and_shown(ROOT / page, spark=spark))
     assert any(shown for _, shown in found)

@@ -101,3 +101,22 @@ def test_an_array_of_another_length_is_an_error(spark: SparkSession) -> None:
     frame = with_lists(spark, lists(40), {LENGTH: 3})
     with pytest.raises(PySparkException, match="column 'h'"):
         cep.gpu_match(frame, "PATTERN SEQ(A a, B b) WHERE corr(a.h, b.h) > 0").toArrow()
+
+
+def test_case_chooses_on_executors_as_in_process(spark: SparkSession) -> None:
+    table = streams(150, seed=35)
+    query = """PARTITION BY user PATTERN SEQ(A a, B b) WHERE CASE WHEN a.n > 2 THEN a.key ELSE 'k1' END = b.key OR b.n < a.n WITHIN 20
+        RETURN CASE WHEN a.n < b.n THEN 'rise' WHEN a.n > b.n THEN b.key END AS trend, CASE a.n WHEN 1 THEN b.n ELSE 0.5 END AS n"""
+    found = cep.gpu_match(spark.createDataFrame(table).repartition(3), query)
+    expected = cep.match(table, query)
+    assert {"rise", None} < set(expected["trend"].to_pylist())
+    assert as_set(found.toArrow()) == as_set(expected)
+
+
+def test_medians_and_distinct_values_on_executors(spark: SparkSession) -> None:
+    table = streams(150, seed=36)
+    query = "PARTITION BY user PATTERN SEQ(A a, B b+, C c) WITHIN 40 RETURN median(b.n) AS m, count(DISTINCT b.key) AS k, median(b.x) AS x"
+    found = cep.gpu_match(spark.createDataFrame(table).repartition(3), query)
+    expected = cep.match(table, query)
+    assert max(expected["k"].to_pylist()) > 1
+    assert as_set(found.toArrow()) == as_set(expected)

@@ -75,7 +75,7 @@ ON_EXECUTORS = "import sys\n\nif not any('analyze' in argument for argument in s
     ("code", "told"),
     [
         (ABSENT, "cannot import gpu_cep: No module named 'gpu_cep'; install the driver's release there, gpu_cep "),
-        (OLDER, "gpu_cep.errors.EngineUnavailable: the Python worker on "),
+        pytest.param(OLDER, "gpu_cep.errors.EngineUnavailable: the Python worker on ", marks=pytest.mark.full),
     ],
 )
 def test_sql_says_so_too(spark: SparkSession, workers_start_with: Callable[[str], None], code: str, told: str) -> None:

@@ -170,6 +170,7 @@ def test_results_compose(spark: SparkSession) -> None:
     assert as_set(spread_out.toArrow()) == as_set(local)
 
 
+@pytest.mark.usual
 def test_many_small_streams_are_few_calls(spark: SparkSession) -> None:
     count, each = 30_000, 10
     table = pa.table(

@@ -45,7 +45,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> io
     return written
 
 
-@pytest.mark.parametrize("shown", [False, True], indirect=True, ids=["file", "terminal"])
+@pytest.mark.parametrize("shown", [False, pytest.param(True, marks=pytest.mark.full)], indirect=True, ids=["file", "terminal"])
 def test_tasks_are_shown_while_an_action_runs_and_the_report_at_its_end(spark: SparkSession, shown: io.StringIO) -> None:
     report = cep.RunReport()
     found = slow(spark, report)

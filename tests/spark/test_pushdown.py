@@ -25,6 +25,7 @@ from gpu_cep.analysis.bound import (
     Condition,
     ConditionKind,
     Constant,
+    Constants,
     CountWindow,
     EventVariable,
     Field,
@@ -94,8 +95,8 @@ def evaluate(expression: Bound, row: dict[str, Any]) -> Any:
             values = [evaluate(argument, row) for argument in arguments]
             decisive = name == "or"
             return decisive if decisive in values else (None if None in values else not decisive)
-        case Operation(name="in", arguments=(operand, *items)):
-            same = tuple(Operation("eq", (operand, item), types.BOOLEAN) for item in items)
+        case Operation(name="in", arguments=(operand, Constants(values=values, type=of))):
+            same = tuple(Operation("eq", (operand, Constant(value, of)), types.BOOLEAN) for value in values)
             return evaluate(Operation("or", same, types.BOOLEAN), row)
         case Operation(name=name, arguments=(left, right)):
             sides = evaluate(left, row), evaluate(right, row)
@@ -125,7 +126,8 @@ def random_predicate(rng: random.Random) -> Bound:
         case 0:
             return truth("is_null", left)
         case 1:
-            return truth("in", left, *(constant(rng, name) for _ in range(rng.randrange(1, 4))))
+            items = [constant(rng, name) for _ in range(rng.randrange(1, 4))]
+            return truth("in", left, Constants(tuple(item.value for item in items), items[0].type))
         case 2:
             twin = rng.choice([other for other in NAMES if COLUMNS[other][0] == COLUMNS[name][0]])
             return truth(rng.choice(list(COMPARE)), left, field(twin))
@@ -192,7 +194,8 @@ def test_integers_as_floats_are_compared_where_none_is_rounded(spark: SparkSessi
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 def test_nothing_that_holds_for_zero_is_asked_of_parquet(spark: SparkSession, name: str, is_pushed: bool, zero: float) -> None:
     schema = spark.createDataFrame(events(1, seed=0)).schema
-    assert (implied_filter(truth(name, field("x"), Constant(zero, types.FLOAT)), schema) is not None) == is_pushed
+    asked = Constants((zero,), types.FLOAT) if name == "in" else Constant(zero, types.FLOAT)
+    assert (implied_filter(truth(name, field("x"), asked), schema) is not None) == is_pushed
 
 
 def query(*conditions: Condition, window: TimeWindow | CountWindow | None, keys: tuple[int, ...] = ()) -> BoundPattern:

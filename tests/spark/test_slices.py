@@ -99,6 +99,20 @@ def test_matches_past_the_last_event_of_the_one_before(spark: SparkSession, name
     assert kept[0] > kept[1]
 
 
+@pytest.mark.parametrize(("slices", "prune", "missing"), [(WINDOW, True, None), (None, False, np.nan)])
+def test_events_without_a_time_are_left_out(spark: SparkSession, slices: int | None, prune: bool, missing: float | None) -> None:
+    table = streams(150, seed=4)
+    untimed = np.arange(150) % 3 == 0
+    kept = table.filter(pa.array(~untimed))
+    times = [missing if gone else float(time) for time, gone in zip(table["ts"].to_pylist(), untimed, strict=True)]
+    frame = spread(spark, table.set_column(0, "ts", pa.array(times, pa.float64(), from_pandas=False)), 3)
+    options = {"partition_by": "s", "order_by": "n", "prune": prune}
+    wanted = cep.match(kept.set_column(0, "ts", kept["ts"].cast(pa.float64())), QUERIES["next"], **options)
+    found = cep.gpu_match(frame, QUERIES["next"], slices=slices, nulls="drop", **options)
+    assert wanted.num_rows
+    assert as_set(found.toArrow()) == as_set(wanted)
+
+
 @pytest.mark.surface
 def test_the_first_match_of_each_event(spark: SparkSession) -> None:
     assert assert_same(spark, streams(200, seed=3), QUERIES["any"], after_match="skip_to_next", output="events").num_rows

@@ -50,7 +50,7 @@ def node_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, c
         pa.array(graph.start),
         pa.array(graph.latest),
         pa.array(graph.earliest, mask=graph.earliest == NONE),
-        rows,
+        columns.numbers_of(rows),
         MatchedEvents(columns, ordered.rows, _NO_MATCHES).structs(rows, carried, None),
     ]
     return pa.Table.from_arrays(arrays, schema=result_schema(plan, columns.table.schema))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.input.event_columns import Array
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep_kernels.rules.tables import ColumnBank
 
 

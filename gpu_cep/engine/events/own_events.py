@@ -18,6 +18,8 @@ from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.read_tables import to_host
+from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.event_plan import EventPlan, Plan
@@ -120,8 +122,9 @@ def events_to_keep(plan: EventPlan, table: pa.Table, own: TimeSlice) -> pa.Table
     """
     if own.end is None:
         return table.slice(0, 0)
-    times = load_times(EventColumns(table, plan.query, plan.dictionaries), plan.query.timestamp)
-    return table.filter(pa.array(TimeSlice(begin=_earliest(plan, own.end)).holds(times)))
+    timed = to_host(timed_events(plan.query, table)[0])
+    times = load_times(EventColumns(timed, plan.query, plan.dictionaries), plan.query.timestamp)
+    return timed.filter(pa.array(TimeSlice(begin=_earliest(plan, own.end)).holds(times)))
 
 
 def _earliest(plan: EventPlan, start: int | float) -> int | float:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.tie_ranks import rank_rows
-from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.matches.flat_matches import select_disjoint

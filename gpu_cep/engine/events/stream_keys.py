@@ -9,7 +9,8 @@ import numpy as np
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.input.event_columns import Array, EventColumns, dense_rank
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array, dense_rank
 from gpu_cep.engine.lowering.text_predicates import Values
 
 # A direct code (value − smallest) may take this many times as many streams as there are events.

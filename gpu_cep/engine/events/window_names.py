@@ -17,7 +17,7 @@ def name_windows(plan: Plan, columns: EventColumns, row_of: Callable[[int], int]
     Parameters
     ----------
     row_of
-        Gives the input row of the event at a position.
+        Gives the row of the event at a position, in `columns`.
 
     Raises
     ------
@@ -33,9 +33,9 @@ def name_windows(plan: Plan, columns: EventColumns, row_of: Callable[[int], int]
 
 
 def window_name(plan: Plan, columns: EventColumns, row: int) -> str:
-    """Return the name of the window that starts at an input row, and of its stream."""
+    """Return the name of the window that starts at a row of `columns`, and of its stream."""
     named = [column for column in plan.stream_keys if column != plan.slice_key]
     keys = ", ".join(f"{columns.name(column)}={columns.value(column, row)!r}" for column in named)
     time = columns.value(plan.query.timestamp, row)
     stream = f"stream {keys}" if keys else "the only stream"
-    return f"the window that starts at {columns.name(plan.query.timestamp)}={time} (input row {row}) of {stream}"
+    return f"the window that starts at {columns.name(plan.query.timestamp)}={time} (input row {columns.number_of(row)}) of {stream}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import Bound, BoundQuery, Constant, Field, Operation
+from gpu_cep.analysis.bound import Bound, BoundQuery, Constant, Constants, Field, Operation
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.errors import nearest
 from gpu_cep.plan.properties import property_conjuncts
@@ -40,12 +40,13 @@ def _asked_texts(query: BoundQuery) -> Iterator[tuple[int, tuple[str, ...]]]:
 def _texts(conjunct: Bound) -> tuple[int, tuple[str, ...]] | None:
     """Return the column and the texts of a test for equality; None for other tests."""
     match conjunct:
-        case (
-            Operation(name="eq" | "in", arguments=(Field(column=column), *items))
-            | Operation(name="eq", arguments=(*items, Field(column=column)))
+        case Operation(
+            name="eq", arguments=(Field(column=column), Constant(value=str(text))) | (Constant(value=str(text)), Field(column=column))
         ):
-            texts = tuple(item.value for item in items if isinstance(item, Constant) and isinstance(item.value, str))
-            return (column, texts) if texts and len(texts) == len(items) else None
+            return column, (text,)
+        case Operation(name="in", arguments=(Field(column=column), Constants(values=values))):
+            texts = tuple(value for value in values if isinstance(value, str))
+            return (column, texts) if len(texts) == len(values) else None
     return None
 
 

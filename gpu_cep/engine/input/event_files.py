@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 import pyarrow as pa
 from pyarrow import fs
 
-from gpu_cep.errors import CepError, EventError
+from gpu_cep.errors import FEWER_EVENTS, CepError, EventError
 
 # Suffixes behind that of the format -> Arrow's names of compressions.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
@@ -134,6 +134,8 @@ def reading(name: str) -> Iterator[None]:
         raise
     except FileNotFoundError as fault:
         raise EventError(f"events: cannot read {shorten_name(name)}: there is no such file or folder") from fault
+    except MemoryError as fault:
+        raise EventError(f"events: cannot read {shorten_name(name)}: out of memory; {FEWER_EVENTS}") from fault
     except Exception as fault:
         raise EventError(f"events: cannot read {shorten_name(name)}: {_reason(fault)}") from fault
 

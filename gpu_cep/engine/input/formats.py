@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, utf_8_decode
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -53,16 +54,45 @@ def read_csv(held: pa.Buffer, name: str, text: Sequence[str] = ()) -> pa.Table:
     Raises
     ------
     EventError
-        A quote is not closed: all lines behind it would become one value.
+        It is not UTF-8, or a quote is not closed: all lines behind it would become one value.
     pyarrow.ArrowInvalid
         It is no CSV.
     """
     from pyarrow import csv
 
+    _check_encoding(held, name)
     _check_quotes(held, name)
     parsing = csv.ParseOptions(delimiter=_delimiter(held.slice(0, min(_PEEKED, held.size)).to_pybytes()))
     converting = csv.ConvertOptions(column_types=dict.fromkeys(text, pa.string()))
     return csv.read_csv(pa.BufferReader(held), parse_options=parsing, convert_options=converting)
+
+
+def _check_encoding(held: pa.Buffer, name: str) -> None:
+    if not held.size or _is_utf_8(held):
+        return
+    content = memoryview(held)
+    line = bytes(content[: _first_odd_byte(content)]).count(b"\n") + 1
+    own = "UTF-16" if bytes(content[:2]) in (BOM_UTF16_LE, BOM_UTF16_BE) else "WINDOWS-1252"
+    told = f"line {line:,} is not UTF-8; convert the file, as by iconv -f {own} -t UTF-8"
+    raise EventError(f"events: cannot read {shorten_name(name)}: {told}")
+
+
+def _is_utf_8(held: pa.Buffer) -> bool:
+    # as one text, whose bytes Arrow checks without a copy; its reader of CSV takes columns of other bytes as binary
+    whole = pa.Array.from_buffers(pa.large_string(), 1, [None, pa.py_buffer(np.array([0, held.size])), held])
+    try:
+        whole.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _first_odd_byte(content: memoryview) -> int:
+    try:
+        utf_8_decode(content, "strict", True)
+    except UnicodeDecodeError as fault:
+        return fault.start
+    raise AssertionError("Arrow found a byte that is not UTF-8")
 
 
 def _check_quotes(held: pa.Buffer, name: str) -> None:

@@ -73,6 +73,16 @@ _PLAIN = (
 )
 
 
+# What makes a table of things that are none, by the name of their type.
+_TABLES_OF = {
+    "list": "give pyarrow.Table.from_pylist(events)",
+    "dict": "give pyarrow.table(events)",
+    **dict.fromkeys(("ndarray", "recarray"), "give pandas.DataFrame(events), with a name for each column"),
+    "Series": "one column is no table: give the whole DataFrame",
+    "DataFrameGroupBy": "give the DataFrame itself, and partition_by= for its keys",
+}
+
+
 def read_events(events: Any) -> pa.Table | ResidentTable:
     """Return `events` as a table.
 
@@ -110,9 +120,11 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
             "events: a Spark DataFrame would be collected to this process; gpu_match(df, pattern) matches where its rows are, "
             "and df.toArrow() collects them for match, plot and report"
         )
-    if hasattr(events, "__arrow_c_stream__"):
+    if hasattr(events, "__arrow_c_stream__") and type(events).__name__ not in _TABLES_OF:
         with reading(type(events).__name__):
             return decode_table(pa.table(events))
+    if type(events).__name__ in _TABLES_OF:
+        raise EventError(f"events: cannot read {type(events).__name__}; {_TABLES_OF[type(events).__name__]}")
     raise EventError(
         f"events: cannot read {type(events).__name__}; expected a table with the Arrow C stream interface "
         "(pyarrow, pandas, polars, duckdb …), a data set or lazy frame, a path to .parquet, .csv, .jsonl or .arrow files, "

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.errors import EventError
 from gpu_cep.lang.ast import IntervalQuery, Query
 
@@ -40,16 +41,9 @@ def type_times(table: pa.Table, query: Query | IntervalQuery, options: Options) 
     return table.set_column(place, table.schema.field(place).with_type(kind), pa.nulls(0, kind))
 
 
-# How events without a time are left out of a table and of a DataFrame, by what stands in place of the time.
-_REMEDIES = {
-    "NULL": "events.filter(pyarrow.compute.field({name!r}).is_valid()), or df.where(df[{name!r}].isNotNull())",
-    "NaN": "events.filter(~pyarrow.compute.field({name!r}).is_nan()), or df.where(~isnan(df[{name!r}]))",
-}
-
-
 def refuse_missing(columns: EventColumns, column: int, what: str, count: int) -> None:
     """Raise EventError if `count`, the number of timestamps that are `what` (NULL or NaN), is not 0."""
     if count:
         name = columns.name(column)
         told = f"timestamp column {name!r} holds {count:,} {what}{'s' if count > 1 else ''}, of {len(columns):,} events"
-        raise EventError(f"{told}; leave these events out: {_REMEDIES[what].format(name=name)}")
+        raise EventError(f"{told}; nulls='drop' (--nulls drop on the command line) leaves these events out")

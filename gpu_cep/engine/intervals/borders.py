@@ -13,7 +13,7 @@ import numpy as np
 
 from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, as_clock
 from gpu_cep.engine.events.label_words import words_for
-from gpu_cep.engine.input.event_columns import Array
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.phase_one.label_events import BLOCK
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import blocks, slices, spread

@@ -17,7 +17,7 @@ import numpy as np
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine.events.event_sequence import elapsed_time
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.input.event_columns import Array
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.situations import Derived
 
 # The least length of a slice of time, in windows.

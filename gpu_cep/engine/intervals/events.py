@@ -16,7 +16,8 @@ from gpu_cep.analysis.bound import Endpoint
 from gpu_cep.engine.events.event_sequence import EventSequence
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.arrow_arrays import arrow_array
-from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.output.returns import BoundEvents
 from gpu_cep.errors import EventError
 from gpu_cep.plan.programs import Leaf

@@ -18,7 +18,7 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import window_length
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.own_events import WHOLE, Own
-from gpu_cep.engine.input.event_columns import Array
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.chunks import Chunk, cut_chunks
 from gpu_cep.engine.intervals.levels import counts_by_zones, levels
 from gpu_cep.engine.intervals.situations import Derived, Runs

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.events import MatchedSituations, SituationEvents
 from gpu_cep.engine.intervals.situations import Derived, Runs
 from gpu_cep.engine.output.result_order import key_ranks

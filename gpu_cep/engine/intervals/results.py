@@ -25,6 +25,7 @@ from gpu_cep.engine.output.result_tables import (
     event_number_columns,
     index_fields,
     match_fields,
+    numbered,
 )
 from gpu_cep.engine.output.returns import return_array
 from gpu_cep.plan.event_plan import Plan
@@ -114,7 +115,7 @@ def _index_columns(
     plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations,
     carried: tuple[str, ...],
 ) -> list[ColumnOf]:  # fmt: skip
-    return [partial(situations.indices, v) for v in range(len(plan.query.variables))]
+    return numbered(columns, (partial(situations.indices, v) for v in range(len(plan.query.variables))))
 
 
 _TABLES: dict[str, Callable[..., list[ColumnOf]]] = {"matches": _match_columns, "events": _event_columns, "indices": _index_columns}

@@ -14,7 +14,8 @@ from gpu_cep.engine.accounting.match_budget import Budget
 from gpu_cep.engine.events.event_sequence import EventSequence
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.window_names import name_windows
-from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.events import MatchedSituations
 from gpu_cep.engine.intervals.join import SituationJoin, Workplace, cpu_workplace
 from gpu_cep.engine.intervals.matches import IntervalMatches, matched_situations, matches_at_detection, sort_matches

@@ -19,7 +19,7 @@ from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, as_
 from gpu_cep.engine.events.label_words import Words
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import encode_keys
-from gpu_cep.engine.input.event_columns import Array
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.intervals.borders import Fill, find_all_borders
 from gpu_cep.engine.phase_one.label_events import label_events, make_labeller

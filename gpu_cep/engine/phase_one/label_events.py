@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.label_words import Word, Words
-from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.lowering.programs import run_program
 from gpu_cep.engine.lowering.text_predicates import Values, constant_codes
 from gpu_cep.engine.phase_one.label_steps import (

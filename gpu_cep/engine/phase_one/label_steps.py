@@ -259,7 +259,8 @@ def _program_step(planned: ProgramProperty, engine: LabelEngine, word: Word) -> 
         ints, floats = ([read(block, column, wanted) for column in columns] for columns in (layout.ints, layout.floats))
         results = engine.evaluate(planned.program, table, make_bank(xp, ints, floats, wanted.size))
         if any_set(results.failed):
-            raise EventError(f"integer overflow in {planned.text} at input row {block.low + int(wanted[results.failed][0])}")
+            row = engine.events.number_of(block.low + int(wanted[results.failed][0]))
+            raise EventError(f"integer overflow in {planned.text} at input row {row}")
         labels[wanted[(results.ints == 0) | results.nulls]] &= others
 
     row_bytes = _PROGRAM + _PROGRAM_COLUMN * (len(layout.ints) + len(layout.floats)) + _PROGRAM_REGISTER * table.registers

@@ -15,7 +15,8 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.stream_keys import StreamKeys
 from gpu_cep.engine.events.tie_ranks import find_ties, rank_rows
-from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.lowering.programs import make_bank, stack_columns
 from gpu_cep.engine.phase_one.label_events import LabelledEvents
 from gpu_cep.plan.event_plan import Plan

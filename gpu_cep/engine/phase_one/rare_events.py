@@ -21,7 +21,8 @@ from gpu_cep.engine.events.batches import window_length
 from gpu_cep.engine.events.label_words import Words, count_by_variable
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.sampling import spread_places
-from gpu_cep.engine.input.event_columns import Array, EventColumns
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.phase_one.label_events import BLOCK, LabelledEvents, Labeller, make_labeller
 from gpu_cep.plan.event_plan import Plan

@@ -14,7 +14,7 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep.engine.input.buffers import buffer_values
-from gpu_cep.engine.input.event_columns import machine_values
+from gpu_cep.engine.input.machine_values import machine_values
 from gpu_cep_kernels.compile.jit import Kernel
 
 COLUMNS = {"ts": [1, 2, 3, 4], "type": ["A", "B", "A", "B"], "x": [1.5, 0.5, 2.5, 3.5], "k": [7, 7, 8, 8]}

@@ -16,7 +16,8 @@ from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.buffers import buffer_values
 from gpu_cep.engine.input.device.resident import ResidentNumbers, ResidentText
 from gpu_cep.engine.input.device.uploads import Constant, DeviceNumbers, DType, Filled, HostBits, HostBlocks, HostNumbers, Input, Mapped
-from gpu_cep.engine.input.event_columns import EXACT_DIGITS, EventColumns, machine_values
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import EXACT_DIGITS, machine_values
 from gpu_cep.engine.lowering.text_predicates import Values, constant_codes
 from gpu_cep.plan.event_plan import CodeProperty
 from gpu_cep_kernels.device.interface import Device
@@ -144,7 +145,7 @@ class DeviceColumns:
 def numbers(device: Device, array: pa.Array, name: str) -> Input:
     """Return an Arrow array that is not text as an input of machine values.
 
-    The values are those of :func:`gpu_cep.engine.input.event_columns.machine_values`.
+    The values are those of :func:`gpu_cep.engine.input.machine_values.machine_values`.
     """
     arrow = array.type
     if pa.types.is_null(arrow):

@@ -75,6 +75,7 @@ QUERIES = [
     "SEQ(A a, B b{1,2}, C c, D d) WHERE c.x > b.x AND d.x > c.x + 3 AND d.k <= first(b.k)",
     "SEQ(A a, ~D d, B b, C c) WHERE b.k = a.k + 1 AND d.x > a.x",
     "SEQ(A a, b, OR(C c, D d)) WHERE b.x < a.x - 5 AND c.x > b.x AND d.x = a.x",
+    "SEQ(A a, B b, C c) WHERE b.k = CASE WHEN b.y > 5 THEN a.k ELSE 0 END AND c.x > CASE WHEN a.y > b.y THEN a.x ELSE b.x END",
 ]
 
 

@@ -1,0 +1,188 @@
+"""Mistakes that newcomers make over data of their own; each message says what to write instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import gpu_cep as cep
+from gpu_cep.errors import CepError, DiagnosedError
+
+CLICKS = pd.DataFrame(
+    {
+        "time": pd.to_datetime(["2026-03-01 10:00", "2026-03-01 10:01", "2026-03-01 10:02"]),
+        "user": ["ann", "ann", "bob"],
+        "action": ["view", "cart", "view"],
+        "page": ["/p/1", "/p/1", "/p/2"],
+        "amount": [0.0, 9.5, 0.0],
+    }
+)
+ROLES = {"timestamp": "time", "type_column": "action"}
+FUNNEL = "PATTERN SEQ(view v, cart c) WITHIN 5 minutes"
+
+
+def told(error: Exception) -> str:
+    """All that an error says: messages and hints."""
+    if isinstance(error, DiagnosedError):
+        return "\n".join(f"{each.message}; {each.hint}" for each in error.diagnostics)
+    return str(error)
+
+
+# What stands behind PATTERN, or a whole query, and what its message says to write.
+QUERIES = {
+    "SEQ(view v, cart c) WHERE v.pge = c.page WITHIN 5 minutes": "did you mean 'page'?",
+    "SEQ(view v, cart c) WHERE page = '/p/1' WITHIN 5 minutes": "write v.page",
+    "SEQ(view v, cart c) WHERE v.user = ann WITHIN 5 minutes": "a text stands in single quotes: 'ann'",
+    'SEQ(view v, cart c) WHERE v.user = "ann" WITHIN 5 minutes': "a text stands in single quotes: 'ann'",
+    "SEQ(view v, cart c) WHERE v.user = “ann” WITHIN 5 minutes": "with straight quotes",
+    "SEQ(view v, cart c) WHERE v.page = /p/1 WITHIN 5 minutes": "a text stands in single quotes",
+    "SEQ(view v, cart c) WHERE v.user === 'ann' WITHIN 5 minutes": "equality is written =",
+    "SEQ(view v, cart c) WHERE v.user = 'ann' && c.amount > 1 WITHIN 5 minutes": "write AND",
+    "SEQ(view v, cart c) WHERE v.page ~ '/p/.*' WITHIN 5 minutes": "write regexp_like(v.attr, 'pattern')",
+    "SEQ(view v, cart c) v.page = c.page WITHIN 5 minutes": "conditions stand behind WHERE: WHERE [key] AND a.x > 1",
+    "SEQ(view v, cart c) [user] WITHIN 5 minutes": "conditions stand behind WHERE: WHERE [key] AND a.x > 1",
+    "SEQ(view v, cart c) WHER v.page = c.page WITHIN 5 minutes": "did you mean 'WHERE'?",
+    "SEQ(view v, cart c) WITHIN 5 minutes WHERE v.page = c.page": "WHERE must stand before WITHIN",
+    "SEQ(view v, cart c) PARTITION BY user WITHIN 5 minutes": "PARTITION BY must stand before PATTERN",
+    "SEQ(view v, cart c) WITHIN 5 minutes GROUP BY user": "PARTITION BY k, before PATTERN",
+    "SEQ(view v, cart c) WITHIN 5 minutes HAVING count(c) > 1": "conditions on aggregates stand in WHERE",
+    "SEQ(view v, cart c) WITHIN 5 minutes LIMIT 3": "there is no LIMIT: after_match=",
+    "SEQ(view v, cart c) WITHIN 5": "write WITHIN 5 seconds",
+    "SEQ(view v, cart c) WITHIN 5 min.": "a unit has no dot: WITHIN 5 min",
+    "SEQ(view v, cart c) WITHIN '5 minutes'": "a length is a number and a unit, above 0 and without quotes",
+    "SEQ(view v, cart c) WITHIN five minutes": "a length is a number and a unit, above 0 and without quotes",
+    "SEQ(view v, cart c) WITHIN minutes 5": "a length is a number and a unit, above 0 and without quotes",
+    "SEQ(view v, cart c) WITHIN -5 minutes": "a length is a number and a unit, above 0 and without quotes",
+    "SEQ(view v, cart c) WITHIN 1:30:00": "a length of time is a number and a unit: WITHIN 90 minutes",
+    "SEQ(view v, cart c) WITHIN 5 months": "say it in days",
+    "SEQ(view v, cart c) IN 5 minutes": "write WITHIN: WITHIN 5 minutes",
+    "SEQ(view v, cart c) RETURN v.page WITHIN 5 minutes": "WITHIN must stand before RETURN",
+    "SEQ(view v, cart c) WITHIN 5 minutes RETURN *": "RETURN names what it returns",
+    "SEQ(view v, cart c) WITHIN 5 minutes RETURN v.*": "RETURN v holds the events of v",
+    "SEQ(view v, cart c) WITHIN 5 minutes RETURN page": "write v.page",
+    "SEQ(view v, cart c) WITHIN 5 minutes RETURN count(*)": "the events of one variable are counted: count(v)",
+    "SEQ(view v, cart c+) WHERE count(*) > 3 WITHIN 5 minutes": "the events of one variable are counted: count(v)",
+    "SEQ(view v, cart c+) WHERE c[0].page = v.page WITHIN 5 minutes": "counted from 1",
+    "SEQ(view v, cart c+) WHERE c[-1].page = v.page WITHIN 5 minutes": "the last event of a binding is v[v.LEN]",
+    "SEQ(view v, cart+ c) WITHIN 5 minutes": "a quantifier stands behind its variable: A a+, or A+ a[]",
+    "view v, cart c WITHIN 5 minutes": "events one after the other are SEQ(A a, B b)",
+    "view v AND cart c WITHIN 5 minutes": "events in any order are AND(A a, B b)",
+    "view v -> cart c WITHIN 5 minutes": "A -> B is written PATTERN SEQ(A a, B b)",
+    "view cart* buy WITHIN 5 minutes": "events one after the other are SEQ(A a, B b)",
+    "SEQ(view v, cart|search c) WITHIN 5 minutes": "OR(A a, B b) between events",
+    "SEQ(view v, .*, cart c) WITHIN 5 minutes": "other events may lie in between",
+    "SEQ(view v, cart c) WHERE NOT(buy b) WITHIN 5 minutes": "stands in the pattern: SEQ(A a, NOT(B b), C c)",
+    "SEQ(v: view, c: cart) WITHIN 5 minutes": "a variable stands behind its event type: A a",
+    "SEQ('view' v, 'cart' c) WITHIN 5 minutes": "an event type is a name: view a",
+    "SEQ(view v, cart c WITHIN 5 minutes": "column 12 is not closed",
+    "SEQ view v, cart c WITHIN 5 minutes": "SEQ(A a, B b)",
+    "SEQ(404 v, cart c)": 'an event type that is no word is quoted: "404" a',
+    "SEQ(view v, cart c) STRATEGY skip_till_any_match": "the keyword strategy= of the call",
+    "SEQ(view v, cart c) // a comment": "a comment is written -- …",
+    "SEQ(view v, cart c) # a comment": "a comment is written -- …",
+    "SEQ(view v, cart c) RETURN v.page first": "named with AS: v.price AS price",
+    "SEQ(view v, cart c) WHERE [v.page]": "[user], without a variable",
+    "SEQ(view v, cart c) WHERE [page][user]": "[a] AND [b]",
+    "SEQ(view v, cart c) WHERE [page, user]": "[a] AND [b]",
+    "SEQ(view v, cart c) WHERE [user id]": '["a b"]',
+    "SEQ(view v, cart c) WHERE v.page = 'a', c.page = 'b'": "joined with AND",
+    "SEQ(view v, cart c) WHERE v.page = 'a' AND WITHIN 5 minutes": "a condition is missing",
+    "SEQ(view v, cart c) WHERE c.amount > 1 AND < 9": "a.x > 1 AND a.x < 9",
+    "SEQ(view v, cart c) WHERE c.amount > 1,000": "1000.5",
+    "SEQ(view v, cart c) WHERE c.amount IS None": "write IS NULL",
+    "SEQ(view v, cart c) WHERE v.page IN ['/a', '/b']": "IN ('a', 'b')",
+    "SEQ(view v, cart c) WHERE v.page CONTAINS 'a'": "LIKE '%text%'",
+    "SEQ(view v, cart c) WHERE v.page MATCHES 'a.*'": "regexp_like(v.attr, 'pattern')",
+    "SEQ(view v, cart c) WHERE v.page.lower() = 'a'": "lower(v.name)",
+    "SEQ(view v, cart c) WHERE v['page'] = 'a'": "v.price",
+    "SEQ(view v, cart c) WHERE v[0].page = 'a'": "v[1]",
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query(query: str) -> None:
+    with pytest.raises(CepError) as caught:
+        cep.match(CLICKS, f"PATTERN {query}", **ROLES)
+    assert QUERIES[query] in told(caught.value)
+
+
+@pytest.mark.parametrize("query", ["SEQ(view v, cart c) WITHIN 5 minutes", "view v", "MATCH SEQ(view v, cart c)"])
+def test_a_query_without_its_first_word(query: str) -> None:
+    with pytest.raises(CepError, match=r"a query begins with PATTERN: PATTERN SEQ\(A a, B b\)"):
+        cep.match(CLICKS, query, **ROLES)
+
+
+@pytest.mark.parametrize(
+    ("events", "keywords", "message"),
+    [
+        (CLICKS, {}, "there are time"),
+        (CLICKS, {"timestamp": "time"}, "columns of text are user, action, page"),
+        (CLICKS, ROLES | {"timestamp": "tme"}, "did you mean 'time'?"),
+        (CLICKS, ROLES | {"type_column": "acton"}, "did you mean 'action'?"),
+        (CLICKS, ROLES | {"type_column": "amount"}, "type_column= says which column holds the event types"),
+        (CLICKS, ROLES | {"partition_by": "usr"}, "did you mean 'user'?"),
+        (CLICKS, ROLES | {"output": "match"}, "did you mean 'matches'?"),
+        (CLICKS, ROLES | {"columns": ["usr"]}, "did you mean 'user'?"),
+        (CLICKS, ROLES | {"strategy": "any"}, "skip_till_any_match"),
+        (CLICKS, ROLES | {"time_unit": "milliseconds"}, "write time_unit='ms'"),
+        (CLICKS.assign(time=["10:00", "10:01", "10:02"]), ROLES, "pandas.to_datetime(df['time'], format=…)"),
+        (CLICKS.set_index("time").rename_axis(None), ROLES, "df.reset_index()"),
+        (CLICKS.to_dict("records"), ROLES, "give pyarrow.Table.from_pylist(events)"),
+        (CLICKS.to_dict("list"), ROLES, "give pyarrow.table(events)"),
+        (CLICKS.to_numpy(), ROLES, "give pandas.DataFrame(events)"),
+        (CLICKS["action"], ROLES, "give the whole DataFrame"),
+        (CLICKS.groupby("user"), ROLES, "partition_by= for its keys"),
+        ("clicks.csv", ROLES, "there is no such file or folder"),
+        ("clicks.xlsx", ROLES, "expected one of .parquet"),
+        (pd.DataFrame(), ROLES, "columns of text are none"),
+    ],
+)
+def test_a_call(events: Any, keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(CepError) as caught:
+        cep.match(events, FUNNEL, **keywords)
+    assert message in told(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "message"),
+    [
+        ("ts", "timestamp= names the column of times"),
+        ("time_column", "timestamp= names the column of times"),
+        ("group_by", "partition_by= names the keys of streams"),
+        ("type", "type_column= names the column of event types"),
+        ("within", "WITHIN 5 minutes"),
+        ("limit", "after_match="),
+        ("column", "did you mean 'columns'?"),
+    ],
+)
+def test_a_keyword(keyword: str, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        cep.match(CLICKS, FUNNEL, **{keyword: "x"}, **ROLES)
+
+
+def test_a_path_for_a_pattern() -> None:
+    with pytest.raises(CepError, match=r"this is a file's name: give its text, such as Path\(name\).read_text\(\)"):
+        cep.match(CLICKS, "funnel.cep", **ROLES)
+    with pytest.raises(CepError, match=r"give what it holds, pattern.read_text\(\)"):
+        cep.match(CLICKS, Path("funnel.cep"), **ROLES)  # type: ignore[arg-type]
+
+
+def test_events_and_pattern_in_each_others_place() -> None:
+    with pytest.raises(CepError, match=r"match\(events, pattern\)"):
+        cep.match(FUNNEL, CLICKS, **ROLES)  # type: ignore[arg-type]
+
+
+def test_another_case_of_letters() -> None:
+    with pytest.warns(cep.AbsentValueWarning, match="no event has action 'View'; did you mean 'view'"):
+        assert cep.match(CLICKS, "PATTERN SEQ(View v, cart c) WITHIN 5 minutes", **ROLES).num_rows == 0
+
+
+def test_what_is_right_is_taken() -> None:
+    for events in (CLICKS, pa.Table.from_pandas(CLICKS), CLICKS.set_index("time")):
+        assert cep.match(events, FUNNEL, **ROLES).num_rows == 1
+    assert np.isclose(cep.match(CLICKS, f"{FUNNEL} RETURN c.amount AS a", **ROLES)["a"][0].as_py(), 9.5)
