@@ -1,4 +1,4 @@
-"""The pictures of the README and the docs, drawn from what queries find; ``make pages`` writes them to ``docs/pictures``.
+"""The pictures of the docs, drawn from what queries find; ``make pages`` writes them to ``docs/pictures``.
 
 A picture of matches has the stream in its first row, a colour for each key, and
 under it a row for each match: the events that it binds with their variables,

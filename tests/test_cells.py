@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.display.cells import cells, json_lines, json_rows
+from gpu_cep.display.cells import json_lines, json_rows, tab_lines, texts
 from gpu_cep.errors import UnsupportedError
 
 SAMPLES = [
@@ -142,18 +142,51 @@ def test_a_type_without_a_form_is_told() -> None:
         list(json_lines(pa.table({"x": union})))
 
 
+EARLY = '["1970-01-01 00:00:00", "1970-01-01 00:01:00"]'
+
+
 @pytest.mark.parametrize(
-    ("values", "texts"),
+    ("values", "written"),
     [
-        (pa.array([None, "a b", '"']), ["", "a b", '"']),
+        (pa.array([None, "a b", '"']), [None, "a b", '"']),
+        (pa.array(["a\tb\n", "\x1b[0m \\"]), ["a\\tb\\n", "\\u001b[0m \\"]),
+        (pa.array(["x", None]).dictionary_encode(), ["x", None]),
         (pa.array([1.5, float("nan"), 2.0]), ["1.5", "NaN", "2.0"]),
         (pa.array([True]), ["true"]),
+        (pa.array([b"\xff"]), ["ff"]),
+        (pa.array([Decimal("1.20")]), ["1.20"]),
         (pa.array([dt.date(2026, 3, 1)]), ["2026-03-01"]),
         (pa.array([[{"v": "ü"}]]), ['[{"v": "ü"}]']),
+        (pa.array([0, 60_000_000_000, None], pa.timestamp("ns")), ["1970-01-01 00:00:00", "1970-01-01 00:01:00", None]),
+        (pa.array([0, 250_000], pa.timestamp("us")), ["1970-01-01 00:00:00.000", "1970-01-01 00:00:00.250"]),
+        (pa.array([1_000], pa.timestamp("ns", "UTC")), ["1970-01-01 00:00:00.000001Z"]),
+        (pa.array([1], pa.timestamp("ns")), ["1970-01-01 00:00:00.000000001"]),
+        (pa.array([dt.time(1, 2), dt.time(1, 2, 3)]), ["01:02:00", "01:02:03"]),
+        (pa.array([1_500_000_000], pa.time64("ns")), ["00:00:01.500"]),
+        (pa.array([[0, 60], None, []], pa.list_(pa.timestamp("s"))).cast(pa.list_(pa.timestamp("us"))), [EARLY, None, "[]"]),
     ],
 )
-def test_cells_are_a_line_of_text(values: pa.Array, texts: list[str]) -> None:
-    assert cells(pa.chunked_array([values])) == texts
+def test_texts_are_a_line_for_people(values: pa.Array, written: list[str | None]) -> None:
+    assert texts(values).to_pylist() == written
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_lengths_of_time_have_days_and_a_clock(unit: str) -> None:
+    lengths = pa.array([0, 540, -540, 86_400, -172_803, None], pa.duration("s")).cast(pa.duration(unit))
+    assert texts(lengths).to_pylist() == ["00:00:00", "00:09:00", "-00:09:00", "1 day 00:00:00", "-2 days 00:00:03", None]
+    least = texts(pa.array([-(2**63), 1], pa.duration("us"))).to_pylist()
+    assert least == ["-106751991 days 04:00:54.775808", "00:00:00.000001"]
+
+
+def test_lines_with_tabs_have_as_many_as_there_are_columns() -> None:
+    table = pa.table({"a\tb": ["x\ty\n", None] * 6_000, "n": range(12_000)})
+    pieces = list(tab_lines(table))
+    assert len(pieces) == 3
+    lines = b"".join(pieces).decode().split("\n")
+    assert lines[:3] == ["a\\tb\tn", "x\\ty\\n\t0", "\t1"]
+    assert (len(lines), lines[-1]) == (12_002, "")
+    assert all(line.count("\t") == 1 for line in lines[:-1])
+    assert b"".join(tab_lines(table.slice(0, 0))) == b"a\\tb\tn\n"
 
 
 def test_scripts_hold_whole_numbers_up_to_their_own() -> None:

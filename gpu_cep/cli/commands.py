@@ -6,7 +6,6 @@ A module that loads the compiler is imported in the command that needs it: help 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -15,18 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pyarrow as pa
 import pyarrow.parquet
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from gpu_cep import __version__, api
-from gpu_cep.cli.files import WRITERS, TableTarget, check_target, events_from, print_json_lines, table_target, whole
-from gpu_cep.cli.options import BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, TimestampFormat, takes
+from gpu_cep.cli.files import WRITERS, TableTarget, check_target, events_from, table_target, whole
+from gpu_cep.cli.options import ABOUT_OUTPUT, BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, TimestampFormat, takes
 from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, json_of, report_faults, say
 from gpu_cep.cli.progress import show_count, watch
 from gpu_cep.cli.samples import CHUNK, SAMPLES
+from gpu_cep.cli.tables import TERMINAL_ROWS, count_of, print_json_lines, print_rows, print_table
 from gpu_cep.cli.whole_files import PIPE, write_whole
-from gpu_cep.display.cells import cells
 from gpu_cep.display.pictures.files import FORMATS
 from gpu_cep.errors import DiagnosedError
 from gpu_cep.keywords import read_keywords
@@ -34,17 +30,33 @@ from gpu_cep.plan.explain import DRAWN, Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 
 if TYPE_CHECKING:
+    from gpu_cep.analysis.options import Options
     from gpu_cep.cli.rates import Rates
+    from gpu_cep.display.match_view import MatchView
     from gpu_cep.display.pictures.picture import Picture
     from gpu_cep.display.plotting import Timeline
+    from gpu_cep.engine.answers import AnyPlan
     from gpu_cep.engine.input.sources import Source
 
     Drawing = Explanation | IntervalExplanation | Picture | Timeline
 
-SHOWN = 20  # rows that are printed
-WIDEST = 26  # characters of a printed cell
-
-Target = Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where to write.")]
+MatchesOut = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help=f"Result: {', '.join(WRITERS)}, or - for an Arrow stream on stdout.",
+        rich_help_panel=ABOUT_OUTPUT,
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        min=0, metavar="N", help=f"Print the first N only (default: {TERMINAL_ROWS} on a terminal, else all).", rich_help_panel=ABOUT_OUTPUT
+    ),
+]
+Target = Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where to write.", rich_help_panel=ABOUT_OUTPUT)]
 Margin = Annotated[float, typer.Option(metavar="SHARE", help="What is drawn on either side, as a share of the match.")]
 
 app = typer.Typer(
@@ -76,26 +88,29 @@ def match(
     events: EventsArgument,
     asked: Mapping[str, Any],
     timestamp_format: TimestampFormat = None,
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help=f"Result: {', '.join(WRITERS)}, or - for an Arrow stream on stdout.")
-    ] = None,
+    out: MatchesOut = None,
+    limit: Limit = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the matches of a pattern. Without -o, print the first ones as a table, or with --json all as lines of JSON."""
+    """Find the matches of a pattern. Without -o, print them for reading, or with --json as lines of JSON."""
+    if out is not None and limit is not None:
+        fail("--limit is for what is printed, and -o writes all matches: leave one of them out", USAGE_FAULT)
     target = None if out is None else table_target(out)
     with watch("matching") as profile:
         given = _events(events, asked, timestamp_format)
         if target is not None:
             _check_fit(given, text, asked, target)
-        found = api.match(given, text, profile=profile, **asked)
+        view = None if target is not None or as_json else _view(given, text, asked)
+        found = api.match(given, text if view is None else view.asked, profile=profile, **asked)
     matches = found.table if asked.get("output") == "compressed" else found
+    noun = "match" if asked.get("output", "matches") == "matches" else "row"
     if target is not None:
         target.write(matches)
-        say(f"{out}: {_rows(matches)}", {"out": out, "rows": matches.num_rows}, as_json=as_json, aside=out == PIPE)
-    elif as_json:
-        print_json_lines(matches, sys.stdout)
+        say(f"{out}: {count_of(matches.num_rows, 'row')}", {"out": out, "rows": matches.num_rows}, as_json=as_json, aside=out == PIPE)
+    elif view is None:
+        print_json_lines(matches, noun, limit)
     else:
-        _print_rows(matches)
+        print_rows(view.shorten(view.put_keys_first(matches)), noun, limit)
 
 
 @app.command()
@@ -106,7 +121,10 @@ def explain(
     events: Annotated[str | None, typer.Argument(metavar="EVENTS", help="Events whose columns the pattern is bound to.")] = None,
     timestamp_format: TimestampFormat = None,
     run: Annotated[bool, typer.Option("--run", help="Run it, and say what was expected and what came.")] = False,
-    out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help=f"Draw the plan there: {', '.join(DRAWN)}.")] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FILE", help=f"Draw the plan there: {', '.join(DRAWN)}.", rich_help_panel=ABOUT_OUTPUT),
+    ] = None,
     pruning: Annotated[
         str | None, typer.Option("--waterfall", metavar="FILE", help=f"Run it, and draw what each stage let through: {', '.join(FORMATS)}.")
     ] = None,
@@ -253,9 +271,10 @@ def warmup(
     from gpu_cep.cli.warmup import describe_cache, trials, warm_up
 
     chosen = trials()
-    for _ in show_count(warm_up(chosen), "compiling", len(chosen)):
-        pass
-    found = describe_cache()
+    with report_faults():
+        for _ in show_count(warm_up(chosen), "compiling", len(chosen)):
+            pass
+        found = describe_cache()
     say(f"{found.folder}: {found.kernels:,} compiled kernels, {found.bytes / 1e6:.1f} MB", asdict(found), as_json=as_json)
 
 
@@ -266,12 +285,26 @@ def _events(events: str, asked: Mapping[str, Any], timestamp_format: str | None)
 def _check_fit(events: Source | pa.Table, text: str, asked: Mapping[str, Any], target: TableTarget) -> None:
     """End the command by an error if the target cannot hold the result; nothing is matched for that."""
     from gpu_cep.engine.answers import answer_schema
+
+    plan, _, schema = _plan(events, text, asked)
+    target.check(answer_schema(plan, schema))
+
+
+def _view(events: Source | pa.Table, text: str, asked: Mapping[str, Any]) -> MatchView:
+    """Return how the result is shown; raises as planning does."""
+    from gpu_cep.display.match_view import view_matches
+
+    plan, options, _ = _plan(events, text, asked)
+    return view_matches(plan, api.parse(text), options)
+
+
+def _plan(events: Source | pa.Table, text: str, asked: Mapping[str, Any]) -> tuple[AnyPlan, Options, pa.Schema]:
+    """Return the plan of a query over the events, with its options and the schema of the events."""
     from gpu_cep.engine.input.times import type_times
 
     options, settings = read_keywords(asked)
     held = type_times(events, api.parse(text), options) if isinstance(events, pa.Table) else events
-    plan = api.make_plan(text, held.schema, options, settings)
-    target.check(answer_schema(plan, held.schema))
+    return api.make_plan(text, held.schema, options, settings), options, held.schema
 
 
 def _draw_pruning(explanation: Explanation | IntervalExplanation, target: str) -> None:
@@ -292,24 +325,12 @@ def _fault(diagnostic: Any) -> dict[str, Any]:
     return {"message": diagnostic.message, "hint": diagnostic.hint, **place}
 
 
-def _print_rows(table: pa.Table) -> None:
-    shown = Table()
-    for name in table.column_names:
-        shown.add_column(Text(name), no_wrap=True, overflow="ellipsis", max_width=WIDEST)
-    for row in zip(*map(cells, table.slice(0, SHOWN).columns), strict=True):
-        shown.add_row(*map(Text, row))
-    Console().print(shown)
-    more = f", the first {SHOWN:,} of them shown" if table.num_rows > SHOWN else ""
-    print(f"{_rows(table)}{more}")
-
-
-def _rows(table: pa.Table) -> str:
-    return "1 row" if table.num_rows == 1 else f"{table.num_rows:,} rows"
-
-
 def _print_rates(rates: Rates) -> None:
     print(f"{rates.events:,} events, {rates.matches:,} matches, columns {', '.join(rates.columns)}, the best of {rates.runs} runs")
-    shown = Table("what", "seconds", "million events/s", "times a copy")
-    for rate in rates.rates:
-        shown.add_row(rate.what, f"{rate.seconds:.4f}", f"{rate.events_per_second / 1e6:.1f}", f"{rate.copies:.1f}")
-    Console().print(shown)
+    columns = {
+        "what": [rate.what for rate in rates.rates],
+        "seconds": [f"{rate.seconds:.4f}" for rate in rates.rates],
+        "million events/s": [f"{rate.events_per_second / 1e6:.1f}" for rate in rates.rates],
+        "times a copy": [f"{rate.copies:.1f}" for rate in rates.rates],
+    }
+    print_table(pa.table(columns))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -155,12 +155,6 @@ def _can_write(field: pa.Field, write: Writer) -> bool:
 def _kind(arrow: pa.DataType) -> str:
     """Return the name of a type without those of its parts."""
     return str(arrow).partition("<")[0]
-
-
-def print_json_lines(table: pa.Table, target: TextIO) -> None:
-    """Write each row of the table as a JSON object on its own line."""
-    for lines in json_lines(table):
-        target.write(lines.decode())
 
 
 def _write_file(table: pa.Table, target: BinaryIO) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from gpu_cep.analysis.bind import TIES
 from gpu_cep.analysis.bind_intervals import ALLEN, DETECT
+from gpu_cep.analysis.streams import NULLS
 from gpu_cep.analysis.windows import TIME_UNITS
 from gpu_cep.cli.outcome import USAGE_FAULT, fail, print_warnings, report_faults
 from gpu_cep.lang.ast import STRATEGIES
@@ -19,61 +20,69 @@ from gpu_cep.plan.settings import AFTER_MATCH, ALGORITHMS, ENGINES, OUTPUTS
 
 Command = Callable[..., None]
 
+# The groups of options in help.
+ABOUT_EVENTS, ABOUT_MATCHES, ABOUT_RUN, ABOUT_OUTPUT = "What the events are", "What matches", "How it runs", "What comes out"
+
 EVENTS = "Events: a file (.parquet, .csv, .jsonl, .arrow, …, also .gz and .zst), a folder of Parquet, a glob, a URI, or - for stdin."
 PatternArgument = Annotated[str, typer.Argument(metavar="PATTERN", help="A file with the query's text, or the text itself.")]
 EventsArgument = Annotated[str, typer.Argument(metavar="EVENTS", help=EVENTS)]
 TimestampFormat = Annotated[
     str | None,
-    typer.Option(metavar="FORMAT", help="How a timestamp that is text is written, such as '%d.%m.%Y %H:%M' (default: ISO 8601)."),
+    typer.Option(
+        metavar="FORMAT",
+        help="How a timestamp that is text is written, such as '%d.%m.%Y %H:%M' (default: ISO 8601).",
+        rich_help_panel=ABOUT_EVENTS,
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.", rich_help_panel=ABOUT_OUTPUT)]
 
 _literal: Any = Literal
 
 
-def _text(metavar: str, help: str) -> Any:
-    return Annotated[str | None, typer.Option(metavar=metavar, help=help)]
+def _text(group: str, metavar: str, help: str) -> Any:
+    return Annotated[str | None, typer.Option(metavar=metavar, help=help, rich_help_panel=group)]
 
 
-def _names(help: str) -> Any:
-    return Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=f"{help}; repeat for several.")]
+def _names(group: str, help: str) -> Any:
+    return Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=f"{help}; repeat for several.", rich_help_panel=group)]
 
 
-def _number(help: str) -> Any:
-    return Annotated[int | None, typer.Option(metavar="N", help=help)]
+def _number(group: str, help: str) -> Any:
+    return Annotated[int | None, typer.Option(metavar="N", help=help, rich_help_panel=group)]
 
 
-def _choice(choices: Sequence[str], help: str) -> Any:
-    return Annotated[_literal[tuple(choices)] | None, typer.Option(help=help)]
+def _choice(group: str, choices: Sequence[str], help: str) -> Any:
+    return Annotated[_literal[tuple(choices)] | None, typer.Option(help=help, rich_help_panel=group)]
 
 
 # What a query means, and where and how it is run.
 QUERY: dict[str, Any] = {
-    "timestamp": _text("COLUMN", "The timestamp (default: ts)."),
-    "partition_by": _names("A stream key"),
-    "order_by": _names("What breaks ties in time"),
-    "type_column": _text("COLUMN", "The event type (default: type)."),
-    "time_unit": _choice(TIME_UNITS, "What a bare number counts, as a timestamp or as a length of time."),
-    "strategy": _choice(STRATEGIES, "The event selection strategy."),
-    "ties": _choice(TIES, "Whether events of equal time are ordered."),
-    "after_match": _choice(AFTER_MATCH, "Which of the matches are kept (default: all)."),
-    "detect": _choice(DETECT, "When matches of situations are reported (default: final)."),
-    "allen": _choice(ALLEN, "How 'finishes' is read: as TPStream prints it (default), or as Allen did in 1983."),
-    "gap": _text("LENGTH", "The longest time without events that ends no situation: 30 seconds, …, or a bare number."),
-    "engine": _choice(ENGINES, "Where phase 1 runs (default: auto)."),
-    "gpu_memory": _text("SIZE", "How much of a GPU's memory to use: bytes, or 8GB, 512MiB, …"),
-    "algorithm": _choice(ALGORITHMS, "How matches are found (default: auto)."),
-    "threads": _number("How many threads to use (default: all cores)."),
+    "timestamp": _text(ABOUT_EVENTS, "COLUMN", "The timestamp (default: ts)."),
+    "partition_by": _names(ABOUT_EVENTS, "A stream key"),
+    "order_by": _names(ABOUT_EVENTS, "What breaks ties in time"),
+    "type_column": _text(ABOUT_EVENTS, "COLUMN", "The event type (default: type)."),
+    "time_unit": _choice(ABOUT_EVENTS, TIME_UNITS, "What a bare number counts, as a timestamp or as a length of time."),
+    "nulls": _choice(ABOUT_EVENTS, NULLS, "Whether events without a timestamp are an error (default) or left out."),
+    "strategy": _choice(ABOUT_MATCHES, STRATEGIES, "The event selection strategy."),
+    "ties": _choice(ABOUT_MATCHES, TIES, "Whether events of equal time are ordered."),
+    "after_match": _choice(ABOUT_MATCHES, AFTER_MATCH, "Which of the matches are kept (default: all)."),
+    "detect": _choice(ABOUT_MATCHES, DETECT, "When matches of situations are reported (default: final)."),
+    "allen": _choice(ABOUT_MATCHES, ALLEN, "How 'finishes' is read: as TPStream prints it (default), or as Allen did in 1983."),
+    "gap": _text(ABOUT_MATCHES, "LENGTH", "The longest time without events that ends no situation: 30 seconds, …, or a bare number."),
+    "engine": _choice(ABOUT_RUN, ENGINES, "Where phase 1 runs (default: auto)."),
+    "gpu_memory": _text(ABOUT_RUN, "SIZE", "How much of a GPU's memory to use: bytes, or 8GB, 512MiB, …"),
+    "algorithm": _choice(ABOUT_RUN, ALGORITHMS, "How matches are found (default: auto)."),
+    "threads": _number(ABOUT_RUN, "How many threads to use (default: all cores)."),
 }
 BOUNDS: dict[str, Any] = {
-    "max_matches": _number("Fail rather than find more than N matches."),
-    "max_steps": _number("Fail rather than make more than N steps to find them."),
+    "max_matches": _number(ABOUT_RUN, "Fail rather than find more than N matches."),
+    "max_steps": _number(ABOUT_RUN, "Fail rather than make more than N steps to find them."),
 }
 OUTPUT: dict[str, Any] = {
-    "output": _choice(OUTPUTS, "What the result holds (default: matches)."),
+    "output": _choice(ABOUT_OUTPUT, OUTPUTS, "What the result holds (default: matches)."),
 }
 COLUMNS: dict[str, Any] = {
-    "columns": _names("An input column that whole events carry in the result"),
+    "columns": _names(ABOUT_OUTPUT, "An input column that whole events carry in the result"),
 }
 
 

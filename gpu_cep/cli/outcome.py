@@ -32,12 +32,14 @@ def report_faults(text: str | None = None) -> Iterator[None]:
     try:
         yield
     except DiagnosedError as error:
-        fail("\n".join(each.render(text) for each in error.diagnostics), QUERY_FAULT)
+        fail(str(type(error)(error.diagnostics, text)), QUERY_FAULT)
     except EventError as error:
         fail(str(error), EVENT_FAULT)
     except BrokenPipeError:
         give_up_stdout()
         raise typer.Exit(OTHER_FAULT) from None
+    except MemoryError:
+        fail("out of memory", OTHER_FAULT)
     except (CepError, OSError, pa.ArrowException) as error:
         fail(str(error), OTHER_FAULT)
 

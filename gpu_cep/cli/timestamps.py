@@ -24,7 +24,7 @@ def is_text(arrow: pa.DataType) -> bool:
 def read_times(table: pa.Table, column: str, form: str | None) -> pa.Table:
     """Return the table with the column's texts as timestamps, read as ISO 8601 or in the format `form`.
 
-    `form` is that of C's ``strptime``. Times with an offset become UTC.
+    `form` is that of C's ``strptime``. Times with an offset become UTC. A text without characters is NULL.
 
     Raises
     ------
@@ -32,7 +32,8 @@ def read_times(table: pa.Table, column: str, form: str | None) -> pa.Table:
         A text is no time of this form.
     """
     place = table.column_names.index(column)
-    texts = pa.chunked_array([table.column(place).cast(pa.string()).combine_chunks()])
+    held = table.column(place).cast(pa.string()).combine_chunks()
+    texts = pa.chunked_array([pc.if_else(pc.equal(pc.utf8_trim_whitespace(held), ""), pa.scalar(None, pa.string()), held)])
     times = _read_iso(texts, column) if form is None else _read_form(texts, column, form)
     return table.set_column(place, column, times)
 

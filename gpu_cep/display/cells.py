@@ -1,4 +1,4 @@
-"""Turn Arrow values into text, column by column: exact JSON, and cells of a printed table.
+"""Turn Arrow values into text, column by column: exact JSON, and texts for people.
 
 In JSON, times and decimals are text. Durations are integers, ticks of their
 unit. Maps are lists of pairs. Bytes are text of hexadecimal digits. Floats
@@ -23,6 +23,7 @@ _ROWS_AT_ONCE = 10_000
 _SCRIPTS_WHOLE = 2.0**53
 
 _TEXT = pa.large_string()
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 _ESCAPES |= {chr(code): f"\\u{code:04x}" for code in range(32) if chr(code) not in _ESCAPES}
 _NOT_FINITE = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
@@ -57,10 +58,63 @@ def json_rows(table: pa.Table) -> str:
     return "[" + rows.removesuffix(",\n") + "]"
 
 
-def cells(column: pa.ChunkedArray) -> list[str]:
-    """Return each value as text, NULL as empty text; raises as :func:`json_lines`."""
-    written = pc.fill_null(_json(column.combine_chunks()), "").to_pylist()
-    return [json.loads(text) if text.startswith('"') else text for text in written]
+def tab_lines(table: pa.Table) -> Iterator[bytes]:
+    """Give a line of the names, and then one of each row's :func:`texts`, with tabs between them.
+
+    NULL is empty text. Raises as :func:`json_lines`.
+    """
+    yield _bytes(_concatenate(_join(_escape(pa.array([name], _TEXT)) for name in table.column_names), "\n"))
+    for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
+        yield _bytes(_concatenate(_join(pc.fill_null(texts(column), "") for column in batch.columns), "\n"))
+
+
+def texts(values: pa.Array) -> pa.Array:
+    """Return each value as a line of text, NULL as NULL; raises as :func:`json_lines`.
+
+    Characters that end a line, or that a terminal would obey, are written as in JSON. Times have no
+    fraction of a second that is 0 in all of them. Lengths of time are told in days, hours, minutes and seconds.
+    """
+    stored = coarsen(_storage(values))
+    if pa.types.is_duration(stored.type):
+        return _lengths(stored)
+    if any(fits(stored.type) for fits in _TEXTS):
+        return _escape(stored.cast(_TEXT))
+    return pc.utf8_trim(_json(stored), '"')
+
+
+def _lengths(durations: pa.Array) -> pa.Array:
+    """Return lengths of time as days, if there are any, with hours, minutes and seconds: ``-2 days 10:00:00``."""
+    ticks = durations.cast(pa.int64())
+    per_day = 86_400 * _PER_SECOND[durations.type.unit]
+    # division rounds towards 0, for the smallest number has no absolute value
+    days = pc.divide(ticks, per_day)
+    rest = pc.abs(pc.subtract(ticks, pc.multiply(days, per_day)))
+    # the time of that moment of 1970-01-01, behind the date
+    clock = pc.utf8_slice_codeunits(texts(rest.cast(pa.timestamp(durations.type.unit))), len("1970-01-01 "))
+    whole = pc.abs(days)
+    words = (pa.scalar(word, _TEXT) for word in ("", " day ", " days "))
+    unit = pc.choose(pc.min_element_wise(whole, 2), *words)
+    told = _concatenate(pc.if_else(pc.equal(whole, 0), pa.scalar("", _TEXT), whole.cast(_TEXT)), unit, clock)
+    return _concatenate(pc.if_else(pc.less(ticks, 0), pa.scalar("-", _TEXT), pa.scalar("", _TEXT)), told)
+
+
+def coarsen(values: pa.Array) -> pa.Array:
+    """Return times, or lists of times, in the coarsest unit that holds all of them exactly; other values as they are."""
+    for kind in _coarser(values.type):
+        try:
+            return values.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return values
+
+
+def _coarser(kind: pa.DataType) -> tuple[pa.DataType, ...]:
+    """Return the types that may replace `kind`, the coarsest first; none if it is no type of times."""
+    if pa.types.is_list(kind):
+        return tuple(map(pa.list_, _coarser(kind.value_type)))
+    if pa.types.is_timestamp(kind):
+        return tuple(pa.timestamp(unit, kind.tz) for unit in ("s", "ms", "us"))
+    return (pa.time32("s"), pa.time32("ms"), pa.time64("us")) if pa.types.is_time(kind) else ()
 
 
 def _json(values: pa.Array) -> pa.Array:
@@ -166,10 +220,20 @@ def _array(columns: Iterable[pa.Array]) -> pa.Array:
 
 def _quote(text: pa.Array) -> pa.Array:
     escaped = pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), '"', '\\"')
-    if pc.any(pc.match_substring_regex(escaped, r"[\x00-\x1f]")).as_py():
+    return _concatenate('"', _escape(escaped), '"')
+
+
+def _escape(text: pa.Array) -> pa.Array:
+    """Return the text with control characters as JSON writes them."""
+    if pc.any(pc.match_substring_regex(text, r"[\x00-\x1f]")).as_py():
         for character, written in _ESCAPES.items():
-            escaped = pc.replace_substring(escaped, character, written)
-    return _concatenate('"', escaped, '"')
+            text = pc.replace_substring(text, character, written)
+    return text
+
+
+def _join(columns: Iterable[pa.Array]) -> pa.Array:
+    """Return one text per row: those of its columns with tabs between them."""
+    return pc.binary_join_element_wise(*columns, pa.scalar("\t", _TEXT))
 
 
 def _concatenate(*parts: pa.Array | str) -> pa.Array:
@@ -222,3 +286,5 @@ _FORMS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa.Array
     (pa.types.is_list_view, _list),
     (pa.types.is_large_list_view, _list),
 )
+
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)

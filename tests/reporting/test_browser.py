@@ -94,6 +94,15 @@ def test_words_and_columns_filter_the_table(tmp_path, html):
     assert len(worded.rows) < 25
 
 
+def test_whole_events_are_shown_short_and_found_by_all_that_they_hold(tmp_path):
+    query = "PATTERN SEQ(A a, B b) WHERE b.v <> a.v WITHIN 1"
+    html = cep.report(EVENTS, query, timelines=0).html
+    first, last = (f"{2 * MATCHES - 2 + number} v={EVENTS['v'][2 * MATCHES - 2 + number]}" for number in range(2))
+    assert {first, last} <= set(rendered(tmp_path, html, "#filter=" + first.replace(" ", "+")).words)
+    assert rendered(tmp_path, html, script=typed("#matches th:nth-child(4) input", first)).rows == [MATCHES - 1]
+    assert rendered(tmp_path, html, script=typed("#matches th:nth-child(4) input", '"ts": 4,')).rows == [2]
+
+
 def test_a_column_sorts_the_table(tmp_path, html):
     low = EVENTS["v"].to_pylist()[::2]
     ascending = sorted(range(MATCHES), key=lambda number: (low[number], number))

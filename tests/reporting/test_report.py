@@ -120,6 +120,17 @@ def test_a_query_built_in_python_and_brute_force():
     assert page.data["rows"][0][2:] == ['{"v": 0.0}', '{"v": 1.0}']
 
 
+def test_keys_come_first_and_whole_events_and_times_have_a_short_text():
+    at = pa.array([0, 1, 2, 90_000], pa.timestamp("s")).cast(pa.timestamp("us"))
+    events = pa.table({"ts": at, "type": list("ABBB"), "user": ["</ann>"] * 4, "v": [1, 2, 3, 0], "w": [7] * 4})
+    data = Page(cep.report(events, "PATTERN SEQ(A a, B b+) WHERE [user] AND b.v > a.v WITHIN 1 hour", timelines=0).html).data
+    assert [column["name"] for column in data["columns"]] == ["user", "match_start", "match_end", "a", "b"]
+    start, end = "1970-01-01 00:00:00", "1970-01-01 00:00:02"
+    assert data["texts"] == {"1": [start], "2": [end], "3": ["00:00:00 v=1"], "4": ["2 events 00:00:01 … 00:00:02 v=2 … 3"]}
+    assert data["rows"][0][0] == "</ann>"
+    assert [event["w"] for event in json.loads(data["rows"][0][4])] == [7, 7]
+
+
 def test_whole_numbers_that_scripts_would_round_are_text():
     events = pa.table({"ts": [2**60 + 1, 2**60 + 2], "type": ["A", "B"]})
     page = Page(cep.report(events, "PATTERN SEQ(A a, B b) RETURN 7 AS seven", timelines=0).html)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import ConditionKind
 from gpu_cep.analysis.options import Options
 from gpu_cep.display.plotting.found import FoundEvents, FoundSituations
-from gpu_cep.display.plotting.scene import Bar, Marks, Scene
+from gpu_cep.display.plotting.scene import Bar, Marks, Passed, Scene
 from gpu_cep.display.plotting.time_axis import Ticks, TimeAxis, time_axis
 from gpu_cep.display.plotting.view import View, series_in_view, view_around
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -19,6 +19,9 @@ from gpu_cep.engine.input.times import load_times
 from gpu_cep.lang.ast import IntervalQuery, Query
 from gpu_cep.lang.format import format_definition, format_pattern
 from gpu_cep.plan.event_plan import Plan
+
+# Of more events that a match passes over, so many are drawn, evenly spread.
+MOST_PASSED = 1_000
 
 
 def compose(
@@ -44,9 +47,9 @@ def compose(
     tracks: tuple[Bar | Marks, ...]
     if isinstance(found, FoundSituations):
         assert isinstance(query, IntervalQuery), "situations are what such a query finds"
-        tracks, detected = tuple(_bars(found, query, times, axis)), _place(axis, times, found.detected)
+        tracks, passed, detected = tuple(_bars(found, query, times, axis)), None, _place(axis, times, found.detected)
     else:
-        tracks, detected = tuple(_marks(found, plan, view)), None
+        tracks, passed, detected = tuple(_marks(found, plan, view)), _passed(found, view), None
     hidden = options.type_column if isinstance(found, FoundEvents) else None
     keys = [f"{columns.name(column)} = {_text(columns, column, first)}" for column in plan.stream_keys]
     return Scene(
@@ -58,6 +61,7 @@ def compose(
         times=axis.places(view.ticks),
         series=tuple(series_in_view(plan, columns, view, len(tracks), hidden)),
         tracks=tracks,
+        passed=passed,
         detected=detected,
     )
 
@@ -76,6 +80,14 @@ def _marks(found: FoundEvents, plan: Plan, view: View) -> Iterator[Marks]:
     for number, (variable, rows) in enumerate(zip(plan.query.positives, found.rows, strict=True)):
         text = " AND ".join(condition.text for condition in properties if condition.variables == (number,))
         yield Marks(variable.name, text, np.flatnonzero(np.isin(view.rows, rows)))
+
+
+def _passed(found: FoundEvents, view: View) -> Passed | None:
+    """Return the events between the first and the last that the match binds and that it does not bind, None if there are none."""
+    bound = np.flatnonzero(np.isin(view.rows, found.all_rows))
+    between = np.setdiff1d(np.arange(bound[0], bound[-1]), bound)
+    drawn = np.linspace(0, len(between) - 1, min(len(between), MOST_PASSED)).astype(np.int64)
+    return Passed(len(between), between[drawn]) if len(between) else None
 
 
 def _place(axis: TimeAxis, times: Ticks, tick: float) -> np.generic:

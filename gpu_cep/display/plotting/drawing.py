@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import wrap
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +15,17 @@ from matplotlib.ticker import MaxNLocator
 
 from gpu_cep.display.pictures.figure import style
 from gpu_cep.display.pictures.shapes import GREY, INK
-from gpu_cep.display.plotting.scene import Bar, Marks, Scene, Series, Times
+from gpu_cep.display.plotting.scene import Bar, Marks, Passed, Scene, Series, Times
 from gpu_cep.errors import UnsupportedError
 
 MOST_TRACKS = 100
 
+# The name of the lane of events that no variable binds.
+PASSED = "passed over"
+
 # Paul Tol's muted colours, which colour-blind readers can tell apart.
 COLOURS = ("#332288", "#CC6677", "#117733", "#88CCEE", "#882255", "#999933", "#44AA99", "#AA4499", "#DDCC77", "#777777")
-_GRID = "#E4E4E4"
+_GRID, _DIM = "#E4E4E4", "#AAAAAA"
 
 STYLE = {
     "axes.axisbelow": True,
@@ -66,7 +70,8 @@ def draw(scene: Scene) -> Figure:
         raise UnsupportedError(f"a match of {len(scene.tracks):,} variables cannot be drawn; supported: {MOST_TRACKS}")
     with style(STYLE):
         subtitle = _lines(scene.subtitle, _LINE_LENGTH - _widest_label(scene))
-        heights = [0.3 + _LINE * len(subtitle), *map(_height, scene.series), _TRACK * len(scene.tracks) + 0.1]
+        lanes_height = _TRACK * (len(scene.tracks) + (scene.passed is not None)) + 0.1
+        heights = [0.3 + _LINE * len(subtitle), *map(_height, scene.series), lanes_height]
         figure = Figure(figsize=(_WIDTH, sum(heights) + _AXIS), layout="constrained")
         grid = figure.add_gridspec(len(heights), 1, height_ratios=heights)
         header, lanes = figure.add_subplot(grid[0]), figure.add_subplot(grid[-1])
@@ -105,7 +110,7 @@ def _lines(text: str, width: int) -> list[str]:
 
 def _widest_label(scene: Scene) -> int:
     """Return the number of characters of the longest label at the left."""
-    labels = [track.name for track in scene.tracks] + [label for series in scene.series for label in series.labels]
+    labels = [*_lane_names(scene), *(label for series in scene.series for label in series.labels)]
     return max(len(_short(label, _LONGEST_NAME)) for label in labels)
 
 
@@ -146,7 +151,7 @@ def _draw_series(axes: Axes, scene: Scene, series: Series) -> None:
 def _draw_lanes(axes: Axes, scene: Scene) -> None:
     """Draw a lane for each track, the first on top: name at the left, text above the bar or dots."""
     low, high = _numbers(scene.view)
-    times = _numbers(scene.times)
+    times, names = _numbers(scene.times), _lane_names(scene)
     for number, track in enumerate(scene.tracks):
         colour, top = _colour(number), -number
         match track:
@@ -155,15 +160,37 @@ def _draw_lanes(axes: Axes, scene: Scene) -> None:
                 tip = _TIP * (high - low) if track.is_open else 0.0
                 axes.fill([start, end, end + tip, end, start], _outline(top), color=colour, linewidth=0, gid=_short(track.name))
             case Marks():
-                axes.plot(
-                    times[track.places], np.full(len(track.places), top - _BAR / 2), "o", color=colour, markersize=6, gid=_short(track.name)
-                )
-        axes.text(0.005, top + _TEXT, _short(track.text), transform=axes.get_yaxis_transform(), va="center", color=GREY, fontsize=8)
-    middles = [-number - _BAR / 2 for number in range(len(scene.tracks))]
-    axes.set_yticks(middles, [_short(track.name, _LONGEST_NAME) for track in scene.tracks], fontweight="bold")
+                _draw_marks(axes, times[track.places], top, track.name, color=colour, markersize=6)
+        _write_above(axes, top, track.text)
+    if scene.passed is not None:
+        _draw_marks(axes, times[scene.passed.places], -len(scene.tracks), PASSED, color=_DIM, markersize=4)
+        _write_above(axes, -len(scene.tracks), _passed_text(scene.passed))
+    middles = [-number - _BAR / 2 for number in range(len(names))]
+    axes.set_yticks(middles, [_short(name, _LONGEST_NAME) for name in names], fontweight="bold")
     axes.tick_params(axis="y", length=0)
-    axes.set_ylim(-len(scene.tracks) + 0.45, 0.55)
+    axes.set_ylim(-len(names) + 0.45, 0.55)
     axes.grid(visible=False, axis="y")
+
+
+def _lane_names(scene: Scene) -> list[str]:
+    return [*(track.name for track in scene.tracks), *([] if scene.passed is None else [PASSED])]
+
+
+def _draw_marks(axes: Axes, times: npt.NDArray[np.float64], top: float, name: str, **look: Any) -> None:
+    """Draw a dot for each event in the lane with its upper edge at `top`."""
+    axes.plot(times, np.full(len(times), top - _BAR / 2), "o", gid=_short(name), **look)
+
+
+def _write_above(axes: Axes, top: float, text: str) -> None:
+    """Write the text of a lane above its bar or dots."""
+    axes.text(0.005, top + _TEXT, _short(text), transform=axes.get_yaxis_transform(), va="center", color=GREY, fontsize=8)
+
+
+def _passed_text(passed: Passed) -> str:
+    """Return what the lane of passed events shows, and how many it leaves out."""
+    events = "1 event" if passed.count == 1 else f"{passed.count:,} events"
+    left_out = passed.count - len(passed.places)
+    return f"{events} in between that no variable binds{f'; {left_out:,} of them are left out here' if left_out else ''}"
 
 
 def _outline(top: float) -> list[float]:

@@ -10,14 +10,16 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bind_intervals import DETECTED_AT
 from gpu_cep.analysis.options import Options
-from gpu_cep.api import Profile, run_plan
+from gpu_cep.display.match_view import MatchView, view_matches
 from gpu_cep.display.plotting.time_axis import Tick
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import AnyPlan
-from gpu_cep.engine.input.event_columns import machine_values
+from gpu_cep.engine.input.machine_values import machine_values
 from gpu_cep.errors import CepError
 from gpu_cep.lang.ast import Aggregate, Call, IntervalQuery, Reference, ReturnItem
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.query_plans import AnyQuery, make_plan
+from gpu_cep.query_runs import run_plan
 
 Rows = npt.NDArray[np.int64]
 
@@ -66,11 +68,13 @@ class FoundEvents:
 class Findings:
     """All matches of `query`, in the order of results.
 
-    `returned` is the table that the query returns. Row n of `bound` holds the input rows that each
-    variable of match n binds. For situations it holds the first row and the end of each.
+    `returned` is the table that the query returns, with all keys of its streams, and `view` is how it
+    is shown. Row n of `bound` holds the input rows that each variable of match n binds. For situations
+    it holds the first row and the end of each.
     """
 
     query: AnyQuery
+    view: MatchView
     returned: pa.Table
     bound: pa.Table
 
@@ -94,19 +98,19 @@ def find_matches(
 ) -> Findings:  # fmt: skip
     """Find all matches of `query`, whose plan is `plan`, in one run; raises as :func:`gpu_cep.match`.
 
-    If not `returned`, the findings have no table of what the query returns.
+    If not `returned`, the findings have nothing of what the query itself returns.
     """
-    names = [each.name for each in plan.query.positives]
-    row = "_" * (1 + max(len(name) for name in (*table.column_names, *names, *(item.name or "" for item in query.returns))))
+    names, view = [each.name for each in plan.query.positives], view_matches(plan, query, options)
+    row = "_" * (1 + max(len(name) for name in (*table.column_names, *names, *(item.name or "" for item in view.asked.returns))))
     bound = [item for name in names for item in (_bounds(name, row) if isinstance(plan, IntervalPlan) else (_row(name, row),))]
-    wanted = (query.returns or tuple(ReturnItem(Reference(name, None), name) for name in names)) if returned else ()
-    asked = replace(query, returns=(*wanted, *bound))
+    asked = replace(query, returns=(*(view.asked.returns if returned else ()), *bound))
     carried = tuple(table.column_names) if plan.settings.columns is None else plan.settings.columns
     table = table.append_column(row, pa.array(np.arange(table.num_rows)))
     wide_plan = make_plan(asked, table.schema, options, replace(plan.settings, columns=carried))
     found = run_plan(wide_plan, asked, options, table, threads=threads, profile=profile)
-    columns = found.num_columns
-    return Findings(query, found.select(range(columns - len(bound))), found.select(range(columns - len(bound), columns)))
+    own = found.num_columns - len(bound)
+    shown = found.select(range(own))
+    return Findings(query, view, view.put_keys_first(shown) if returned else shown, found.select(range(own, found.num_columns)))
 
 
 def _situations_of_match(number: int, count: int, bound: pa.Table, returned: pa.Table) -> FoundSituations:

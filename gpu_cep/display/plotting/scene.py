@@ -34,6 +34,17 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
+class Passed:
+    """The events between a match's first and last that no variable binds.
+
+    `count` is their number. `places` are the indices among the scene's events of those to draw.
+    """
+
+    count: int
+    places: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
 class Series:
     """A column's value at each of the scene's events, NaN where it is NULL or not finite.
 
@@ -51,7 +62,8 @@ class Series:
 class Scene:
     """One match: its `tracks`, and the series of its stream from time ``view[0]`` to ``view[1]``.
 
-    `times` are the times of the stream's events in view, in order. `detected`
+    `times` are the times of the stream's events in view, in order. `passed` are
+    the events that an event pattern passed over, None for situations. `detected`
     is when the match was detected; it is None for event patterns. `zone` is
     the time zone of the axis, None if its times have none.
     """
@@ -64,4 +76,5 @@ class Scene:
     times: Times
     series: tuple[Series, ...]
     tracks: tuple[Bar | Marks, ...]
+    passed: Passed | None
     detected: np.generic | None

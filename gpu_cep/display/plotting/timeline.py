@@ -11,9 +11,11 @@ from gpu_cep.display.pictures.files import check_suffix, require_matplotlib
 from gpu_cep.display.plotting.composition import compose
 from gpu_cep.display.plotting.found import Findings, find_matches
 from gpu_cep.engine.input.read_tables import read_events, to_host
+from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.errors import PatternError
 from gpu_cep.keywords import PlotOptions, read_keywords, takes_keywords
 from gpu_cep.query_plans import as_query, make_plan, refuse_swapped
+from gpu_cep.whole_files import save_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,9 +41,10 @@ class Timeline:
         Raises
         ------
         CepError
-            The suffix is none of these.
+            The suffix is none of these, or the file cannot be written.
         """
-        Path(path).write_bytes(self.render(check_suffix(path)))
+        drawn = self.render(check_suffix(path))
+        save_whole(path, lambda target: target.write(drawn))
 
     def _repr_png_(self) -> bytes:
         return self.render(".png")
@@ -72,7 +75,8 @@ def plot(
     A situation is a bar from its start to its end. The bar has a tip if the
     situation was still open when the match was detected. A vertical line
     shows that time. A variable of an event pattern is a row of dots, one for
-    each event that it binds. Each column that a condition reads has a panel
+    each event that it binds; the last row has the events in between that no
+    variable binds. Each column that a condition reads has a panel
     if it holds numbers, truth values or text of few different values. The
     keys of streams have none.
 
@@ -109,6 +113,7 @@ def plot(
     options, settings = read_keywords(keywords)
     table = to_host(read_events(events))
     plan = make_plan(pattern, table.schema, options, settings)
+    table = to_host(timed_events(plan.query, table)[0])
     query = as_query(pattern)
     found = find_matches(plan, query, table, options, threads=keywords.get("threads"), returned=False)
     return draw_match(found, match, plan, table, options, margin)

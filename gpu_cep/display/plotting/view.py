@@ -17,8 +17,8 @@ from gpu_cep.display.plotting.time_axis import Tick, Ticks
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.errors import UnsupportedError
+from gpu_cep.plan.columns_read import condition_readers
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep.plan.programs import leaves
 
 # A text column with more different values is not drawn.
 MOST_LABELS = 12
@@ -83,24 +83,13 @@ def series_in_view(plan: Plan, columns: EventColumns, view: View, tracks: int, h
     These hold numbers, truth values or text of few different values. The
     streams' keys, the timestamp and the column called `hidden` are left out.
     """
-    for column, readers in _readers(plan, tracks).items():
-        if column in (*plan.stream_keys, plan.query.timestamp) or columns.name(column) == hidden:
+    for column, variables in condition_readers(plan.query).items():
+        readers = tuple(variable for variable in variables if variable < tracks)
+        if not readers or column in (*plan.stream_keys, plan.query.timestamp) or columns.name(column) == hidden:
             continue
         drawn = _values(columns.type(column).kind, columns.take(column, pa.array(view.rows)))
         if drawn is not None:
-            yield Series(columns.name(column), *drawn, tuple(readers))
-
-
-def _readers(plan: Plan, tracks: int) -> dict[int, dict[int, None]]:
-    """Return the columns that conditions read, in order, each with the variables whose conditions read it."""
-    readers: dict[int, dict[int, None]] = {}
-    for condition in plan.query.conditions:
-        for leaf in leaves(condition.expression):
-            if leaf.column is None or leaf.variable >= tracks:
-                continue
-            for column in plan.query.input_columns(leaf.column):
-                readers.setdefault(column, {})[leaf.variable] = None
-    return readers
+            yield Series(columns.name(column), *drawn, readers)
 
 
 def _values(kind: Kind, values: pa.Array) -> tuple[npt.NDArray[np.float64], tuple[str, ...]] | None:

@@ -1,7 +1,7 @@
 "use strict";
 
 const PAGE = 25; // rows at a time
-const { columns, rows, timelines } = JSON.parse(document.getElementById("data").textContent);
+const { columns, rows, texts, timelines } = JSON.parse(document.getElementById("data").textContent);
 const element = (id) => document.getElementById(id);
 const state = { words: "", filters: columns.map(() => ""), sorted: null, descending: false, page: 0 };
 let found = rows.map((_, number) => number);
@@ -18,20 +18,26 @@ function text(value) {
   return value === null ? "" : String(value);
 }
 
-// A column's filter: > 5, <= 3, = 7 for numbers, else a part of the text.
-function passes(value, filter) {
+// What the table shows of a value: a short text for whole events and times, else the value.
+function told(number, column) {
+  return text(texts[column] ? texts[column][number] : rows[number][column]);
+}
+
+// A column's filter: > 5, <= 3, = 7 for numbers, else a part of what is shown or of the value.
+function passes(number, column, filter) {
+  const value = rows[number][column];
   const comparison = /^\s*(<=|>=|<|>|=)\s*(\S.*)$/.exec(filter);
   if (comparison && typeof value === "number" && !Number.isNaN(Number(comparison[2]))) {
     const bound = Number(comparison[2]);
     return { "<": value < bound, "<=": value <= bound, ">": value > bound, ">=": value >= bound, "=": value === bound }[comparison[1]];
   }
-  return text(value).toLowerCase().includes(filter.trim().toLowerCase());
+  return [text(value), told(number, column)].some((each) => each.toLowerCase().includes(filter.trim().toLowerCase()));
 }
 
-function keep(row) {
-  const line = row.map(text).join("\n").toLowerCase();
+function keep(number) {
+  const line = columns.flatMap((_, column) => [text(rows[number][column]), told(number, column)]).join("\n").toLowerCase();
   const words = state.words.toLowerCase().split(/\s+/);
-  return words.every((word) => line.includes(word)) && row.every((value, column) => passes(value, state.filters[column]));
+  return words.every((word) => line.includes(word)) && columns.every((_, column) => passes(number, column, state.filters[column]));
 }
 
 // NULLs are last either way.
@@ -42,7 +48,7 @@ function compare(one, other, sign) {
 }
 
 function select() {
-  found = rows.map((_, number) => number).filter((number) => keep(rows[number]));
+  found = rows.map((_, number) => number).filter(keep);
   const column = state.sorted;
   const sign = state.descending ? -1 : 1;
   if (column !== null) found.sort((a, b) => compare(rows[a][column], rows[b][column], sign) || a - b);
@@ -60,9 +66,14 @@ function show() {
   document.querySelector("#matches tbody").replaceChildren(...shown.map(row));
 }
 
+function look(value, column) {
+  if (typeof value === "number") return { class: "number" };
+  return { title: text(value), ...(texts[column] ? { class: "told" } : {}) };
+}
+
 function row(number) {
   const link = make("a", String(number), { href: `#match=${number}`, title: number < timelines ? "timeline" : "values" });
-  const cells = rows[number].map((value) => make("td", text(value), typeof value === "number" ? { class: "number" } : { title: text(value) }));
+  const cells = rows[number].map((value, column) => make("td", told(number, column), look(value, column)));
   const made = make("tr", [make("td", link), ...cells], { "data-match": number });
   made.addEventListener("click", (event) => {
     event.preventDefault();

@@ -22,7 +22,7 @@ class Content:
     """The content of a page.
 
     `events` and `matches` are numbers, and `shown` is a table of the first
-    matches. `plan` is the explanation as text. `drawing`, `waterfall` and
+    matches; `short` is the same with texts for whole events and times. `plan` is the explanation as text. `drawing`, `waterfall` and
     `timelines` are SVG. There is a timeline for each of the first matches.
     `waterfall` is None if the run counted nothing. `stages` are the seconds
     of each stage, summed over threads. `lack` says why there are no timelines
@@ -38,6 +38,7 @@ class Content:
     waterfall: str | None
     stages: Mapping[str, float]
     shown: pa.Table
+    short: pa.Table
     timelines: Sequence[str]
     lack: str | None
 
@@ -85,9 +86,21 @@ def _bounds(content: Content) -> str:
 
 def _data(content: Content) -> str:
     """Return the data of the page's script as JSON. No value can end the script: ``<`` is escaped."""
-    columns = json.dumps([{"name": field.name, "type": _type_name(field.type)} for field in content.shown.schema], ensure_ascii=False)
-    data = f'{{"columns": {columns}, "rows": {json_rows(content.shown)}, "timelines": {len(content.timelines)}}}'
+    fields = tuple(content.shown.schema)
+    fields = tuple(content.shown.schema)
+    shortened = [number for number, field in enumerate(fields) if content.short.field(number).type != field.type]
+    members = {
+        "columns": _json([{"name": field.name, "type": _type_name(field.type)} for field in fields]),
+        "rows": json_rows(content.shown),
+        "texts": _json({number: content.short.column(number).to_pylist() for number in shortened}),
+        "timelines": _json(len(content.timelines)),
+    }
+    data = "{" + ", ".join(f'"{name}": {value}' for name, value in members.items()) + "}"
     return data.replace("<", "\\u003c")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _type_name(kind: pa.DataType) -> str:

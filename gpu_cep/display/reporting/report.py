@@ -9,18 +9,21 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from gpu_cep.api import Profile, explanation_of, match
+from gpu_cep.api import Profile, match
 from gpu_cep.display.pictures.files import lack_of_matplotlib
 from gpu_cep.display.plotting.found import Findings, find_matches
 from gpu_cep.display.plotting.timeline import check_margin, draw_match
 from gpu_cep.display.plotting.waterfall import stages, waterfall
 from gpu_cep.display.reporting.page import Content, page
 from gpu_cep.engine.input.read_tables import read_events, to_host
+from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.errors import CepError, PatternError
 from gpu_cep.keywords import ReportOptions, read_keywords, takes_keywords
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.vector import vector
 from gpu_cep.query_plans import as_query, make_plan, refuse_swapped
+from gpu_cep.query_runs import explanation_of
+from gpu_cep.whole_files import save_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,11 +45,11 @@ class Report:
         Raises
         ------
         CepError
-            The file's suffix is not ``.html``.
+            The file's suffix is not ``.html``, or the file cannot be written.
         """
         if Path(path).suffix.lower() != ".html":
             raise CepError(f"cannot tell the format of {path} from its suffix; expected .html")
-        Path(path).write_text(self.html, encoding="utf-8")
+        save_whole(path, lambda target: target.write(self.html.encode()))
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, so that its styles and the notebook's do not mix."""
@@ -98,6 +101,7 @@ def report(
     lack = lack_of_matplotlib("timelines") if timelines else None
     table = to_host(read_events(events))
     plan = make_plan(pattern, table.schema, options, settings)
+    table = to_host(timed_events(plan.query, table)[0])
     threads, given = keywords.get("threads"), keywords.get("profile")
     question = _Question(pattern, as_query(pattern), plan, options, table, threads)
     profile = Profile() if given is None else given
@@ -106,7 +110,7 @@ def report(
     seconds = time.perf_counter() - begin
     drawable = timelines if lack is None else 0
     drawn = tuple(_timeline(question, found, number, margin) for number in range(min(drawable, rows, found.returned.num_rows)))
-    return Report(page(_content(question, profile, seconds, found.returned, found.returned.slice(0, rows), drawn, lack)))
+    return Report(page(_content(question, profile, seconds, found, rows, drawn, lack)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,23 +138,25 @@ def _content(
     question: _Question,
     profile: Profile,
     seconds: float,
-    found: pa.Table,
-    shown: pa.Table,
+    found: Findings,
+    rows: int,
     timelines: tuple[str, ...],
     lack: str | None,
 ) -> Content:
     # brute force counts nothing
     counted = profile if profile.counts else None
+    shown = found.returned.slice(0, rows)
     return Content(
         query=cleandoc(question.pattern) if isinstance(question.pattern, str) else format_query(question.query),
         events=question.table.num_rows,
-        matches=found.num_rows,
+        matches=found.returned.num_rows,
         seconds=seconds,
         plan=str(explanation_of(question.query, question.plan, question.table, question.threads, counted)),
         drawing=vector(question.plan).svg,
         waterfall=waterfall(profile).svg if stages(profile.counts) else None,
         stages=dict(profile.seconds),
         shown=shown,
+        short=found.view.shorten(shown),
         timelines=timelines,
         lack=lack,
     )
