@@ -10,6 +10,7 @@ PYTEST_ARGS ?=
 # How many of these suites run side by side, each in one process: the longest first.
 JOBS ?= 3
 SUITES := test-conformance test-spark test-engine test-kernels test-simulator test-rest test-connect
+AWKWARD := tests/conformance tests/api $(addprefix tests/spark/test_,contract.py intervals.py matching.py)
 APART := tests/conformance tests/spark tests/engine tests/kernels
 PYTEST = $(IN_VENV) -m pytest $(FULL) $(PYTEST_ARGS)
 BENCH_ARGS ?=
@@ -20,7 +21,7 @@ PYTHONS ?= $(PYTHON)
 FUZZ_EXAMPLES ?= 50000
 MUTANTS_ARGS ?=
 
-.PHONY: venv test test-full $(SUITES) compiled-kernels mutants lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel wheel-check clean
+.PHONY: venv test test-full $(SUITES) test-awkward compiled-kernels mutants lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel wheel-check clean
 
 venv: $(STAMP)
 
@@ -36,9 +37,10 @@ $(STAMP): pyproject.toml .ci/java
 test: compiled-kernels
 	$(MAKE) --jobs=$(JOBS) --keep-going --output-sync $(SUITES)
 
-# Everything: all examples and sizes, all of Spark behind a Connect server, every kernel for every architecture.
+# Everything: all examples and sizes, all of Spark behind a Connect server, every kernel for every architecture, awkward settings.
 test-full: compiled-kernels
 	$(MAKE) --jobs=$(JOBS) --keep-going --output-sync FULL=--full $(SUITES)
+	$(MAKE) test-awkward
 
 compiled-kernels: $(STAMP)
 	$(IN_VENV) -m tests.compile_kernels
@@ -51,6 +53,10 @@ test-rest: $(STAMP)
 
 test-connect: $(STAMP)
 	export CEP_SPARK_CONNECT=1 && $(PYTEST) tests/spark
+
+# With tiny batches, one thread, no pruning, and on Spark batches of one row and spilled events: the same matches.
+test-awkward: $(STAMP)
+	$(PYTEST) --awkward $(AWKWARD)
 
 test-simulator: $(STAMP)
 	export NUMBA_ENABLE_CUDASIM=1 && $(PYTEST) tests/gpu
@@ -77,6 +83,7 @@ pages: $(STAMP)
 	$(IN_VENV) examples/pictures.py
 	$(IN_VENV) examples/tour_outputs.py
 	$(IN_VENV) -m benchmarks.gpu.versus_cpu
+	$(IN_VENV) -m benchmarks.record.headline
 
 # Five minutes; fails if a stage is slower than its recorded ratio to the floor.
 bench: $(STAMP)

@@ -1,0 +1,192 @@
+"""The figures that the README and docs/performance.md show, written between marks in these pages from the records.
+
+``python -m benchmarks.record.headline`` writes them, and so does ``make pages``. A page shows a block of figures between
+``<!-- figures: NAME -->`` and ``<!-- end of figures -->``; each block stands in every page with the same figures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.record import pages
+from benchmarks.record.folders import RESULTS, ROOT
+
+PAGES = (ROOT / "README.md", ROOT / "docs" / "performance.md")
+# The records that are shown; a new measurement is named here.
+RIVALS = RESULTS / "rivals-amd-epyc-2026-11-23.json"
+SUITE = RESULTS / "amd-epyc-2-cores-2026-11-23-55c4acbcf107-full.json"
+DRIVERS = RESULTS / "drivers-amd-epyc-2026-11-22.json"
+
+_BLOCK = re.compile(r"(<!-- figures: ([\w ]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
+
+# What the questions of the rivals ask, in their order in the table.
+_ASKED = {
+    "contiguous": "`A B+ C` in a row",
+    "set": "a set, then an event",
+    "selective": "`SEQ` of three, all matches",
+}
+_WORKLOADS = {
+    "medical": "`SEQ(AND(C, P+, D), B)` per patient, 80 % noise",
+    "medical_dense": "`SEQ(AND(C, P+, D), B)` per patient, no noise",
+    "medical_pair": "`SEQ(AND(C, P+, D), B)` per patient, 80 % noise, two conditions between bindings",
+    "stocks": "`SEQ(A, B+, C)` per symbol",
+    "selective": "selective `SEQ` of three, skip till any match, rising prices",
+    "selective_plain": "selective `SEQ` of three, event types as plain text instead of a dictionary",
+}
+_DRIVERS = {
+    "as printed": "TPStream's Listing 1: aggressive drivers among 1,000 cars",
+    "percentiles": "Listing 1 with the thresholds of the paper's figure 5",
+    "percentiles, any duration": "Listing 1 with these thresholds, without durations",
+}
+_OURS = "gpu_match"
+_SPARK_QUESTIONS = {"medical": "80 % noise", "medical_dense": "no noise"}
+_SPARK_WAYS = {
+    "Spark SQL, running frames": "window functions, running frames",
+    "Spark SQL, sliding frames": "window functions, sliding frames",
+    "applyInPandas, a loop": "a loop over each patient's events in `applyInPandas`",
+    "repartition + mapInArrow(count)": "Spark's filter, shuffle and hand-over to Python alone",
+}
+
+
+def rivals() -> str:
+    """Other engines: their processor time as multiples of the library's, the least ratio first."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for each in pages.read(RIVALS)["comparisons"]:
+        found.setdefault(each["rival"], {})[each["question"]] = each
+    rows = [[rival, *(_both_ratios(asked.get(name)) for name in _ASKED)] for rival, asked in sorted(found.items(), key=_least_ratio)]
+    return f"{pages.table([['engine', *_ASKED.values()], *rows], figures=len(_ASKED))}\n\n{_source(RIVALS)}"
+
+
+def floor() -> str:
+    """One sentence: the share of a C++ loop's speed that the library reaches, from the worst question to the best."""
+    one, two = ([share for each in _beside_loops() for share in each.shares(threads)] for threads in (1, 2))
+    return (
+        "Beside a C++ loop that is written for the one query and runs on one thread, the library has "
+        f"{min(one):.2f} to {max(one):.1f} times\nits speed on one thread, and {min(two):.2f} to {max(two):.1f} times on two."
+    )
+
+
+def loops() -> str:
+    """The library beside C++ loops, in million events per second: a row for each question, the worst on one thread first."""
+    rows = [
+        [each.question, *(_pair(each.speeds(way), ".0f") for way in ("2 threads", "1 thread", "C++")), _pair(each.shares(1), ".2f")]
+        for each in sorted(_beside_loops(), key=lambda each: min(each.shares(1)))
+    ]
+    head = ["question, count / rows", "gpu_cep, 2 threads", "gpu_cep, 1 thread", "C++, 1 thread", "1 thread over C++"]
+    return f"{pages.table([head, *rows], figures=4)}\n\n{_source(SUITE)} The drivers: {_source(DRIVERS)}"
+
+
+def spark() -> str:
+    """Ways of Spark for one question: their seconds and `gpu_match`'s over the same events, the least ratio first."""
+    taken = {(each["workload"], each["contestant"], each["events"]): each["seconds"] for each in pages.read(SUITE)["spark"]}
+    compared = [
+        (theirs / taken[workload, _OURS, events], workload, way, events)
+        for (workload, way, events), theirs in taken.items()
+        if way in _SPARK_WAYS
+    ]
+    rows = []
+    for ratio, name, way, events in sorted(compared):
+        figures = (taken[name, way, events], taken[name, _OURS, events], ratio)
+        rows.append([_SPARK_WAYS[way], _SPARK_QUESTIONS[name], f"{events:,}", *(f"{figure:.1f}" for figure in figures)])
+    return f"{pages.table([['way', 'question', 'events', 'its seconds', 'gpu_match', 'ratio'], *rows], figures=4)}\n\n{_source(SUITE)}"
+
+
+def drivers() -> str:
+    """Ways to find TPStream's drivers, rows, in million events per second."""
+    record = pages.read(DRIVERS)
+    speeds = {(each["query"], each["way"]): record["events"] / each["seconds"] / 1e6 for each in record["timings"]}
+    ways = {
+        "gpu_cep, matches, from Parquet": "gpu_cep from Parquet",
+        "C++, matches, from Parquet that Arrow reads in threads": "the loop, for which Arrow reads the Parquet file in threads",
+        "DuckDB, matches, 2 threads": "DuckDB with SQL written by hand, from its memory",
+        "gpu_cep on Spark, matches, from Parquet, local[2]": "`gpu_match`, `local[2]` from Parquet",
+    }
+    rows = [[words, *(_speed(speeds.get((query, way))) for query in _DRIVERS)] for way, words in ways.items()]
+    return f"{pages.table([['way', *_DRIVERS], *rows], figures=len(_DRIVERS))}\n\n{_source(DRIVERS)}"
+
+
+BLOCKS: dict[str, Callable[[], str]] = {"rivals": rivals, "floor": floor, "loops": loops, "spark": spark, "drivers": drivers}
+
+
+def filled(page: str) -> str:
+    """The page with each of its blocks made anew."""
+    return _BLOCK.sub(lambda block: f"{block[1]}\n{BLOCKS[block[2]]()}\n\n{block[3]}", page)
+
+
+@dataclass(frozen=True)
+class BesideLoop:
+    """A question over `events` events: the seconds of each way, for a count and for rows."""
+
+    question: str
+    events: int
+    seconds: dict[str, tuple[float, float]]
+
+    def speeds(self, way: str) -> list[float]:
+        """Million events per second."""
+        return [self.events / each / 1e6 for each in self.seconds[way]]
+
+    def shares(self, threads: int) -> list[float]:
+        """The library's speed as multiples of the loop's."""
+        ours = self.seconds["1 thread" if threads == 1 else "2 threads"]
+        return [loop / each for loop, each in zip(self.seconds["C++"], ours, strict=True)]
+
+
+def _beside_loops() -> list[BesideLoop]:
+    return [*_workloads(), *_situations()]
+
+
+def _workloads() -> Iterator[BesideLoop]:
+    timings = [each for each in pages.read(SUITE)["timings"] if each["window_factor"] == 1]
+    taken = {(each["workload"], each["output"], each["contestant"], each["threads"]): each["seconds"] for each in timings}
+    ways = {"2 threads": ("gpu_cep", 2), "1 thread": ("gpu_cep", 1), "C++": ("c++", 1)}
+    for name, question in _WORKLOADS.items():
+        seconds = {way: (taken[name, "count", *who], taken[name, "rows", *who]) for way, who in ways.items()}
+        yield BesideLoop(question, timings[0]["events"], seconds)
+
+
+def _situations() -> Iterator[BesideLoop]:
+    record = pages.read(DRIVERS)
+    taken = {(each["query"], each["way"]): each["seconds"] for each in record["timings"]}
+    ways = {"2 threads": "gpu_cep, {}, 2 threads", "1 thread": "gpu_cep, {}, 1 threads", "C++": "C++, {}, 1 thread"}
+    for query, question in _DRIVERS.items():
+        seconds = {way: (taken[query, words.format("count")], taken[query, words.format("matches")]) for way, words in ways.items()}
+        yield BesideLoop(question, record["events"], seconds)
+
+
+def _pair(numbers: Sequence[float], form: str) -> str:
+    return " / ".join(f"{number:{form}}" for number in numbers)
+
+
+def _least_ratio(rival: tuple[str, dict[str, dict[str, Any]]]) -> float:
+    return min(float(each["cpu_seconds"] / each["our_cpu_seconds"]) for each in rival[1].values())
+
+
+def _both_ratios(comparison: dict[str, Any] | None) -> str:
+    """By processor time, and by the clock."""
+    if comparison is None:
+        return "—"
+    ratios = [comparison["cpu_seconds"] / comparison["our_cpu_seconds"], comparison["seconds"] / comparison["our_seconds"]]
+    return " / ".join(f"{ratio:,.1f}" if ratio < 10 else f"{ratio:,.0f}" for ratio in ratios)
+
+
+def _speed(speed: float | None) -> str:
+    return "—" if speed is None else f"{speed:.1f}"
+
+
+def _source(path: Path) -> str:
+    where = pages.read(path)["environment"]
+    cores = where.get("processors", where.get("cores"))
+    return f"{where['machine']}, {cores} cores, {where['day']}: `benchmarks/results/{path.stem}.md`."
+
+
+def main(paths: Sequence[Path] = PAGES) -> None:
+    for path in paths:
+        path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
