@@ -20,7 +20,7 @@ SOURCES = {
 }
 
 ROAD = [
-    f"gpu_cep.{layer}" for layer in ("choices", "errors", "lang", "analysis", "plan", "engine", "query_plans", "api")
+    f"gpu_cep.{layer}" for layer in ("choices", "errors", "lang", "analysis", "plan", "engine", "query_plans", "query_runs", "api")
 ]
 # The folders of the engine and of the kernels: each imports only those before it.
 ENGINE = [
@@ -45,8 +45,9 @@ DISPLAY = "gpu_cep.display"
 BELOW: dict[str, set[str]] = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)}
 BELOW |= {
     "gpu_cep.errors": {"gpu_cep.lang.ast", "gpu_cep.choices"},
-    f"{DISPLAY}.pictures": {"gpu_cep.errors"},
-    "gpu_cep.plan": {*ROAD[:4], f"{DISPLAY}.pictures"},
+    "gpu_cep.whole_files": {"gpu_cep.errors"},
+    f"{DISPLAY}.pictures": {"gpu_cep.errors", "gpu_cep.whole_files"},
+    "gpu_cep.plan": {*ROAD[:4], f"{DISPLAY}.pictures", "gpu_cep.whole_files"},
     "gpu_cep.engine": {*ROAD[:5], *ENGINE, "gpu_cep_kernels"},
 }
 BELOW |= {folder: {*ROAD[:5], *ENGINE[:number], "gpu_cep_kernels"} for number, folder in enumerate(ENGINE)}
@@ -54,13 +55,18 @@ BELOW |= {folder: BELOW["gpu_cep.engine.matchers"] | {"gpu_cep.engine.matchers"}
 BELOW["gpu_cep.engine.brute_force"] |= {"gpu_cep.oracle"}
 BELOW |= {
     "gpu_cep.oracle": {*ROAD[:3]},
-    f"{DISPLAY}.plotting": {*ROAD, "gpu_cep.keywords", f"{DISPLAY}.pictures"},
+    f"{DISPLAY}.plotting": {*ROAD, "gpu_cep.keywords", "gpu_cep.whole_files", f"{DISPLAY}.match_view", f"{DISPLAY}.pictures"},
     "gpu_cep.keywords": {*ROAD[:6]},
-    "gpu_cep.api": {*ROAD[:7], "gpu_cep.keywords"},
+    "gpu_cep.api": {*ROAD[:8], "gpu_cep.keywords"},
     f"{DISPLAY}.cells": {"gpu_cep.errors"},
-    f"{DISPLAY}.reporting": {*ROAD, "gpu_cep.keywords", f"{DISPLAY}.cells", f"{DISPLAY}.pictures", f"{DISPLAY}.plotting"},
+    f"{DISPLAY}.event_texts": {f"{DISPLAY}.cells"},
+    f"{DISPLAY}.match_view": {*ROAD, f"{DISPLAY}.cells", f"{DISPLAY}.event_texts"},
+    f"{DISPLAY}.reporting": {
+        *ROAD, "gpu_cep.keywords", "gpu_cep.whole_files",
+        *(f"{DISPLAY}.{part}" for part in ("cells", "match_view", "pictures", "plotting")),
+    },
     "gpu_cep.bound_events": {*ROAD, "gpu_cep.keywords"},
-    "gpu_cep.cli": {*ROAD, "gpu_cep.keywords", "gpu_cep.__version__", DISPLAY, "gpu_cep_kernels"},
+    "gpu_cep.cli": {*ROAD, "gpu_cep.keywords", "gpu_cep.whole_files", "gpu_cep.__version__", DISPLAY, "gpu_cep_kernels"},
     "gpu_cep": {*ROAD, "gpu_cep.bound_events", "gpu_cep.keywords"},
     "gpu_cep_spark": {*ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.__version__"},
     "gpu_cep_kernels": set(),
@@ -94,6 +100,7 @@ HOMES = {
         DISPLAY,
         "gpu_cep.oracle",
         "gpu_cep.query_plans",
+        "gpu_cep.query_runs",
         "gpu_cep_spark",
         # where tables come in …
         "gpu_cep.engine.events.own_events",
