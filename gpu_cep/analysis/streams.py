@@ -20,7 +20,7 @@ _TIMESTAMP_KINDS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAM
 # How a column of text becomes one of timestamps in Arrow, pandas and Spark.
 _CAST = (
     "cast it: table.set_column({column}, {name!r}, table[{name!r}].cast('timestamp[us]')), "
-    "df[{name!r}] = pandas.to_datetime(df[{name!r}], format=…) or df.withColumn({name!r}, to_timestamp({name!r})); "
+    "df[{name!r}] = pandas.to_datetime(df[{name!r}], format='ISO8601') or df.withColumn({name!r}, to_timestamp({name!r})); "
     "gpu-cep reads ISO 8601, and other forms by --timestamp-format"
 )
 

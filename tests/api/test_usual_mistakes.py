@@ -130,7 +130,7 @@ def test_a_query_without_its_first_word(query: str) -> None:
         (CLICKS, ROLES | {"columns": ["usr"]}, "did you mean 'user'?"),
         (CLICKS, ROLES | {"strategy": "any"}, "skip_till_any_match"),
         (CLICKS, ROLES | {"time_unit": "milliseconds"}, "write time_unit='ms'"),
-        (CLICKS.assign(time=["10:00", "10:01", "10:02"]), ROLES, "pandas.to_datetime(df['time'], format=…)"),
+        (CLICKS.assign(time=["10:00", "10:01", "10:02"]), ROLES, "pandas.to_datetime(df['time'], format='ISO8601')"),
         (CLICKS.set_index("time").rename_axis(None), ROLES, "df.reset_index()"),
         (CLICKS.to_dict("records"), ROLES, "give pyarrow.Table.from_pylist(events)"),
         (CLICKS.to_dict("list"), ROLES, "give pyarrow.table(events)"),
