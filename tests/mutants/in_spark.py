@@ -1,0 +1,71 @@
+"""Faults in what Spark runs."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import Fault
+
+SPARK = (
+    Fault(
+        "filter-drops-rows-without-time",
+        "spark_glue/gpu_cep_spark/pushdown.py",
+        "return untimed(query, schema) | _all(conjuncts)",
+        "return _all(conjuncts)",
+        ("tests/spark/test_pushdown.py", "tests/spark/test_contract.py"),
+    ),
+    Fault(
+        "filter-of-a-disjunction-drops-an-arm",
+        "spark_glue/gpu_cep_spark/pushdown.py",
+        "filters = [implied_filter(argument, schema) for argument in arguments]",
+        "filters = [each for argument in arguments if (each := implied_filter(argument, schema)) is not None] or [None]",
+        ("tests/spark/test_pushdown.py",),
+    ),
+    Fault(
+        "filter-of-rounded-integers",
+        "spark_glue/gpu_cep_spark/pushdown.py",
+        "abs(each.value) < EXACT_INTEGERS_OF_FLOAT",
+        "abs(each.value) < 2 * EXACT_INTEGERS_OF_FLOAT",
+        ("tests/spark/test_pushdown.py",),
+    ),
+    Fault(
+        "filter-of-zero-by-its-sign",
+        "spark_glue/gpu_cep_spark/pushdown.py",
+        'TRUE_ON_EQUALITY = {"eq", "le", "ge", "in"}',
+        'TRUE_ON_EQUALITY = {"eq", "le", "ge"}',
+        ("tests/spark/test_pushdown.py",),
+    ),
+    Fault(
+        "spilled-nans-are-several-streams",
+        "spark_glue/gpu_cep_spark/spill.py",
+        "np.where(np.isnan(values), np.nan, values.astype(np.float64))",
+        "values.astype(np.float64)",
+        ("tests/spark/test_memory.py",),
+    ),
+    Fault(
+        "spilled-nulls-are-zeros",
+        "spark_glue/gpu_cep_spark/spill.py",
+        "found if nulls is None else np.where(nulls, np.uint64(_NULL), found)",
+        "found",
+        ("tests/spark/test_memory.py",),
+    ),
+    Fault(
+        "spill-splits-by-the-same-bits",
+        "spark_glue/gpu_cep_spark/spill.py",
+        "np.uint64(BITS * level)",
+        "np.uint64(0 * level)",
+        ("tests/spark/test_memory.py",),
+    ),
+    Fault(
+        "slices-of-spark-lack-an-event",
+        "spark_glue/gpu_cep_spark/slices.py",
+        "first = home - (behind < window)",
+        "first = home - (behind + 1 < window)",
+        ("tests/spark/test_slices.py",),
+    ),
+    Fault(
+        "slices-of-spark-before-1970",
+        "spark_glue/gpu_cep_spark/slices.py",
+        "((ticks < 0) & (behind > 0))",
+        "((ticks < 0) & (behind > length))",
+        ("tests/spark/test_slices.py",),
+    ),
+)
