@@ -237,8 +237,8 @@ def match(
         them. Reaching one raises MatchLimitExceeded.
     prune
         Which pruning steps may be used: True (all), False (none) or some of
-        ``filter``, ``reach``, ``partition``, ``summary``, ``chain``, ``overlap``. The
-        matches are the same either way.
+        ``filter``, ``reach``, ``partition``, ``lift``, ``summary``, ``chain``,
+        ``overlap``. The matches are the same either way.
     functions
         Functions that conditions and RETURN may call, by name: Python
         functions of numbers and truth values that Numba can compile. They run

@@ -31,7 +31,7 @@ ENGINE = [
     )
 ]  # fmt: skip
 # The algorithms, none of which imports another.
-MATCHERS = [f"gpu_cep.engine.matchers.{folder}" for folder in ("automaton", "nfab", "lazy", "joins")]
+MATCHERS = [f"gpu_cep.engine.matchers.{folder}" for folder in ("automaton", "nfab", "lazy", "joins", "contiguous")]
 KERNELS = [
     f"gpu_cep_kernels.{folder}"
     for folder in (

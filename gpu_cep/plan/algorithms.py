@@ -86,7 +86,7 @@ _ALGORITHMS = (
         "nfab",
         _looks_back_only,
         "a strategy other than robust_skip_till_next_match",
-        PRUNING_STEPS,
+        tuple(step for step in PRUNING_STEPS if step != "lift"),
         "takes each event once, with all runs at once, and merges those that go on alike",
     ),
     Algorithm(

@@ -16,7 +16,7 @@ from gpu_cep.analysis.bound import Bound, BoundPattern, BoundQuery, Constant
 from gpu_cep.plan.programs import Leaf, Program
 from gpu_cep.plan.settings import Settings
 
-PLAN_VERSION = 6
+PLAN_VERSION = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +162,22 @@ class PlannedNegation:
 
 
 @dataclass(frozen=True, slots=True)
+class LiftedCondition:
+    """A condition that each event decides together with those right before it in its stream.
+
+    `condition`: its number in the branch.
+    `variable`: the variable whose events it judges.
+    `repeated`: whether it judges all events of the binding but the first; else it judges the first.
+    `back`: for each role, how many places before the judged event its event stands.
+    """
+
+    condition: int
+    variable: int
+    repeated: bool
+    back: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedBranch:
     """One branch of the pattern. Variables are numbered by their place in `variables`.
 
@@ -171,6 +187,7 @@ class PlannedBranch:
     `aggregates`: in the order of their variables.
     `negations`: the negated variables with their scopes.
     `agreed`: the columns on which all events of a match are equal.
+    `lifted`: all conditions as conditions between neighbours (None: some are none).
     """
 
     variables: tuple[int, ...]
@@ -179,6 +196,7 @@ class PlannedBranch:
     aggregates: tuple[RunningAggregate, ...]
     negations: tuple[PlannedNegation, ...]
     agreed: tuple[int, ...]
+    lifted: tuple[LiftedCondition, ...] | None = None
 
     @property
     def positives(self) -> tuple[int, ...]:

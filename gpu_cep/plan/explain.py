@@ -30,6 +30,7 @@ _STEPS = {
     "filter": "drop events that satisfy no variable's properties",
     "reach": "where rare events are needed: drop those that no window around one of them reaches",
     "partition": "split streams by derived keys",
+    "lift": "judge conditions between neighbours for all events, and read matches off where these decide them",
     "summary": "windows whose summary statistics rule a match out",
     "chain": "windows in which the earliest possible ends of the variables do not fit",
 }

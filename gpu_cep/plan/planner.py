@@ -18,6 +18,7 @@ from gpu_cep.plan.event_plan import EventPlan, PlanT
 from gpu_cep.plan.interval_algorithms import choose_join
 from gpu_cep.plan.interval_checks import check_interval_settings, check_solvable
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.lifting import lift_conditions
 from gpu_cep.plan.properties import plan_properties
 from gpu_cep.plan.pruning import drop_useless_steps
 from gpu_cep.plan.relationships import plan_branches
@@ -31,6 +32,7 @@ RULES: tuple[Callable[[EventPlan], EventPlan], ...] = (
     split_streams,
     plan_branches,
     follow_plain_strategy,
+    lift_conditions,
     plan_properties,
     share_dictionaries,
     drop_useless_steps,

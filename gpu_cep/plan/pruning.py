@@ -22,11 +22,12 @@ def drop_useless_steps(plan: EventPlan) -> EventPlan:
     Examples
     --------
     Without WITHIN no event is out of reach, so `reach` is dropped. No derived key splits the streams
-    (`partition`), and all matches are asked for (`overlap`). The chained condition implies the summary.
+    (`partition`), all matches are asked for (`overlap`), and the strategy lets events be passed over
+    (`lift`). The chained condition implies the summary.
 
     >>> before = draft("PATTERN SEQ(a, b) WHERE a.x < b.x", algorithm="ses_automaton")
     >>> before.pruning
-    ('filter', 'reach', 'partition', 'summary', 'chain', 'overlap')
+    ('filter', 'reach', 'partition', 'lift', 'summary', 'chain', 'overlap')
     >>> drop_useless_steps(before).pruning
     ('filter', 'chain')
     """
@@ -38,6 +39,8 @@ def drop_useless_steps(plan: EventPlan) -> EventPlan:
         useless.add("filter")
     if not isinstance(query.window, TimeWindow):
         useless.add("reach")
+    if all(branch.lifted is None for branch in plan.branches):
+        useless.add("lift")
     if not may_cut(settings):
         useless.add("overlap")
     if "chain" in settings.prune and all(variable.minimum == 1 for variable in query.positives):

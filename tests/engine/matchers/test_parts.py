@@ -54,7 +54,8 @@ def working(monkeypatch):
 @pytest.mark.parametrize("strategy", ["skip_till_next_match", "robust_skip_till_next_match", "partition_contiguity"])
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_parts_find_what_the_whole_does(pattern, strategy, monkeypatch, request):
-    find = partial(found, pattern, strategy=strategy)
+    # without the steps that read contiguous matches off labels
+    find = partial(found, pattern, strategy=strategy, prune=("filter", "chain"))
     wanted, counted = find(threads=1), find(output="count", threads=1)
     working = request.getfixturevalue("working")
     assert wanted.num_rows > 0

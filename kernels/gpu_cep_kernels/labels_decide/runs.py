@@ -1,0 +1,179 @@
+"""Read the matches of contiguous sequences off label words, without an automaton.
+
+The variables follow one another, and each event of a match follows the one
+before it at once. Labels say of each event which variables it may *enter*, as
+their first event right behind the event of the variable before, and which ones
+it may *repeat*. Where no event can do both, one variable's run of events is over
+before the next variable begins. Then at most one match begins at each event. Its
+end is found by one step for each variable, however long the runs are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+from gpu_cep_kernels.rules.scalars import UNBOUNDED, within
+
+
+class Sequence(NamedTuple):
+    """Hold the variables of a contiguous sequence, in their order, and what events may do.
+
+    - enters[e]: the label word of event e, with the bits of the variables that it may enter.
+    - mask[v]: the bit of variable v, in the type of label words.
+    - row[v]: the row of `until` for variable v; −1 if it binds one event.
+    - until[k, e]: the first event from e on that does not repeat the variable of row k.
+    - minimum[v], maximum[v]: how many events v binds; the maximum may be UNBOUNDED.
+    """
+
+    enters: npt.NDArray[np.generic]
+    mask: npt.NDArray[np.generic]
+    row: npt.NDArray[np.int64]
+    until: npt.NDArray[np.int32]
+    minimum: npt.NDArray[np.int64]
+    maximum: npt.NDArray[np.int64]
+
+
+@sequential(writes=("until",))
+def find_repeats(repeats: Any, mask: Any, until: Any) -> None:
+    """``until[e]``: the first event from e on whose word lacks the bit `mask`; two entries more hold the number of events."""
+    size = repeats.size
+    until[size] = until[size + 1] = size
+    found = size
+    for back in range(size):
+        e = size - 1 - back
+        found = found if repeats[e] & mask else e
+        until[e] = found
+
+
+@rule
+def _end_of_window(start: int, low: int, high: int, clock: Any, length: Any) -> int:
+    """Return the end of the events [low, high) that are in the window of `start`; event `low` is."""
+    if within(clock[start], clock[high - 1], length):
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if within(clock[start], clock[middle], length):
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@rule
+def _end_of_binding(v: int, start: int, place: int, clock: Any, length: Any, sequence: Sequence) -> int:
+    """Return the event behind those that v binds if `place` is the first; at most `place` if v cannot bind them.
+
+    The match starts at event `start`.
+    """
+    size, end = sequence.enters.size, place
+    if place < size and sequence.enters[place] & sequence.mask[v] and within(clock[start], clock[place], length):
+        end = place + 1
+        row, most = sequence.row[v], sequence.maximum[v]
+        if row >= 0:
+            end = int(sequence.until[row, end])
+            if most != UNBOUNDED:
+                end = min(end, place + most)
+            # what comes behind the window ends the match, and it is whole if no variable follows
+            if v == sequence.mask.size - 1:
+                end = _end_of_window(start, place, end, clock, length)
+            if end - place < sequence.minimum[v]:
+                end = place
+    return end
+
+
+@kernel(writes=("last",))
+def find_last_events(low: int, high: int, clock: Any, length: Any, sequence: Sequence, last: Any) -> None:
+    """``last[e]``: the last event of the match that starts at event e; −1 if none does."""
+    variables = sequence.mask.size
+    for e in range(low, high):
+        v, place = 0, e
+        end = _end_of_binding(0, e, e, clock, length, sequence)
+        while end > place and v + 1 < variables:
+            v += 1
+            place = end
+            end = _end_of_binding(v, e, place, clock, length, sequence)
+        last[e] = end - 1 if end > place else -1
+
+
+@kernel(writes=("counts",))
+def count_bound(low: int, high: int, starts: Any, clock: Any, length: Any, sequence: Sequence, counts: Any) -> None:
+    """``counts[w, v]``: how many events variable v binds in the match that starts at event ``starts[w]``."""
+    for w in range(low, high):
+        place = starts[w]
+        for v in range(sequence.mask.size):
+            end = _end_of_binding(v, starts[w], place, clock, length, sequence)
+            counts[w, v] = end - place
+            place = end
+
+
+@kernel(writes=("events",))
+def list_events(low: int, high: int, base: int, starts: Any, offsets: Any, events: Any) -> None:
+    """Write the events of each match w, plus `base`: those from ``starts[w]`` on, at ``offsets[w]`` and behind."""
+    for w in range(low, high):
+        first, begin = base + starts[w], offsets[w]
+        for k in range(offsets[w + 1] - begin):
+            events[begin + k] = first + k
+
+
+@sequential(writes=("starts",))
+def select_all(last: Any, starts: Any) -> int:
+    """Write the events at which a match starts; return how many. `starts` has room for one more."""
+    count = 0
+    for e in range(last.size):
+        starts[count] = e
+        count += last[e] >= 0
+    return count
+
+
+@sequential(writes=("last",))
+def drop_containing(last: Any) -> None:
+    """Set ``last[e]`` to −1 where a match that starts later ends earlier than that of e.
+
+    Such a match is never taken where matches must not overlap
+    (:mod:`gpu_cep_kernels.rules.cut`). What is left ends in the order of its starts.
+    """
+    earliest = UNBOUNDED
+    for back in range(last.size):
+        e = last.size - 1 - back
+        if last[e] >= 0:
+            if last[e] > earliest:
+                last[e] = -1
+            else:
+                earliest = last[e]
+
+
+@sequential(writes=("starts",))
+def select_apart(last: Any, whole: bool, starts: Any) -> int:
+    """Write the starts of the matches that are taken where matches must not overlap; return how many.
+
+    The matches end in the order of their starts. `whole` says whether the events
+    begin with a stream. If they do not, matches of earlier events may overlap with
+    these. Then a match that may be taken is written, until one certainly is.
+    `starts` has room for one more.
+    """
+    count = 0
+    certain = whole
+    # the end of the match taken last, or while that is not certain the end of those that end before the current ones
+    taken, ended, current = -1, UNBOUNDED, -1
+    for e in range(last.size):
+        end = last[e]
+        if end >= 0 and certain:
+            if e > taken:
+                starts[count] = e
+                count += 1
+                taken = end
+        elif end >= 0:
+            if end != current:
+                ended = current if current >= 0 else UNBOUNDED
+                current = end
+            starts[count] = e
+            count += 1
+            # whatever was taken before has ended: this one is taken
+            if ended != UNBOUNDED and e > ended:
+                certain = True
+                taken = end
+    return count

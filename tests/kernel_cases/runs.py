@@ -1,0 +1,128 @@
+"""Cases of the kernels that judge conditions between neighbours, and that read contiguous matches off labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.labels_decide import runs
+from gpu_cep_kernels.phase_one import neighbour_conditions
+from gpu_cep_kernels.rules.scalars import COMPARISONS, UNBOUNDED
+from gpu_cep_kernels.rules.tables import Registers
+from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
+from tests.kernel_cases.inputs import Array, Random, column_bank, flags, floats, integers, label_words, places_of, streams
+from tests.kernel_cases.tables import program_registers, program_table
+
+_WORDS: Variants = {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64}}
+_CLOCKS: Variants = {"uint64": {}, "float64": {"time": np.float64}}
+# The sum of this event's value and that of the one two places before is above their product.
+_PROGRAM = program_table(
+    (
+        ("load_int", 0, 0, 0),
+        ("load_int", 1, 0, 1),
+        ("add_int", 2, 0, 1),
+        ("mul_int", 3, 0, 1),
+        ("gt_int", 4, 2, 3),
+    )
+)
+
+
+def _columns(size: int, random: Random, slots: int, comparison: str, kind: Any, word: Any) -> Call:
+    left, right = ((floats if kind is np.float64 else integers)(size, random) for _ in range(2))
+    return Call(size, (left, right, COMPARISONS[comparison], word(5), np.full(size, word(7))))
+
+
+def _nulls(size: int, random: Random, slots: int, word: Any) -> Call:
+    return Call(size, (random.integers(0, 4, size, np.uint64), np.uint64(2), word(5), np.full(size, word(7))))
+
+
+def _program(size: int, random: Random, slots: int, word: Any) -> Call:
+    registers = program_registers(_PROGRAM, slots)
+    rows = np.zeros((2, slots), np.int64)
+    own = Registers(rows, rows, registers.ints, registers.floats, registers.nulls)
+    labels = label_words(size, random, 3, word)
+    back = np.array([0, 2])
+    return Call(size, (2, back, 4, _PROGRAM, column_bank(size + 2, random), own, word(5), labels, np.zeros(size, np.bool_)))
+
+
+def _repeats(size: int, random: Random, slots: int, word: Any) -> Call:
+    return Call(1, (label_words(size, random, 3, word), word(2), np.zeros(size + 2, np.int32)))
+
+
+def _sequence(enters: Array, repeats: Array) -> runs.Sequence:
+    """a, then b+, then two or three c."""
+    until = np.zeros((2, len(enters) + 2), np.int32)
+    for row, mask in enumerate((2, 4)):
+        runs.find_repeats(repeats, repeats.dtype.type(mask), until[row])
+    maximum = np.array([1, UNBOUNDED, 3])
+    return runs.Sequence(enters, np.array([1, 2, 4], enters.dtype), np.array([-1, 0, 1]), until, np.array([1, 1, 2]), maximum)
+
+
+def _reading(size: int, random: Random, time: Any = np.int64, word: Any = np.uint8) -> tuple[Any, ...]:
+    """The clock and the length of windows, and a sequence; each event may enter one variable, and often repeats the one before."""
+    events = streams(size, random, time=time)
+    letters = random.integers(0, 4, size)
+    again = flags(size, random, 0.6)
+    again[:1] = False
+    letters = letters[np.maximum.accumulate(np.where(again, 0, np.arange(size)))]
+    enters = np.where(letters < 3, 1 << letters, 0).astype(word)
+    return events.times, events.length, _sequence(enters, enters)
+
+
+def _last(size: int, random: Random, slots: int, **given: Any) -> Call:
+    return Call(size, (*_reading(size, random, **given), np.zeros(size, np.int32)))
+
+
+def _counting(size: int, random: Random, slots: int, **given: Any) -> Call:
+    reading, last = _reading(size, random, **given), np.zeros(size, np.int32)
+    runs.find_last_events(0, size, *reading, last)
+    starts = np.flatnonzero(last >= 0)
+    return Call(len(starts), (starts, *reading, np.zeros((len(starts), 3), np.int32)))
+
+
+def _listing(size: int, random: Random, slots: int) -> Call:
+    offsets = places_of(random.integers(1, 5, size))
+    return Call(size, (100, np.arange(size) * 2, offsets, np.zeros(int(offsets[-1]), np.int64)))
+
+
+def _ends(size: int, random: Random) -> Array:
+    last = (np.arange(size) + random.integers(0, 9, size)).astype(np.int32)
+    last[flags(size, random, 0.4)] = -1
+    return last
+
+
+def _selecting(size: int, random: Random, slots: int) -> Call:
+    return Call(1, (_ends(size, random), np.zeros(size + 1, np.int64)))
+
+
+def _dropping(size: int, random: Random, slots: int) -> Call:
+    return Call(1, (_ends(size, random),))
+
+
+def _apart(size: int, random: Random, slots: int, whole: bool) -> Call:
+    last = _ends(size, random)
+    runs.drop_containing(last)
+    return Call(1, (last, whole, np.zeros(size + 1, np.int64)))
+
+
+RUN_CASES: tuple[KernelCase, ...] = (
+    *cases(
+        neighbour_conditions.mask_by_columns,
+        _columns,
+        {
+            **{f"int64-{name}": {"comparison": name, "kind": np.int64, "word": np.uint8} for name in COMPARISONS},
+            **{f"float64-{name}": {"comparison": name, "kind": np.float64, "word": np.uint64} for name in COMPARISONS},
+        },
+        ("left", "right"),
+    ),
+    *cases(neighbour_conditions.mask_by_nulls, _nulls, _WORDS, ("nulls",)),
+    *cases(neighbour_conditions.mask_by_program, _program, _WORDS),
+    *cases(runs.find_repeats, _repeats, _WORDS),
+    *cases(runs.find_last_events, _last, {**_CLOCKS, "uint64-words": {"word": np.uint64}}),
+    *cases(runs.count_bound, _counting, _CLOCKS),
+    *cases(runs.list_events, _listing, {"": {}}),
+    *cases(runs.select_all, _selecting, {"": {}}),
+    *cases(runs.drop_containing, _dropping, {"": {}}),
+    *cases(runs.select_apart, _apart, {"whole": {"whole": True}, "part": {"whole": False}}),
+)
