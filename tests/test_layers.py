@@ -45,12 +45,14 @@ DISPLAY = "gpu_cep.display"
 BELOW: dict[str, set[str]] = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)}
 BELOW |= {
     "gpu_cep.errors": {"gpu_cep.lang.ast", "gpu_cep.choices"},
+    "gpu_cep.identity": set(),
     "gpu_cep.whole_files": {"gpu_cep.errors"},
     f"{DISPLAY}.pictures": {"gpu_cep.errors", "gpu_cep.whole_files"},
     "gpu_cep.plan": {*ROAD[:4], f"{DISPLAY}.pictures", "gpu_cep.whole_files"},
     "gpu_cep.engine": {*ROAD[:5], *ENGINE, "gpu_cep_kernels"},
+    "gpu_cep.query_plans": {*ROAD[:6], "gpu_cep.identity"},
 }
-BELOW |= {folder: {*ROAD[:5], *ENGINE[:number], "gpu_cep_kernels"} for number, folder in enumerate(ENGINE)}
+BELOW |= {folder: {*ROAD[:5], *ENGINE[:number], "gpu_cep_kernels", "gpu_cep.identity"} for number, folder in enumerate(ENGINE)}
 BELOW |= {folder: BELOW["gpu_cep.engine.matchers"] | {"gpu_cep.engine.matchers"} for folder in MATCHERS}
 BELOW["gpu_cep.engine.brute_force"] |= {"gpu_cep.oracle"}
 BELOW |= {
@@ -58,7 +60,7 @@ BELOW |= {
     f"{DISPLAY}.plotting": {*ROAD, "gpu_cep.keywords", "gpu_cep.whole_files", f"{DISPLAY}.match_view", f"{DISPLAY}.pictures"},
     "gpu_cep.keywords": {*ROAD[:6]},
     "gpu_cep.api": {*ROAD[:8], "gpu_cep.keywords"},
-    f"{DISPLAY}.cells": {"gpu_cep.errors"},
+    f"{DISPLAY}.cells": {"gpu_cep.engine.input.readable", "gpu_cep.errors"},
     f"{DISPLAY}.event_texts": {f"{DISPLAY}.cells"},
     f"{DISPLAY}.match_view": {*ROAD, f"{DISPLAY}.cells", f"{DISPLAY}.event_texts"},
     f"{DISPLAY}.reporting": {

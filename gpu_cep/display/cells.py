@@ -2,7 +2,8 @@
 
 In JSON, times and decimals are text. Durations are integers, ticks of their
 unit. Maps are lists of pairs. Bytes are text of hexadecimal digits. Floats
-that are not finite are the texts NaN, Infinity and -Infinity.
+that are not finite are the texts NaN, Infinity and -Infinity. Bytes of text that are no
+UTF-8 are the character �.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpu_cep.engine.input.readable import check_zones, readable_texts
 from gpu_cep.errors import UnsupportedError
 
 _ROWS_AT_ONCE = 10_000
@@ -37,13 +39,17 @@ def json_lines(table: pa.Table) -> Iterator[bytes]:
     ------
     UnsupportedError
         A column has a type that cannot be written as JSON.
+    EventError
+        A column has times of an unknown zone.
     """
+    check_zones(table.schema)
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
         yield _bytes(_concatenate(_object(batch.schema.names, batch.columns), "\n"))
 
 
 def check_json(schema: pa.Schema) -> None:
     """Check that columns of these types can be written as JSON; raises as :func:`json_lines`."""
+    check_zones(schema)
     for column in schema.empty_table().columns:
         _json(column.combine_chunks())
 
@@ -53,6 +59,7 @@ def json_rows(table: pa.Table) -> str:
 
     Nested values, and integers that JavaScript cannot hold exactly, are text.
     """
+    check_zones(table.schema)
     batches = (_concatenate(_array(map(_script_value, batch.columns)), ",\n") for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE))
     rows = b"".join(map(_bytes, batches)).decode()
     return "[" + rows.removesuffix(",\n") + "]"
@@ -63,6 +70,7 @@ def tab_lines(table: pa.Table) -> Iterator[bytes]:
 
     NULL is empty text. Raises as :func:`json_lines`.
     """
+    check_zones(table.schema)
     yield _bytes(_concatenate(_join(_escape(pa.array([name], _TEXT)) for name in table.column_names), "\n"))
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
         yield _bytes(_concatenate(_join(pc.fill_null(texts(column), "") for column in batch.columns), "\n"))
@@ -127,7 +135,7 @@ def _json(values: pa.Array) -> pa.Array:
 
 
 def _storage(values: pa.Array) -> pa.Array:
-    """Return the plain values of a dictionary-encoded, run-end-encoded or extension array."""
+    """Return the plain values of a dictionary-encoded, run-end-encoded or extension array, and readable texts."""
     match values:
         case pa.DictionaryArray():
             return _storage(values.dictionary_decode())
@@ -135,6 +143,8 @@ def _storage(values: pa.Array) -> pa.Array:
             return _storage(pc.run_end_decode(values))
         case pa.ExtensionArray():
             return _storage(values.storage)
+        case pa.StringArray() | pa.LargeStringArray() | pa.StringViewArray():
+            return readable_texts(values)
     return values
 
 

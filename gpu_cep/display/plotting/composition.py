@@ -15,6 +15,7 @@ from gpu_cep.display.plotting.scene import Bar, Marks, Passed, Scene
 from gpu_cep.display.plotting.time_axis import Ticks, TimeAxis, time_axis
 from gpu_cep.display.plotting.view import View, series_in_view, view_around
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.readable import check_zones, readable_texts
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.lang.ast import IntervalQuery, Query
 from gpu_cep.lang.format import format_definition, format_pattern
@@ -35,8 +36,11 @@ def compose(
     ------
     UnsupportedError
         The match begins or ends at infinity.
+    EventError
+        The zone of the times is unknown.
     """
     columns = EventColumns(table, plan.query)
+    check_zones(pa.schema([table.schema.field(columns.name(column)) for column in (plan.query.timestamp, *plan.stream_keys)]))
     times: Ticks = load_times(columns, plan.query.timestamp)
     bound = times[found.all_rows]
     first = int(found.all_rows[bound.argmin()])
@@ -98,7 +102,7 @@ def _place(axis: TimeAxis, times: Ticks, tick: float) -> np.generic:
 
 def _text(columns: EventColumns, column: int, row: int) -> str:
     """Return one value of a column as text."""
-    text = columns.take(column, pa.array([row])).cast(pa.string())[0].as_py()
+    text = readable_texts(columns.take(column, pa.array([row])).cast(pa.string()))[0].as_py()
     return "NULL" if text is None else str(text)
 
 

@@ -16,6 +16,7 @@ from gpu_cep.display.plotting.scene import Series
 from gpu_cep.display.plotting.time_axis import Tick, Ticks
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.readable import readable_texts
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.plan.columns_read import condition_readers
 from gpu_cep.plan.event_plan import Plan
@@ -99,7 +100,7 @@ def _values(kind: Kind, values: pa.Array) -> tuple[npt.NDArray[np.float64], tupl
     if kind is Kind.STRING:
         # encoded anew: the dictionary may hold values that are not in view
         encoded = (values.dictionary_decode() if pa.types.is_dictionary(values.type) else values).dictionary_encode()
-        labels = encoded.dictionary.to_pylist()
+        labels = readable_texts(encoded.dictionary).to_pylist()
         return (_floats(encoded.indices), tuple(labels)) if len(labels) <= MOST_LABELS else None
     return (_floats(values), ()) if kind in _NUMBERS else None
 

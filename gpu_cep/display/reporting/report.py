@@ -16,6 +16,7 @@ from gpu_cep.display.plotting.timeline import check_margin, draw_match
 from gpu_cep.display.plotting.waterfall import stages, waterfall
 from gpu_cep.display.reporting.page import Content, page
 from gpu_cep.engine.input.read_tables import read_events, to_host
+from gpu_cep.engine.input.readable import check_zones
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.errors import CepError, PatternError
 from gpu_cep.keywords import ReportOptions, read_keywords, takes_keywords
@@ -100,6 +101,7 @@ def report(
     options, settings = read_keywords(keywords)
     lack = lack_of_matplotlib("timelines") if timelines else None
     table = to_host(read_events(events))
+    check_zones(table.schema)
     plan = make_plan(pattern, table.schema, options, settings)
     table = to_host(timed_events(plan.query, table)[0])
     threads, given = keywords.get("threads"), keywords.get("profile")

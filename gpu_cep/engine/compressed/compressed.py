@@ -56,6 +56,14 @@ def node_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, c
     return pa.Table.from_arrays(arrays, schema=result_schema(plan, columns.table.schema))
 
 
+def _held(value: pa.Scalar) -> Any:
+    """Return a node's event or row number as Python holds it, or raise EventError if an event has a value that Python cannot hold."""
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError) as fault:
+        raise EventError(f"an event has a value that Python cannot hold ({fault}); read row numbers by indices()") from fault
+
+
 _NO_MATCHES = Matches(np.empty(0, np.int64), np.empty((0, 0), np.int32), np.empty(0, np.int64))
 
 
@@ -147,7 +155,7 @@ class Compressed:
         for path in each_path(self._graph):
             bound: dict[str, list[Any]] = {}
             for node in path:
-                bound.setdefault(names[codes[node]], []).append(values[node].as_py())
+                bound.setdefault(names[codes[node]], []).append(_held(values[node]))
             yield {variable: tuple(events) for variable, events in bound.items()}
 
     @cached_property

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound import Bound, BoundQuery, Constant, Constants, Field, Operation
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.readable import readable_texts
 from gpu_cep.errors import nearest
 from gpu_cep.plan.properties import property_conjuncts
 
@@ -58,7 +59,7 @@ def _present(values: pa.Array) -> pa.Array:
 
 def _sentence(name: str, texts: Sequence[str], present: pa.Array) -> str:
     asked = " or ".join(map(repr, texts))
-    known = present.slice(0, _COMPARED + 1).to_pylist()
+    known = readable_texts(present.slice(0, _COMPARED + 1)).to_pylist()
     similar = nearest(texts[0], known) if len(known) <= _COMPARED else None
     return f"no event has {name} {asked}; {similar or _listing(known)}"
 

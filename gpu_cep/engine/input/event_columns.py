@@ -14,9 +14,10 @@ from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.input.host_functions import compute_column, compute_membership
 from gpu_cep.engine.input.machine_values import EXACT_DIGITS, Array, dense_rank, machine_values
+from gpu_cep.engine.input.readable import readable_value
 from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, codes_of, encode_text, plain_dictionary, share_dictionary
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
-from gpu_cep.errors import MatchLimitExceeded
+from gpu_cep.errors import EventError, MatchLimitExceeded
 
 # Unsigned Arrow types by their bits, of codes that are read as they are.
 _NARROW = {8: pa.uint8(), 16: pa.uint16()}
@@ -71,10 +72,17 @@ class EventColumns:
         """Return the values of a computed column that is a function of another."""
         match self.query.computed[column - len(self.query.schema.attributes)]:
             case ComputedColumn(column=source) as computed:
-                return compute_column(computed, self.arrow(source))
+                return self._apply(computed, self.arrow(source))
             case ComputedMembership(column=source, constants=constants):
                 return compute_membership(constants, self._searched(source))
         raise AssertionError(f"{self.name(column)} has been put")
+
+    def _apply(self, computed: ComputedColumn, source: pa.Array) -> pa.Array:
+        """Return a function's values, or raise EventError if it cannot read those of its column."""
+        try:
+            return compute_column(computed, source)
+        except pa.ArrowInvalid as fault:
+            raise EventError(f"column {self.name(computed.column)!r} cannot be read by {computed.function}(): {fault}") from fault
 
     def _searched(self, column: int) -> pa.Array:
         """Return text as it is, other values in their machine representation of 64 bits; no zero is negative."""
@@ -116,7 +124,7 @@ class EventColumns:
 
     def value(self, column: int, row: int) -> object:
         """Return the value in one row, for messages."""
-        return self.take(column, pa.array([row]))[0].as_py()
+        return readable_value(self.take(column, pa.array([row]))[0])
 
     def numbers_of(self, rows: pa.Array) -> pa.Array:
         """Return the numbers in the caller's input of rows, or of lists of rows; NULL stays NULL."""
@@ -281,5 +289,3 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
     """Return a column as one array; if that has a dictionary, it has no NULLs or repeated values."""
     array = _combine_chunks(column)
     return plain_dictionary(array) if pa.types.is_dictionary(array.type) else array
-
-

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gpu_cep.engine.input.readable import check_zones
 from gpu_cep.errors import EngineUnavailable
 
 
@@ -28,19 +29,29 @@ def _pandas() -> Callable[[pa.Table], Any]:
     import pandas as pd
 
     # columns stay Arrow's, because pandas' own types would turn numbers with NULLs into floats
-    return lambda table: table.to_pandas(types_mapper=pd.ArrowDtype)
+    return _with_known_zones(lambda table: table.to_pandas(types_mapper=pd.ArrowDtype))
 
 
 def _polars() -> Callable[[pa.Table], Any]:
     import polars as pl
 
-    return pl.DataFrame
+    return _with_known_zones(pl.DataFrame)
 
 
 def _duckdb() -> Callable[[pa.Table], Any]:
     import duckdb
 
     return duckdb.from_arrow
+
+
+def _with_known_zones(convert: Callable[[pa.Table], Any]) -> Callable[[pa.Table], Any]:
+    """Return `convert` with a check of the zones of times, which these libraries look up: EventError if one is unknown."""
+
+    def checked(table: pa.Table) -> Any:
+        check_zones(table.schema)
+        return convert(table)
+
+    return checked
 
 
 FRAMES: dict[str, Callable[[], Callable[[pa.Table], Any]]] = {"pandas": _pandas, "polars": _polars, "duckdb": _duckdb}
