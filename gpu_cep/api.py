@@ -37,6 +37,7 @@ from gpu_cep.keywords import (
     Names,
     ReportOptions,
     Tuning,
+    check_profile,
     check_threads,
     checks_keywords,
     make_options,
@@ -278,6 +279,7 @@ def match(
     """
     refuse_swapped("match", events, pattern)
     check_threads(threads)
+    check_profile(profile)
     settings = make_settings(
         after_match=after_match, engine=engine, gpu_memory=gpu_memory, algorithm=algorithm, output=output, columns=columns,
         max_matches=max_matches, max_steps=max_steps, prune=prune,

@@ -202,6 +202,7 @@ def read_keywords(keywords: Mapping[str, Any]) -> tuple[Options, Settings]:
         A keyword has a value of the wrong kind.
     """
     check_threads(keywords.get("threads"))
+    check_profile(keywords.get("profile"))
     settings = make_settings(**_select(keywords, SettingOptions))
     return make_options(**_select(keywords, QueryOptions)), settings
 
@@ -234,6 +235,12 @@ def check_threads(threads: object) -> None:
     """Raise PatternError unless `threads` is None or a number of threads."""
     if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
         raise PatternError(f"threads must be a whole number of at least 1, not {threads!r}")
+
+
+def check_profile(profile: object) -> None:
+    """Raise PatternError unless `profile` is None or a profile."""
+    if profile is not None and not isinstance(profile, Profile):
+        raise PatternError(f"profile must be a gpu_cep.Profile, which receives the counts of the run, not {profile!r}")
 
 
 def name_tuple(names: Names, argument: str = "columns") -> tuple[str, ...]:

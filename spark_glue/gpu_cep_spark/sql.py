@@ -70,13 +70,23 @@ def register(spark: SparkSession, name: str = "gpu_match", *, functions: Functio
 
     Raises
     ------
+    PatternError
+        `spark` is no session, or `name` no text.
     pyspark.errors.AnalysisException
         When a query is analysed, if the pattern, a keyword or the table has an error; the message says which.
     """
+    _check_registration(spark, name)
     conf = spark.conf
     buckets = BUCKETS_PER_PARTITION * int(str(conf.get("spark.sql.shuffle.partitions")))
     registration = Registration(name, str(conf.get("spark.sql.session.timeZone")), buckets, functions)
     spark.udtf.register(name, _table_function_type(spark)(_handler(registration), None, name, PythonEvalType.SQL_ARROW_UDTF))
+
+
+def _check_registration(spark: object, name: object) -> None:
+    if not hasattr(spark, "udtf"):
+        raise PatternError(f"register() takes the session of Spark first, register(spark), not {spark!r}")
+    if not isinstance(name, str):
+        raise PatternError(f"name must be text, the function's name in SQL, not {name!r}")
 
 
 def _table_function_type(spark: SparkSession) -> Callable[..., UserDefinedTableFunction]:

@@ -155,3 +155,20 @@ def test_errors_are_cep_errors_and_travel_between_processes(kind, pattern, optio
     assert type(copy) is kind
     assert str(copy) == str(caught.value) != ""
     assert getattr(copy, "diagnostics", None) == getattr(caught.value, "diagnostics", None)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: cep.match(EVENTS, "PATTERN a", profile=3), "profile must be a gpu_cep.Profile, .*, not 3"),
+        (lambda: cep.match(EVENTS, "PATTERN a", tuning=cep.Tuning(profile=3)), "profile must be a gpu_cep.Profile"),
+        (lambda: cep.explain(EVENTS, "PATTERN a", run=True, profile={}), "profile must be a gpu_cep.Profile, .*, not {}"),
+        (lambda: cep.plot(EVENTS, "PATTERN a", profile=3), "profile must be a gpu_cep.Profile"),
+        (lambda: cep.report(EVENTS, "PATTERN a", profile=3), "profile must be a gpu_cep.Profile"),
+        (lambda: cep.waterfall(5), r"a waterfall shows a gpu_cep.Profile or what explain\(…, run=True\) returned, not 5"),
+        (lambda: cep.register(None), r"register\(\) takes the session of Spark first, register\(spark\), not None"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused_at_the_call(ask, message):
+    with pytest.raises(errors.PatternError, match=message):
+        ask()

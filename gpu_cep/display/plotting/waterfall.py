@@ -61,8 +61,10 @@ def waterfall(run: Profile | Explanation | IntervalExplanation) -> Picture:
     Raises
     ------
     PatternError
-        There are no counts: the query was not run, or run by brute force.
+        There are no counts: the query was not run, or run by brute force. Or `run` is neither.
     """
+    if not isinstance(run, Profile | Explanation | IntervalExplanation):
+        raise PatternError(f"a waterfall shows a gpu_cep.Profile or what explain(…, run=True) returned, not {run!r}")
     counted = stages(run.counts or {})
     if not counted:
         raise PatternError("a waterfall needs the counts of a run: give match() a profile, or explain() run=True")
