@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.input.arrow_streams import read_stream
 from gpu_cep.engine.input.event_files import COMPRESSIONS, EventFile, find_files, reading, shorten_name, split_suffix
+from gpu_cep.engine.input.json_lines import read_json
 from gpu_cep.errors import EventError
 
 PARQUET = (".parquet", ".pq")
@@ -33,7 +34,8 @@ def read_files(name: str | Path, text: Sequence[str] = ()) -> pa.Table:
     Parameters
     ----------
     text
-        Columns of CSV files that are read as text whatever they look like.
+        Columns of CSV files that are read as text whatever they look like. Texts of such columns in
+        lines of JSON stay text.
 
     Raises
     ------
@@ -127,10 +129,7 @@ def _read_csv(file: EventFile, text: Sequence[str]) -> pa.Table:
 
 
 def _read_json(file: EventFile, text: Sequence[str]) -> pa.Table:
-    from pyarrow import json
-
-    with file.open() as stream:
-        return json.read_json(stream)
+    return read_json(file.buffer(), text)
 
 
 def _read_ipc(file: EventFile, text: Sequence[str]) -> pa.Table:
