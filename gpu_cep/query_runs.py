@@ -53,12 +53,12 @@ def plan_events(events: Any, pattern: Pattern, options: Options, settings: Setti
     """
     from gpu_cep.engine.input.read_tables import read_events, to_host
     from gpu_cep.engine.input.sources import source_of
-    from gpu_cep.engine.input.times import type_times
+    from gpu_cep.engine.input.times import lacks_times, type_times
 
     source = source_of(events)
-    if source is None:
-        table = read_events(events)
-        if not table.num_rows:
+    if source is None or lacks_times(source.schema, options):
+        table = read_events(events if source is None else source)
+        if not table.num_rows or lacks_times(table.schema, options):
             table = type_times(to_host(table), as_query(pattern), options)
         return make_plan(pattern, table.schema, options, settings), table
     whole = make_plan(pattern, source.schema, options, settings)

@@ -102,6 +102,7 @@ def test_no_table_at_all(value):
         (pa.array([1, None, None, 4]), "'ts' holds 2 NULLs"),
         (pa.array([1, 2, 3, None]), "'ts' holds 1 NULL, of 4 events; nulls='drop' .* leaves these events out"),
         (pa.array([None] * 4, pa.timestamp("us")), "'ts' holds 4 NULLs"),
+        (pa.nulls(4), "'ts' holds 4 NULLs"),
         (pa.array([1.0, math.nan, 2.0, math.nan]), "'ts' holds 2 NaNs, of 4 events"),
         (pa.array([1, 2, 3, 2**63], pa.uint64()), "column 'ts'.*9223372036854775808"),
     ],
@@ -111,7 +112,19 @@ def test_timestamps_at_fault(times, message):
         indices(pa.table({"ts": times, "type": ["A", "B", "A", "B"]}), time_unit="s")
 
 
-@pytest.mark.parametrize("times", [["x"] * 4, [True] * 4, [[1]] * 4, [None] * 4])
+@pytest.mark.parametrize(
+    "pattern", [PATTERN, f"{PATTERN} seconds", "DEFINE X AS type = 'A', Y AS type = 'B' PATTERN X meets Y WITHIN 1 hour"]
+)
+def test_timestamps_without_any_value_may_be_left_out(tmp_path, pattern):
+    untimed = pa.table({"ts": pa.nulls(2), "type": ["A", "B"]})
+    parquet.write_table(untimed, tmp_path / "events.parquet")
+    for given in (untimed, tmp_path / "events.parquet"):
+        assert cep.match(given, pattern, nulls="drop").num_rows == 0
+        with pytest.raises(EventError, match="'ts' holds 2 NULLs, of 2 events"):
+            cep.match(given, pattern)
+
+
+@pytest.mark.parametrize("times", [["x"] * 4, [True] * 4, [[1]] * 4])
 def test_timestamps_of_a_type_that_is_none(times):
     with pytest.raises(PatternError, match=r"timestamp 'ts' is of type .*must be an integer, a float, a date or a timestamp"):
         indices(pa.table({"ts": times, "type": ["A", "B", "A", "B"]}))

@@ -29,16 +29,22 @@ def load_times(columns: EventColumns, column: int) -> Array:
 
 
 def type_times(table: pa.Table, query: Query | IntervalQuery, options: Options) -> pa.Table:
-    """Return a table without rows with a type for its timestamps if they have none, as behind a header of CSV.
+    """Return a table with a type for its timestamps if none has a value, as behind a header of CSV.
 
     They become what the query can be read over: timestamps if its window has a unit, else integers.
     """
-    place = table.schema.get_field_index(options.timestamp)
-    if table.num_rows or place < 0 or not pa.types.is_null(table.schema.field(place).type):
+    if not lacks_times(table.schema, options):
         return table
+    place = table.schema.get_field_index(options.timestamp)
     counted = query.within is None or query.within.unit in (None, "events")
     kind = pa.int64() if counted or options.time_unit is not None else pa.timestamp("us")
-    return table.set_column(place, table.schema.field(place).with_type(kind), pa.nulls(0, kind))
+    return table.set_column(place, table.schema.field(place).with_type(kind), pa.nulls(table.num_rows, kind))
+
+
+def lacks_times(schema: pa.Schema, options: Options) -> bool:
+    """Return whether the timestamps have no type, since none has a value."""
+    place = schema.get_field_index(options.timestamp)
+    return place >= 0 and bool(pa.types.is_null(schema.field(place).type))
 
 
 def refuse_missing(columns: EventColumns, column: int, what: str, count: int) -> None:
