@@ -13,7 +13,6 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
-import pyarrow.json
 import pyarrow.parquet
 
 from gpu_cep.cli.outcome import USAGE_FAULT, fail
@@ -24,6 +23,7 @@ from gpu_cep.engine.input.arrow_streams import CONTINUATION, read_stream
 from gpu_cep.engine.input.encodings import decode_table
 from gpu_cep.engine.input.event_files import COMPRESSIONS, reading, split_suffix
 from gpu_cep.engine.input.formats import PARQUET, read_csv, read_files
+from gpu_cep.engine.input.json_lines import read_json
 from gpu_cep.engine.input.sources import Source, source_of
 from gpu_cep.errors import CepError, Diagnostic, UnsupportedError
 
@@ -45,9 +45,13 @@ def events_from(name: str, timestamp: str = "ts", form: str | None = None) -> So
     events = source_of(name) if name != PIPE else _read_pipe(text)
     if events is None:
         events = decode_table(read_files(name, text))
-    if timestamp not in events.schema.names:
+    place = events.schema.get_field_index(timestamp)
+    if place < 0:
+        # there is none of this name, or several; planning says so
         return events
-    arrow = events.schema.field(timestamp).type
+    arrow = events.schema.field(place).type
+    if pa.types.is_null(arrow):
+        return whole(events)
     if is_text(arrow):
         return read_times(whole(events), timestamp, form)
     if form is not None:
@@ -84,7 +88,7 @@ def _read(held: bytes, text: tuple[str, ...]) -> pa.Table:
         return read_stream(pa.py_buffer(held), "stdin")
     if begins(b"PAR1"):
         return pa.parquet.read_table(pa.BufferReader(held))
-    return pa.json.read_json(pa.BufferReader(held)) if begins(b"{") else read_csv(pa.py_buffer(held), "stdin", text)
+    return read_json(pa.py_buffer(held), text) if begins(b"{") else read_csv(pa.py_buffer(held), "stdin", text)
 
 
 # The first bytes of what is compressed -> Arrow's name of the compression.

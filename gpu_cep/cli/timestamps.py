@@ -11,6 +11,7 @@ from gpu_cep.cli.outcome import USAGE_FAULT, fail
 from gpu_cep.errors import EventError
 
 _ISO = r"^\d{4}-\d\d-\d\d([ T]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$"
+_ZONE = r"[ T]\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"
 # The first that holds all times is taken. Texts without a zone fit no type with one, nor the other way round.
 _TIMES = tuple(pa.timestamp(unit, zone) for unit, zone in product(("us", "ns"), (None, "UTC")))
 
@@ -44,14 +45,44 @@ def refuse_format(column: str, arrow: pa.DataType) -> None:
 
 
 def _read_iso(texts: pa.ChunkedArray, column: str) -> pa.ChunkedArray:
+    times = _cast(texts)
+    if times is None:
+        raise EventError(f"timestamp column {column!r}: {_fault(texts)}")
+    return times
+
+
+def _cast(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return texts as timestamps of the first type that takes all of them, or None."""
     for arrow in _TIMES:
         try:
             return texts.cast(arrow)
         except pa.ArrowInvalid:
             continue
-    odd = texts.filter(pc.invert(pc.match_substring_regex(texts, _ISO)))
-    fault = f"{odd[0].as_py()!r} is no time in ISO 8601" if len(odd) else "its texts are no times of one form: all or none must have a zone"
-    raise EventError(f"timestamp column {column!r}: {fault}; say its format by --timestamp-format, such as '%d.%m.%Y %H:%M'")
+    return None
+
+
+def _fault(texts: pa.ChunkedArray) -> str:
+    """Return why no type takes all of the texts."""
+    has_zone = pc.match_substring_regex(texts, _ZONE)
+    zoned, zoneless = texts.filter(has_zone), texts.filter(pc.invert(has_zone))
+    for part in (zoned, zoneless):
+        if _cast(part) is None:
+            return _odd_text(part)
+    return f"{zoned[0].as_py()!r} has a zone and {zoneless[0].as_py()!r} has none; all or none must have a zone"
+
+
+def _odd_text(texts: pa.ChunkedArray) -> str:
+    """Return what is wrong with the first of the texts that is no time beside those before it."""
+    first, last = 0, len(texts) - 1
+    while first < last:
+        middle = (first + last) // 2
+        first, last = (first, middle) if _cast(texts.slice(0, middle + 1)) is None else (middle + 1, last)
+    told = repr(texts[first].as_py())
+    if _cast(texts.slice(first, 1)) is not None:
+        return f"the times up to {told} are too far apart for nanoseconds, and too fine for microseconds"
+    if pc.match_substring_regex(texts[first], _ISO).as_py():
+        return f"{told} is no time"
+    return f"{told} is no time in ISO 8601; say its format by --timestamp-format, such as '%d.%m.%Y %H:%M'"
 
 
 def _read_form(texts: pa.ChunkedArray, column: str, form: str) -> pa.ChunkedArray:
