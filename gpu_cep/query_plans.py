@@ -14,6 +14,7 @@ from gpu_cep.analysis.bind import bind
 from gpu_cep.analysis.bind_intervals import bind_intervals
 from gpu_cep.analysis.options import Options
 from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError
+from gpu_cep.identity import Identity
 from gpu_cep.lang.ast import IntervalQuery, PatternNode, Query
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.planner import plan, plan_intervals
@@ -76,19 +77,17 @@ def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     """
     # first, since the cache compares settings: it would take max_matches=True for 1
     check_settings(settings)
-    make = _plan_of_text if _is_remembered(pattern, schema, options) else _new_plan
-    return make(pattern, schema, options, settings)
+    if not _is_remembered(schema, options):
+        return _new_plan(pattern, schema, options, settings)
+    if isinstance(pattern, str):
+        return _plan_of_text(pattern, schema, options, settings)
+    return _plan_of_tree(Identity(pattern), schema, options, settings)
 
 
-def _is_remembered(pattern: Pattern, schema: pa.Schema, options: Options) -> bool:
-    """Return whether the plan may be cached.
-
-    Only plans of text without `gap` are. Equal constants of built queries, and equal gaps, may
-    differ in type, as 1 and 1.0 do.
-    """
-    told_apart = isinstance(pattern, str) and options.gap is None
+def _is_remembered(schema: pa.Schema, options: Options) -> bool:
+    """Return whether the plan may be cached; not with a gap, since equal ones may differ in type, as 1 and 1.0 do."""
     # extension types need not be hashable, and a cache must not keep the caller's functions alive
-    return told_apart and not options.functions and all(isinstance(kind, Hashable) for kind in schema.types)
+    return options.gap is None and not options.functions and all(isinstance(kind, Hashable) for kind in schema.types)
 
 
 def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> AnyPlan:
@@ -109,6 +108,11 @@ def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
 
 # Over few events planning is most of the work, and the same query is often asked of the next events.
 _plan_of_text = lru_cache(maxsize=256)(_new_plan)
+
+
+@lru_cache(maxsize=256)
+def _plan_of_tree(pattern: Identity[Pattern], schema: pa.Schema, options: Options, settings: Settings) -> AnyPlan:
+    return _new_plan(pattern.value, schema, options, settings)
 
 
 def _check_names(names: Sequence[str]) -> None:

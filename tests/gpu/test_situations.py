@@ -283,7 +283,7 @@ def test_what_is_counted_is_that_of_the_cpu():
 
 
 def test_the_size_of_the_result_is_accounted_for():
-    with patch.object(match_budget, "memory_for_results", lambda _: 10_000):
+    with patch.multiple(match_budget, memory_for_results=lambda _: 10_000, SMALL_RESULT=0):
         for run in (on_cpu, on_gpu):
             with pytest.raises(MatchLimitExceeded, match="takes more than"):
                 run()

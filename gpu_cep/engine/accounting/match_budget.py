@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from typing import ClassVar, Protocol
 
@@ -15,10 +16,11 @@ from gpu_cep.engine.accounting.host_memory import free_memory
 from gpu_cep.errors import LESS_MEMORY, CepError, MatchLimitExceeded, ending_in
 from gpu_cep.plan.settings import Settings
 
-# Share of the memory free when the matching begins that the result may take, all copies on its way to a table included.
+# Share of the free memory that the result may take, all copies on its way to a table included.
 # The rest is for what a footprint cannot know: kernels' scratch, allocators' slack, text far longer than its column's mean.
 MEMORY_SHARE = 0.8
-
+# A result of fewer bytes fits any memory: it is not worth asking the system how much is free.
+SMALL_RESULT = 1 << 20
 
 
 class WindowError(Exception):
@@ -61,17 +63,25 @@ class Account(Protocol):
 
 @dataclass
 class Budget:
-    """The matches, steps and bytes of one run so far, and their bounds; shared by its threads."""
+    """The matches, steps and bytes of one run so far, and their bounds; shared by its threads.
+
+    `measure_memory` returns the bytes that the result may take; it is called when that first matters.
+    """
 
     max_matches: int | None
     max_steps: int | None
     footprint: Footprint
-    memory: int
+    measure_memory: Callable[[], int]
     matches: int = 0
     bytes: int = 0
     steps: int = 0
     closed: bool = False
     _lock: Lock = field(default_factory=Lock, repr=False)
+
+    @cached_property
+    def memory(self) -> int:
+        """The bytes that the result may take."""
+        return self.measure_memory()
 
     def take_over(self, other: Budget) -> None:
         """Replace the counts by those of another budget of the same run."""
@@ -106,7 +116,7 @@ class Budget:
             if self.max_matches is not None and self.matches > self.max_matches:
                 beyond = max(0, self.max_matches - before)
                 raise BudgetExceeded(start_of(beyond), f"more than max_matches={self.max_matches:,} matches")
-            if self.bytes > self.memory:
+            if self.bytes > SMALL_RESULT and self.bytes > self.memory:
                 memory = f"{self.memory / 2**30:.1f} GiB"
                 reason = f"the result of {self.matches:,} matches takes more than {memory}; {LESS_MEMORY}"
                 raise BudgetExceeded(start_of(matches), reason)
@@ -121,9 +131,9 @@ class Spent:
     matches: int = 0
     steps: int = 0
 
-    def budget(self, settings: Settings, footprint: Footprint, memory: int) -> Budget:
+    def budget(self, settings: Settings, footprint: Footprint, measure_memory: Callable[[], int]) -> Budget:
         """Return the budget of the next run."""
-        return Budget(settings.max_matches, settings.max_steps, footprint, memory, matches=self.matches, steps=self.steps)
+        return Budget(settings.max_matches, settings.max_steps, footprint, measure_memory, matches=self.matches, steps=self.steps)
 
     def add(self, budget: Budget) -> None:
         """Replace the counts by those of a run that has ended; its budget began with these."""
@@ -139,7 +149,7 @@ def open_budget(settings: Settings, footprint: Footprint, concurrent: int, spent
     MatchLimitExceeded
         The run took more memory than there is.
     """
-    budget = spent.budget(settings, footprint, memory_for_results(concurrent))
+    budget = spent.budget(settings, footprint, lambda: memory_for_results(concurrent))
     try:
         with ending_in(MatchLimitExceeded, "matching", LESS_MEMORY):
             yield budget

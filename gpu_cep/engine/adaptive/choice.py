@@ -101,7 +101,7 @@ class Choices:
         if len(names) == 1:
             return _recording_matcher(_without_estimate(names[0]), branch, search, events, _ignore)
         statistics = BatchStatistics(search, events)
-        if statistics.decided_by_labels:
+        if statistics.decided_by_labels or ("ses_automaton" in names and statistics.is_soon_walked):
             # nothing is counted, because nothing is compared
             return _recording_matcher(_without_estimate("ses_automaton"), branch, search, events, _ignore)
         sizes = np.array([statistics.event_count, statistics.start_count, *statistics.counts])

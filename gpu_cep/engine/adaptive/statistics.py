@@ -11,6 +11,7 @@ import numpy as np
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch
+from gpu_cep.engine.events.label_words import any_overlap, restrict_labels
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.sampling import NOTHING, Sample, cluster_places, scatter_places, spread_places
 from gpu_cep.engine.matchers.automaton.ses_automaton import SesAutomaton
@@ -28,6 +29,8 @@ Result = TypeVar("Result")
 
 # A sample by an automaton tries at most so many starts, or pivots, and ends after so many steps.
 _STARTS, _PIVOTS, _STEPS = 128, 48, 1 << 11
+# Events and steps that are walked in less time than a sample takes.
+_FEW_EVENTS, _FEW_STEPS = 1 << 12, 1 << 13
 # Neighbouring starts that are tried together where the match of one rules out matches of the next.
 _CLUSTER = 32
 # A trace of NFA^b: the fewest events that it may take, or this fraction of the batch if that is more.
@@ -87,6 +90,21 @@ class BatchStatistics:
         if reads_directly(plan, tables):
             return is_deterministic(plan, self._branch_windows, tables)
         return self.counts_only and branch_states(plan, tables.branch, plan.query.ties == "strict") is not None
+
+    @cached_property
+    def is_soon_walked(self) -> bool:
+        """Whether the automaton is through with the batch before the algorithms are compared.
+
+        That is so if few events are in all windows together, and each window has at most one run:
+        no event is bound to one variable or to another, and none is passed over by choice.
+        """
+        plan, events = self.search.plan, self.batch_events
+        if self.event_count > _FEW_EVENTS or plan.strategy in ("skip_till_any_match", "robust_skip_till_next_match"):
+            return False
+        if any_overlap(restrict_labels(events.labels, self.search.tables.branch.positives)):
+            return False
+        windows = self._branch_windows
+        return int((windows.ends(windows.starts) - windows.starts).sum()) <= _FEW_STEPS
 
     @cached_property
     def window_size(self) -> float:

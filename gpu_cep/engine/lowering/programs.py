@@ -23,12 +23,16 @@ if TYPE_CHECKING:
 Tabulate = Callable[[Bound], npt.NDArray[np.uint8]]
 
 
-def tabulator(columns: EventColumns) -> Tabulate:
-    """Return a function that computes the truth table of a text predicate over its column's dictionary."""
+def tabulator(columns: EventColumns | None) -> Tabulate:
+    """Return a function that computes the truth table of a text predicate over its column's dictionary.
+
+    `columns` may be None if no program has a text predicate.
+    """
 
     def tabulate(predicate: Bound) -> npt.NDArray[np.uint8]:
         column = string_predicate_column(predicate)
-        assert column is not None
+        assert column is not None, "a text predicate reads a column"
+        assert columns is not None, "tables without columns are of plans without text"
         return truth_table(predicate, columns.text_values(column))
 
     return tabulate

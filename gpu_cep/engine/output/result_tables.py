@@ -17,7 +17,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.returns import MatchedEvents, return_array, return_type, whole_type
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_kernels.compile.launch import spread
+from gpu_cep_kernels.compile.launch import spread, threads_for
 
 MATCH_START, MATCH_END = "match_start", "match_end"
 _EVENT_COLUMNS = (("match_id", pa.int64()), ("variable", pa.string()), ("event_index", pa.int64()))
@@ -164,6 +164,7 @@ def match_table(
     if plan.settings.output == "count":
         return _match_counts(plan, columns, rows, streams, matches)
     schema = result_schema(plan, columns.table.schema)
+    threads = threads_for(len(matches.events), threads)
     events = MatchedEvents(columns, rows, matches, threads)
     carried = carried_columns(plan, columns.table.schema)
     made = _TABLES[plan.settings.output](plan, events, streams, carried) + _end_columns(plan, events)

@@ -8,6 +8,7 @@ from gpu_cep.engine.phase_one.label_events import label_events
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.phase_one.rare_events import label_near_rare
 from gpu_cep.engine.phase_one.run import PhaseOne, Run
+from gpu_cep_kernels.compile.launch import threads_for
 
 
 def order_on_cpu(run: Run) -> PhaseOne:
@@ -18,7 +19,8 @@ def order_on_cpu(run: Run) -> PhaseOne:
     EventError
         The events are at fault.
     """
-    plan, columns, threads, profile = run.plan, run.columns, run.threads, run.profile
+    plan, columns, profile = run.plan, run.columns, run.profile
+    threads = threads_for(len(columns), run.threads)
     profile.count_run("cpu")
     with profile.stage("timestamps"):
         times = load_times(columns, plan.query.timestamp)

@@ -11,10 +11,18 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+# Events that take about as long as it takes to hand them to another thread and to wait for it.
+_WORTH_A_THREAD = 1 << 12
+
 
 def available_threads() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def threads_for(size: int, threads: int) -> int:
+    """Return how many of `threads` are worth the cost of handing them parts of `size` events or matches."""
+    return max(1, min(threads, size // _WORTH_A_THREAD))
 
 
 @cache
