@@ -21,6 +21,7 @@ _TIMESTAMP_KINDS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAM
 _CAST = (
     "cast it: table.set_column({column}, {name!r}, table[{name!r}].cast('timestamp[us]')), "
     "df[{name!r}] = pandas.to_datetime(df[{name!r}], format='ISO8601') or df.withColumn({name!r}, to_timestamp({name!r})); "
+    "for text with a zone write pyarrow.timestamp('us', 'UTC') in place of 'timestamp[us]', and format='ISO8601', utc=True; "
     "gpu-cep reads ISO 8601, and other forms by --timestamp-format"
 )
 

@@ -77,7 +77,8 @@ def test_order_by_ties_and_timestamp() -> None:
             "the timestamp 's' is of type string; it must be an integer, a float, a date or a timestamp; "
             f"cast it: table.set_column({SCHEMA.index('s')}, 's', table['s'].cast('timestamp[us]')), "
             "df['s'] = pandas.to_datetime(df['s'], format='ISO8601') "
-            "or df.withColumn('s', to_timestamp('s')); gpu-cep reads ISO 8601, and other forms by --timestamp-format",
+            "or df.withColumn('s', to_timestamp('s')); for text with a zone write pyarrow.timestamp('us', 'UTC') in place of "
+            "'timestamp[us]', and format='ISO8601', utc=True; gpu-cep reads ISO 8601, and other forms by --timestamp-format",
         ),
         ("PATTERN SEQ(a, b)", {"strategy": "skip_till_any"}, "unknown strategy 'skip_till_any'; did you mean 'skip_till_any_match'?"),
         (

@@ -164,15 +164,23 @@ def test_text_is_no_time_and_nothing_else_is_said_of_it():
     assert "--timestamp-format" in caught.value.diagnostics[0].hint
 
 
-def test_the_lines_that_cast_text_to_timestamps_do_so():
-    table = pa.table({"type": ["A", "B"], "at": ["2026-01-01", "2026-01-02 10:00:00"]})
+@pytest.mark.parametrize(
+    ("texts", "zone"),
+    [(["2026-01-01", "2026-01-02 10:00:00"], None), (["2026-04-01T08:00:00+02:00", "2026-11-01T08:00:00+01:00"], "UTC")],
+)
+def test_the_lines_that_cast_text_to_timestamps_do_so(texts, zone):
+    table = pa.table({"type": ["A", "B"], "at": texts})
     with pytest.raises(PatternError) as caught:
         indices(table, timestamp="at")
-    arrow, frame = re.search(r"cast it: (table\..*\)), (df\['at'\] = .*\)) or df", caught.value.diagnostics[0].hint).groups()
-    df = table.slice(0, 1).to_pandas()
+    hint = caught.value.diagnostics[0].hint
+    arrow, frame = re.search(r"cast it: (table\..*\)), (df\['at'\] = .*\)) or df", hint).groups()
+    if zone is not None:
+        zoned, plain, told = re.search(r"with a zone write (.*\)) in place of ('.*'), and (.*); gpu-cep", hint).groups()
+        arrow, frame = arrow.replace(plain, zoned), frame.replace("format='ISO8601'", told)
+    df = (table.slice(0, 1) if zone is None else table).to_pandas()
     exec(frame, {"df": df, "pandas": pandas})
-    for cast in (eval(arrow, {"table": table}), pa.table(df)):
-        assert pa.types.is_timestamp(cast.schema.field("at").type)
+    for cast in (eval(arrow, {"table": table, "pyarrow": pa}), pa.table(df)):
+        assert cast.schema.field("at").type.tz == zone
 
 
 def test_an_attribute_that_is_not_there():
