@@ -22,7 +22,7 @@ from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, json_of, report_
 from gpu_cep.cli.progress import show_count, watch
 from gpu_cep.cli.samples import CHUNK, SAMPLES
 from gpu_cep.cli.tables import TERMINAL_ROWS, count_of, print_json_lines, print_rows, print_table
-from gpu_cep.cli.whole_files import PIPE, write_whole
+from gpu_cep.cli.whole_files import PIPE, print_line, write_whole
 from gpu_cep.display.pictures.files import FORMATS
 from gpu_cep.errors import DiagnosedError
 from gpu_cep.keywords import read_keywords
@@ -70,7 +70,8 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        print(f"gpu-cep {__version__}")
+        with report_faults():
+            print_line(f"gpu-cep {__version__}")
         raise typer.Exit
 
 
@@ -160,7 +161,7 @@ def validate(
     except DiagnosedError as error:
         if not as_json:
             raise
-        print(json_of({"valid": False, "faults": [_fault(each) for each in error.diagnostics]}))
+        print_line(json_of({"valid": False, "faults": [_fault(each) for each in error.diagnostics]}))
         raise typer.Exit(QUERY_FAULT) from None
     say("the pattern is valid", {"valid": True, "faults": []}, as_json=as_json)
 
@@ -227,7 +228,7 @@ def bench(
         reading = None if events == PIPE else lambda: whole(_events(events, asked, timestamp_format))
         rates = measure(text, table, reading, runs, asked)
     if as_json:
-        print(json_of(rates.facts()))
+        print_line(json_of(rates.facts()))
     else:
         _print_rates(rates)
 
@@ -252,8 +253,8 @@ def gen(
         target.write(pa.concat_tables(show_count(chunks, sample, -(-events // CHUNK)), promote_options="default").unify_dictionaries())
         if pattern is not None:
             write_whole(pattern, lambda file: file.write(made.query.encode()))
-    facts = {"out": out, "events": events, "about": made.about, "query": made.query}
-    say(f"{out}: {events:,} events, {made.about}; to find in them:\n{made.query.rstrip()}", facts, as_json=as_json, aside=out == PIPE)
+        facts = {"out": out, "events": events, "about": made.about, "query": made.query}
+        say(f"{out}: {events:,} events, {made.about}; to find in them:\n{made.query.rstrip()}", facts, as_json=as_json, aside=out == PIPE)
 
 
 @app.command()
@@ -275,7 +276,7 @@ def warmup(
         for _ in show_count(warm_up(chosen), "compiling", len(chosen)):
             pass
         found = describe_cache()
-    say(f"{found.folder}: {found.kernels:,} compiled kernels, {found.bytes / 1e6:.1f} MB", asdict(found), as_json=as_json)
+        say(f"{found.folder}: {found.kernels:,} compiled kernels, {found.bytes / 1e6:.1f} MB", asdict(found), as_json=as_json)
 
 
 def _events(events: str, asked: Mapping[str, Any], timestamp_format: str | None) -> Source | pa.Table:
@@ -326,7 +327,7 @@ def _fault(diagnostic: Any) -> dict[str, Any]:
 
 
 def _print_rates(rates: Rates) -> None:
-    print(f"{rates.events:,} events, {rates.matches:,} matches, columns {', '.join(rates.columns)}, the best of {rates.runs} runs")
+    print_line(f"{rates.events:,} events, {rates.matches:,} matches, columns {', '.join(rates.columns)}, the best of {rates.runs} runs")
     columns = {
         "what": [rate.what for rate in rates.rates],
         "seconds": [f"{rate.seconds:.4f}" for rate in rates.rates],

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from gpu_cep.cli.whole_files import give_up_stdout
+from gpu_cep.cli.whole_files import give_up_stdout, print_line
 from gpu_cep.errors import AbsentValueWarning, CepError, DiagnosedError, EventError
 
 QUERY_FAULT = 1
@@ -72,9 +72,13 @@ def print_warnings() -> Iterator[None]:
 def say(message: str, facts: Mapping[str, Any], *, as_json: bool, aside: bool = False) -> None:
     """Print `message`, or with `as_json` the `facts` as a JSON object.
 
-    `aside` prints to stderr, for when stdout holds the result itself.
+    `aside` prints to stderr, for when stdout holds the result itself. Raises as :func:`write_whole`.
     """
-    print(json_of(facts) if as_json else message, file=sys.stderr if aside else sys.stdout)
+    told = json_of(facts) if as_json else message
+    if aside:
+        print(told, file=sys.stderr)
+    else:
+        print_line(told)
 
 
 def json_of(facts: Mapping[str, Any]) -> str:

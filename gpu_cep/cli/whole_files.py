@@ -43,6 +43,11 @@ def write_whole(name: str, write: Write) -> None:
         raise CepError(f"cannot write {'stdout' if name == PIPE else name}: {getattr(fault, 'strerror', None) or fault}") from fault
 
 
+def print_line(text: str) -> None:
+    """Print a line to stdout; raises as :func:`write_whole`."""
+    write_whole(PIPE, lambda _: print(text, flush=True))
+
+
 def _write_uri(uri: str, write: Write) -> None:
     system, path = open_uri(uri)
     if isinstance(system, fs.LocalFileSystem):

@@ -302,3 +302,17 @@ def test_a_stdout_that_takes_nothing_is_an_error(events, into, reason):
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     ran = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=120)
     assert (ran.returncode, ran.stderr) == (4, f"gpu-cep: cannot write stdout: {reason}\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["explain 'PATTERN x'", "validate 'PATTERN x'", "validate {1} --json", "match 'PATTERN x' {0}", "--version", "gen stocks -n 9 -o {0}"],
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_stdout_is_told_by_every_command(events, tmp_path, words, unbuffered):
+    faulty = tmp_path / "faulty.cep"
+    faulty.write_text("PATTERN SEQ(")
+    command = f'"{sys.executable}" -m gpu_cep.cli {words.format(events, faulty)} >/dev/full'
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    ran = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stderr) == (4, "gpu-cep: cannot write stdout: No space left on device\n")
