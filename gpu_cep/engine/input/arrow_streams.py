@@ -59,6 +59,6 @@ def _end_of_stream(held: pa.Buffer, name: str) -> int:
 
 def _cut(name: str, number: int) -> EventError:
     return EventError(
-        f"events: cannot read {name}: the Arrow stream ends in the middle, after {number:,} whole messages; "
+        f"events: cannot read {name}: the Arrow stream ends in the middle, after {number:,} whole message{'' if number == 1 else 's'}; "
         "expected its end marker: what wrote it failed or was stopped, so write it again"
     )

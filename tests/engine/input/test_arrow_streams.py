@@ -69,7 +69,7 @@ def test_a_stream_cut_at_any_byte_is_an_error(held):
         with pytest.raises(EventError, match="cannot read the wire: the Arrow stream ends in the middle") as raised:
             read(held[:size])
         whole = sum(border <= size for border in borders(held)[1:])
-        assert f"after {whole:,} whole messages" in str(raised.value)
+        assert f"after {whole:,} whole message{'' if whole == 1 else 's'}; " in str(raised.value)
 
 
 @pytest.mark.parametrize("held", FORMS.values(), ids=FORMS)
