@@ -12,6 +12,7 @@ from gpu_cep import api
 from gpu_cep.bound_events import Events
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.keywords import PlotChoices, ReportChoices, RoleOptions, SparkChoices, takes_keywords
+from gpu_cep_spark.failures import workers_errors
 from gpu_cep_spark.matching import gpu_match
 from gpu_cep_spark.run_report import RunReport
 from gpu_cep_spark.schemas import arrow_schema
@@ -50,10 +51,17 @@ class SparkEvents:
 
     @takes_keywords(api.match, SparkChoices)
     def count(self, pattern: Pattern, **keywords: Unpack[SparkChoices]) -> int:
-        """Return the number of matches of `pattern` in all streams; this runs a Spark job."""
+        """Return the number of matches of `pattern` in all streams; this runs a Spark job.
+
+        Raises
+        ------
+        CepError
+            Any error that :func:`gpu_cep.match` raises; of one that only workers see, the text names the pattern.
+        """
         found = gpu_match(self.data, pattern, **self.roles, **(keywords | {"output": "count"}))
         # streams whose counts fit 64 bits may have a sum that does not
-        total = found.agg(F.sum(F.col("count").cast("decimal(38, 0)"))).first()
+        with workers_errors():
+            total = found.agg(F.sum(F.col("count").cast("decimal(38, 0)"))).first()
         return int(total[0] or 0) if total is not None else 0
 
     @takes_keywords(api.match, SparkChoices)

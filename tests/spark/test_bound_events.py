@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import gpu_cep as cep
-from gpu_cep.errors import PatternError, UnsupportedError
+from gpu_cep.errors import EventError, MatchLimitExceeded, PatternError, UnsupportedError
 from gpu_cep_spark import bound_events
+from gpu_cep_spark.failures import workers_errors
 from tests.spark.samples import streams
 
 pytestmark = pytest.mark.surface
@@ -46,6 +50,35 @@ def test_drawing_collects_the_events(bound: cep.SparkEvents, monkeypatch: pytest
     monkeypatch.setattr(bound_events, "MOST_DRAWN", EVENTS.num_rows - 1)
     with pytest.raises(UnsupportedError, match=f"more than {EVENTS.num_rows - 1:,}; take some first"):
         bound.plot(QUERY)
+
+
+def test_a_count_raises_what_workers_find(spark: SparkSession, bound: cep.SparkEvents) -> None:
+    untimed = cep.events(spark.createDataFrame(pa.table({"ts": [1, None], "type": ["A", "B"]})))
+    told = r"^timestamp column 'ts' holds 1 NULL in one partition of the events; .*; the pattern is PATTERN SEQ\(A a, B b\) WITHIN 5$"
+    with pytest.raises(EventError, match=told):
+        untimed.count("PATTERN SEQ(A a, B b) WITHIN 5")
+    with pytest.raises(EventError, match="timestamp column 'ts' holds 1 NULL"):
+        untimed.plot("PATTERN SEQ(A a, B b) WITHIN 5")
+    with pytest.raises(MatchLimitExceeded, match="max_matches=1 "):
+        bound.count("PATTERN SEQ(A a, B b) WITHIN 50", max_matches=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        (
+            "…\ngpu_cep.errors.EventError: one\n  two; the pattern is PATTERN a\n\n\tat org.apache",
+            EventError,
+            "one\n  two; the pattern is PATTERN a",
+        ),
+        ("…\ngpu_cep.errors.MatchLimitExceeded: many\n\n\tat org.apache", MatchLimitExceeded, "many"),
+        ("…\ngpu_cep.errors.OtherError: one", PySparkException, "…\ngpu_cep.errors.OtherError: one"),
+        ("…\nValueError: one", PySparkException, "…\nValueError: one"),
+    ],
+)
+def test_failures_of_workers_are_told_as_what_they_are(text: str, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=f"^{re.escape(message)}$"), workers_errors():
+        raise PySparkException(text)
 
 
 def test_tuning_for_a_process_is_refused(bound: cep.SparkEvents) -> None:
