@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from gpu_cep.engine.accounting.match_budget import Spent
@@ -132,7 +133,27 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[pa.Table],
 def _own_events(work: Work, part: pa.Table) -> tuple[pa.Table, Own]:
     """Return the events of a part, and its own events; matches start in own events only."""
     events = _as_events(work, part)
+    _refuse_untimed(work, events)
     return separate_own_rows(work.plan, events) if work.sliced else (events, WHOLE)
+
+
+def _refuse_untimed(work: Work, events: pa.Table) -> None:
+    """Raise EventError if an event has no timestamp, before the engine does, which takes a partition's events for all there are."""
+    times = events.column(work.plan.query.timestamp)
+    if work.plan.query.drops_untimed or not (times.null_count or pa.types.is_floating(times.type)):
+        return
+    marks = events.column(events.num_columns - 1) if work.sliced else None
+    own = True if marks is None else pc.not_equal(pc.bit_wise_and(marks, 1), 0)
+    null, missing = pc.is_null(times), pc.is_null(times, nan_is_null=True)
+    for what, flags in (("NULL", null), ("NaN", pc.xor(null, missing))):
+        if pc.any(flags).as_py():
+            raise EventError(_untimed(work.events.field(work.plan.query.timestamp).name, what, pc.sum(pc.and_(flags, own)).as_py()))
+
+
+def _untimed(name: str, what: str, count: int) -> str:
+    """Return a message about timestamps that are `what`; `count` of them are own events of this partition."""
+    told = f"{count:,} {what}{'s' * (count > 1)} in one partition of the events" if count else f"{what}s"
+    return f"timestamp column {name!r} holds {told}; nulls='drop' leaves these events out"
 
 
 def _as_events(work: Work, batches: pa.Table) -> pa.Table:

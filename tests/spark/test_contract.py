@@ -107,6 +107,25 @@ def test_null_timestamps_are_reported_although_no_variable_binds_them(spark: Spa
         frame.collect()
 
 
+@pytest.mark.parametrize(
+    ("times", "query", "slices", "told"),
+    [
+        ([None, 1, 2, 9, 10], "PATTERN SEQ(a, b) WITHIN 8", 8, "holds 1 NULL in one partition of the events; nulls='drop'"),
+        ([None, 1, 2, 9, 10], "PATTERN SEQ(a, b) WITHIN 3 EVENTS", 8, "holds 1 NULL in one partition of the events; nulls='drop'"),
+        ([None, None, 1, 2], "PARTITION BY type PATTERN SEQ(a, b)", None, "holds 2 NULLs in one partition of the events; nulls='drop'"),
+        ([1.0, float("nan"), 2.0], "PATTERN SEQ(a, b) WITHIN 8", 8, "holds 1 NaN in one partition of the events; nulls='drop'"),
+    ],
+    ids=["copies behind", "copies by number", "keys", "NaN"],
+)
+def test_missing_timestamps_of_a_partition_are_not_told_as_those_of_all_events(
+    spark: SparkSession, times: list[float | None], query: str, slices: int | None, told: str
+) -> None:
+    frame = spark.createDataFrame(pa.table({"ts": times, "type": ["A"] * len(times)}))
+    with pytest.raises(PySparkException) as caught:
+        cep.gpu_match(frame, query, slices=slices).collect()
+    assert f"EventError: timestamp column 'ts' {told} leaves these events out; the pattern is" in str(caught.value)
+
+
 @pytest.mark.parametrize("slices", [None, 60])
 def test_max_matches_is_an_error_that_names_the_stream_alone(spark: SparkSession, slices: int | None) -> None:
     events = spark.createDataFrame(streams(100, seed=2))
