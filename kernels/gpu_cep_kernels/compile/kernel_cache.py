@@ -58,6 +58,9 @@ def cache_folder() -> Path | None:
     given = os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR  # type: ignore[attr-defined]
     if given:
         return Path(given) / NAME
+    if os.environ.get("HOME") == "" and not os.environ.get("XDG_CACHE_HOME"):
+        # an empty home would put the folder into the root of the file system
+        return None
     folder = Path(AppDirs(appname=NAME, appauthor=False).user_cache_dir)
     # without a home it begins with "~", which would be a folder in the one where the process runs
     return folder if folder.is_absolute() else None

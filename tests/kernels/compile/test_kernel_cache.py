@@ -187,6 +187,20 @@ def test_without_a_home_kernels_are_kept_in_a_private_folder(clone, tmp_path):
     assert "~" not in os.listdir(clone.folder)
 
 
+def test_an_empty_home_is_none(monkeypatch):
+    """The folder would be in the root of the file system."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    monkeypatch.setattr(kernel_cache.numba.config, "CACHE_DIR", "")
+    monkeypatch.setenv("HOME", "")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert kernel_cache.cache_folder() is None
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    assert kernel_cache.cache_folder() == Path("/caches/gpu_cep")
+    monkeypatch.setenv("HOME", "/root")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert kernel_cache.cache_folder() is not None
+
+
 def test_where_nothing_can_be_written_kernels_run(clone):
     """Neither the folder nor one for temporary files takes a file; the forms that are there are read all the same."""
     no_folder = "import tempfile; tempfile._candidate_tempdir_list = lambda: ['/proc/none']\n"
