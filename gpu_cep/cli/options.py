@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
@@ -15,8 +16,12 @@ from gpu_cep.analysis.bind_intervals import ALLEN, DETECT
 from gpu_cep.analysis.streams import NULLS
 from gpu_cep.analysis.windows import TIME_UNITS
 from gpu_cep.cli.outcome import USAGE_FAULT, fail, print_warnings, report_faults
+from gpu_cep.cli.whole_files import PIPE
+from gpu_cep.engine.input.event_files import shorten_name, split_suffix
+from gpu_cep.engine.input.formats import PARQUET, READERS
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import AFTER_MATCH, ALGORITHMS, ENGINES, OUTPUTS
+from gpu_cep.query_plans import are_swapped
 
 Command = Callable[..., None]
 
@@ -35,6 +40,8 @@ TimestampFormat = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.", rich_help_panel=ABOUT_OUTPUT)]
+
+_EXPECTED = "expected a file with the query's text, or the text itself in quotes"
 
 _literal: Any = Literal
 
@@ -98,6 +105,7 @@ def takes(options: Mapping[str, Any]) -> Callable[[Command], Command]:
         @wraps(function)
         def command(pattern: str, **values: Any) -> None:
             given = {name: values.pop(name) for name in options}
+            _refuse_swapped(function.__name__, pattern, values.get("events"))
             text = query_text(pattern)
             with report_faults(text), print_warnings():
                 function(text, asked={name: value for name, value in given.items() if value not in (None, [])}, **values)
@@ -112,17 +120,41 @@ def takes(options: Mapping[str, Any]) -> Callable[[Command], Command]:
 
 
 def query_text(pattern: str) -> str:
-    """Return the text of the query that an argument gives.
-
-    An argument with blanks that names no file is the text itself. Any other names a file with the text.
-    """
-    path = Path(pattern)
-    if len(pattern.split()) > 1 and not _is_file(path):
+    """Return the text of the query that an argument gives: the text itself, or that of the file which it names."""
+    if _is_text(pattern):
         return pattern
+    if not pattern.strip():
+        fail(f"PATTERN is empty; {_EXPECTED}", USAGE_FAULT)
     try:
-        return path.read_text(encoding="utf-8")
+        return Path(pattern).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        fail(f"cannot read the pattern: {error}", USAGE_FAULT)
+        fail(f"cannot read the pattern {shorten_name(pattern)}: {_reason(error)}; {_EXPECTED}", USAGE_FAULT)
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    """Return why a pattern file cannot be read."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    reasons = {FileNotFoundError: "there is no such file", IsADirectoryError: "it is a folder"}
+    return reasons.get(type(error)) or error.strerror or str(error)
+
+
+def _refuse_swapped(command: str, pattern: str, events: str | None) -> None:
+    """End the command if the events come first and the pattern second."""
+    if events is None or _names_events(events):
+        return
+    if are_swapped(events, pattern) or (_names_events(pattern) and not _is_text(pattern)):
+        fail(f"PATTERN comes first, then EVENTS: gpu-cep {command} PATTERN EVENTS", USAGE_FAULT)
+
+
+def _names_events(name: str) -> bool:
+    """Return whether an argument is stdin, a folder or a name with a suffix of events."""
+    return name == PIPE or split_suffix(name)[0] in (*PARQUET, *READERS) or os.path.isdir(name)
+
+
+def _is_text(pattern: str) -> bool:
+    """Return whether an argument is a query's text: it has blanks, and names no file."""
+    return len(pattern.split()) > 1 and not _is_file(Path(pattern))
 
 
 def _is_file(path: Path) -> bool:

@@ -158,6 +158,43 @@ def test_a_missing_pattern_file_is_a_usage_error(tmp_path, events, capsys):
     assert "none.cep" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("", "PATTERN is empty; expected a file with the query's text, or the text itself in quotes"),
+        (" ", "PATTERN is empty; expected"),
+        ("none.cep", "cannot read the pattern none.cep: there is no such file; expected a file with the query's text, or the text itself"),
+        ("PATTERN", "cannot read the pattern PATTERN: there is no such file; expected"),
+        (".", "cannot read the pattern .: it is a folder; expected"),
+        ("{events}", "cannot read the pattern {events}: it is not UTF-8; expected"),
+        ("x" * 5_000, ": File name too long; expected"),
+    ],
+)
+def test_what_is_no_pattern_is_told_with_what_is_expected(events, capsys, given, told):
+    events.write_bytes(b"\xff")
+    assert main(["match", given.format(events=events), str(events)]) == 2
+    assert told.format(events=events) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["match"], ["explain"], ["validate"], ["plot", "-o", "x.svg"], ["bench"]])
+@pytest.mark.parametrize(
+    "swapped", [("{events}", QUERY), ("{events}", "{pattern}"), ("{folder}", QUERY), ("{folder}/*.csv", "{pattern}"), ("-", QUERY)]
+)
+def test_events_before_the_pattern_are_a_usage_error(tmp_path, pattern, events, capsys, command, swapped):
+    names = {"events": events, "pattern": pattern, "folder": tmp_path}
+    assert main([*command, *(each.format(**names) for each in swapped)]) == 2
+    assert capsys.readouterr().err == f"gpu-cep: PATTERN comes first, then EVENTS: gpu-cep {command[0]} PATTERN EVENTS\n"
+
+
+@pytest.mark.parametrize("name", ["from 2020.csv", "pattern of prices.csv"])
+def test_events_may_be_named_as_a_query_begins(tmp_path, pattern, capsys, name):
+    pa.csv.write_csv(EVENTS, tmp_path / name)
+    for query in (str(pattern), QUERY):
+        assert main(["match", query, str(tmp_path / name), *OPTIONS, "--output", "indices", "--json"]) == 0
+        assert capsys.readouterr().out.count("\n") == 2
+    assert main(["validate", "PATTERN x RETURN x.pq", str(tmp_path / "events.txt")]) == 3
+
+
 def test_an_unknown_target_format_is_a_usage_error(tmp_path, pattern, events, capsys):
     assert main(["match", str(pattern), str(events), "-o", str(tmp_path / "out.xlsx"), *OPTIONS]) == 2
     assert "out.xlsx" in capsys.readouterr().err
