@@ -14,7 +14,7 @@ from typing import Any, get_args
 from gpu_cep.analysis.bound import Bound, Condition, ConditionKind, EventVariable, TimeWindow
 from gpu_cep.analysis.bound_intervals import BoundConstraint, BoundIntervals, Duration
 from gpu_cep.analysis.coercion import FAULTY
-from gpu_cep.analysis.expressions import bind_condition
+from gpu_cep.analysis.expressions import bind_condition, bind_operand
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.references import text_hint
@@ -37,6 +37,7 @@ from gpu_cep.lang.ast import (
     Reference,
     Relation,
     Situation,
+    Source,
 )
 from gpu_cep.lang.durations import with_durations
 from gpu_cep.lang.format import format_constraint, format_expression
@@ -81,9 +82,9 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
         The query is sound but uses what is not supported; it names every such construct.
     """
     faults = Faults()
-    query = with_durations(query, {each.name for each in schema.attributes if each.type.kind is Kind.BOOLEAN})
     variables = tuple(EventVariable(situation.name, 1, None, quantified=True) for situation in query.situations)
     scope = Scope(schema, variables, Clause.WHERE, faults, [], options.functions, options.result_type, options.regexp_fault)
+    query = with_durations(query, partial(_is_boolean, source=query.source, scope=scope))
     _check_names(query, faults)
     _check_options(options, faults)
     check_time_unit(options.time_unit, faults)
@@ -118,6 +119,12 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
     )
 
 
+def _is_boolean(situation: str, expression: Expression, source: Source | None, scope: Scope) -> bool:
+    """Return whether an expression in the condition of a situation is a truth value; its faults are recorded when it is bound for good."""
+    trial = replace(scope, faults=Faults(), computed=list(scope.computed))
+    return bind_operand(_of_event(expression, situation, _qualifiers(source), trial), trial).type.kind is Kind.BOOLEAN
+
+
 def _check_names(query: IntervalQuery, faults: Faults) -> None:
     counts = Counter(situation.name for situation in query.situations)
     for situation in query.situations:
@@ -149,11 +156,14 @@ def _bind_situation(
 
 
 def _bind_property(situation: Situation, query: IntervalQuery, scope: Scope) -> Bound:
-    source = query.source
-    qualifiers = () if source is None else tuple(name for name in (source.name, source.alias) if name is not None)
     before = scope.faults.count
-    own = _of_event(situation.condition, situation.name, qualifiers, scope)
+    own = _of_event(situation.condition, situation.name, _qualifiers(query.source), scope)
     return FAULTY if scope.faults.count > before else bind_condition(own, scope)
+
+
+def _qualifiers(source: Source | None) -> tuple[str, ...]:
+    """Return the names by which the stream's attributes may be written."""
+    return () if source is None else tuple(name for name in (source.name, source.alias) if name is not None)
 
 
 def _of_event(node: Expression, situation: str, qualifiers: Sequence[str], scope: Scope) -> Expression:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import NamedTuple
 
 from gpu_cep.lang import ast
 
-_COMPARED = frozenset({"=", "<>", "<", "<=", ">", ">="})
+# Tells whether an expression in the condition of the situation with a name is a truth value.
+IsBoolean = Callable[[str, ast.Expression], bool]
 
 
 class _Lasting(NamedTuple):
@@ -20,7 +22,7 @@ class _Lasting(NamedTuple):
     high: ast.Window
 
 
-def with_durations(query: ast.IntervalQuery, booleans: Collection[str]) -> ast.IntervalQuery:
+def with_durations(query: ast.IntervalQuery, is_boolean: IsBoolean) -> ast.IntervalQuery:
     """Return the query with each ``f BETWEEN 2 AND 5`` that ends a situation's condition as its duration.
 
     The parser takes BETWEEN behind a single operand for the operator. That has no
@@ -30,44 +32,29 @@ def with_durations(query: ast.IntervalQuery, booleans: Collection[str]) -> ast.I
     ----------
     query
         What the parser gives.
-    booleans
-        The names of the attributes that are truth values.
+    is_boolean
+        Tells whether an expression is a truth value, which its types decide.
     """
-    return replace(query, situations=tuple(_with_duration(situation, booleans) for situation in query.situations))
+    return replace(query, situations=tuple(_with_duration(situation, is_boolean) for situation in query.situations))
 
 
-def _with_duration(situation: ast.Situation, booleans: Collection[str]) -> ast.Situation:
+def _with_duration(situation: ast.Situation, is_boolean: IsBoolean) -> ast.Situation:
     bounded = situation.at_least is not None or situation.at_most is not None
-    lasting = None if bounded else _split(situation.condition, booleans)
+    lasting = None if bounded else _split(situation.condition, partial(is_boolean, situation.name))
     return situation if lasting is None else replace(situation, condition=lasting.condition, at_least=lasting.low, at_most=lasting.high)
 
 
-def _split(condition: ast.Expression, booleans: Collection[str]) -> _Lasting | None:
+def _split(condition: ast.Expression, is_boolean: Callable[[ast.Expression], bool]) -> _Lasting | None:
     """Return the condition without the duration at its end; None if there is none."""
     match condition:
-        case ast.Between(operand, low, high, negated=False) if _is_boolean(operand, booleans):
+        case ast.Between(operand, low, high, negated=False):
             shortest, longest = _length(low), _length(high)
-            return None if shortest is None or longest is None else _Lasting(operand, shortest, longest)
-        case ast.Connective(_, (*others, last_operand)) if last := _split(last_operand, booleans):
+            return None if shortest is None or longest is None or not is_boolean(operand) else _Lasting(operand, shortest, longest)
+        case ast.Connective(_, (*others, last_operand)) if last := _split(last_operand, is_boolean):
             return last._replace(condition=ast.connect(condition.operator, (*others, last.condition), condition.span))
-        case ast.Unary("NOT", operand) if last := _split(operand, booleans):
+        case ast.Unary("NOT", operand) if last := _split(operand, is_boolean):
             return last._replace(condition=replace(condition, operand=last.condition))
     return None
-
-
-def _is_boolean(expression: ast.Expression, booleans: Collection[str]) -> bool:
-    match expression:
-        case ast.Literal(value):
-            return isinstance(value, bool)
-        case ast.Reference(variable, attribute, None):
-            return (variable if attribute is None else attribute) in booleans
-        case ast.Binary(operator):
-            return operator in _COMPARED
-        case ast.Unary(operator):
-            return operator == "NOT"
-        case ast.Case(values=values, otherwise=otherwise):
-            return any(_is_boolean(value, booleans) for value in (*values, otherwise) if value is not None)
-    return isinstance(expression, ast.Connective | ast.Between | ast.In | ast.Like | ast.IsNull)
 
 
 def _length(expression: ast.Expression) -> ast.Window | None:

@@ -45,6 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 
@@ -56,7 +57,18 @@ from gpu_cep.lang.durations import with_durations
 from gpu_cep.oracle.expressions import Assignment, Kind, Row, Scalar, Schema, meaning
 from gpu_cep.oracle.options import agreed, known, names
 from gpu_cep.oracle.relations import INVERSE, Time, holds, is_decided
-from gpu_cep.oracle.situations import Definition, Length, Situation, definition_of, elapsed, length_of, rewritten, seen_at, situations
+from gpu_cep.oracle.situations import (
+    Definition,
+    Length,
+    Situation,
+    definition_of,
+    elapsed,
+    is_boolean,
+    length_of,
+    rewritten,
+    seen_at,
+    situations,
+)
 from gpu_cep.oracle.streams import Stream, kind_of, schema_of, streams, tick
 from gpu_cep.oracle.values import Value
 
@@ -121,7 +133,7 @@ def matches(
     renamed = known("allen", allen, ALLEN)
     keys = agreed("partition_by", query.partition_by, names(partition_by)) or ()
     schema = schema_of(events, functions or {})
-    query = with_durations(query, {field.name for field in events.schema if pa.types.is_boolean(field.type)})
+    query = with_durations(query, partial(is_boolean, query.source, schema))
     parts = streams(events, timestamp, keys, names(order_by))
     time = events.schema.field(timestamp).type
     definitions = tuple(definition_of(situation, query.source, schema, time, time_unit) for situation in query.situations)

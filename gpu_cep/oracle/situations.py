@@ -126,8 +126,7 @@ def definition_of(situation: ast.Situation, source: ast.Source | None, schema: S
     Timestamps are of type `time`, in ticks of `unit`.
     """
     name = situation.name
-    qualifiers = {None} if source is None else {None, source.name, source.alias}
-    condition = meaning(_of_events(situation.condition, name, qualifiers), schema)
+    condition = meaning(_of_events(situation.condition, name, _qualifiers(source)), schema)
     if condition.kind not in (Kind.BOOLEAN, Kind.NULL):
         raise PatternError(f"a condition is a truth value, not a {condition.kind.value}")
     return Definition(
@@ -136,6 +135,16 @@ def definition_of(situation: ast.Situation, source: ast.Source | None, schema: S
         length_of(situation.at_least, time, unit),
         length_of(situation.at_most, time, unit),
     )
+
+
+def is_boolean(source: ast.Source | None, schema: Schema, name: str, expression: ast.Expression) -> bool:
+    """Return whether an expression in the definition of the situation `name` is a truth value."""
+    return meaning(_of_events(expression, name, _qualifiers(source)), schema).kind is Kind.BOOLEAN
+
+
+def _qualifiers(source: ast.Source | None) -> set[str | None]:
+    """Return what may stand before an attribute: nothing, or the stream's name or alias."""
+    return {None} if source is None else {None, source.name, source.alias}
 
 
 def length_of(length: ast.Window | None, time: pa.DataType, unit: str | None) -> Length | None:

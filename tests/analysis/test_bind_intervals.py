@@ -86,6 +86,25 @@ def test_between_behind_a_truth_value_is_the_duration() -> None:
     assert errors("DEFINE A AS flag BETWEEN 5 s AND 2 s, B AS flag PATTERN A before B") == ["no situation A lasts so long and no longer"]
 
 
+@pytest.mark.parametrize(
+    "condition",
+    ["regexp_like(s, 'a')", "NOT regexp_like(s, 'a')", "coalesce(flag, FALSE)", "nullif(flag, TRUE)", "n > 1 OR nullif(c.flag, TRUE)"],
+)
+def test_between_behind_a_function_that_gives_a_truth_value_is_the_duration(condition: str) -> None:
+    query = bound(f"FROM Sensors c DEFINE A AS {condition} BETWEEN 2 s AND 5 s, B AS flag PATTERN A before B WITHIN 9 s")
+    assert [(each.shortest, each.longest) for each in query.durations] == [(2_000_000, 5_000_000), (None, None)]
+    assert query.conditions[0].text == condition
+
+
+def test_what_is_tried_for_a_duration_leaves_nothing_behind() -> None:
+    query = bound("DEFINE A AS length(s) BETWEEN 2 AND 5, B AS flag PATTERN A before B")
+    assert [(each.shortest, each.longest) for each in query.durations] == [(None, None)] * 2
+    assert len(query.computed) == 1
+    assert errors("DEFINE A AS coalesce(oops, 1) BETWEEN 2 AND 5, B AS flag PATTERN A before B") == ["unknown attribute 'oops'"]
+    misplaced = "DEFINE A AS flag BETWEEN 2 AND 5 OR n > 1, B AS flag PATTERN A before B"
+    assert errors(misplaced) == ["cannot compare boolean with integer"]
+
+
 def test_returned_endpoints_and_durations() -> None:
     found = bound(f"{DEFINE} PATTERN A before B RETURN start(A), end(B) AS e, duration(C), avg(A.x), first(B.n), count(C), A.s, B").returns
     assert [column.name for column in found] == ["column_1", "e", "column_3", "avg_A_x", "first_B_n", "count_C", "s", "B"]

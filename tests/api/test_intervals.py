@@ -348,3 +348,15 @@ def test_lack_of_memory_while_situations_are_derived_is_told(monkeypatch):
     events = pa.table({"ts": [1, 2, 3], "a": [True, True, False], "b": [False, True, True]})
     with pytest.raises(cep.MatchLimitExceeded, match="out of memory"):
         cep.match(events, "DEFINE A AS a, B AS b PATTERN A overlaps B")
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "brute_force"])
+@pytest.mark.parametrize(
+    "condition", ["regexp_like(s, 'a')", "NOT regexp_like(s, 'b')", "coalesce(f, FALSE)", "nullif(f, FALSE)", "early(ts)"]
+)
+def test_a_duration_stands_behind_any_truth_value(condition: str, algorithm: str) -> None:
+    flags = [True, True, False, False, False, True, True, True, None, None, True]
+    events = pa.table({"ts": range(11), "s": list("aabbbaaabba"), "f": flags})
+    query = f"DEFINE A AS {condition} BETWEEN 3 AND 5, B AS s = 'b' PATTERN A meets B RETURN start(A) AS a, end(A) AS b"
+    found = cep.match(events, query, functions={"early": lambda ts: ts % 5 < 2 or ts == 7}, algorithm=algorithm)
+    assert found.select(["a", "b"]).to_pylist() == [{"a": 5, "b": 8}]

@@ -10,6 +10,7 @@ from gpu_cep.lang.ast import (
     Binary,
     Call,
     Constraint,
+    Expression,
     IntervalQuery,
     Literal,
     Reference,
@@ -20,6 +21,7 @@ from gpu_cep.lang.ast import (
     Window,
 )
 from gpu_cep.lang.durations import with_durations
+from gpu_cep.lang.format import format_expression
 from gpu_cep.lang.parser import parse
 
 AGGRESSIVE = """
@@ -83,10 +85,22 @@ def test_durations(condition: str, bounds: str, low: Window | None, high: Window
     assert (situation.at_least, situation.at_most) == (low, high)
 
 
+# The operands of the conditions below that are truth values, f among them.
+BOOLEANS = {"f", "c.f", "x > 5", "x > 5 OR f", "x IN (1, 2)", "s LIKE 'a%'", "x IS NULL", "x BETWEEN 1 AND 2", "TRUE", "g(x)"}
+BOOLEANS |= {"CASE WHEN x THEN NULL ELSE f END"}
+
+
+def is_boolean(situation: str, expression: Expression) -> bool:
+    assert situation == "A"
+    return format_expression(expression) in BOOLEANS
+
+
 @pytest.mark.parametrize(
     ("condition", "rest"),
     [
         ("f", "f"),
+        ("g(x)", "g(x)"),
+        ("NOT g(x)", "NOT g(x)"),
         ("(f)", "f"),
         ("c.f", "c.f"),
         ("NOT f", "NOT f"),
@@ -108,7 +122,7 @@ def test_between_behind_a_boolean_condition_is_its_duration(condition: str, rest
     query = parse(f"FROM s c DEFINE A AS {condition} BETWEEN 2 AND 5 s PATTERN A before A")
     expected = parse(f"FROM s c DEFINE A AS {rest} AT LEAST 2 AT MOST 5 s PATTERN A before A")
     assert isinstance(query, IntervalQuery)
-    assert with_durations(query, {"f"}) == expected
+    assert with_durations(query, is_boolean) == expected
 
 
 @pytest.mark.parametrize(
@@ -129,7 +143,7 @@ def test_between_behind_a_boolean_condition_is_its_duration(condition: str, rest
 def test_between_stays_the_operator_elsewhere(condition: str) -> None:
     query = parse(f"DEFINE A AS {condition} PATTERN A before A")
     assert isinstance(query, IntervalQuery)
-    assert with_durations(query, {"f"}) == query
+    assert with_durations(query, is_boolean) == query
 
 
 def test_between_behind_a_bare_operand_is_the_operator() -> None:
