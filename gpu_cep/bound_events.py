@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from gpu_cep import api
 from gpu_cep.choices import TableOutput
@@ -20,6 +20,8 @@ from gpu_cep.keywords import (
 )
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
     from gpu_cep.plan.interval_explain import IntervalExplanation
     from gpu_cep.query_plans import Pattern
     from gpu_cep_spark.bound_events import SparkEvents
+
+
+_Path = TypeVar("_Path", bound="str | PathLike[str]")
+_Frame = TypeVar("_Frame", bound="DataFrame")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,9 +97,15 @@ class Events:
         return report(self.data, pattern, rows=rows, timelines=timelines, margin=margin, **self.roles, **keywords)
 
 
+# mypy takes the first one for a value of type Any, as of an untyped package, since the arguments are type variables.
 @overload
 def events(
-    data: DataFrame, *, timestamp: str = ..., partition_by: Names = ..., order_by: Names = ..., type_column: str = ...,
+    data: _Path, *, timestamp: str = ..., partition_by: Names = ..., order_by: Names = ..., type_column: str = ...,
+    time_unit: TimeUnit | None = ..., nulls: Nulls = ...,
+) -> Events: ...  # fmt: skip
+@overload
+def events(
+    data: _Frame, *, timestamp: str = ..., partition_by: Names = ..., order_by: Names = ..., type_column: str = ...,
     time_unit: TimeUnit | None = ..., nulls: Nulls = ...,
 ) -> SparkEvents: ...  # fmt: skip
 @overload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, assert_type
 
 from pyspark.sql import DataFrame
@@ -21,7 +22,11 @@ def results(table: Any, frame: DataFrame, query: str) -> None:
 
 
 def roles(table: Any, query: str) -> None:
-    bound: cep.Events = cep.events(table, timestamp="at", time_unit="ms")
+    bound = cep.events(table, timestamp="at", time_unit="ms")
+    assert_type(bound, cep.Events)
+    assert_type(cep.events("steps.parquet"), cep.Events)
+    assert_type(cep.events(Path("steps.parquet")), cep.Events)
+    assert_type(cep.events([table]), cep.Events)
     assert_type(bound.match(query, output="compressed"), cep.Compressed)
     assert_type(bound.count(query, tuning=cep.Tuning(algorithm="nfab", prune=["filter"])), int)
 
