@@ -84,7 +84,7 @@ def _last_events(size: int, random: Random, slots: int) -> Call:
 def _binding(size: int, random: Random, slots: int) -> Call:
     found = flat_matches(size, random)
     places = places_of(found.counts[:, 1])
-    return Call(size, (1, found.offsets, found.counts, found.events, places, np.zeros(int(places[-1]), np.int64)))
+    return Call(size, (1, found.offsets, found.counts, found.events, np.arange(6) * 7, places, np.zeros(int(places[-1]), np.int64)))
 
 
 def _reordering(size: int, random: Random, slots: int) -> Call:

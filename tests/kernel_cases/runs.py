@@ -70,13 +70,18 @@ def _reading(size: int, random: Random, time: Any = np.int64, word: Any = np.uin
     return events.times, events.length, _sequence(enters, enters)
 
 
+def _starting(size: int, random: Random, slots: int, word: Any) -> Call:
+    *_, sequence = _reading(size, random, word=word)
+    return Call(1, (size, sequence.enters, sequence.mask[:2], np.zeros(size + 1, np.int64)))
+
+
 def _last(size: int, random: Random, slots: int, **given: Any) -> Call:
-    return Call(size, (*_reading(size, random, **given), np.zeros(size, np.int32)))
+    return Call(size, (np.arange(size), *_reading(size, random, **given), np.zeros(size, np.int32)))
 
 
 def _counting(size: int, random: Random, slots: int, **given: Any) -> Call:
     reading, last = _reading(size, random, **given), np.zeros(size, np.int32)
-    runs.find_last_events(0, size, *reading, last)
+    runs.find_last_events(0, size, np.arange(size), *reading, last)
     starts = np.flatnonzero(last >= 0)
     return Call(len(starts), (starts, *reading, np.zeros((len(starts), 3), np.int32)))
 
@@ -92,18 +97,20 @@ def _ends(size: int, random: Random) -> Array:
     return last
 
 
-def _selecting(size: int, random: Random, slots: int) -> Call:
-    return Call(1, (_ends(size, random), np.zeros(size + 1, np.int64)))
+def _keeping(size: int, random: Random, slots: int) -> Call:
+    return Call(1, (np.arange(size), _ends(size, random)))
 
 
 def _dropping(size: int, random: Random, slots: int) -> Call:
-    return Call(1, (_ends(size, random),))
+    last = _ends(size, random)
+    return Call(1, (last[last >= 0],))
 
 
 def _apart(size: int, random: Random, slots: int, whole: bool) -> Call:
-    last = _ends(size, random)
+    starts, last = np.arange(size), _ends(size, random)
     runs.drop_containing(last)
-    return Call(1, (last, whole, np.zeros(size + 1, np.int64)))
+    count = runs.keep_matches(starts, last)
+    return Call(1, (whole, starts[:count], last[:count]))
 
 
 RUN_CASES: tuple[KernelCase, ...] = (
@@ -119,10 +126,11 @@ RUN_CASES: tuple[KernelCase, ...] = (
     *cases(neighbour_conditions.mask_by_nulls, _nulls, _WORDS, ("nulls",)),
     *cases(neighbour_conditions.mask_by_program, _program, _WORDS),
     *cases(runs.find_repeats, _repeats, _WORDS),
+    *cases(runs.select_entering, _starting, _WORDS),
     *cases(runs.find_last_events, _last, {**_CLOCKS, "uint64-words": {"word": np.uint64}}),
     *cases(runs.count_bound, _counting, _CLOCKS),
     *cases(runs.list_events, _listing, {"": {}}),
-    *cases(runs.select_all, _selecting, {"": {}}),
+    *cases(runs.keep_matches, _keeping, {"": {}}),
     *cases(runs.drop_containing, _dropping, {"": {}}),
-    *cases(runs.select_apart, _apart, {"whole": {"whole": True}, "part": {"whole": False}}),
+    *cases(runs.keep_apart, _apart, {"whole": {"whole": True}, "part": {"whole": False}}),
 )

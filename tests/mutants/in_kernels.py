@@ -162,15 +162,15 @@ KERNELS = (
     Fault(
         "containing-matches-with-one-end",
         "kernels/gpu_cep_kernels/labels_decide/runs.py",
-        "if last[e] > earliest:",
-        "if last[e] >= earliest:",
+        "last[w] = end if end <= earliest else -1",
+        "last[w] = end if end < earliest else -1",
         ("tests/engine/matchers/contiguous", "tests/conformance/test_neighbours.py"),
     ),
     Fault(
         "apart-too-soon-certain",
         "kernels/gpu_cep_kernels/labels_decide/runs.py",
-        "if ended != UNBOUNDED and e > ended:",
-        "if ended != UNBOUNDED and e >= ended:",
+        "if ended != UNBOUNDED and starts[w] > ended:",
+        "if ended != UNBOUNDED and starts[w] >= ended:",
         ("tests/engine/matchers/contiguous", "tests/conformance/test_neighbours.py"),
     ),
 )

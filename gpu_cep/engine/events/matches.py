@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.matches.flat_matches import gather_matches, last_events, match_offsets, order_matches, split_binding
 from gpu_cep_kernels.matches.groups import order_by_group
+from gpu_cep_kernels.phase_one.ordering import gather
 
 Indices = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int32]
@@ -66,16 +67,21 @@ class Matches:
         last_events(0, len(self), self.offsets, self.events, lasts)
         return lasts
 
-    def binding(self, v: int) -> tuple[Indices, Indices]:
-        """Return the events bound to variable v, match after match, and where each match's begin.
+    def bound_rows(self, v: int, rows: npt.NDArray[np.integer[Any]], threads: int = 1) -> tuple[Indices, Indices]:
+        """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin.
 
-        The second array ends with the number of these events.
+        The second array ends with the number of these events. `threads` gather the rows.
         """
         if self.single:
-            return self.events.reshape(self.counts.shape)[:, v], self._numbers
-        places = np.concatenate([[0], np.cumsum(self.counts[:, v], dtype=np.int64)]).astype(np.int64)
+            events = self.events.reshape(self.counts.shape)[:, v]
+            bound: Indices = np.empty(len(events), np.int64)
+            spread(lambda span: gather(*span, events, rows, bound), slices(len(events), threads), threads)
+            return bound, self._numbers
+        places = np.zeros(len(self) + 1, np.int64)
+        np.cumsum(self.counts[:, v], out=places[1:])
         bound = np.empty(int(places[-1]), np.int64)
-        split_binding(0, len(self), v, self.offsets, self.counts, self.events, places, bound)
+        given = v, self.offsets, self.counts, self.events, rows, places, bound
+        spread(lambda span: split_binding(*span, *given), slices(len(self), threads), threads)
         return bound, places
 
     def reorder(self, order: Indices) -> Matches:

@@ -26,7 +26,8 @@ def select_matches(
         kept = np.flatnonzero(np.diff(matches.first, prepend=-1))
     else:
         kept = _disjoint_matches(plan, columns, ordered, matches, streams)
-    return matches.reorder(kept), streams[kept]
+    # searches leave out what is dropped where they can
+    return (matches, streams) if len(kept) == len(matches) else (matches.reorder(kept), streams[kept])
 
 
 def _disjoint_matches(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches, streams: Indices) -> Indices:
@@ -37,8 +38,17 @@ def _disjoint_matches(plan: Plan, columns: EventColumns, ordered: OrderedEvents,
     """
     ends = np.concatenate([matches.first, matches.last])
     first, last = np.split(positions_in_streams(plan, columns, ordered, ends), 2)
-    # equal keys keep the order of results, which is that of bindings
-    completed = np.lexsort((first, last, streams))
+    completed = _in_order_of_completion(streams, first, last)
     taken = np.empty(len(matches), np.bool_)
     select_disjoint(completed, streams, first, last, taken)
     return np.flatnonzero(taken)
+
+
+def _in_order_of_completion(streams: Indices, first: Indices, last: Indices) -> Indices:
+    """Return the numbers of matches by stream, last event, first event; equal ones keep their order, which is that of bindings.
+
+    The matches come by stream and first event. Most often their last events are in order then, too.
+    """
+    if ((last[1:] >= last[:-1]) | (streams[1:] != streams[:-1])).all():
+        return np.arange(len(streams))
+    return np.lexsort((first, last, streams))

@@ -23,9 +23,7 @@ from gpu_cep.engine.output.sorted_values import count_distinct, medians, sort_va
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import ReturnProgram
 from gpu_cep.plan.programs import Leaf
-from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.matches.aggregates import count_present, extreme_places, sum_floats, sum_ints
-from gpu_cep_kernels.phase_one.ordering import gather
 
 
 class ReturnSource(Protocol):
@@ -166,10 +164,7 @@ class MatchedEvents(BoundEvents):
 
     def binding(self, v: int) -> tuple[Indices, Indices]:
         if v not in self._bindings:
-            events, offsets = self.matches.binding(v)
-            rows = np.empty(len(events), np.int64)
-            spread(lambda span: gather(*span, events, self.rows, rows), slices(len(rows), self.threads), self.threads)
-            self._bindings[v] = (rows, offsets)
+            self._bindings[v] = self.matches.bound_rows(v, self.rows, self.threads)
         return self._bindings[v]
 
     def absent(self, v: int) -> npt.NDArray[np.bool_] | None:

@@ -85,18 +85,37 @@ def _end_of_binding(v: int, start: int, place: int, clock: Any, length: Any, seq
     return end
 
 
+@sequential(writes=("starts",))
+def select_entering(own: int, enters: Any, masks: Any, starts: Any) -> int:
+    """Write the events below `own` at which a match can start; return how many.
+
+    The first variables, all but the last of which bind one event, have the bits
+    `masks`: the event, the next one and so on must enter them. `starts` has room for
+    one more.
+    """
+    count = 0
+    for e in range(min(own, enters.size - masks.size + 1)):
+        fits = True
+        for k in range(masks.size):
+            fits &= (enters[e + k] & masks[k]) != 0
+        starts[count] = e
+        count += fits
+    return count
+
+
 @kernel(writes=("last",))
-def find_last_events(low: int, high: int, clock: Any, length: Any, sequence: Sequence, last: Any) -> None:
-    """``last[e]``: the last event of the match that starts at event e; −1 if none does."""
+def find_last_events(low: int, high: int, starts: Any, clock: Any, length: Any, sequence: Sequence, last: Any) -> None:
+    """``last[w]``: the last event of the match that starts at event ``starts[w]``; −1 if none does."""
     variables = sequence.mask.size
-    for e in range(low, high):
-        v, place = 0, e
-        end = _end_of_binding(0, e, e, clock, length, sequence)
+    for w in range(low, high):
+        start = starts[w]
+        v, place = 0, start
+        end = _end_of_binding(0, start, place, clock, length, sequence)
         while end > place and v + 1 < variables:
             v += 1
             place = end
-            end = _end_of_binding(v, e, place, clock, length, sequence)
-        last[e] = end - 1 if end > place else -1
+            end = _end_of_binding(v, start, place, clock, length, sequence)
+        last[w] = end - 1 if end > place else -1
 
 
 @kernel(writes=("counts",))
@@ -119,61 +138,62 @@ def list_events(low: int, high: int, base: int, starts: Any, offsets: Any, event
             events[begin + k] = first + k
 
 
-@sequential(writes=("starts",))
-def select_all(last: Any, starts: Any) -> int:
-    """Write the events at which a match starts; return how many. `starts` has room for one more."""
+@sequential(writes=("starts", "last"))
+def keep_matches(starts: Any, last: Any) -> int:
+    """Keep the starts with a match, ``last[w]`` not −1, in their order at the front of both arrays; return how many."""
     count = 0
-    for e in range(last.size):
-        starts[count] = e
-        count += last[e] >= 0
+    for w in range(last.size):
+        start, end = starts[w], last[w]
+        starts[count], last[count] = start, end
+        count += end >= 0
     return count
 
 
 @sequential(writes=("last",))
 def drop_containing(last: Any) -> None:
-    """Set ``last[e]`` to −1 where a match that starts later ends earlier than that of e.
+    """Set ``last[w]`` to −1 where a match that starts later ends earlier; each w stands for one, in the order of their starts.
 
     Such a match is never taken where matches must not overlap
     (:mod:`gpu_cep_kernels.rules.cut`). What is left ends in the order of its starts.
     """
     earliest = UNBOUNDED
     for back in range(last.size):
-        e = last.size - 1 - back
-        if last[e] >= 0:
-            if last[e] > earliest:
-                last[e] = -1
-            else:
-                earliest = last[e]
+        w = last.size - 1 - back
+        end = last[w]
+        # nothing branches on what a processor could not predict
+        last[w] = end if end <= earliest else -1
+        earliest = min(earliest, end)
 
 
 @sequential(writes=("starts",))
-def select_apart(last: Any, whole: bool, starts: Any) -> int:
-    """Write the starts of the matches that are taken where matches must not overlap; return how many.
+def keep_apart(whole: bool, starts: Any, last: Any) -> int:
+    """Keep the starts of the matches that are taken where matches must not overlap, at the front; return how many.
 
-    The matches end in the order of their starts. `whole` says whether the events
-    begin with a stream. If they do not, matches of earlier events may overlap with
-    these. Then a match that may be taken is written, until one certainly is.
-    `starts` has room for one more.
+    ``last[w]`` is the last event of the match at ``starts[w]``; both ascend. `whole`
+    says whether the events begin with a stream. If they do not, matches of earlier
+    events may overlap with these. Then a match that may be taken is kept, until one
+    certainly is.
     """
-    count = 0
-    certain = whole
-    # the end of the match taken last, or while that is not certain the end of those that end before the current ones
+    count, w = 0, 0
+    # the end of the match taken last; while that is not certain, the end of those that end before the current ones
     taken, ended, current = -1, UNBOUNDED, -1
-    for e in range(last.size):
-        end = last[e]
-        if end >= 0 and certain:
-            if e > taken:
-                starts[count] = e
-                count += 1
-                taken = end
-        elif end >= 0:
-            if end != current:
-                ended = current if current >= 0 else UNBOUNDED
-                current = end
-            starts[count] = e
-            count += 1
-            # whatever was taken before has ended: this one is taken
-            if ended != UNBOUNDED and e > ended:
-                certain = True
-                taken = end
+    certain = whole
+    while w < last.size and not certain:
+        end = last[w]
+        if end != current:
+            ended = current if current >= 0 else UNBOUNDED
+            current = end
+        starts[count] = starts[w]
+        count += 1
+        # whatever was taken before has ended: this one is taken
+        if ended != UNBOUNDED and starts[w] > ended:
+            certain = True
+            taken = end
+        w += 1
+    for k in range(w, last.size):
+        start, end = starts[k], last[k]
+        starts[count] = start
+        free = start > taken
+        count += free
+        taken = end if free else taken
     return count

@@ -105,14 +105,14 @@ def last_events(low: int, high: int, offsets: Any, events: Any, lasts: Any) -> N
 
 
 @kernel(writes=("out",))
-def split_binding(low: int, high: int, v: int, offsets: Any, counts: Any, events: Any, places: Any, out: Any) -> None:
-    """Gather the events bound to variable v; those of match m go to ``out[places[m]:]``."""
+def split_binding(low: int, high: int, v: int, offsets: Any, counts: Any, events: Any, rows: Any, places: Any, out: Any) -> None:
+    """Gather ``rows[e]`` of the events e bound to variable v; those of match m go to ``out[places[m]:]``."""
     for m in range(low, high):
         begin = offsets[m]
         for u in range(v):
             begin += counts[m, u]
         for k in range(counts[m, v]):
-            out[places[m] + k] = events[begin + k]
+            out[places[m] + k] = rows[events[begin + k]]
 
 
 @kernel(writes=("new_counts", "new_events"))

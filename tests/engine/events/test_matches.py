@@ -58,7 +58,7 @@ def test_distinct_of_matches_several_times_over(matches, times):
 @given(MATCHES)
 def test_bindings_of_each_variable(matches):
     for v in range(2):
-        events, places = flat(matches).binding(v)
+        events, places = flat(matches).bound_rows(v, np.arange(100))
         assert [events[low:high].tolist() for low, high in zip(places, places[1:], strict=False)] == [match[v] for match in matches]
 
 
@@ -81,7 +81,7 @@ def test_matches_of_single_variables_need_no_counts(pairs, parts):
         for wanted, found in ((written, made), (written.sort_by_starts(0, 8), made.sort_by_starts(0, 8))):
             for array in ("first", "counts", "events", "last", "offsets"):
                 assert np.array_equal(getattr(found, array), getattr(wanted, array))
-            assert [bound.tolist() for bound in found.binding(1)] == [bound.tolist() for bound in wanted.binding(1)]
+            assert [bound.tolist() for bound in found.bound_rows(1, np.arange(100))] == [bound.tolist() for bound in wanted.bound_rows(1, np.arange(100))]
 
 
 @given(st.lists(MATCHES, max_size=5), st.integers(1, 3))

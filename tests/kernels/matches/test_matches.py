@@ -56,8 +56,8 @@ def test_split_binding(matches, v):
     offsets, counts, events = flat(matches)
     places = integers(np.cumsum([0, *(len(match[v]) for match in matches)]))
     out = np.full(int(places[-1]), -1)
-    split_binding(0, len(matches), v, offsets, counts, events, places, out)
-    assert out.tolist() == [event for match in matches for event in match[v]]
+    split_binding(0, len(matches), v, offsets, counts, events, np.arange(100) * 3, places, out)
+    assert out.tolist() == [3 * event for match in matches for event in match[v]]
 
 
 @given(st.lists(BINDINGS, max_size=6), st.data())

@@ -21,9 +21,10 @@ from gpu_cep_kernels.labels_decide.runs import (
     drop_containing,
     find_last_events,
     find_repeats,
+    keep_apart,
+    keep_matches,
     list_events,
-    select_all,
-    select_apart,
+    select_entering,
 )
 from gpu_cep_kernels.matches.flat_matches import match_offsets
 from gpu_cep_kernels.rules.cut import KEEP_DISJOINT
@@ -40,7 +41,7 @@ class Contiguous:
         """Return the matches that start in the batch, in order of first event; not those that `after_match` never takes."""
         with self.search.profile.stage("matching"):
             sequence, clock, length = self._sequence(batch)
-            starts = self._select(batch, self._last_events(batch, sequence, clock, length))
+            starts = self._select(batch, *self._matches(batch, sequence, clock, length))
             counts = ones(len(starts), len(sequence.mask))
             if len(sequence.until):
                 counts = np.empty(counts.shape, np.int32)
@@ -56,7 +57,7 @@ class Contiguous:
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """Return the starts of the matches (ascending), and 1 for each."""
         with self.search.profile.stage("matching"):
-            starts = _all_starts(self._last_events(batch, *self._sequence(batch)))
+            starts, _ = self._matches(batch, *self._sequence(batch))
             self._spend(batch, starts, 0)
         self.search.profile.add("matches", len(starts))
         return starts + batch.low, np.ones(len(starts), np.int64)
@@ -75,28 +76,35 @@ class Contiguous:
         clock, length = window_clock(self.search.plan, self.search.ordered, batch.low, batch.high)
         return Sequence(enters, mask, row, until, pattern.minimum, pattern.maximum), clock, length
 
-    def _last_events(self, batch: Batch, sequence: Sequence, clock: npt.NDArray[np.generic], length: np.generic) -> npt.NDArray[np.int32]:
-        """Return the last event of the match that starts at each of the batch's own events; −1 where none is asked for."""
-        last = np.empty(batch.own - batch.low, np.int32)
-        self._share(batch, len(last), lambda span: find_last_events(*span, clock, length, sequence, last))
-        own, ordered = self.search.own, self.search.ordered
+    def _matches(
+        self, batch: Batch, sequence: Sequence, clock: npt.NDArray[np.generic], length: np.generic
+    ) -> tuple[Indices, npt.NDArray[np.int32]]:
+        """Return the events of the batch at which matches start that are asked for, and the last event of each."""
+        own, ordered, quantified = self.search.own, self.search.ordered, np.flatnonzero(sequence.row >= 0)
+        prefix = sequence.mask[: quantified[0] + 1] if len(quantified) else sequence.mask
+        starts = np.empty(batch.own - batch.low + 1, np.int64)
+        starts = starts[: select_entering(batch.own - batch.low, sequence.enters, prefix, starts)]
         if own != WHOLE:
-            events = slice(batch.low, batch.own)
-            last[~own.holds(ordered.times[events], ordered.rows[events])] = -1
-        return last
+            events = batch.low + starts
+            starts = starts[own.holds(ordered.times[events], ordered.rows[events])]
+        last = np.empty(len(starts), np.int32)
+        self._share(batch, len(starts), lambda span: find_last_events(*span, starts, clock, length, sequence, last))
+        count = keep_matches(starts, last)
+        return starts[:count], last[:count]
 
-    def _select(self, batch: Batch, last: npt.NDArray[np.int32]) -> Indices:
-        """Return the starts of the matches, at least of those that `after_match` takes."""
+    def _select(self, batch: Batch, starts: Indices, last: npt.NDArray[np.int32]) -> Indices:
+        """Return the starts of the matches that `after_match` may take."""
         search = self.search
         if search.kept_matches != KEEP_DISJOINT:
-            return _all_starts(last)
+            return starts
         drop_containing(last)
+        count = keep_matches(starts, last)
+        starts, last = starts[:count], last[:count]
         # matches of other branches, of other slices and of other streams' parts may stand between these
         if len(search.plan.branches) > 1 or search.own != WHOLE or search.plan.derived:
-            return _all_starts(last)
-        starts = np.empty(len(last) + 1, np.int64)
+            return starts
         whole = bool((search.ordered.offsets == batch.low).any())
-        return starts[: select_apart(last, whole, starts)]
+        return starts[: keep_apart(whole, starts, last)]
 
     def _share(self, batch: Batch, size: int, work: Callable[[tuple[int, int]], None]) -> None:
         """Do ``work((low, high))`` over [0, size); threads share a batch of many events."""
@@ -128,9 +136,3 @@ def _overlap(search: Search, labels: LiftedLabels) -> bool:
         for v in range(len(positives) - 1)
         if pattern.maximum[v] != pattern.minimum[v]
     )
-
-
-def _all_starts(last: npt.NDArray[np.int32]) -> Indices:
-    """Return the events at which a match starts."""
-    starts = np.empty(len(last) + 1, np.int64)
-    return starts[: select_all(last, starts)]
