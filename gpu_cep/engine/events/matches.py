@@ -80,8 +80,10 @@ class Matches:
         places = np.zeros(len(self) + 1, np.int64)
         np.cumsum(self.counts[:, v], out=places[1:])
         bound = np.empty(int(places[-1]), np.int64)
-        given = v, self.offsets, self.counts, self.events, rows, places, bound
-        spread(lambda span: split_binding(*span, *given), slices(len(self), threads), threads)
+        counts, offsets = self.counts, self.offsets
+        spread(
+            lambda span: split_binding(*span, v, offsets, counts, self.events, rows, places, bound), slices(len(self), threads), threads
+        )  # fmt: skip
         return bound, places
 
     def reorder(self, order: Indices) -> Matches:
