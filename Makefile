@@ -14,6 +14,7 @@ AWKWARD := tests/conformance tests/api $(addprefix tests/spark/test_,contract.py
 APART := tests/conformance tests/spark tests/engine tests/kernels
 PYTEST = $(IN_VENV) -m pytest $(FULL) $(PYTEST_ARGS)
 BENCH_ARGS ?=
+KINDS_ARGS ?=
 RIVALS_ARGS ?=
 COMPARE_ARGS ?=
 GPU_CHECK_ARGS ?=
@@ -89,9 +90,10 @@ pages: $(STAMP)
 bench: $(STAMP)
 	$(IN_VENV) -m benchmarks.suite.run $(BENCH_ARGS)
 
-# All sizes and curves; the rivals run in environments of their own, which the first run makes.
+# All sizes, curves and kinds of questions; the rivals run in environments of their own, which the first run makes.
 bench-full: $(STAMP)
 	$(IN_VENV) -m benchmarks.suite.run --extent full $(BENCH_ARGS)
+	$(IN_VENV) -m benchmarks.kinds.run $(KINDS_ARGS)
 	$(IN_VENV) -m benchmarks.rivals.run $(RIVALS_ARGS)
 
 # Two records of bench: make bench-compare BEFORE=benchmarks/results/….json AFTER=….json

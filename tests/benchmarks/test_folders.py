@@ -12,7 +12,7 @@ ROOT = Path(benchmarks.__file__).parent
 BELOW: dict[str, set[str]] = {"record": set(), "workloads": set(), "baselines": {"workloads"}}
 BELOW |= {folder: set(BELOW) for folder in ("spark", "papers", "gpu")}
 BELOW |= {"suite": {"record", "workloads", "baselines", "spark"}, "rivals": {"record", "workloads", "baselines", "spark"}}
-BELOW |= {"planner": {"record", "papers"}}
+BELOW |= {"planner": {"record", "papers"}, "kinds": {"record", "workloads", "baselines"}}
 
 
 def imported(path: Path) -> Iterator[str]:

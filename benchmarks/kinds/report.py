@@ -1,0 +1,115 @@
+"""The page and the record of a run over kinds of questions: one table, the worst ratio first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from statistics import median
+
+from benchmarks.baselines.peers import FLAGS, compiler_version
+from benchmarks.kinds.forms import BASE, FORMS
+from benchmarks.kinds.measure import LOOP, Measured
+from benchmarks.record import pages
+from benchmarks.record.machine import commit, package_version, processor_name, slug
+
+PACKAGES = ("gpu-cep", "numba", "numpy", "pyarrow")
+CPU = "base, CPU time"
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Where and with what the figures were measured."""
+
+    machine: str
+    processors: int
+    day: str
+    load: float
+    commit: str
+    compiler: str
+    packages: dict[str, str]
+
+
+def environment() -> Environment:
+    return Environment(
+        machine=processor_name(),
+        processors=len(os.sched_getaffinity(0)),
+        day=date.today().isoformat(),
+        load=round(os.getloadavg()[0], 1),
+        commit=commit(),
+        compiler=f"{compiler_version()}, {' '.join(FLAGS[:3])}",
+        packages={name: package_version(name) for name in PACKAGES},
+    )
+
+
+def write(where: Environment, found: Sequence[Measured], repeats: int, folder: Path) -> tuple[Path, Path]:
+    """Write the record as ``.json`` and the page as ``.md`` into `folder`."""
+    record = {"environment": asdict(where), "repeats": repeats, "kinds": [asdict(each) | {"ratios": ratios(each)} for each in found]}
+    return pages.write(folder, f"kinds-{slug(where.machine)}-{where.day}", markdown(where, found, repeats), record)
+
+
+def ratios(each: Measured) -> dict[str, float]:
+    """The ratio of each form that suits the kind, on the clock; and that of the base form's times on the processors."""
+    given = {BASE: each.ratio(BASE), CPU: each.ratio(BASE, "cpu"), **{form: each.ratio(form) for form in FORMS if form != BASE}}
+    return {name: ratio for name, ratio in given.items() if ratio is not None}
+
+
+def markdown(where: Environment, found: Sequence[Measured], repeats: int) -> str:
+    worst_first = sorted(found, key=lambda each: ratios(each)[BASE])
+    return "\n".join(
+        [
+            f"# Kinds of questions beside C++ loops, {where.machine}, {where.processors} cores, {where.day}",
+            "",
+            f"Commit {where.commit}; {', '.join(f'{name} {number}' for name, number in where.packages.items())}; {where.compiler}. "
+            f"Load average {where.load} before the run. Best of {repeats} runs in turns. Written by `python -m benchmarks.kinds.run`.",
+            "",
+            "A ratio is the time of a C++ loop for the one query, on one thread, over the library's: from 1 on the library is as fast. The",
+            "loop delivers the row numbers of all matches in every form. It reads one chunk, and knows that keys are numbered from 0.",
+            "",
+            *_summary(worst_first),
+            "",
+            pages.table(_rows(worst_first), figures=len(_columns()) + 3),
+            "",
+            "## Forms",
+            "",
+            *(f"- **{name}**: {form.words}." for name, form in FORMS.items()),
+            "",
+            "## Queries in the base form",
+            "",
+            *(f"- {each.kind}: `{each.query}`{_keywords(each)}" for each in worst_first),
+            "",
+        ]
+    )
+
+
+def _columns() -> list[str]:
+    return [BASE, CPU, *(form for form in FORMS if form != BASE)]
+
+
+def _summary(found: Sequence[Measured]) -> list[str]:
+    """Median and worst of the base form, and the worst of all forms."""
+    ratio, form, kind = min((ratio, form, each.kind) for each in found for form, ratio in ratios(each).items() if form != CPU)
+    base = [ratios(each)[BASE] for each in found]
+    return [
+        f"**{len(found)} kinds in the base form: median {median(base):.2f}, worst {min(base):.2f} ({found[0].kind}).** "
+        f"Worst of all forms: {ratio:.2f} ({kind}, {form})."
+    ]
+
+
+def _rows(found: Sequence[Measured]) -> list[list[str]]:
+    rows = [["kind", "question", "events", "matches", "C++, ns per event", *_columns()]]
+    for each in found:
+        own = ratios(each)
+        nanoseconds = 1e9 * each.seconds[LOOP].wall / each.events
+        cells = [f"{own[name]:.2f}" if name in own else "" for name in _columns()]
+        rows.append([each.kind, each.asked, f"{each.events:,}", f"{each.matches:,}", f"{nanoseconds:.1f}", *cells])
+    for name, summary in (("median", median), ("worst", min)):
+        known = [[ratios(each)[column] for each in found if column in ratios(each)] for column in _columns()]
+        rows.append([f"**{name}**", "", "", "", "", *(f"**{summary(column):.2f}**" if column else "" for column in known)])
+    return rows
+
+
+def _keywords(each: Measured) -> str:
+    return "".join(f", `{name}={value!r}`" for name, value in each.options.items())
