@@ -33,9 +33,10 @@ def lift_conditions(plan: EventPlan) -> EventPlan:
 
     Examples
     --------
+    >>> from gpu_cep.plan.algorithms import choose_algorithms
     >>> from gpu_cep.plan.relationships import plan_branches
     >>> text = "PATTERN SEQ(a, b+, c) WHERE partition_contiguity { b[i].x > b[i-1].x AND c.x < last(b.x) }"
-    >>> before = plan_branches(draft(text))
+    >>> before = plan_branches(choose_algorithms(draft(text)))
     >>> before.branches[0].lifted
     >>> [(each.variable, each.repeated, each.back) for each in lift_conditions(before).branches[0].lifted]
     [(1, True, (0, 1)), (2, False, (0, 1))]
