@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError
 from gpu_cep.lang.ast import Span
-from gpu_cep.lang.hints import CLAUSES, Mistake, hint_at, keywords_in, show_text
+from gpu_cep.lang.hints import CLAUSES, NO_CASTS, Mistake, hint_at, keywords_in, show_text
 
 if TYPE_CHECKING:
     from lark import Token
@@ -116,7 +116,7 @@ def _stray(text: str, position: int, span: Span) -> tuple[str, Span, str | None]
     if text.startswith(('""', "``"), position):
         return "a name cannot be empty", span, None
     if text.startswith("::", position):
-        return "found '::', which has no meaning here", span, "there are no casts: cast the column before it is matched"
+        return "found '::', which has no meaning here", span, NO_CASTS
     if character == ":" and text[max(position - 1, 0)].isdigit():
         return "found ':', which has no meaning here", span, "a length of time is a number and a unit: WITHIN 90 minutes"
     if character in _UNCLOSED:

@@ -105,7 +105,7 @@ def _timestamp(span: Span, children: list[Any]) -> ast.Literal:
 
 
 def _duration(span: Span, children: list[Any]) -> ast.DurationLiteral:
-    return ast.DurationLiteral(amount(children[0]), unit(children[1], ("AND", "OR", "IN", "LIKE")), span=span)
+    return ast.DurationLiteral(amount(children[0]), unit(children[1], ("AND", "OR", "IN", "LIKE"), str(children[0])), span=span)
 
 
 def _equivalence(span: Span, children: list[Any]) -> ast.Equivalence:

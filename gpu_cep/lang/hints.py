@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import RELATIONS, STRATEGIES
+from gpu_cep.lang.literals import UNIT_SPELLINGS
 
 if TYPE_CHECKING:
     from lark import Token
@@ -87,6 +88,10 @@ _RETURNED = "RETURN a.price AS price"
 _IN_ORDER = "SEQ(A a, B b)"
 _LENGTH = "a length is a number and a unit, above 0 and without quotes: WITHIN 5 minutes"
 _KEYS = 'each key has its own brackets, [a] AND [b]; a name with a blank is quoted, ["a b"]'
+_APART = "events one after the other are SEQ(A a, B b)"
+_NESTED = "nested fields are not read: make the field a column first, as table.flatten() and df.select('x.y') do"
+NO_CASTS = "there are no casts: cast the column before it is matched"
+_SELECT = re.compile(r"\(\s*select\b", re.IGNORECASE)
 _ANY_EVENT = "other events may lie in between; one of any type is a variable alone: SEQ(A a, x, B b)"
 _AT_END = f"what a match returns stands at its end: {_RETURNED}"
 
@@ -190,7 +195,58 @@ def _not_closed(mistake: Mistake) -> str | None:
     return bracket and f"{show_text(bracket)} in line {bracket.line}, column {bracket.column} is not closed"
 
 
-# The first that fits is taken.
+def _type_of_words(mistake: Mistake) -> str | None:
+    """Return how a type of several words is written; of single letters, one is likelier a variable than part of a type."""
+    words = _words_around(mistake)
+    if len(words) < 3 or any(len(word) == 1 for word in words[1:-1]) or any(word.upper() in KEYWORDS.values() for word in words):
+        return None
+    return f'an event type of several words is quoted: "{" ".join(words[:-1])}" {words[-1]}; {_APART}'
+
+
+def _words_around(mistake: Mistake) -> list[str]:
+    """Return the names that follow each other up to the token and behind it."""
+    before = list(takewhile(lambda token: token.type == "NAME", reversed(mistake.read)))
+    behind = re.compile(r"(?:\s*[^\W\d]\w*\b(?!\s*\())*").match(mistake.text, mistake.found.end_pos or 0)
+    return [*reversed(before), str(mistake.found), *(behind[0].split() if behind else ())]
+
+
+_COMPARED = re.compile(r"\s*(?:[=<>!]|(?:not\s+)?(?:in|like|between|is)\b)", re.IGNORECASE)
+
+
+def _attribute_of_words(mistake: Mistake) -> str | None:
+    """Return how an attribute of two words is written, if what follows compares it."""
+    if not _COMPARED.match(mistake.text, mistake.found.end_pos or 0):
+        return None
+    owner = _owner(mistake.read[:-1])
+    return f'a name with blanks is quoted: {owner}"{mistake.read[-1]} {mistake.found}"'
+
+
+def _attribute_in_quotes(mistake: Mistake) -> str:
+    return f'a name has double quotes: {_owner(mistake.read)}"{mistake.found[1:-1]}"'
+
+
+def _owner(read: Sequence[Token]) -> str:
+    """Return the variable and the dot with which `read` ends, nothing if it ends in no dot."""
+    if not read or read[-1].type != "_DOT":
+        return ""
+    return f"{read[-2]}." if len(read) > 1 and read[-2].type == "NAME" else "v."
+
+
+def _second_length(mistake: Mistake) -> str | None:
+    return "a length has one unit: 90 minutes, not 1 hour 30 minutes" if mistake.read[-1].lower() in UNIT_SPELLINGS else None
+
+
+def _cast(mistake: Mistake) -> str | None:
+    called = [name for name, bracket in pairwise(mistake.read) if mistake.opened and bracket is mistake.opened[-1]]
+    return NO_CASTS if called and called[0].lower() in ("cast", "try_cast", "safe_cast", "convert") else None
+
+
+def _dot_behind_attribute(mistake: Mistake) -> str:
+    calls = re.compile(r"\.\s*\w+\s*\(").match(mistake.text, mistake.found.start_pos or 0)
+    return "a function stands before its brackets: lower(v.name)" if calls else _NESTED
+
+
+# The first that fits, and has a hint, is taken.
 _PLACES = (
     _place("COMPARISON", "equality is written =", "TEXT", before="COMPARISON"),
     _place("COMPARISON", "each comparison has two sides: a.x > 1 AND a.x < 9", "TEXT", before="AND OR"),
@@ -225,6 +281,7 @@ _PLACES = (
     _place("_LBRACKET", _KEYS, "COMPARISON", before="_RBRACKET"),
     _place("_LBRACKET", "a list stands in round brackets: IN ('a', 'b')", before="_IN"),
     _place("NAME _LBRACKET", _missing_where, "_WHERE", before="_RPAR"),
+    _place("NAME", _attribute_of_words, "COMPARISON", before="WORD NAME"),
     _place("SEQ AND OR NOT NAME", _missing_pattern, "_PATTERN"),
     _place("STAR", "RETURN names what it returns: RETURN a.price AS price; whole events are output='events'", "TEXT", before="_RETURN"),
     _place("STAR", "RETURN v holds the events of v; all columns of the events are output='events'", "WORD", before="_DOT"),
@@ -240,8 +297,12 @@ _PLACES = (
     _place("SLASH", "a text stands in single quotes: '/home'", "TEXT"),
     _place("_COMMA", "conditions are joined with AND; a number is written without commas: 1000.5", "_WITHIN", unexpected="_WHERE"),
     _place("NAME", _negated_condition, "COMPARISON", before="NAME"),
+    _place("NAME", _type_of_words, "QUESTION", before="NAME"),
     _place("NAME", "a column of the result is named with AS: v.price AS price", "_AS", unexpected="QUESTION"),
-    _place("_DOT", "a function stands before its brackets: lower(v.name)", "COMPARISON", before="WORD NAME QUOTED"),
+    _place("_DOT", _dot_behind_attribute, "COMPARISON", before="WORD NAME QUOTED"),
+    _place("TEXT", _attribute_in_quotes, "WORD", before="_DOT"),
+    _place("_AS", _cast, "_COMMA _RPAR"),
+    _place("INT", _second_length, before="UNIT"),
     _place("INT", 'an event type that is no word is quoted: "404" a', "SEQ NAME"),
     _place(" ".join(KEYWORDS), _keyword_as_name, "NAME"),
 )  # fmt: skip
@@ -257,9 +318,14 @@ def _relation(mistake: Mistake) -> str | None:
     return "situations are defined before they are related: DEFINE A AS …, B AS … PATTERN A before B" if related else None
 
 
+def _subquery(mistake: Mistake) -> str | None:
+    selects = mistake.opened and _SELECT.match(mistake.text, mistake.opened[-1].start_pos or 0)
+    return "there are no subqueries: join the values that are asked for to the events first" if selects else None
+
+
 def _at_place(mistake: Mistake) -> str | None:
-    hint = next((each.hint for each in _PLACES if each.fits(mistake)), None)
-    return hint(mistake) if callable(hint) else hint
+    hints = (each.hint for each in _PLACES if each.fits(mistake))
+    return next(filter(None, (hint(mistake) if callable(hint) else hint for hint in hints)), None)
 
 
 def _typo(mistake: Mistake) -> str | None:
@@ -281,6 +347,7 @@ def _one_after_the_other(mistake: Mistake) -> str | None:
 
 
 _SOURCES: tuple[Callable[[Mistake], str | None], ...] = (
+    _subquery,
     _foreign,
     _relation,
     _at_place,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -9,13 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpu_cep.errors import Diagnostic, PatternSyntaxError, nearest
 from gpu_cep.lang import literals
-from gpu_cep.lang.ast import Span
+from gpu_cep.lang.ast import UNITS, Span
 from gpu_cep.lang.diagnosis import span_of
 
 if TYPE_CHECKING:
     from lark import Token
 
 T = TypeVar("T")
+
+_PART = re.compile(r"([0-9]{1,9})([^\W\d_]+)")
+_PARTS = re.compile(r"(?:[0-9]{1,9}[^\W\d_]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,22 @@ def amount(token: Token) -> int | Decimal:
     return read(literals.read_amount, text, span_of(token))
 
 
-def unit(token: Token, keywords: tuple[str, ...]) -> str:
+def unit(token: Token, keywords: tuple[str, ...], number: str = "") -> str:
+    """Return the unit that a token names; `number` is what stands before it, and `keywords` are what may be meant as well."""
     found = read(literals.read_unit, token, span_of(token))
     if found is None:
-        hint = nearest(token, (*literals.UNIT_SPELLINGS, *keywords))
+        choices = (*literals.UNIT_SPELLINGS, *keywords)
+        hint = _in_one_unit(f"{number}{token}") or nearest(token, choices) or f"units are {', '.join(UNITS)}"
         raise fault(f"'{token}' is no unit of time", span_of(token), hint)
     return found
+
+
+def _in_one_unit(written: str) -> str | None:
+    """Return a hint that says a length such as ``1h30m`` in the finest of its units; None if it is no such length."""
+    named = _PART.findall(written.lower())
+    if len(named) < 2 or not _PARTS.fullmatch(written) or not all(name in literals.UNIT_SPELLINGS for _, name in named):
+        return None
+    parts = [(int(number), literals.UNIT_SPELLINGS[name]) for number, name in named]
+    finest = min((name for _, name in parts), key=UNITS.__getitem__)
+    amount = sum(number * UNITS[name] for number, name in parts) // UNITS[finest]
+    return f"a length has one unit: {literals.with_unit(str(amount), finest)}"

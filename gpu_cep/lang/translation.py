@@ -148,7 +148,7 @@ def _length(span: Span, children: list[Any]) -> ast.Window:
     if name is None:
         return ast.Window(length, None, span=span)
     if name.lower() not in ("event", "events"):
-        return ast.Window(length, unit(name, ("EVENTS", "RETURN")), span=span)
+        return ast.Window(length, unit(name, ("EVENTS", "RETURN"), str(number)), span=span)
     if isinstance(length, Decimal):
         raise fault("a window of events takes a whole number", span_of(number))
     return ast.Window(length, "events", span=span)

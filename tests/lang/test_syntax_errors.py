@@ -317,6 +317,95 @@ line 1, column 27: found 'RETRUN', expected an operator, AND, OR, WITHIN, RETURN
   PATTERN a WHERE a.x = 'y' RETRUN a.x
                             ^^^^^^
   hint: did you mean 'RETURN'?
+
+line 1, column 23: found 'p', expected a quantifier, ',' or ')'
+  PATTERN SEQ(page view p, buy b)
+                        ^
+  hint: an event type of several words is quoted: "page view" p; events one after the other are SEQ(A a, B b)
+
+line 1, column 22: found 'view', expected a quantifier or ')'
+  PATTERN NOT(big page view p)
+                       ^^^^
+  hint: an event type of several words is quoted: "big page view" p; events one after the other are SEQ(A a, B b)
+
+line 1, column 20: found 'cart', expected a quantifier, ',' or ')'
+  PATTERN SEQ(view v cart c)
+                     ^^^^
+  hint: events one after the other are SEQ(A a, B b)
+
+line 1, column 26: found 'name', expected an operator, AND, OR, WITHIN, RETURN or the end of the query
+  PATTERN a WHERE a.action name NOT IN ('x')
+                           ^^^^
+  hint: a name with blanks is quoted: a."action name"
+
+line 1, column 30: found 'name', expected an operator, AND, OR, WITHIN, RETURN or the end of the query
+  PATTERN a+ WHERE a[i].action name = 3
+                               ^^^^
+  hint: a name with blanks is quoted: v."action name"
+
+line 1, column 20: found 'name', expected an operator, ',', '.', '(', '[', AND, OR, AT or PATTERN
+  DEFINE A AS action name = 'x', B AS x PATTERN A before B
+                     ^^^^
+  hint: a name with blanks is quoted: "action name"
+
+line 1, column 19: found "'action name'", expected an attribute
+  PATTERN a WHERE a.'action name' = 'x'
+                    ^^^^^^^^^^^^^
+  hint: a name has double quotes: a."action name"
+
+line 1, column 26: found 'AS', expected ',' or ')'
+  PATTERN a WHERE CAST(a.x AS INT) = 1
+                           ^^
+  hint: there are no casts: cast the column before it is matched
+
+line 1, column 27: found 'AS', expected ',' or ')'
+  PATTERN a WHERE count(a.x AS INT) = 1
+                            ^^
+
+line 1, column 34: found 'FROM', expected an expression
+  PATTERN a WHERE EXISTS (SELECT * FROM t)
+                                   ^^^^
+  hint: there are no subqueries: join the values that are asked for to the events first
+
+line 1, column 32: found 'y', expected an operator, ',', '.', '(', ')', '[', AND or OR
+  PATTERN a WHERE a.x IN (SELECT y FROM t)
+                                 ^
+  hint: there are no subqueries: join the values that are asked for to the events first
+
+line 1, column 19: 'h30m' is no unit of time
+  PATTERN a WITHIN 1h30m
+                    ^^^^
+  hint: a length has one unit: 90 minutes
+
+line 1, column 32: 'm30s' is no unit of time
+  PATTERN a WHERE a.ts - a.ts < 1m30s
+                                 ^^^^
+  hint: a length has one unit: 90 seconds
+
+line 1, column 19: 'h30x' is no unit of time
+  PATTERN a WITHIN 1h30x
+                    ^^^^
+  hint: units are ns, us, ms, seconds, minutes, hours, days, weeks
+
+line 1, column 20: 'foo' is no unit of time
+  PATTERN a WITHIN 5 foo
+                     ^^^
+  hint: units are ns, us, ms, seconds, minutes, hours, days, weeks
+
+line 1, column 25: found '30', expected RETURN or the end of the query
+  PATTERN a WITHIN 1 hour 30 minutes
+                          ^^
+  hint: a length has one unit: 90 minutes, not 1 hour 30 minutes
+
+line 1, column 20: found '.', expected an operator, AND, OR, WITHIN, RETURN or the end of the query
+  PATTERN a WHERE a.x.y = 1
+                     ^
+  hint: nested fields are not read: make the field a column first, as table.flatten() and df.select('x.y') do
+
+line 1, column 20: found '.', expected an operator, AND, OR, WITHIN, RETURN or the end of the query
+  PATTERN a WHERE a.x.lower() = 'a'
+                     ^
+  hint: a function stands before its brackets: lower(v.name)
 """
 
 # What those write who come from elsewhere -> how the hint begins.
