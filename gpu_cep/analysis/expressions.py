@@ -94,6 +94,8 @@ def _(node: Aggregate, scope: Scope) -> Bound:
 def _(node: Call, scope: Scope) -> Bound:
     if scope.time is not None and node.function in references.ENDPOINTS:
         return _endpoint(node, scope.time, scope)
+    if functions.refuse_list(node, scope):
+        return FAULTY
     bind_argument = bind_list if node.function == "corr" else bind_operand
     return functions.apply(node, tuple(bind_argument(argument, scope) for argument in node.arguments), scope)
 
@@ -115,10 +117,11 @@ def _(node: Unary, scope: Scope) -> Bound:
 
 @bind_expression.register
 def _(node: Binary, scope: Scope) -> Bound:
+    written = node.left, node.right
     left, right = bind_operand(node.left, scope), bind_operand(node.right, scope)
     if node.operator in operators.COMPARISONS:
-        return operators.compare(operators.COMPARISONS[node.operator], left, right, scope, node.span)
-    return operators.arithmetic(node.operator, left, right, scope, node.span)
+        return operators.compare(operators.COMPARISONS[node.operator], left, right, scope, node.span, written)
+    return operators.arithmetic(node.operator, left, right, scope, node.span, written)
 
 
 @bind_expression.register

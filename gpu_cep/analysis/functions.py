@@ -17,6 +17,7 @@ from gpu_cep.analysis.operators import arithmetic, compare, describe, operation
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, FLOAT, INTEGER, STRING, DataType, Kind, decimal
 from gpu_cep.lang.ast import Call, Span
+from gpu_cep.lang.format import format_expression
 
 Body = Callable[[Call, tuple[Bound, ...], Scope], Bound]
 
@@ -59,7 +60,7 @@ def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
     own = {function.name: function for function in scope.functions}
     function = KERNEL_FUNCTIONS.get(name) or HOST_FUNCTIONS.get(name) or own.get(name)
     if function is None and name in _ELSEWHERE:
-        scope.faults.error(f"unknown function {call.function!r}", call.span, _ELSEWHERE[name])
+        scope.faults.error(f"unknown function {call.function!r}", call.span, _ELSEWHERE[name].format(_first_argument(call)))
         return FAULTY
     if function is None:
         scope.faults.unknown("function", call.function, (*own, *KERNEL_FUNCTIONS, *HOST_FUNCTIONS), call.span)
@@ -73,6 +74,20 @@ def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
     if isinstance(function, ScalarFunction):
         return called(function, call, arguments, scope)
     return _compute_column(name, function, call, arguments, scope)
+
+
+def refuse_list(call: Call, scope: Scope) -> bool:
+    """Record a fault if a function makes a list of values in another language, and return whether it does: a reference is that list."""
+    found = call.function in _LISTS and all(function.name != call.function for function in scope.functions)
+    if found:
+        hint = f"RETURN {_first_argument(call)} is the list of its values, if the variable has a quantifier"
+        scope.faults.error(f"unknown function {call.function!r}", call.span, hint)
+    return found
+
+
+def _first_argument(call: Call) -> str:
+    """Return the first argument of a call as it is written, or an example of one."""
+    return format_expression(call.arguments[0]) if call.arguments else "v.attr"
 
 
 def _arity(function: KernelFunction | HostFunction | ScalarFunction) -> tuple[int, int]:
@@ -265,11 +280,14 @@ def _parameter(call: Call, given: Bound, wanted: DataType, scope: Scope) -> Cons
 
 
 _CHOICE, _NULLS = "write CASE WHEN c THEN x ELSE y END", "write coalesce(x, y)"
-# A function of other languages -> what to write here.
+_LISTS = frozenset({"collect_list", "collect_set", "array_agg", "list_agg", "listagg", "list", "string_agg", "group_concat"})
+# A function of other languages -> what to write here; {} is its first argument.
 _ELSEWHERE = {
     **dict.fromkeys(("if", "iif", "decode"), _CHOICE),
     **dict.fromkeys(("ifnull", "nvl", "isnull"), _NULLS),
     "mean": "write avg(v.attr)",
+    "lag": "write prev({0}), the value of the event bound just before",
+    "lead": "there is no LEAD: compare an event with the one before it, prev({0}) with {0}",
 }
 
 ALIASES = {"ceiling": "ceil", "pow": "power", "substr": "substring"}

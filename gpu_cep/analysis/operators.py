@@ -10,6 +10,7 @@ import operator as python_operator
 from gpu_cep.analysis.bound import Bound, Constant, Operation
 from gpu_cep.analysis.cases import apply_to_branches
 from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type, digits, finer, is_fraction, join
+from gpu_cep.analysis.hints import Written, comparison_hint, shift_hint
 from gpu_cep.analysis.literals import INT64_MAX, INT64_MIN
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, FLOAT, DataType, Kind, decimal, duration, timestamp
@@ -37,11 +38,11 @@ def fits(value: object) -> bool:
     return not isinstance(value, int) or INT64_MIN <= value <= INT64_MAX
 
 
-def compare(name: str, left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
-    """Return the comparison `name` of both operands, cast to the type in which they meet."""
+def compare(name: str, left: Bound, right: Bound, scope: Scope, span: Span | None, written: Written | None = None) -> Bound:
+    """Return the comparison `name` of both operands, cast to the type in which they meet; hints show them as `written`."""
     meeting = common_type((left, right))
     if meeting is None:
-        scope.faults.error(f"cannot compare {describe(left)} with {describe(right)}", span, _comparison_hint(left.type, right.type))
+        scope.faults.error(f"cannot compare {describe(left)} with {describe(right)}", span, comparison_hint(name, left, right, written))
         return FAULTY
     return apply_to_branches(left, lambda one: apply_to_branches(right, lambda other: _compare(name, one, other, meeting, scope, span)))
 
@@ -65,14 +66,14 @@ def negative(operand: Bound, scope: Scope, span: Span | None) -> Bound:
     return operation("neg", (operand,), operand.type, scope, span)
 
 
-def arithmetic(operator: str, left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
-    """Return ``left operator right`` over numbers, points in time and durations."""
+def arithmetic(operator: str, left: Bound, right: Bound, scope: Scope, span: Span | None, written: Written | None = None) -> Bound:
+    """Return ``left operator right`` over numbers, points in time and durations; hints show the operands as `written`."""
     kinds = {left.type.kind, right.type.kind}
     if kinds <= NUMERIC | {Kind.NULL}:
         return _numbers(operator, left, right, scope, span)
     if Kind.NULL in kinds:
         return left if left.type.kind is Kind.NULL else right
-    return _times(operator, left, right, scope, span)
+    return _times(operator, left, right, scope, span, written)
 
 
 def describe(bound: Bound) -> str:
@@ -104,7 +105,7 @@ def _decimal_product(left: Bound, right: Bound, scope: Scope, span: Span | None)
     return operation("mul", factors, decimal(min(MAX_DIGITS, precision), scale), scope, span)
 
 
-def _times(operator: str, left: Bound, right: Bound, scope: Scope, span: Span | None) -> Bound:
+def _times(operator: str, left: Bound, right: Bound, scope: Scope, span: Span | None, written: Written | None) -> Bound:
     match operator, left.type.kind, right.type.kind:
         case "-", (Kind.DATE | Kind.TIMESTAMP), (Kind.DATE | Kind.TIMESTAMP):
             return _difference_of_times(left, right, scope, span)
@@ -121,7 +122,8 @@ def _times(operator: str, left: Bound, right: Bound, scope: Scope, span: Span | 
             construct = f"{describe(left)} {operator} {describe(right)}"
             scope.faults.refuse(construct, "supported are duration * integer and duration / duration", span)
             return FAULTY
-    scope.faults.error(f"cannot apply {operator} to {describe(left)} and {describe(right)}", span)
+    hint = shift_hint(operator, left, right, written)
+    scope.faults.error(f"cannot apply {operator} to {describe(left)} and {describe(right)}", span, hint)
     return FAULTY
 
 
@@ -143,14 +145,3 @@ def _shift_time(operator: str, left: Bound, by: Bound, scope: Scope, span: Span 
     unit = by.type.unit if left.type.kind is Kind.DATE else finer(left.type.unit, by.type.unit)
     result = timestamp(unit, left.type.zone) if left.type.kind in INSTANT else duration(unit)
     return operation(ARITHMETIC[operator], (cast(left, result), cast(by, duration(unit))), result, scope, span)
-
-
-def _comparison_hint(left: DataType, right: DataType) -> str | None:
-    kinds = {left.kind, right.kind}
-    if Kind.STRING in kinds and kinds & INSTANT:
-        return "write DATE '…' or TIMESTAMP '…'"
-    if kinds <= INSTANT:
-        return "only one of them has a time zone: write the literal with an offset if the attribute has a zone, without if not"
-    if Kind.DURATION in kinds and kinds & NUMERIC:
-        return "a duration compares with a duration such as 15 days; the difference of two number attributes is a number"
-    return None

@@ -81,6 +81,8 @@ def test_a_name_that_the_result_has_already() -> None:
         ("b.n + 1", "b.n is a list: b is bound to several events; write first(b.n), last(b.n) or another aggregate"),
         ("a + 1", "a is an event, not a value; write a.attribute"),
         ("lower(b.s)", "b.s is a list: b is bound to several events; write first(b.s), last(b.s) or another aggregate"),
+        ("collect_list(b.n)", "unknown function 'collect_list'; RETURN b.n is the list of its values, if the variable has a quantifier"),
+        ("array_agg(b.n)", "unknown function 'array_agg'; RETURN b.n is the list of its values, if the variable has a quantifier"),
         ("zz", "'zz' stands alone: an attribute belongs to a variable; a text stands in single quotes: 'zz'"),
         ("id", "'id' stands alone: an attribute belongs to a variable; write a.id"),
         ("avg(b.s)", "cannot apply avg() to string"),

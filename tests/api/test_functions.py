@@ -133,6 +133,12 @@ def test_queries_built_in_python() -> None:
     assert cep.match(events(), query, functions={"near": near}).equals(cep.match(events(), str(query), functions={"near": near}))
 
 
+def test_a_function_may_have_the_name_of_one_of_another_language() -> None:
+    for name in ("lag", "list", "ifnull"):
+        found = cep.match(events(), f"PATTERN SEQ(A a, B b) WHERE {name}(a.x, b.x) < 3", functions={name: near})
+        assert found.equals(matched("SEQ(A a, B b) WHERE near(a.x, b.x) < 3"))
+
+
 def test_names_do_not_tell_cases_apart() -> None:
     assert cep.match(events(), "PATTERN A a WHERE IsLow(a.x)", functions={"isLow": low}).num_rows == 3
 
