@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from gpu_cep.cli.told_options import tell_options, tell_options_of
 from gpu_cep.cli.whole_files import give_up_stdout, print_line
 from gpu_cep.errors import AbsentValueWarning, CepError, DiagnosedError, EventError
 
@@ -32,16 +33,16 @@ def report_faults(text: str | None = None) -> Iterator[None]:
     try:
         yield
     except DiagnosedError as error:
-        fail(str(type(error)(error.diagnostics, text)), QUERY_FAULT)
+        fail(tell_options_of(error, text), QUERY_FAULT)
     except EventError as error:
-        fail(str(error), EVENT_FAULT)
+        fail(tell_options(str(error)), EVENT_FAULT)
     except BrokenPipeError:
         give_up_stdout()
         raise typer.Exit(OTHER_FAULT) from None
     except MemoryError:
         fail("out of memory", OTHER_FAULT)
     except (CepError, OSError, pa.ArrowException) as error:
-        fail(str(error), OTHER_FAULT)
+        fail(tell_options(str(error)), OTHER_FAULT)
 
 
 def fail(message: str, code: int) -> NoReturn:

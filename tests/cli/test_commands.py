@@ -282,7 +282,7 @@ def test_columns_and_bounds_are_passed_on(events, capsys):
     assert main(["match", "PATTERN A a", events, "--columns", "v", "--threads", "1", "--json"]) == 0
     assert [json.loads(line)["a"] for line in capsys.readouterr().out.splitlines()] == [{"v": 1.0}, {"v": 3.0}]
     assert main(["match", QUERY, events, "--max-steps", "0", "--algorithm", "nfab"]) == 4
-    assert "max_steps" in capsys.readouterr().err
+    assert "--max-steps" in capsys.readouterr().err
 
 
 def test_explain_as_json(events, capsys):
