@@ -272,8 +272,16 @@ _ELSEWHERE = {
 
 def _unexpected(function: str, name: str, known: Iterable[str]) -> str:
     """Return the message for a keyword that a function does not take."""
-    hint = _ELSEWHERE.get(name) or nearest(name, known)
+    hint = _given_before(name, known) or _ELSEWHERE.get(name) or nearest(name, known)
     return f"{function}() got an unexpected keyword argument {name!r}{f'; {hint}' if hint else ''}"
+
+
+def _given_before(name: str, known: Iterable[str]) -> str | None:
+    """Return a hint for a role of a column that a method of bound events is given; None for other keywords and functions."""
+    role = _ELSEWHERE.get(name, name).partition("=")[0]
+    if "self" not in known or role not in RoleOptions.__annotations__:
+        return None
+    return f"the columns are named once, in events(data, {role}=…)"
 
 
 # Keywords whose value is text, and those where None leaves the choice to the query.

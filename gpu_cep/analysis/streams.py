@@ -9,7 +9,7 @@ from gpu_cep.analysis.coercion import MAX_DIGITS
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.scope import Scope
-from gpu_cep.analysis.types import Kind
+from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.choices import Nulls
 from gpu_cep.lang.ast import IntervalQuery, Query
 
@@ -24,6 +24,17 @@ _CAST = (
     "for text with a zone write pyarrow.timestamp('us', 'UTC') in place of 'timestamp[us]', and format='ISO8601', utc=True; "
     "gpu-cep reads ISO 8601, and other forms by --timestamp-format"
 )
+
+
+# The same of a column of times of day.
+_OF_DAY = (
+    "a time of day tells no day: combine it with a column of days, such as "
+    "df[{name!r}] = pandas.to_datetime(df['day'].astype(str) + ' ' + df[{name!r}].astype(str))"
+)
+
+
+def _is_of_day(type: DataType) -> bool:
+    return type.kind is Kind.OTHER and str(type).startswith(("time32", "time64"))
 
 
 def timestamp_column(name: str, scope: Scope) -> int | None:
@@ -41,7 +52,9 @@ def timestamp_column(name: str, scope: Scope) -> int | None:
     if type.kind is Kind.DECIMAL:
         scope.faults.refuse(f"the timestamp {name!r} of type {type}", "a timestamp is an integer, a float, a date or a timestamp")
     else:
-        hint = _CAST.format(name=name, column=column) if type.kind is Kind.STRING else None
+        hint = (
+            _CAST.format(name=name, column=column) if type.kind is Kind.STRING else _OF_DAY.format(name=name) if _is_of_day(type) else None
+        )
         scope.faults.error(f"the timestamp {name!r} is of type {type}; it must be an integer, a float, a date or a timestamp", hint=hint)
     return None
 

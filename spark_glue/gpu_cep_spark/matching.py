@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from os import PathLike
+from pathlib import PurePath
 from textwrap import shorten
 from typing import TYPE_CHECKING, Unpack
 
@@ -34,6 +36,9 @@ from gpu_cep_spark.worker import Work, without_rows
 if TYPE_CHECKING:
     from gpu_cep.query_plans import Pattern
 
+# How Spark reads files with a suffix; others are taken for Parquet.
+_CSV, _JSON = "csv({!r}, header=True, inferSchema=True)", "json({!r})"
+_READERS = {".orc": "orc({!r})", ".csv": _CSV, **dict.fromkeys((".json", ".jsonl", ".ndjson"), _JSON)}
 # Characters of a query that errors show.
 LONGEST_TEXT = 500
 
@@ -123,11 +128,19 @@ def gpu_match(
 
 
 def _refuse_other_frames(df: object) -> None:
+    if isinstance(df, (str, PathLike)):
+        raise EventError(f"events: gpu_match() takes a DataFrame, not a path; give {_reading(str(df))}")
     if not isinstance(df, DataFrame):
         name = f"{type(df).__module__}.{type(df).__qualname__}"
         raise EventError(f"events: cannot read {name}; expected a Spark DataFrame; tables in the process are for gpu_cep.match()")
     if df.isStreaming:
         raise UnsupportedError("a streaming DataFrame is not supported yet; supported: batch DataFrames")
+
+
+def _reading(path: str) -> str:
+    """Return how Spark reads a file, as Python."""
+    reader = next((_READERS[suffix] for suffix in PurePath(path).suffixes if suffix in _READERS), "parquet({!r})")
+    return f"spark.read.{reader.format(path)}"
 
 
 def check_settings(settings: Settings) -> None:

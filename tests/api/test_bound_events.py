@@ -48,6 +48,12 @@ def test_count_is_the_number_of_matches() -> None:
 def test_roles_are_said_once() -> None:
     with pytest.raises(TypeError, match=r"match\(\) got an unexpected keyword argument 'timestamp'"):
         BOUND.match(QUERY, timestamp="at")
+    with pytest.raises(TypeError, match=r"the columns are named once, in events\(data, partition_by=…\)"):
+        BOUND.count(QUERY, partition_by="user")
+    with pytest.raises(TypeError, match=r"in events\(data, timestamp=…\)"):
+        BOUND.report(QUERY, time_column="at")
+    with pytest.raises(TypeError, match="the window stands in the pattern"):
+        BOUND.match(QUERY, within="5 minutes")
     with pytest.raises(PatternError, match="timestamp must be text, not 7"):
         cep.events(TABLE, timestamp=7)
     with pytest.raises(PatternError, match=r"(?s)attt.*did you mean 'at'"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import time
 from pathlib import Path
 from typing import Any
 
@@ -131,9 +132,20 @@ def test_a_query_without_its_first_word(query: str) -> None:
         (CLICKS, ROLES | {"strategy": "any"}, "skip_till_any_match"),
         (CLICKS, ROLES | {"time_unit": "milliseconds"}, "write time_unit='ms'"),
         (CLICKS.assign(time=["10:00", "10:01", "10:02"]), ROLES, "pandas.to_datetime(df['time'], format='ISO8601')"),
+        (CLICKS.assign(time=[time(10), time(10, 1), time(10, 2)]), ROLES, "a time of day tells no day: combine it with a column of days"),
+        (
+            CLICKS.assign(x=["a", 1, None]),
+            ROLES,
+            "cannot read column 'x' of type object: Expected bytes, got a 'int' object; give df['x'].astype(str)",
+        ),
+        (CLICKS.assign(x=[object()] * 3), ROLES, "or leave it out: df.drop(columns='x')"),
         (CLICKS.set_index("time").rename_axis(None), ROLES, "df.reset_index()"),
         (CLICKS.to_dict("records"), ROLES, "give pyarrow.Table.from_pylist(events)"),
         (CLICKS.to_dict("list"), ROLES, "give pyarrow.table(events)"),
+        (pa.Table.from_pandas(CLICKS).to_batches(), ROLES, "give pyarrow.Table.from_batches(events)"),
+        ((pa.Table.from_pandas(CLICKS),), ROLES, "give pyarrow.concat_tables(events)"),
+        (["clicks-1.csv", "clicks-2.csv"], ROLES, "give one path, which may be a glob or a folder"),
+        ([], ROLES, "give pyarrow.Table.from_pylist(events)"),
         (CLICKS.to_numpy(), ROLES, "give pandas.DataFrame(events)"),
         (CLICKS["action"], ROLES, "give the whole DataFrame"),
         (CLICKS.groupby("user"), ROLES, "partition_by= for its keys"),

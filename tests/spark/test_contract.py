@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,20 @@ def test_a_stream_is_refused(spark: SparkSession) -> None:
 def test_other_tables_are_refused(table: object) -> None:
     with pytest.raises(EventError, match=r"cannot read .*(Table|DataFrame|NoneType); expected a Spark DataFrame; .* gpu_cep.match"):
         cep.gpu_match(table, "PATTERN SEQ(A a, B b)")
+
+
+@pytest.mark.parametrize(
+    ("path", "reader"),
+    [
+        ("clicks.parquet", "parquet('clicks.parquet')"),
+        ("clicks.csv.gz", "csv('clicks.csv.gz', header=True, inferSchema=True)"),
+        (Path("clicks.jsonl"), "json('clicks.jsonl')"),
+        ("clicks", "parquet('clicks')"),
+    ],
+)
+def test_a_path_is_read_by_spark_first(path: str | Path, reader: str) -> None:
+    with pytest.raises(EventError, match=rf"takes a DataFrame, not a path; give spark.read.{re.escape(reader)}$"):
+        cep.gpu_match(path, "PATTERN SEQ(A a, B b)")
 
 
 def test_match_collects_no_data_frame_and_names_gpu_match(spark: SparkSession) -> None:

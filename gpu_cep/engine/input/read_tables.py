@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +86,16 @@ _TABLES_OF = {
 }
 
 
+# The same of what a list or a tuple holds.
+_TABLES_OF_PARTS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (pa.RecordBatch, "give pyarrow.Table.from_batches(events)"),
+    (pa.Table, "give pyarrow.concat_tables(events)"),
+    ((str, Path), "give one path, which may be a glob or a folder, or pyarrow.dataset.dataset(events)"),
+)
+# What pyarrow says of a pandas column that it cannot convert.
+_COLUMN = re.compile(r"Conversion failed for column (.*) with type (\w+)")
+
+
 def read_events(events: Any) -> pa.Table | ResidentTable:
     """Return `events` as a table.
 
@@ -121,15 +134,37 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
             "and df.toArrow() collects them for match, plot and report"
         )
     if hasattr(events, "__arrow_c_stream__") and type(events).__name__ not in _TABLES_OF:
-        with reading(type(events).__name__):
+        with reading(type(events).__name__), _naming_a_column():
             return decode_table(pa.table(events))
-    if type(events).__name__ in _TABLES_OF:
-        raise EventError(f"events: cannot read {type(events).__name__}; {_TABLES_OF[type(events).__name__]}")
+    instead = _table_of(events)
+    if instead is not None:
+        raise EventError(f"events: cannot read {type(events).__name__}; {instead}")
     raise EventError(
         f"events: cannot read {type(events).__name__}; expected a table with the Arrow C stream interface "
         "(pyarrow, pandas, polars, duckdb …), a data set or lazy frame, a path to .parquet, .csv, .jsonl or .arrow files, "
         "or, on a device, a cudf DataFrame or arrays by name"
     )
+
+
+def _table_of(events: Any) -> str | None:
+    """Return what makes a table of things that are none; None if nothing is known of them."""
+    parts = events[:1] if isinstance(events, (list, tuple)) else ()
+    known = [instead for part in parts for kinds, instead in _TABLES_OF_PARTS if isinstance(part, kinds)]
+    return known[0] if known else _TABLES_OF.get(type(events).__name__)
+
+
+@contextmanager
+def _naming_a_column() -> Iterator[None]:
+    """Raise an EventError that names the column which pyarrow cannot convert, and says what to do with it."""
+    try:
+        yield
+    except pa.ArrowException as fault:
+        found = _COLUMN.search(str(fault))
+        if found is None:
+            raise
+        column, reason = found[1], str(fault.args[0])
+        remedy = f"give df[{column!r}].astype(str) in its place, or leave it out: df.drop(columns={column!r})"
+        raise EventError(f"events: cannot read column {column!r} of type {found[2]}: {reason}; {remedy}") from fault
 
 
 def is_resident(table: pa.Table | ResidentTable) -> bool:
