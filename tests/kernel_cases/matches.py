@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.automaton import enumeration
+from gpu_cep_kernels.automaton import enumeration, single_runs
 from gpu_cep_kernels.automaton.dead_ends import ALWAYS, LAST_EVENT, NEVER, StateTable, new_dead_ends
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts
+from gpu_cep_kernels.automaton.single_runs import CURRENT, FURTHER_ONLY, Judgements, Walk
 from gpu_cep_kernels.matches import aggregates
 from gpu_cep_kernels.matches import flat_matches as match_kernels
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
@@ -184,10 +185,11 @@ def _automaton(
     patience: int = 0,
     remembered: int = 0,
     kept: int = KEEP_ALL,
+    exclusive: bool | None = None,
     **given: Any,
 ) -> Call:
     free = strategy in (ANY, ROBUST)
-    events = streams(size, random, exclusive=not free, **given)
+    events = streams(size, random, exclusive=not free if exclusive is None else exclusive, **given)
     starts = start_events(events.labels, 1)[:: 1 if kept == KEEP_ALL else -1].copy()
     pattern = _ANY if free else _NEXT
     aggregate = aggregate_table(4, AGGREGATES if programs is ITERATION_PROGRAMS else ())
@@ -207,6 +209,29 @@ def _automaton(
     dead_ends = new_dead_ends(_STATES, remembered, 0)
     shortcuts, mode = Shortcuts(jumping, dead_ends), Mode(strategy, counting, steps)
     return Call(1, (*inputs, Criteria(pattern, judged, rules_out), shortcuts, mode, run, output))
+
+
+# The conditions QUANTIFIED where they are decided: the first two as b binds an event, the program as c does.
+_JUDGED = Judgements(
+    before=np.array([0, 1, 3], np.uint64),
+    behind=np.array([6, 4, 0], np.uint64),
+    everyone=np.array([7], np.uint64),
+    first=np.array([0, 0, 2, 3]),
+    condition=np.array([0, 1, 2]),
+    needed=np.array([1, 0, 1], np.uint64),
+    when=np.array([single_runs.ALWAYS, FURTHER_ONLY, single_runs.ALWAYS]),
+    left=np.array([3, 4, CURRENT]),
+    right=np.array([CURRENT, CURRENT, CURRENT]),
+    slot_first=np.array([0, 2, 4, 6]),
+    slot=np.array([3, CURRENT, CURRENT, 4, 3, CURRENT]),
+)
+
+
+def _walking(size: int, random: Random, slots: int, contiguous: bool = False, exclusive: bool = True, **given: Any) -> Call:
+    _, (windows, events, criteria, _, mode, run, output) = _automaton(
+        size, random, slots, strategy=CONTIGUOUS if contiguous else NEXT, exclusive=exclusive, **given
+    )
+    return Call(1, (windows, events, criteria, _JUDGED, Walk(contiguous, mode.counting, mode.step_limit), run, output))
 
 
 MATCH_CASES: tuple[KernelCase, ...] = (
@@ -243,6 +268,21 @@ MATCH_CASES: tuple[KernelCase, ...] = (
         {
             "case": {"programs": _CASE_PROGRAM, "nulls": True},
             **{name: {"programs": operation(name), "nulls": True} for name in OPCODES if not name.startswith(_APART)},
+        },
+    ),
+    *cases(
+        single_runs.walk_windows,
+        _walking,
+        {
+            "next": {},
+            "next-untied": {"tied": False},
+            "counting": {"counting": True},
+            "contiguous": {"contiguous": True},
+            "negated": {"negated": True},
+            "float64": {"time": np.float64, "negated": True},
+            "interrupted": {"steps": 20},
+            "disjoint": {"kept": KEEP_DISJOINT},
+            "choice": {"exclusive": False},
         },
     ),
     *cases(

@@ -16,7 +16,7 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE
-from gpu_cep.engine.lowering.pattern_tables import offsets
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.matchers.nfab.buffer_counts import every_path_matches
 from gpu_cep.engine.matchers.nfab.nfab import BatchBuffer, BufferTooLarge, build_buffer
 from gpu_cep.engine.matchers.search import Search

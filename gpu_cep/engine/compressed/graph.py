@@ -18,7 +18,7 @@ from gpu_cep.engine.events.batches import window_clock
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import Own
-from gpu_cep.engine.lowering.pattern_tables import offsets
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep.plan.states import StateSpace, Transition, branch_states, unites_disjointly
 from gpu_cep_kernels.device.primitives import marked_events

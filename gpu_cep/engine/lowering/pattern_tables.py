@@ -11,12 +11,15 @@ import numpy.typing as npt
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.judgements import judgements
 from gpu_cep.engine.lowering.jump_tables import jump_table
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.lowering.programs import assemble, tabulator
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlannedCondition, RunningAggregate, Spread
 from gpu_cep.plan.programs import Instruction
 from gpu_cep_kernels.automaton.jumps import JumpTable
+from gpu_cep_kernels.automaton.single_runs import Judgements
 from gpu_cep_kernels.rules.running import AGGREGATIONS
 from gpu_cep_kernels.rules.scalars import COMPARISONS, UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
@@ -45,6 +48,7 @@ _SPREADS = {Spread.ONCE: ONCE, Spread.SINGLY: SINGLY, Spread.CONSECUTIVELY: CONS
 class MatcherTables:
     """The tables of a branch that kernels read; variables are places in ``branch.variables``.
 
+    `judgements` are the conditions as runs without a choice judge them; None if they cannot be so.
     `minimal` is the label mask of the variables that can begin a match. `fewest` is the least
     number of events in a match.
     """
@@ -55,6 +59,7 @@ class MatcherTables:
     aggregates: AggregateTable
     programs: ProgramTable
     jumps: JumpTable
+    judgements: Judgements | None
     minimal: int
     fewest: int
 
@@ -90,22 +95,24 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
     direct = precedes & ~(precedes.astype(np.float32) @ precedes.astype(np.float32) > 0)
     programs, spans = assemble([condition.program for condition in branch.conditions], tabulator(columns))
     conditions = _condition_table(branch, spans, [plan.query.variables[v].maximum == 1 for v in branch.variables])
+    pattern = PatternTable(
+        order=np.argsort(precedes.sum(axis=0), kind="stable").astype(np.int64),
+        precedes=precedes,
+        direct_first=offsets(direct.sum(axis=0)),
+        direct=np.nonzero(direct.T)[1].astype(np.uint16),
+        following_first=offsets(direct.sum(axis=1)),
+        following=np.nonzero(direct)[1].astype(np.uint16),
+        minimum=np.array([variable.minimum for variable in variables], np.int64),
+        maximum=np.array([UNBOUNDED if variable.maximum is None else variable.maximum for variable in variables], np.int64),
+    )
     return MatcherTables(
         branch=branch,
-        pattern=PatternTable(
-            order=np.argsort(precedes.sum(axis=0), kind="stable").astype(np.int64),
-            precedes=precedes,
-            direct_first=offsets(direct.sum(axis=0)),
-            direct=np.nonzero(direct.T)[1].astype(np.uint16),
-            following_first=offsets(direct.sum(axis=1)),
-            following=np.nonzero(direct)[1].astype(np.uint16),
-            minimum=np.array([variable.minimum for variable in variables], np.int64),
-            maximum=np.array([UNBOUNDED if variable.maximum is None else variable.maximum for variable in variables], np.int64),
-        ),
+        pattern=pattern,
         conditions=conditions,
         aggregates=_aggregate_table(plan, branch, columns),
         programs=programs,
         jumps=jump_table(branch, conditions.final),
+        judgements=judgements(branch, pattern, conditions),
         minimal=sum(1 << v for v, mask in zip(branch.positives, branch.before, strict=True) if mask == 0),
         fewest=sum(variable.minimum for variable in variables),
     )
@@ -214,11 +221,6 @@ def _missing(plan: EventPlan, aggregate: RunningAggregate, columns: EventColumns
 
 def _numbers(numbers: Iterable[int]) -> Ints:
     return np.array(list(numbers), np.int64)
-
-
-def offsets(sizes: Sequence[int] | npt.NDArray[np.int64]) -> Ints:
-    """Return where parts of these sizes begin in their concatenation, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
 
 Comparison = tuple[int, int, int, int, int, int]

@@ -15,7 +15,7 @@ import numpy as np
 from gpu_cep.engine.events.batches import window_clock
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
-from gpu_cep.engine.lowering.pattern_tables import offsets
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlannedNegation
 from gpu_cep_kernels.device.primitives import marked_events
 from gpu_cep_kernels.rules.tables import NegationTable

@@ -12,7 +12,7 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.label_words import Words, count_by_variable
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
-from gpu_cep.engine.lowering.pattern_tables import offsets
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.windows.candidates import BatchWindows, match_windows
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, fill_buffers

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.lowering.pattern_tables import offsets
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.windows.candidates import BatchWindows, Candidates, candidate_ends
 from gpu_cep.plan.event_plan import PlannedBranch
 from gpu_cep.plan.states import StateSpace, Transition

@@ -31,7 +31,7 @@ from gpu_cep_kernels.rules.tables import (
 
 
 @rule
-def _comparison_holds(c: int, left_row: int, right_row: int, table: ConditionTable, bank: ColumnBank) -> bool:
+def comparison_holds(c: int, left_row: int, right_row: int, table: ConditionTable, bank: ColumnBank) -> bool:
     """Whether condition c, one comparison of two columns, holds for two rows; with NULL it does not."""
     left, right = table.left_column[c], table.right_column[c]
     if table.means[c] == BY_INTS:
@@ -106,7 +106,7 @@ def _pair_holds(c: int, v: int, event: int, conditions: Conditions, path: EventP
     true = True
     if place >= 0:
         other = path.event[place]
-        true = _comparison_holds(c, base + (event if left == v else other), base + (event if right == v else other), table, conditions.bank)
+        true = comparison_holds(c, base + (event if left == v else other), base + (event if right == v else other), table, conditions.bank)
     return true
 
 
@@ -134,7 +134,7 @@ def condition_holds(c: int, v: int, event: int, conditions: Conditions, path: Ev
             if error != 0:
                 path.state[ERROR_CONDITION] = c + 1
         else:
-            true = _comparison_holds(c, registers.rows[table.left_role[c]], registers.rows[table.right_role[c]], table, bank)
+            true = comparison_holds(c, registers.rows[table.left_role[c]], registers.rows[table.right_role[c]], table, bank)
         combined = False
         for g in range(first, last):
             if not combined:

@@ -23,10 +23,12 @@ from gpu_cep_kernels.automaton.dead_ends import DeadEnds
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts, enumerate_matches
 from gpu_cep_kernels.automaton.jumps import Jumps
 from gpu_cep_kernels.automaton.lookahead import wasted_searches
+from gpu_cep_kernels.automaton.single_runs import CHOICE, Walk, walk_windows
 from gpu_cep_kernels.rules.cut import KEEP_ALL
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
     CANDIDATE,
+    CONTIGUOUS,
     EVENTS,
     FINISHED,
     LOOK,
@@ -52,6 +54,8 @@ _STEPS_PER_CALL = 1 << 21
 _FIRST_STEPS = 1 << 14
 # Steps in one window after which a robust search that the caller does not bound is an error.
 MOST_ROBUST_STEPS = 1 << 26
+# Strategies under which a window has a single run, unless an event leaves a choice.
+_WALKED = ("skip_till_next_match", "partition_contiguity", "strict_contiguity")
 _ROBUST = "robust_skip_till_next_match"
 _FEWER_STEPS = "give its variables event types or conditions of their own, or a shorter window; or allow more steps by max_steps="
 # Events of a path that there is room for at first.
@@ -110,7 +114,8 @@ class _Enumeration:
     `steps_here` of them in the window numbered `window`, where it is. If it
     goes `backwards`, the last start comes first, so that windows end ever
     earlier. A dead end of one is then a dead end of the next, and a match of
-    one rules out matches of the next.
+    one rules out matches of the next. It `walks` as long as each window has a
+    single run, without a search.
     """
 
     search: Search
@@ -125,6 +130,7 @@ class _Enumeration:
     jumps: Jumps
     dead_ends: DeadEnds
     run: EventPath
+    walks: bool
     steps: int = 0
     window: int = 0
     steps_here: int = 0
@@ -148,6 +154,7 @@ class _Enumeration:
             jumps=indexes.none(),
             dead_ends=allocate_dead_ends(search.state_keys, starts, ends),
             run=new_path(_PATH, search.tables.pattern, conditions, search.kept_matches),
+            walks=search.tables.judgements is not None and search.plan.strategy in _WALKED,
         )
 
     def find(self) -> Matches:
@@ -241,14 +248,21 @@ class _Enumeration:
         steps, passed, wasted = (int(times * each) for each in (sample.steps, sample.passed, sample.wasted))
         if not self.indexes.may_pay or not self.indexes.pay(steps, passed, wasted, self.share):
             return None
-        return replace(self, jumps=self.indexes.jumps(), dead_ends=allocate_dead_ends(self.search.state_keys, self.starts, self.ends))
+        dead_ends = allocate_dead_ends(self.search.state_keys, self.starts, self.ends)
+        return replace(self, walks=False, jumps=self.indexes.jumps(), dead_ends=dead_ends)
 
     def _advance(self, output: MatchTable, limit: int, *, counting: bool) -> int:
         """Search on for about `limit` steps; returns why the kernel stopped. After PATH_FULL there is room for a longer path."""
         search, tables, run = self.search, self.search.tables, self.run
         windows, criteria = CandidateWindows(self.starts, self.ends), Criteria(tables.pattern, self.conditions, search.negations)
-        shortcuts, mode = Shortcuts(self.jumps, self.dead_ends), Mode(STRATEGY[search.plan.strategy], counting, limit)
-        status = enumerate_matches(windows, self.events, criteria, shortcuts, mode, run, output)
+        strategy, status = STRATEGY[search.plan.strategy], CHOICE
+        if self.walks and tables.judgements is not None:
+            walk = Walk(strategy == CONTIGUOUS, counting, limit)
+            status = walk_windows(windows, self.events, criteria, tables.judgements, walk, run, output)
+            self.walks = status != CHOICE
+        if status == CHOICE:
+            shortcuts, mode = Shortcuts(self.jumps, self.dead_ends), Mode(strategy, counting, limit)
+            status = enumerate_matches(windows, self.events, criteria, shortcuts, mode, run, output)
         if status == OVERFLOWED:
             raise search.overflow(failed_condition(run), int(self.starts[run.state[CANDIDATE]]) + self.batch.low)
         if status == PATH_FULL:
@@ -263,7 +277,7 @@ class _Enumeration:
         if self.jumps.patience < UNBOUNDED or not self.indexes.may_pay:
             return _STEPS_PER_CALL
         if self.indexes.pay(self.steps, int(self.run.state[REJECTED]), wasted_searches(self.run), self.share):
-            self.jumps = self.indexes.jumps()
+            self.jumps, self.walks = self.indexes.jumps(), False
             # so that the current search looks ahead, too
             self.run.state[LOOK] = self.jumps.patience
             return _STEPS_PER_CALL

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu_cep.engine.lowering.pattern_tables import MatcherTables, offsets
+from gpu_cep.engine.lowering.lists import offsets
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.plan.event_plan import Part, PlannedCondition, Spread
 from gpu_cep_kernels.lazy.iteration_tables import ALONE, CLOSING, FILTERING, FIRST, FOLLOWING, GROUPING, IterationTable
 from gpu_cep_kernels.rules.scalars import EQ, NE

@@ -11,7 +11,8 @@ import numpy as np
 from gpu_cep.engine.accounting.match_budget import BudgetExceeded
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
-from gpu_cep.engine.lowering.pattern_tables import STRATEGY, offsets
+from gpu_cep.engine.lowering.lists import offsets
+from gpu_cep.engine.lowering.pattern_tables import STRATEGY
 from gpu_cep.engine.matchers.match_tables import failed_condition
 from gpu_cep.engine.matchers.nfab.buffer_counts import FilledBuffer, count_on_buffer, every_path_matches
 from gpu_cep.engine.matchers.nfab.buffer_paths import BatchPaths

@@ -1,0 +1,334 @@
+"""Walk through windows that have a single run each: where no event leaves a choice, nothing is searched.
+
+Under skip-till-next-match and contiguity an event that can be bound must be
+bound. If only one variable can bind it, the run goes on in one way. This walk
+follows that way. Where an event does leave a choice, the walk stops, and
+:mod:`gpu_cep_kernels.automaton.enumeration` goes on from that window. Both keep
+their path in the same tables.
+
+Conditions are judged by *judgements*: one for each variable that may decide a
+condition. It says beforehand where each event that the condition reads is found:
+a *slot* is the current event, or the first or last event of a variable.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_cep_kernels.automaton.enumeration import CandidateWindows
+from gpu_cep_kernels.automaton.lookahead import SHORT
+from gpu_cep_kernels.compile.jit import rule, sequential
+from gpu_cep_kernels.rules.conditions import comparison_holds
+from gpu_cep_kernels.rules.cut import begin_cut, cut_search_off, cuts_searches, is_cut_off, may_be_taken, search_end
+from gpu_cep_kernels.rules.interpreter import holds, run_program
+from gpu_cep_kernels.rules.path import is_match, write_match
+from gpu_cep_kernels.rules.running import accumulate
+from gpu_cep_kernels.rules.scalars import bit
+from gpu_cep_kernels.rules.tables import (
+    BY_PROGRAM,
+    CANDIDATE,
+    ERROR_CONDITION,
+    EVENTS,
+    FINISHED,
+    MATCHES,
+    OUTPUT_FULL,
+    OVERFLOWED,
+    PATH_FULL,
+    REJECTED,
+    STEPS,
+    STEPS_SPENT,
+    WASTED,
+    Conditions,
+    Criteria,
+    EventPath,
+    EventTable,
+    Ints,
+    MatchTable,
+    PatternTable,
+    Words,
+)
+from gpu_cep_kernels.rules.ties import first_behind
+
+# The slot of the event that is about to be bound. Slot v is the first event of variable v, slot V + v its last one.
+CURRENT = -1
+# For which events of its variable a judgement is made: all, the first one, all but the first one.
+ALWAYS, FIRST_ONLY, FURTHER_ONLY = range(3)
+# Why the walk stopped, beside the reasons that all searches share: an event leaves a choice.
+CHOICE = 100
+
+
+class Judgements(NamedTuple):
+    """List what is judged when a variable binds an event; j is a judgement.
+
+    - before[v], behind[v]: bit masks of the variables before and behind v.
+    - everyone[0]: the mask of all variables.
+    - first[v]: the first judgement of v; the last entry is the end.
+    - condition[j]: the condition that is judged.
+    - needed[j]: the mask of the other variables that it reads; they must be bound.
+    - when[j]: for which events of v (ALWAYS, FIRST_ONLY, FURTHER_ONLY).
+    - left[j], right[j]: the slots that a comparison of two columns reads.
+    - slot, slot_first: for each judgement the slot of each role of its program.
+    """
+
+    before: Words
+    behind: Words
+    everyone: Words
+    first: Ints
+    condition: Ints
+    needed: Words
+    when: Ints
+    left: Ints
+    right: Ints
+    slot_first: Ints
+    slot: Ints
+
+
+class Walk(NamedTuple):
+    """Say how to walk: whether from event to event, whether matches are only counted, and how many steps one call may make."""
+
+    contiguous: bool
+    counting: bool
+    step_limit: int
+
+
+@rule
+def _place_of(slot: int, variables: int, path: EventPath) -> int:
+    """Return the place on the path that a slot stands for; −1 for the current event, which is also the first of its variable."""
+    place = -1
+    if slot >= variables:
+        place = path.last[slot - variables]
+    elif slot >= 0 and path.bound[slot] > 0:
+        place = path.first[slot]
+    return place
+
+
+@rule
+def _row_of(slot: int, event: int, variables: int, base: int, path: EventPath) -> int:
+    """Return the row of the bank that a slot stands for."""
+    place = _place_of(slot, variables, path)
+    return base + (path.event[place] if place >= 0 else event)
+
+
+@rule
+def _program_holds(j: int, event: int, variables: int, conditions: Conditions, judgements: Judgements, path: EventPath) -> bool:
+    """Whether the program of judgement j's condition says TRUE."""
+    c, table, registers = judgements.condition[j], conditions.table, path.registers
+    begin = judgements.slot_first[j]
+    for role in range(judgements.slot_first[j + 1] - begin):
+        slot = judgements.slot[begin + role]
+        registers.rows[role] = _row_of(slot, event, variables, conditions.base, path)
+        registers.places[role] = _place_of(slot, variables, path)
+    first, last, stand_ins = table.code_first[c], table.code_last[c], conditions.aggregates.missing
+    error = run_program(first, last, conditions.programs, conditions.bank, stand_ins, path.aggregates, registers)
+    if error != 0:
+        path.state[ERROR_CONDITION] = c + 1
+    return holds(table.result[c], registers)
+
+
+@rule
+def _is_due(j: int, v: int, bound: Any, conditions: Conditions, judgements: Judgements, path: EventPath) -> bool:
+    """Whether judgement j is made now: the variables that it reads are bound, and those that it waits for bind no more."""
+    table, c, when = conditions.table, judgements.condition[j], judgements.when[j]
+    due = (judgements.needed[j] & ~bound) == 0
+    due = due and (when == ALWAYS or (when == FIRST_ONLY) == (path.bound[v] == 0))
+    for k in range(table.closing_first[c], table.closing_first[c + 1]):
+        due = due and (judgements.behind[table.closing[k]] & (bound | bit(v))) != 0
+    return due
+
+
+@rule
+def _may_bind(v: int, event: int, bound: Any, conditions: Conditions, judgements: Judgements, path: EventPath) -> bool:
+    """Whether all conditions hold that are decided if v binds `event`; `bound` is the mask of the bound variables."""
+    table, bank, variables = conditions.table, conditions.bank, judgements.before.size
+    true = True
+    for j in range(judgements.first[v], judgements.first[v + 1]):
+        if true and _is_due(j, v, bound, conditions, judgements, path):
+            c = judgements.condition[j]
+            if table.means[c] == BY_PROGRAM:
+                true = _program_holds(j, event, variables, conditions, judgements, path)
+            else:
+                left = _row_of(judgements.left[j], event, variables, conditions.base, path)
+                right = _row_of(judgements.right[j], event, variables, conditions.base, path)
+                true = comparison_holds(c, left, right, table, bank)
+    return true
+
+
+@rule
+def _append(v: int, event: int, depth: int, conditions: Conditions, path: EventPath) -> None:
+    """Bind `event` to v at place `depth`, the end of the path."""
+    path.event[depth] = event
+    path.bound_to[depth] = v
+    path.earlier[depth] = path.last[v]
+    accumulate(v, path.last[v], depth, conditions.base + event, conditions.aggregates, conditions.bank, path.aggregates)
+    path.last[v] = depth
+    if path.bound[v] == 0:
+        path.first[v] = depth
+    path.bound[v] += 1
+
+
+@rule
+def _clear(path: EventPath) -> None:
+    """Unbind all variables."""
+    for v in range(path.bound.size):
+        path.bound[v] = 0
+        path.last[v] = -1
+
+
+@rule
+def _list_available(bound: Any, satisfied: Any, pattern: PatternTable, judgements: Judgements, path: EventPath) -> int:
+    """Write to ``path.available`` the variables that may bind a further event; return how many.
+
+    `satisfied` is the mask of the variables that bind their minimum.
+    """
+    count = 0
+    for v in range(judgements.before.size):
+        open_before = (judgements.before[v] & ~satisfied) == 0
+        if open_before and (judgements.behind[v] & bound) == 0 and path.bound[v] < pattern.maximum[v]:
+            path.available[count] = v
+            count += 1
+    return count
+
+
+@rule
+def _earliest_place(v: int, position: int, after: Any, pattern: PatternTable, path: EventPath) -> int:
+    """Return the first event that order allows v: behind `position`, and later than all events of the variables before v."""
+    begin = position + 1
+    if after.size > 0:
+        for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
+            begin = max(begin, first_behind(after, path.event[path.last[pattern.direct[k]]]))
+    return begin
+
+
+@rule
+def _next_event(
+    available: int, position: int, end: int, contiguous: bool, events: EventTable, pattern: PatternTable, path: EventPath
+) -> int:
+    """Return the next event that labels let an available variable bind, or `end`; write each one's own to ``path.next_place``.
+
+    Under contiguity it is the event that follows `position`, whether or not a variable may bind it.
+    """
+    nearest = end
+    follower = position + 1
+    if contiguous and events.successor.size:
+        follower = int(events.successor[position])
+    for k in range(available):
+        v = path.available[k]
+        begin = _earliest_place(v, position, events.after, pattern, path)
+        place = int(events.occurrence[v, max(begin, follower) if contiguous else begin])
+        path.next_place[k] = place
+        nearest = min(nearest, place)
+    return min(follower, end) if contiguous else nearest
+
+
+@rule
+def _walk_window(
+    start: int, end: int, contiguous: bool, events: EventTable, criteria: Criteria, judgements: Judgements, path: EventPath
+) -> int:
+    """Follow the only run of a window; return how many events it binds.
+
+    It is 0 if no match ends the run, -1 if an event leaves a choice, and -2 if the path has no more room.
+    """
+    pattern, conditions = criteria.pattern, criteria.conditions
+    everyone = judgements.everyone[0]
+    bound, satisfied = np.uint64(0), np.uint64(0)
+    depth, position, searches, steps, rejected = 0, start, 0, 0, 0
+    going = True
+    while going:
+        searches += 1
+        available = _list_available(bound, satisfied, pattern, judgements, path)
+        found, several, searching = -1, False, available > 0
+        nearest = position
+        until = end if satisfied == everyone or depth == 0 else search_end(end, path)
+        while searching:
+            if depth == 0:
+                nearest = start
+                for k in range(available):
+                    path.next_place[k] = events.occurrence[path.available[k], start]
+            else:
+                nearest = _next_event(available, nearest, until, contiguous, events, pattern, path)
+                steps += 1
+            searching = nearest < until
+            if searching:
+                for k in range(available):
+                    v = path.available[k]
+                    if path.next_place[k] == nearest and _may_bind(v, nearest, bound, conditions, judgements, path):
+                        several = several or found >= 0
+                        found = v
+                searching = found < 0 and depth > 0 and not contiguous
+                rejected += found < 0
+        if several:
+            depth, going = -1, False
+        elif found < 0:
+            going = False
+        elif depth > 0 and is_cut_off(nearest, path):
+            depth, going = 0, False
+        elif depth >= path.event.size:
+            depth, going = -2, False
+        else:
+            _append(found, nearest, depth, conditions, path)
+            depth += 1
+            position = nearest
+            bound |= bit(found)
+            if path.bound[found] >= pattern.minimum[found]:
+                satisfied |= bit(found)
+    matched = depth > 0 and satisfied == everyone
+    path.state[STEPS] += steps
+    path.state[REJECTED] += rejected
+    path.state[WASTED] += 0 if matched else max(searches - SHORT, 0)
+    return depth if depth < 0 or matched else 0
+
+
+@rule
+def _write(w: int, depth: int, matches: MatchTable, path: EventPath) -> None:
+    """Write the path as a match of candidate w unless a match found before rules it out; cut searches off by it."""
+    last, begin = path.event[depth - 1], path.state[EVENTS]
+    if may_be_taken(last, path):
+        write_match(w, matches, path)
+        if cuts_searches(path):
+            cut_search_off(begin, last, matches.events, path)
+
+
+@sequential(writes=("path", "matches"))
+def walk_windows(
+    windows: CandidateWindows,
+    events: EventTable,
+    criteria: Criteria,
+    judgements: Judgements,
+    walk: Walk,
+    path: EventPath,
+    matches: MatchTable,
+) -> int:
+    """Follow the only run of each window from ``path.state[CANDIDATE]`` on, and write its match; return why it stopped.
+
+    On OUTPUT_FULL, PATH_FULL, STEPS_SPENT and CHOICE the current window is still
+    to be walked or searched from its start. The path is empty then.
+    """
+    candidates, ends = windows
+    state = path.state
+    limit = state[STEPS] + walk.step_limit
+    status = FINISHED
+    w = state[CANDIDATE]
+    while w < candidates.size and status == FINISHED:
+        begin_cut(candidates[w], path.cut)
+        path.event[0] = candidates[w]
+        depth = _walk_window(candidates[w], ends[w], walk.contiguous, events, criteria, judgements, path)
+        if depth > 0 and not walk.counting and (state[MATCHES] >= matches.starts.size or state[EVENTS] + depth > matches.events.size):
+            status = OUTPUT_FULL
+        elif depth > 0 and is_match(depth, criteria, path):
+            if walk.counting:
+                matches.totals[w] += 1
+            else:
+                _write(w, depth, matches, path)
+        elif depth < 0:
+            status = CHOICE if depth == -1 else PATH_FULL
+        _clear(path)
+        if state[ERROR_CONDITION] != 0:
+            status = OVERFLOWED
+        elif status == FINISHED:
+            w += 1
+            if state[STEPS] > limit and w < candidates.size:
+                status = STEPS_SPENT
+    state[CANDIDATE] = w
+    return status
