@@ -7,9 +7,9 @@ VENV := .venv
 STAMP := $(VENV)/stamp
 IN_VENV := . $(VENV)/env && $(VENV)/bin/python
 PYTEST_ARGS ?=
-# How many of these suites run side by side, each in one process: the longest first.
-JOBS ?= 3
-SUITES := test-conformance test-spark test-engine test-kernels test-simulator test-rest test-connect
+# How many of these suites run side by side, each in one process: the longest first. Spark's mostly waits.
+JOBS ?= 4
+SUITES := test-spark test-rest test-connect test-kernels test-engine test-simulator test-conformance
 AWKWARD := tests/conformance tests/api $(addprefix tests/spark/test_,contract.py intervals.py matching.py)
 APART := tests/conformance tests/spark tests/engine tests/kernels
 PYTEST = $(IN_VENV) -m pytest $(FULL) $(PYTEST_ARGS)
@@ -22,7 +22,7 @@ PYTHONS ?= $(PYTHON)
 FUZZ_EXAMPLES ?= 50000
 MUTANTS_ARGS ?=
 
-.PHONY: venv test test-full $(SUITES) test-awkward compiled-kernels mutants lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel wheel-check clean
+.PHONY: venv check test test-full $(SUITES) test-awkward compiled-kernels mutants lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel wheel-check clean
 
 venv: $(STAMP)
 
@@ -37,6 +37,10 @@ $(STAMP): pyproject.toml .ci/java
 # The fast suite: it catches the faults that `make mutants` plants.
 test: compiled-kernels
 	$(MAKE) --jobs=$(JOBS) --keep-going --output-sync $(SUITES)
+
+# The same beside the lint, the site and the wheel: what a change must pass.
+check: compiled-kernels
+	$(MAKE) --jobs=$(JOBS) --keep-going --output-sync $(SUITES) wheel-check lint docs
 
 # Everything: all examples and sizes, all of Spark behind a Connect server, every kernel for every architecture, awkward settings.
 test-full: compiled-kernels

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.engine.adaptive.choice import Choices
+from gpu_cep.engine.adaptive.choice import Choices, read_runs
 from gpu_cep.engine.compressed.buffer_graph import buffer_graph, may_share_buffer, unite_batches
 from gpu_cep.engine.compressed.compressed import node_table
 from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
@@ -17,11 +17,13 @@ from gpu_cep.engine.events.batches import Batch, cut_batches
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, cut_at_own
+from gpu_cep.engine.events.runs import Runs, concatenate_runs
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.matchers.contiguous.contiguous import may_read_contiguous
 from gpu_cep.engine.matchers.search import Matcher, searches
 from gpu_cep.engine.matchers.union import Union
-from gpu_cep.engine.output.after_match import select_matches
+from gpu_cep.engine.output.after_match import select_matches, take_runs_apart
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
@@ -48,9 +50,50 @@ def match_events(run: EventRun) -> pa.Table:
     graph = _graph(run, first)
     if graph is not None:
         return node_table(plan, columns, first.ordered, carried_columns(plan, columns.table.schema), graph)
+    runs = _runs(run, first)
+    if runs is not None:
+        return _result_of_runs(run, first.ordered, runs)
     found = _matches(run, first)
     with run.profile.stage("results"):
         return _result(run, first.ordered, found)
+
+
+def _runs(run: EventRun, first: PhaseOne) -> Runs | None:
+    """Return all matches of a contiguous sequence as ranges of events; None if labels do not decide them.
+
+    They are not accounted for yet, since `after_match` may drop most of them.
+    """
+    if first.found is not None or len(run.plan.branches) > 1 or run.plan.settings.output == "compressed":
+        return None
+    (search,) = searches(run, first.ordered)
+    if not may_read_contiguous(search):
+        return None
+    parts = _each_batch(run, first.ordered, partial(read_runs, search))
+    decided = [part for part in parts if part is not None]
+    return concatenate_runs(decided, search.variable_count) if len(decided) == len(parts) else None
+
+
+def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Table:
+    """Return the matches of a contiguous sequence as a table, in the order of results."""
+    plan, columns = run.plan, run.columns
+    with run.profile.stage("results"):
+        if plan.settings.after_match == "skip_past_last" and run.own == WHOLE and not plan.derived:
+            runs = take_runs_apart(runs)
+        runs, streams = sort_results(plan, columns, ordered, runs)
+        runs, streams = select_matches(plan, columns, ordered, runs, streams)
+        _account(run, ordered, runs)
+        with ending_in(MatchLimitExceeded, f"building the result of {len(runs):,} matches", LESS_MEMORY):
+            return match_table(plan, columns, ordered.rows, streams, runs, run.threads)
+
+
+def _account(run: EventRun, ordered: OrderedEvents, runs: Runs) -> None:
+    """Account for matches, and for the events that they bind."""
+    first = runs.first
+    run.profile.add("matches", len(runs))
+    with name_windows(run.plan, run.columns, lambda start: int(ordered.rows[start])):
+        if len(runs):
+            bound = int((runs.last - first).sum()) + len(runs)
+            run.budget.spend(len(runs), bound, 0, lambda match: int(first[min(match, len(first) - 1)]))
 
 
 def _matches(run: EventRun, first: PhaseOne) -> Matches:

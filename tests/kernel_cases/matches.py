@@ -88,6 +88,15 @@ def _binding(size: int, random: Random, slots: int) -> Call:
     return Call(size, (1, found.offsets, found.counts, found.events, np.arange(6) * 7, places, np.zeros(int(places[-1]), np.int64)))
 
 
+def _places(size: int, random: Random, slots: int) -> Call:
+    return Call(1, (1, flat_matches(size, random).counts, np.zeros(size + 1, np.int64)))
+
+
+def _distinct(size: int, random: Random, slots: int, repeated: bool) -> Call:
+    rows = random.integers(0, size + 1, size) if repeated else random.permutation(size + 5)[:size]
+    return Call(1, (rows.astype(np.int32), np.full(size + 5, -1, np.int32), np.zeros(size + 6, np.int64)))
+
+
 def _reordering(size: int, random: Random, slots: int) -> Call:
     found = flat_matches(size, random)
     order = random.permutation(size)
@@ -240,6 +249,8 @@ MATCH_CASES: tuple[KernelCase, ...] = (
     *cases(match_kernels.select_disjoint, _disjoint, {"": {}}),
     *cases(match_kernels.match_offsets, _offsets, {"": {}}),
     *cases(match_kernels.last_events, _last_events, {"": {}}, ("offsets", "events")),
+    *cases(match_kernels.binding_places, _places, {"": {}}),
+    *cases(match_kernels.order_distinct, _distinct, {"distinct": {"repeated": False}, "repeated": {"repeated": True}}),
     *cases(match_kernels.split_binding, _binding, {"": {}}, ("offsets", "counts", "events", "places")),
     *cases(
         match_kernels.gather_matches,

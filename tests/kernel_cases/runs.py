@@ -106,11 +106,23 @@ def _dropping(size: int, random: Random, slots: int) -> Call:
     return Call(1, (last[last >= 0],))
 
 
-def _apart(size: int, random: Random, slots: int, whole: bool) -> Call:
+def _apart(size: int, random: Random, slots: int) -> Call:
     starts, last = np.arange(size), _ends(size, random)
     runs.drop_containing(last)
     count = runs.keep_matches(starts, last)
-    return Call(1, (whole, starts[:count], last[:count]))
+    return Call(1, (starts[:count], last[:count], np.zeros(count + 1, np.int64)))
+
+
+def _splitting(size: int, random: Random, slots: int) -> Call:
+    counts = random.integers(1, 4, (size, 3)).astype(np.int32)
+    places = places_of(counts[:, 1])
+    rows = np.arange(size + 12)[::-1].copy()
+    return Call(size, (1, np.arange(size), counts, rows, places, np.zeros(int(places[-1]), np.int64)))
+
+
+def _picking(size: int, random: Random, slots: int) -> Call:
+    counts = random.integers(1, 4, (size, 3)).astype(np.int32)
+    return Call(size, (2, np.arange(size), counts, np.arange(size + 12)[::-1].copy(), np.zeros(size, np.int64)))
 
 
 RUN_CASES: tuple[KernelCase, ...] = (
@@ -132,5 +144,7 @@ RUN_CASES: tuple[KernelCase, ...] = (
     *cases(runs.list_events, _listing, {"": {}}),
     *cases(runs.keep_matches, _keeping, {"": {}}),
     *cases(runs.drop_containing, _dropping, {"": {}}),
-    *cases(runs.keep_apart, _apart, {"whole": {"whole": True}, "part": {"whole": False}}),
+    *cases(runs.take_apart, _apart, {"": {}}),
+    *cases(runs.split_run, _splitting, {"": {}}),
+    *cases(runs.pick_rows, _picking, {"": {}}),
 )

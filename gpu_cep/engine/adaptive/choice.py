@@ -17,6 +17,7 @@ from gpu_cep.engine.adaptive.statistics import BatchStatistics
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.own_events import are_all_own
+from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.matchers.contiguous.contiguous import read_contiguous
 from gpu_cep.engine.matchers.search import Matcher, Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
@@ -132,6 +133,21 @@ class Choices:
     def _forget(self, dropped: _CachedRanking) -> None:
         with self._lock:
             self._cache = [cached for cached in self._cache if cached is not dropped]
+
+
+def read_runs(search: Search, batch: Batch) -> Runs | None:
+    """Return the matches of a batch whose labels decide them, for a contiguous sequence, and record how they were found.
+
+    None if labels do not decide them. They are not accounted for.
+    """
+    begin = time.perf_counter()
+    contiguous = read_contiguous(search, batch)
+    if contiguous is None:
+        return None
+    runs = contiguous.runs(batch)
+    answer = Answer(0, batch.own - batch.low, *_without_estimate("ses_automaton"), 0, len(runs), 0, time.perf_counter() - begin)
+    search.profile.add_answer(answer)
+    return runs
 
 
 def cheapest(statistics: BatchStatistics, names: tuple[str, ...]) -> Ranking:

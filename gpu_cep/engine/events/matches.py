@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.matches.flat_matches import gather_matches, last_events, match_offsets, order_matches, split_binding
+from gpu_cep_kernels.matches.flat_matches import binding_places, gather_matches, last_events, match_offsets, order_matches, split_binding
 from gpu_cep_kernels.matches.groups import order_by_group
 from gpu_cep_kernels.phase_one.ordering import gather
 
@@ -77,8 +77,8 @@ class Matches:
             bound: Indices = np.empty(len(events), np.int64)
             spread(lambda span: gather(*span, events, rows, bound), slices(len(events), threads), threads)
             return bound, self._numbers
-        places = np.zeros(len(self) + 1, np.int64)
-        np.cumsum(self.counts[:, v], out=places[1:])
+        places = np.empty(len(self) + 1, np.int64)
+        binding_places(v, self.counts, places)
         bound = np.empty(int(places[-1]), np.int64)
         counts, offsets = self.counts, self.offsets
         spread(

@@ -6,15 +6,17 @@ import numpy as np
 
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.events.runs import AnyMatches, Runs
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.result_order import positions_in_streams
 from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.labels_decide.runs import drop_containing, keep_matches, take_apart
 from gpu_cep_kernels.matches.flat_matches import select_disjoint
 
 
 def select_matches(
-    plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches, streams: Indices
-) -> tuple[Matches, Indices]:  # fmt: skip
+    plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: AnyMatches, streams: Indices
+) -> tuple[AnyMatches, Indices]:  # fmt: skip
     """Return the matches that are reported, and the number of each one's `partition_by` stream.
 
     The given matches are in result order; ``streams[m]`` is the stream of match m.
@@ -30,7 +32,16 @@ def select_matches(
     return (matches, streams) if len(kept) == len(matches) else (matches.reorder(kept), streams[kept])
 
 
-def _disjoint_matches(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches, streams: Indices) -> Indices:
+def take_runs_apart(runs: Runs) -> Runs:
+    """Return the matches that ``skip_past_last`` keeps of those of one branch; they come by stream and first event."""
+    first, last, numbers = runs.first, runs.last.copy(), np.arange(len(runs))
+    drop_containing(last)
+    kept = numbers[: keep_matches(numbers, last)]
+    taken = np.empty(len(kept) + 1, np.int64)
+    return runs.reorder(kept[taken[: take_apart(first[kept], last[: len(kept)], taken)]])
+
+
+def _disjoint_matches(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches | Runs, streams: Indices) -> Indices:
     """Return the numbers of the matches that do not overlap (SASE+'s non-overlapping format).
 
     Matches are taken in the order in which they complete. Each must begin

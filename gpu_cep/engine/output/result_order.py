@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.events.runs import AnyMatches
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.tie_ranks import rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_kernels.phase_one.ordering import streams_of
+from gpu_cep_kernels.matches.groups import order_by_group, order_by_row
+from gpu_cep_kernels.phase_one.ordering import DISORDERED, order_faults, streams_of
 
 
-def sort_results(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches) -> tuple[Matches, Indices]:
+def sort_results(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: AnyMatches) -> tuple[AnyMatches, Indices]:
     """Return the matches in result order, and the number of each one's `partition_by` stream (ascending).
 
     The matches come grouped by first event, each group in order. Only streams
@@ -24,11 +26,27 @@ def sort_results(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matc
     streams = _partition_streams(plan, columns, ordered, matches.first)
     if ordered.keys_ordered and not plan.derived:
         return matches, streams
-    ranks = _stream_ranks(plan, columns, ordered, matches.first, streams)
-    keys = [*_order_keys(plan, columns, ordered, matches.first), ranks]
-    # matches with equal keys have one first event; they keep their order
-    order = np.lexsort(keys)
+    ranks, number = _stream_ranks(plan, columns, ordered, matches.first, streams)
+    order = _order_in_streams(plan, columns, ordered, matches.first) if plan.derived else None
+    if number > 1 or order is None:
+        by_rank, _ = order_by_group(ranks if order is None else ranks[order], number)
+        order = by_rank if order is None else order[by_rank]
     return matches.reorder(order), ranks[order]
+
+
+def _order_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices) -> Indices:
+    """Return the matches by time, `order_by` and input position of their first events, whatever their streams.
+
+    Matches with one first event keep their order.
+    """
+    if plan.query.order_by or not _rows_ascend(plan, columns):
+        return np.lexsort(_order_keys(plan, columns, ordered, first))
+    return order_by_row(ordered.rows[first], len(columns))
+
+
+def _rows_ascend(plan: Plan, columns: EventColumns) -> bool:
+    """Return whether the rows of the input are in order of time."""
+    return not order_faults(0, len(columns), columns.values(plan.query.timestamp)) & DISORDERED
 
 
 def positions_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents, events: Indices) -> Indices:
@@ -70,10 +88,12 @@ def _partition_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents
     return streams if codes is None else codes[ordered.rows[first]].astype(np.int64)
 
 
-def _stream_ranks(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices, streams: Indices) -> Indices:
-    """Return the rank of each match's stream among the streams with matches, by key."""
+def _stream_ranks(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices, streams: Indices) -> tuple[Indices, int]:
+    """Return the rank of each match's stream among the streams with matches, by key, and the number of these streams."""
+    if not plan.query.partition_by:
+        return np.zeros(len(streams), np.int64), 1
     _, representatives, inverse = np.unique(streams, return_index=True, return_inverse=True)
-    return key_ranks(plan, columns, ordered.rows[first[representatives]])[inverse]
+    return key_ranks(plan, columns, ordered.rows[first[representatives]])[inverse], len(representatives)
 
 
 def key_ranks(plan: Plan, columns: EventColumns, rows: Array) -> Indices:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.input.encodings import is_copied
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.returns import MatchedEvents, return_array, return_type, whole_type
@@ -154,7 +155,7 @@ ColumnOf = Callable[[], pa.Array]
 
 
 def match_table(
-    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: Matches, threads: int = 1
+    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: Matches | Runs, threads: int = 1
 ) -> pa.Table:  # fmt: skip
     """Return the matches in the form of `output`, or their numbers.
 
@@ -164,7 +165,7 @@ def match_table(
     if plan.settings.output == "count":
         return _match_counts(plan, columns, rows, streams, matches)
     schema = result_schema(plan, columns.table.schema)
-    threads = threads_for(len(matches.events), threads)
+    threads = threads_for(len(matches) * matches.counts.shape[1], threads)
     events = MatchedEvents(columns, rows, matches, threads)
     carried = carried_columns(plan, columns.table.schema)
     made = _TABLES[plan.settings.output](plan, events, streams, carried) + _end_columns(plan, events)
@@ -238,7 +239,7 @@ _TABLES: dict[str, Callable[[Plan, MatchedEvents, Indices, tuple[str, ...]], lis
 }
 
 
-def _match_counts(plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: Matches) -> pa.Table:
+def _match_counts(plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: Matches | Runs) -> pa.Table:
     """Return the number of matches in each `partition_by` stream that has any.
 
     Without keys, it is that of the one stream, even if that is 0.

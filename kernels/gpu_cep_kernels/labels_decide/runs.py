@@ -138,6 +138,31 @@ def list_events(low: int, high: int, base: int, starts: Any, offsets: Any, event
             events[begin + k] = first + k
 
 
+@rule
+def _begin_of_binding(v: int, m: int, first: Any, counts: Any) -> int:
+    """Return the first event that match m binds to variable v: it binds those from ``first[m]`` on to one variable after the other."""
+    begin = first[m]
+    for u in range(v):
+        begin += counts[m, u]
+    return int(begin)
+
+
+@kernel(writes=("out",))
+def split_run(low: int, high: int, v: int, first: Any, counts: Any, rows: Any, places: Any, out: Any) -> None:
+    """Gather ``rows[e]`` of the events e bound to variable v; those of match m go to ``out[places[m]:]``."""
+    for m in range(low, high):
+        begin = _begin_of_binding(v, m, first, counts)
+        for k in range(counts[m, v]):
+            out[places[m] + k] = rows[begin + k]
+
+
+@kernel(writes=("out",))
+def pick_rows(low: int, high: int, v: int, first: Any, counts: Any, rows: Any, out: Any) -> None:
+    """``out[m]``: ``rows[e]`` of the only event e that match m binds to variable v."""
+    for m in range(low, high):
+        out[m] = rows[_begin_of_binding(v, m, first, counts)]
+
+
 @sequential(writes=("starts", "last"))
 def keep_matches(starts: Any, last: Any) -> int:
     """Keep the starts with a match, ``last[w]`` not −1, in their order at the front of both arrays; return how many."""
@@ -165,35 +190,18 @@ def drop_containing(last: Any) -> None:
         earliest = min(earliest, end)
 
 
-@sequential(writes=("starts",))
-def keep_apart(whole: bool, starts: Any, last: Any) -> int:
-    """Keep the starts of the matches that are taken where matches must not overlap, at the front; return how many.
+@sequential(writes=("taken",))
+def take_apart(first: Any, last: Any, taken: Any) -> int:
+    """Write the numbers of the matches that are taken where matches must not overlap; return how many.
 
-    ``last[w]`` is the last event of the match at ``starts[w]``; both ascend. `whole`
-    says whether the events begin with a stream. If they do not, matches of earlier
-    events may overlap with these. Then a match that may be taken is kept, until one
-    certainly is.
+    ``first[m]`` and ``last[m]`` ascend. `taken` has room for one more.
     """
-    count, w = 0, 0
-    # the end of the match taken last; while that is not certain, the end of those that end before the current ones
-    taken, ended, current = -1, UNBOUNDED, -1
-    certain = whole
-    while w < last.size and not certain:
-        end = last[w]
-        if end != current:
-            ended = current if current >= 0 else UNBOUNDED
-            current = end
-        starts[count] = starts[w]
-        count += 1
-        # whatever was taken before has ended: this one is taken
-        if ended != UNBOUNDED and starts[w] > ended:
-            certain = True
-            taken = end
-        w += 1
-    for k in range(w, last.size):
-        start, end = starts[k], last[k]
-        starts[count] = start
-        free = start > taken
+    count = 0
+    reached = -1
+    for m in range(first.size):
+        begin, end = first[m], last[m]
+        taken[count] = m
+        free = begin > reached
         count += free
-        taken = end if free else taken
+        reached = end if free else reached
     return count

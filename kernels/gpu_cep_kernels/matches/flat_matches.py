@@ -83,6 +83,32 @@ def group_matches(starts: Any, places: Any, order: Any) -> None:
         places[starts[m] + 1] = place + 1
 
 
+@sequential(writes=("found", "order"))
+def order_distinct(rows: Any, found: Any, order: Any) -> int:
+    """``order``: the matches by the row of each, if no two have the same; return how many rows there are.
+
+    `found` is given as −1, once for each row that there may be. `order` has room for
+    as many, and one more.
+    """
+    for m in range(rows.size):
+        found[rows[m]] = m
+    count = 0
+    for row in range(found.size):
+        order[count] = found[row]
+        count += found[row] >= 0
+    return count
+
+
+@sequential(writes=("places",))
+def binding_places(v: int, counts: Any, places: Any) -> None:
+    """``places[m]``: where the events that match m binds to variable v begin among those of all matches; the last entry is their end."""
+    total = 0
+    for m in range(counts.shape[0]):
+        places[m] = total
+        total += counts[m, v]
+    places[counts.shape[0]] = total
+
+
 @sequential(writes=("offsets",))
 def match_offsets(counts: Any, offsets: Any) -> None:
     """``offsets[m]``: where the events of match m begin; one more entry than matches."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gpu_cep.engine.events.batches import Batch, window_clock
 from gpu_cep.engine.events.matches import Indices, Matches, ones
 from gpu_cep.engine.events.own_events import WHOLE
+from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.matchers.contiguous.lifted_labels import LiftedLabels, lift_labels
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import count_parts
@@ -21,12 +22,9 @@ from gpu_cep_kernels.labels_decide.runs import (
     drop_containing,
     find_last_events,
     find_repeats,
-    keep_apart,
     keep_matches,
-    list_events,
     select_entering,
 )
-from gpu_cep_kernels.matches.flat_matches import match_offsets
 from gpu_cep_kernels.rules.cut import KEEP_DISJOINT
 
 
@@ -39,28 +37,42 @@ class Contiguous:
 
     def find(self, batch: Batch) -> Matches:
         """Return the matches that start in the batch, in order of first event; not those that `after_match` never takes."""
+        runs = self.runs(batch)
+        self.spend(runs, batch)
+        with self.search.profile.stage("matching"):
+            return runs.matches()
+
+    def runs(self, batch: Batch) -> Runs:
+        """Return the same matches without a list of their events; they are not accounted for."""
         with self.search.profile.stage("matching"):
             sequence, clock, length = self._sequence(batch)
-            starts = self._select(batch, *self._matches(batch, sequence, clock, length))
+            starts, last = self._matches(batch, sequence, clock, length)
+            if self.search.kept_matches == KEEP_DISJOINT:
+                drop_containing(last)
+                count = keep_matches(starts, last)
+                starts, last = starts[:count], last[:count]
             counts = ones(len(starts), len(sequence.mask))
             if len(sequence.until):
                 counts = np.empty(counts.shape, np.int32)
                 self._share(batch, len(starts), lambda span: count_bound(*span, starts, clock, length, sequence, counts))
-            offsets = np.empty(len(starts) + 1, np.int64)
-            match_offsets(counts, offsets)
-            self._spend(batch, starts, int(offsets[-1]))
-            events = np.empty(int(offsets[-1]), np.int64)
-            self._share(batch, len(starts), lambda span: list_events(*span, batch.low, starts, offsets, events))
-        self.search.profile.add("matches", len(starts))
-        return Matches(starts + batch.low, counts, events)
+            return Runs(starts + batch.low, last + np.int64(batch.low), counts)
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """Return the starts of the matches (ascending), and 1 for each."""
         with self.search.profile.stage("matching"):
             starts, _ = self._matches(batch, *self._sequence(batch))
-            self._spend(batch, starts, 0)
-        self.search.profile.add("matches", len(starts))
+            self._spend(batch.low + starts, 0, batch)
         return starts + batch.low, np.ones(len(starts), np.int64)
+
+    def spend(self, runs: Runs, batch: Batch) -> None:
+        """Account for the matches of the batch."""
+        self._spend(runs.first, int((runs.last - runs.first).sum()) + len(runs), batch)
+
+    def _spend(self, first: Indices, events: int, batch: Batch) -> None:
+        """Account for matches with these first events, which bind so many `events` together."""
+        self.search.profile.add("matches", len(first))
+        if len(first):
+            self.search.budget.spend(len(first), events, 0, lambda match: int(first[min(match, len(first) - 1)]))
 
     def _sequence(self, batch: Batch) -> tuple[Sequence, npt.NDArray[np.generic], np.generic]:
         """Return what a match is read off, and the clock and the length of its window."""
@@ -92,28 +104,9 @@ class Contiguous:
         count = keep_matches(starts, last)
         return starts[:count], last[:count]
 
-    def _select(self, batch: Batch, starts: Indices, last: npt.NDArray[np.int32]) -> Indices:
-        """Return the starts of the matches that `after_match` may take."""
-        search = self.search
-        if search.kept_matches != KEEP_DISJOINT:
-            return starts
-        drop_containing(last)
-        count = keep_matches(starts, last)
-        starts, last = starts[:count], last[:count]
-        # matches of other branches, of other slices and of other streams' parts may stand between these
-        if len(search.plan.branches) > 1 or search.own != WHOLE or search.plan.derived:
-            return starts
-        whole = bool((search.ordered.offsets == batch.low).any())
-        return starts[: keep_apart(whole, starts, last)]
-
     def _share(self, batch: Batch, size: int, work: Callable[[tuple[int, int]], None]) -> None:
         """Do ``work((low, high))`` over [0, size); threads share a batch of many events."""
         spread(work, slices(size, count_parts(batch)), self.search.threads)
-
-    def _spend(self, batch: Batch, starts: Indices, events: int) -> None:
-        """Account for a match at each of the starts; together they bind so many `events`."""
-        if len(starts):
-            self.search.budget.spend(len(starts), events, 0, lambda match: batch.low + int(starts[min(match, len(starts) - 1)]))
 
 
 def read_contiguous(search: Search, batch: Batch) -> Contiguous | None:
@@ -121,11 +114,16 @@ def read_contiguous(search: Search, batch: Batch) -> Contiguous | None:
 
     They do not if an event may repeat a variable and also enter the next one.
     """
-    if "lift" not in search.plan.pruning or search.tables.branch.lifted is None or search.ordered.starts is not None:
+    if not may_read_contiguous(search):
         return None
     with search.profile.stage("lift"):
         labels = lift_labels(search, batch)
         return None if labels is None or _overlap(search, labels) else Contiguous(search, labels)
+
+
+def may_read_contiguous(search: Search) -> bool:
+    """Return whether lifted labels may decide the matches."""
+    return "lift" in search.plan.pruning and search.tables.branch.lifted is not None and search.ordered.starts is None
 
 
 def _overlap(search: Search, labels: LiftedLabels) -> bool:

@@ -88,6 +88,25 @@ def test_matches_that_are_dropped_are_not_made():
     assert found(events=events, output="count")["count"].to_pylist() == [size - 2]
 
 
+@pytest.mark.parametrize("after_match", ["all", "skip_past_last", "skip_to_next"])
+@pytest.mark.parametrize("order", ["as it comes", "shuffled"])
+def test_keys_that_the_query_implies(after_match, order):
+    """Matches of one key rule out overlapping ones of another, and results are in order of time."""
+    events = EVENTS if order == "as it comes" else EVENTS.take(np.random.default_rng(2).permutation(SIZE))
+    find = partial(found, f"{RISE} AND [k]", events, strategy="partition_contiguity", after_match=after_match)
+    assert find().num_rows > 100
+    assert find().equals(find(prune=False))
+    assert find(order_by="x").equals(find(order_by="x", prune=False))
+
+
+def test_one_long_session_in_several_batches():
+    """A match from every event to the end, of which one is taken: the others need no memory."""
+    text = "PATTERN SEQ(a, b+) WHERE b[1].ts - a.ts <= 4 AND b.ts - prev(b.ts) <= 4"
+    events = pa.table({"ts": np.arange(300_000)})
+    (match,) = found(text, events, after_match="skip_past_last", threads=2).to_pylist()
+    assert (match["a"], len(match["b"])) == (0, 299_999)
+
+
 def test_limits_name_the_window():
     with pytest.raises(MatchLimitExceeded, match="more than max_matches=10 matches, in the window that starts at ts="):
         found(max_matches=10)

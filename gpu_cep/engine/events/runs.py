@@ -1,0 +1,93 @@
+"""Hold matches whose events follow one another: each is a range of ordered events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.events.matches import Counts, Indices, Matches, ones
+from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.labels_decide.runs import list_events, pick_rows, split_run
+from gpu_cep_kernels.matches.flat_matches import binding_places
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The bindings of M matches of V variables, in the order of the sequence.
+
+    * ``first[m]``, ``last[m]``: the first and the last event of match m, as numbers of ordered events.
+    * ``counts[m, v]``: how many events variable v binds in match m. All bind one if the array is repeated in memory.
+
+    The events of a match are all from its first to its last, one variable after the other. They
+    are listed only if somebody asks for them.
+    """
+
+    first: Indices
+    last: Indices
+    counts: Counts
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def single(self) -> bool:
+        """Return whether each match binds one event to every variable."""
+        return self.counts.strides == (0, 0)
+
+    @cached_property
+    def offsets(self) -> Indices:
+        """Return where each match's events begin in `events`, and where the last match's end."""
+        places: Indices = np.zeros(len(self) + 1, np.int64)
+        np.cumsum(self.last - self.first + 1, out=places[1:])
+        return places
+
+    @cached_property
+    def events(self) -> Indices:
+        """Return all bound events, match after match, variable after variable."""
+        listed: Indices = np.empty(int(self.offsets[-1]), np.int64)
+        list_events(0, len(self), 0, self.first, self.offsets, listed)
+        return listed
+
+    def bound_rows(self, v: int, rows: npt.NDArray[np.integer[Any]], threads: int = 1) -> tuple[Indices, Indices]:
+        """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin.
+
+        The second array ends with the number of these events. `threads` gather the rows.
+        """
+        first, counts, spans = self.first, self.counts, slices(len(self), threads)
+        if self.single or int(counts[:, v].sum(dtype=np.int64)) == len(self):
+            bound: Indices = np.empty(len(self), np.int64)
+            spread(lambda span: pick_rows(*span, v, first, counts, rows, bound), spans, threads)
+            return bound, np.arange(len(self) + 1)
+        places: Indices = np.empty(len(self) + 1, np.int64)
+        binding_places(v, counts, places)
+        bound = np.empty(int(places[-1]), np.int64)
+        spread(lambda span: split_run(*span, v, first, counts, rows, places, bound), spans, threads)
+        return bound, places
+
+    def reorder(self, order: Indices) -> Runs:
+        """Return the matches in the order given; some may be left out."""
+        counts = ones(len(order), self.counts.shape[1]) if self.single else np.take(self.counts, order, axis=0)
+        return Runs(self.first[order], self.last[order], counts)
+
+    def matches(self) -> Matches:
+        """Return the same matches with their events listed."""
+        return Matches(self.first, self.counts, self.events)
+
+
+AnyMatches = TypeVar("AnyMatches", Matches, Runs)
+
+
+def concatenate_runs(parts: Sequence[Runs], variables: int) -> Runs:
+    """Return the matches of all parts, one part after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    nothing = np.empty(0, np.int64)
+    first, last = (np.concatenate([nothing, *ends]) for ends in ([part.first for part in parts], [part.last for part in parts]))
+    single = all(part.single for part in parts)
+    counts = ones(len(first), variables) if single else np.concatenate([part.counts for part in parts])
+    return Runs(first, last, counts)
