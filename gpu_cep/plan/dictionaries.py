@@ -1,6 +1,6 @@
 """Let text columns that are compared share one ordered dictionary (a rule of the planner).
 
-Precondition: none.
+Precondition: streams are split. Conditions that derived keys imply are not judged.
 Rewrite: `dictionaries` become the groups of such columns, so that their codes compare as their
 values do.
 """
@@ -31,7 +31,8 @@ def share_dictionaries(plan: PlanT) -> PlanT:
     """
     query = plan.query
     returned = [group for item in query.returns for group in string_comparisons(item.expression)]
-    return replace(plan, dictionaries=_merge([*_compared(condition.expression for condition in query.conditions), *returned]))
+    judged = (condition.expression for condition in query.conditions if condition.key is None or condition.key not in plan.derived)
+    return replace(plan, dictionaries=_merge([*_compared(judged), *returned]))
 
 
 def _compared(expressions: Iterable[Bound]) -> Iterator[tuple[int, ...]]:

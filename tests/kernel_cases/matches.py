@@ -94,7 +94,8 @@ def _places(size: int, random: Random, slots: int) -> Call:
 
 def _distinct(size: int, random: Random, slots: int, repeated: bool) -> Call:
     rows = random.integers(0, size + 1, size) if repeated else random.permutation(size + 5)[:size]
-    return Call(1, (rows.astype(np.int32), np.full(size + 5, -1, np.int32), np.zeros(size + 6, np.int64)))
+    words = (size + 5) // 64 + 1
+    return Call(1, (rows.astype(np.int32), np.zeros(words, np.uint64), np.zeros(words, np.int64), np.zeros(size, np.int64)))
 
 
 def _reordering(size: int, random: Random, slots: int) -> Call:

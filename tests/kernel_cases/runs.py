@@ -8,6 +8,7 @@ import numpy as np
 
 from gpu_cep_kernels.labels_decide import runs
 from gpu_cep_kernels.phase_one import neighbour_conditions
+from gpu_cep_kernels.rules.interpreter import CODE, combine_floats, combine_ints
 from gpu_cep_kernels.rules.scalars import COMPARISONS, UNBOUNDED
 from gpu_cep_kernels.rules.tables import Registers
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
@@ -31,6 +32,13 @@ _PROGRAM = program_table(
 def _columns(size: int, random: Random, slots: int, comparison: str, kind: Any, word: Any) -> Call:
     left, right = ((floats if kind is np.float64 else integers)(size, random) for _ in range(2))
     return Call(size, (left, right, COMPARISONS[comparison], word(5), np.full(size, word(7))))
+
+
+def _combining(size: int, random: Random, slots: int, operation: str) -> Call:
+    kind = np.float64 if operation.endswith("float") else np.int64
+    left, right = ((floats if kind is np.float64 else integers)(size, random) for _ in range(2))
+    results = (np.zeros(size, kind), np.zeros(size, np.bool_))[: 2 if kind is np.int64 else 1]
+    return Call(size, (CODE[operation], left, right, *results))
 
 
 def _nulls(size: int, random: Random, slots: int, word: Any) -> Call:
@@ -135,6 +143,8 @@ RUN_CASES: tuple[KernelCase, ...] = (
         },
         ("left", "right"),
     ),
+    *cases(combine_ints, _combining, {name: {"operation": f"{name}_int"} for name in ("add", "sub", "mul")}, ("left", "right")),
+    *cases(combine_floats, _combining, {name: {"operation": f"{name}_float"} for name in ("add", "sub", "mul")}, ("left", "right")),
     *cases(neighbour_conditions.mask_by_nulls, _nulls, _WORDS, ("nulls",)),
     *cases(neighbour_conditions.mask_by_program, _program, _WORDS),
     *cases(runs.find_repeats, _repeats, _WORDS),

@@ -188,13 +188,6 @@ KERNELS = (
         (CONFORMANCE, "tests/engine/matchers/automaton"),
     ),
     Fault(
-        "walk-goes-on-behind-the-cut",
-        "kernels/gpu_cep_kernels/automaton/single_runs.py",
-        "elif depth > 0 and is_cut_off(nearest, path):",
-        "elif depth > 99 and is_cut_off(nearest, path):",
-        (CONFORMANCE, "tests/engine/matchers"),
-    ),
-    Fault(
         "walk-does-not-wait-for-the-last",
         "kernels/gpu_cep_kernels/automaton/single_runs.py",
         "(bound | bit(v))) != 0",

@@ -139,6 +139,13 @@ MATCHERS = (
         ("tests/engine/matchers/contiguous", "tests/conformance/test_neighbours.py"),
     ),
     Fault(
+        "slices-of-streams-are-whole",
+        "gpu_cep/engine/matchers/contiguous/contiguous.py",
+        "if whole and len(self.search.plan.branches) == 1",
+        "if len(self.search.plan.branches) == 1",
+        ("tests/engine/matchers/contiguous", "tests/conformance/test_neighbours.py"),
+    ),
+    Fault(
         "branches-are-read-as-one",
         "gpu_cep/engine/run.py",
         "len(run.plan.branches) > 1 or run.plan.settings.output",

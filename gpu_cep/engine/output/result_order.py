@@ -45,7 +45,9 @@ def _order_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents,
 
 
 def _rows_ascend(plan: Plan, columns: EventColumns) -> bool:
-    """Return whether the rows of the input are in order of time."""
+    """Return whether the rows of the input are known to be in order of time; those of a device are not looked at."""
+    if columns.resident(plan.query.timestamp) is not None:
+        return False
     return not order_faults(0, len(columns), columns.values(plan.query.timestamp)) & DISORDERED
 
 

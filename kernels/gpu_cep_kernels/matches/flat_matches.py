@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+from gpu_cep_kernels.rules.scalars import bit
 
 
 @rule
@@ -83,19 +86,32 @@ def group_matches(starts: Any, places: Any, order: Any) -> None:
         places[starts[m] + 1] = place + 1
 
 
-@sequential(writes=("found", "order"))
-def order_distinct(rows: Any, found: Any, order: Any) -> int:
+@rule
+def _count_bits(word: Any) -> int:
+    """Return how many bits of a 64-bit word are set."""
+    pairs = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    fours = (pairs & np.uint64(0x3333333333333333)) + ((pairs >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    bytewise = (fours + (fours >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int((bytewise * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@sequential(writes=("order",), scratch=("marks", "before"))
+def order_distinct(rows: Any, marks: Any, before: Any, order: Any) -> int:
     """``order``: the matches by the row of each, if no two have the same; return how many rows there are.
 
-    `found` is given as −1, once for each row that there may be. `order` has room for
-    as many, and one more.
+    `marks` is given as zeros: one bit for each row that there may be. `before` has as
+    many words. Both are small, so that nothing is looked up far away.
     """
     for m in range(rows.size):
-        found[rows[m]] = m
+        marks[rows[m] >> 6] |= bit(rows[m] & 63)
     count = 0
-    for row in range(found.size):
-        order[count] = found[row]
-        count += found[row] >= 0
+    for w in range(marks.size):
+        before[w] = count
+        count += _count_bits(marks[w])
+    if count == rows.size:
+        for m in range(rows.size):
+            w, own = rows[m] >> 6, bit(rows[m] & 63)
+            order[before[w] + _count_bits(marks[w] & (own - np.uint64(1)))] = m
     return count
 
 

@@ -20,8 +20,8 @@ def order_by_group(groups: Ints | Places, number: int) -> tuple[Ints, Ints]:
 
 
 def order_by_row(rows: Ints | Places, number: int) -> Ints:
-    """Return the order of numbers below `number`, equal ones as they come; different ones take half the time."""
-    order, found = np.empty(number + 1, np.int64), np.full(number, -1, np.int32)
-    if len(rows) < np.iinfo(np.int32).max and order_distinct(rows, found, order) == len(rows):
-        return order[: len(rows)]
+    """Return the order of rows numbered below `number`, equal ones as they come; it is quick if all differ."""
+    order, words = np.empty(len(rows), np.int64), number // 64 + 1
+    if order_distinct(rows, np.zeros(words, np.uint64), np.empty(words, np.int64), order) == len(rows):
+        return order
     return order_by_group(rows, number)[0]

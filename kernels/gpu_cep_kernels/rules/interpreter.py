@@ -185,6 +185,44 @@ def _float_result(code: int, left: float, right: float) -> tuple[float, bool]:
 
 
 @rule
+def _combine_ints(code: int, left: Any, right: Any, out: Any, failed: Any) -> None:
+    for e in range(out.size):
+        out[e], _, wrapped = _int_result(code, left[e], right[e])
+        failed[e] |= wrapped
+
+
+@kernel(writes=("out", "failed"))
+def combine_ints(low: int, high: int, code: int, left: Any, right: Any, out: Any, failed: Any) -> None:
+    """``out[e]``: the sum, difference or product of two int64, whatever is NULL; ``failed[e]`` is set where it overflows."""
+    lefts, rights, results, faults = left[low:high], right[low:high], out[low:high], failed[low:high]
+    # a loop for each operation, so that none tests which one it is for every event
+    if code == Op.ADD_INT:
+        _combine_ints(Op.ADD_INT, lefts, rights, results, faults)
+    elif code == Op.SUB_INT:
+        _combine_ints(Op.SUB_INT, lefts, rights, results, faults)
+    else:
+        _combine_ints(Op.MUL_INT, lefts, rights, results, faults)
+
+
+@rule
+def _combine_floats(code: int, left: Any, right: Any, out: Any) -> None:
+    for e in range(out.size):
+        out[e], _ = _float_result(code, left[e], right[e])
+
+
+@kernel(writes=("out",))
+def combine_floats(low: int, high: int, code: int, left: Any, right: Any, out: Any) -> None:
+    """``out[e]``: the sum, difference or product of two float64, whatever is NULL."""
+    lefts, rights, results = left[low:high], right[low:high], out[low:high]
+    if code == Op.ADD_FLOAT:
+        _combine_floats(Op.ADD_FLOAT, lefts, rights, results)
+    elif code == Op.SUB_FLOAT:
+        _combine_floats(Op.SUB_FLOAT, lefts, rights, results)
+    else:
+        _combine_floats(Op.MUL_FLOAT, lefts, rights, results)
+
+
+@rule
 def _choose_value(code: int, base: int, left: Any, right: Any, left_null: bool, right_null: bool) -> tuple[Any, bool]:
     """Return (value, is NULL) of least, greatest, coalesce or nullif: the opcodes from `base` on.
 

@@ -24,6 +24,7 @@ from gpu_cep_kernels.labels_decide.runs import (
     find_repeats,
     keep_matches,
     select_entering,
+    take_apart,
 )
 from gpu_cep_kernels.rules.cut import KEEP_DISJOINT
 
@@ -48,9 +49,7 @@ class Contiguous:
             sequence, clock, length = self._sequence(batch)
             starts, last = self._matches(batch, sequence, clock, length)
             if self.search.kept_matches == KEEP_DISJOINT:
-                drop_containing(last)
-                count = keep_matches(starts, last)
-                starts, last = starts[:count], last[:count]
+                starts, last = self._keep_disjoint(batch, starts, last)
             counts = ones(len(starts), len(sequence.mask))
             if len(sequence.until):
                 counts = np.empty(counts.shape, np.int32)
@@ -103,6 +102,20 @@ class Contiguous:
         self._share(batch, len(starts), lambda span: find_last_events(*span, starts, clock, length, sequence, last))
         count = keep_matches(starts, last)
         return starts[:count], last[:count]
+
+    def _keep_disjoint(self, batch: Batch, starts: Indices, last: npt.NDArray[np.int32]) -> tuple[Indices, npt.NDArray[np.int32]]:
+        """Return the starts and last events of the matches that may be taken where matches must not overlap."""
+        drop_containing(last)
+        count = keep_matches(starts, last)
+        starts, last = starts[:count], last[:count]
+        offsets = self.search.ordered.offsets
+        whole = offsets[np.searchsorted(offsets, batch.low)] == batch.low
+        # else matches of an earlier part of the stream, of other branches or of other streams may overlap with these
+        if whole and len(self.search.plan.branches) == 1 and self.search.own == WHOLE and not self.search.plan.derived:
+            taken = np.empty(count + 1, np.int64)
+            taken = taken[: take_apart(starts, last, taken)]
+            starts, last = starts[taken], last[taken]
+        return starts, last
 
     def _share(self, batch: Batch, size: int, work: Callable[[tuple[int, int]], None]) -> None:
         """Do ``work((low, high))`` over [0, size); threads share a batch of many events."""

@@ -9,12 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.events.batches import Batch
+from gpu_cep.engine.lowering.column_programs import compute_columns, is_column_program
 from gpu_cep.engine.lowering.programs import program_registers
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.plan.event_plan import LiftedCondition
+from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.phase_one.neighbour_conditions import mask_by_columns, mask_by_nulls, mask_by_program
 from gpu_cep_kernels.rules.scalars import NE
-from gpu_cep_kernels.rules.tables import BY_INTS, BY_PROGRAM, ProgramTable
+from gpu_cep_kernels.rules.tables import ProgramTable
 
 Labels = npt.NDArray[Any]
 
@@ -61,24 +63,25 @@ def _judge(search: Search, batch: Batch, lifted: LiftedCondition, words: Labels)
     """Clear the bit of a condition's variable where the condition does not hold; return whether it can be judged everywhere."""
     bit = 1 << search.tables.branch.positives[lifted.variable]
     others = words.dtype.type(np.iinfo(words.dtype).max ^ bit)
-    if search.tables.conditions.means[lifted.condition] == BY_PROGRAM:
-        return _judge_program(search, batch, lifted, others, words)
-    _judge_comparison(search, batch, lifted, others, words)
-    return True
+    program = search.tables.branch.conditions[lifted.condition].program
+    if is_column_program(program) and _judge_columns(search, batch, lifted, program, others, words):
+        return True
+    return _judge_program(search, batch, lifted, others, words)
 
 
-def _judge_comparison(search: Search, batch: Batch, lifted: LiftedCondition, others: Any, words: Labels) -> None:
-    table, c, bank = search.tables.conditions, lifted.condition, search.ordered.bank
-    columns, nulls = (bank.ints, bank.int_nulls) if table.means[c] == BY_INTS else (bank.floats, bank.float_nulls)
-    sides = [(int(table.left_column[c]), lifted.back[table.left_role[c]]), (int(table.right_column[c]), lifted.back[table.right_role[c]])]
-    first = _first_judged(batch, lifted)
-    low, high = batch.low + first, batch.high
-    left, right = (columns[column, low - back : high - back] for column, back in sides)
-    judged = words[first:]
-    mask_by_columns(0, len(judged), left, right, int(table.comparison[c]), others, judged)
-    for column, back in sides:
+def _judge_columns(search: Search, batch: Batch, lifted: LiftedCondition, program: Program, others: Any, words: Labels) -> bool:
+    """Judge a condition by whole columns; return False, with nothing done, if an integer overflows somewhere."""
+    bank, first = search.ordered.bank, _first_judged(batch, lifted)
+    low, judged = batch.low + first, words[first:]
+    places = [(low - back, batch.high - back) for back in lifted.back]
+    compared = compute_columns(program, bank, places, len(judged))
+    if compared is None:
+        return False
+    mask_by_columns(0, len(judged), compared.left, compared.right, compared.comparison, others, judged)
+    for nulls, column, (begin, end) in compared.read:
         if nulls.size:
-            mask_by_nulls(0, len(judged), nulls[low - back : high - back], np.uint64(1 << column), others, judged)
+            mask_by_nulls(0, len(judged), nulls[begin:end], np.uint64(1 << column), others, judged)
+    return True
 
 
 def _judge_program(search: Search, batch: Batch, lifted: LiftedCondition, others: Any, words: Labels) -> bool:

@@ -1,0 +1,77 @@
+"""Run simple programs by whole columns: a comparison of sums, differences and products.
+
+Other programs are interpreted event by event, which takes many times as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.plan.programs import Program
+from gpu_cep_kernels.rules.interpreter import CODE, combine_floats, combine_ints
+from gpu_cep_kernels.rules.scalars import COMPARISONS
+from gpu_cep_kernels.rules.tables import ColumnBank
+
+Column = npt.NDArray[Any]
+# Where the rows that a role reads begin and end in the bank.
+Span = tuple[int, int]
+
+_LOADS = ("load_int", "load_float")
+_CONSTANTS = ("const_int", "const_float")
+_SUMS = {f"{operation}_{kind}" for operation in ("add", "sub", "mul") for kind in ("int", "float")}
+_COMPARES = {f"{comparison}_{kind}" for comparison in COMPARISONS for kind in ("int", "float")}
+
+
+class ComparedColumns(NamedTuple):
+    """Two columns and how a condition compares them; it does not hold where a column that was `read` is NULL.
+
+    `read`: the words of NULLs, the column and the rows of each value that was loaded.
+    """
+
+    comparison: int
+    left: Column
+    right: Column
+    read: list[tuple[Column, int, Span]]
+
+
+def is_column_program(program: Program) -> bool:
+    """Return whether a program compares sums, differences and products of columns and constants, and does nothing else."""
+    *steps, (last, target, _, _) = program.code
+    known = {*_LOADS, *_CONSTANTS, *_SUMS, "float_of_int"}
+    return all(name in known for name, *_ in steps) and last in _COMPARES and target == program.result
+
+
+def compute_columns(program: Program, bank: ColumnBank, places: Sequence[Span], size: int) -> ComparedColumns | None:
+    """Return the columns that a program of :func:`is_column_program` compares, for `size` events.
+
+    ``places[role]`` are the rows that a role reads. None if an integer overflows for some event, be
+    it NULL or not.
+    """
+    registers: dict[int, Column] = {}
+    read: list[tuple[Column, int, Span]] = []
+    failed = np.zeros(size, np.bool_)
+    for name, target, first, second in program.code[:-1]:
+        if name in _LOADS:
+            columns, nulls = (bank.ints, bank.int_nulls) if name == "load_int" else (bank.floats, bank.float_nulls)
+            registers[target] = columns[first, slice(*places[second])]
+            read.append((nulls, first, places[second]))
+        elif name == "const_int":
+            registers[target] = np.full(size, program.int_constants[first], np.int64)
+        elif name == "const_float":
+            registers[target] = np.full(size, program.float_constants[first], np.float64)
+        elif name == "float_of_int":
+            registers[target] = registers[first].astype(np.float64)
+        elif name.endswith("int"):
+            registers[target] = np.empty(size, np.int64)
+            combine_ints(0, size, CODE[name], registers[first], registers[second], registers[target], failed)
+        else:
+            registers[target] = np.empty(size, np.float64)
+            combine_floats(0, size, CODE[name], registers[first], registers[second], registers[target])
+    if failed.any():
+        return None
+    name, _, first, second = program.code[-1]
+    return ComparedColumns(COMPARISONS[name.partition("_")[0]], registers[first], registers[second], read)

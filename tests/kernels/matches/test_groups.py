@@ -1,0 +1,25 @@
+"""Orders of rows and of groups."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep_kernels.matches.groups import order_by_group, order_by_row
+
+ROWS = st.lists(st.integers(0, 199), max_size=60)
+
+
+@given(ROWS, st.sampled_from((np.int32, np.int64)))
+def test_rows_in_order_equal_ones_as_they_come(rows, kind):
+    for given_rows in (rows, list(dict.fromkeys(rows))):
+        found = order_by_row(np.array(given_rows, kind), 200)
+        assert found.tolist() == sorted(range(len(given_rows)), key=given_rows.__getitem__)
+
+
+@given(ROWS)
+def test_groups_in_order(groups):
+    order, begins = order_by_group(np.array(groups, np.int64), 200)
+    assert order.tolist() == sorted(range(len(groups)), key=groups.__getitem__)
+    assert begins.tolist() == [sum(group < number for group in groups) for number in range(201)]
