@@ -230,6 +230,7 @@ _JUDGED = Judgements(
     condition=np.array([0, 1, 2]),
     needed=np.array([1, 0, 1], np.uint64),
     when=np.array([single_runs.ALWAYS, FURTHER_ONLY, single_runs.ALWAYS]),
+    waits=np.zeros(3, np.uint64),
     left=np.array([3, 4, CURRENT]),
     right=np.array([CURRENT, CURRENT, CURRENT]),
     slot_first=np.array([0, 2, 4, 6]),

@@ -190,8 +190,8 @@ KERNELS = (
     Fault(
         "walk-does-not-wait-for-the-last",
         "kernels/gpu_cep_kernels/automaton/single_runs.py",
-        "(bound | bit(v))) != 0",
-        "(bound | bit(v))) >= 0",
+        "(judgements.behind[u] & bound) != 0",
+        "(judgements.behind[u] & bound) >= 0",
         (CONFORMANCE, "tests/engine/matchers/automaton"),
     ),
 )

@@ -24,6 +24,7 @@ class _Judgement(NamedTuple):
     condition: int
     needed: int
     when: int
+    waits: int
     slots: tuple[int, ...]
 
 
@@ -53,6 +54,7 @@ def judgements(branch: PlannedBranch, pattern: PatternTable, table: ConditionTab
         condition=np.array([each.condition for each in every], np.int64),
         needed=np.array([each.needed for each in every], np.uint64),
         when=np.array([each.when for each in every], np.int64),
+        waits=np.array([each.waits for each in every], np.uint64),
         left=np.array(sides[0], np.int64),
         right=np.array(sides[1], np.int64),
         slot_first=offsets([len(each.slots) for each in every]),
@@ -80,7 +82,8 @@ def _judgements_of(v: int, branch: PlannedBranch, pattern: PatternTable, table: 
         for part in own:
             _place_own(part, pattern, slots)
         needed = sum(1 << part.variable for part in others)
-        yield _Judgement(c, needed, _WHEN[own[0].spread] if own else ALWAYS, tuple(slots))
+        waits = sum(1 << u for u in condition.closing if not pattern.precedes[u, v])
+        yield _Judgement(c, needed, _WHEN[own[0].spread] if own else ALWAYS, waits, tuple(slots))
 
 
 def _has_no_second(part: Part, pattern: PatternTable) -> bool:

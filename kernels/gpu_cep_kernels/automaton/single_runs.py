@@ -68,6 +68,7 @@ class Judgements(NamedTuple):
     - condition[j]: the condition that is judged.
     - needed[j]: the mask of the other variables that it reads; they must be bound.
     - when[j]: for which events of v (ALWAYS, FIRST_ONLY, FURTHER_ONLY).
+    - waits[j]: the mask of variables, none of them before v, that must bind no more: one behind each of them is bound.
     - left[j], right[j]: the slots that a comparison of two columns reads.
     - slot, slot_first: for each judgement the slot of each role of its program.
     """
@@ -79,6 +80,7 @@ class Judgements(NamedTuple):
     condition: Ints
     needed: Words
     when: Ints
+    waits: Words
     left: Ints
     right: Ints
     slot_first: Ints
@@ -128,13 +130,14 @@ def _program_holds(j: int, event: int, variables: int, conditions: Conditions, j
 
 
 @rule
-def _is_due(j: int, v: int, bound: Any, conditions: Conditions, judgements: Judgements, path: EventPath) -> bool:
+def _is_due(j: int, v: int, bound: Any, judgements: Judgements, path: EventPath) -> bool:
     """Whether judgement j is made now: the variables that it reads are bound, and those that it waits for bind no more."""
-    table, c, when = conditions.table, judgements.condition[j], judgements.when[j]
+    when, waits = judgements.when[j], judgements.waits[j]
     due = (judgements.needed[j] & ~bound) == 0
     due = due and (when == ALWAYS or (when == FIRST_ONLY) == (path.bound[v] == 0))
-    for k in range(table.closing_first[c], table.closing_first[c + 1]):
-        due = due and (judgements.behind[table.closing[k]] & (bound | bit(v))) != 0
+    if due and waits != 0:
+        for u in range(judgements.before.size):
+            due = due and ((waits & bit(u)) == 0 or (judgements.behind[u] & bound) != 0)
     return due
 
 
@@ -144,7 +147,7 @@ def _may_bind(v: int, event: int, bound: Any, conditions: Conditions, judgements
     table, bank, variables = conditions.table, conditions.bank, judgements.before.size
     true = True
     for j in range(judgements.first[v], judgements.first[v + 1]):
-        if true and _is_due(j, v, bound, conditions, judgements, path):
+        if true and _is_due(j, v, bound, judgements, path):
             c = judgements.condition[j]
             if table.means[c] == BY_PROGRAM:
                 true = _program_holds(j, event, variables, conditions, judgements, path)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.events.batches import Batch, window_clock
-from gpu_cep.engine.events.matches import Indices, Matches, ones
+from gpu_cep.engine.events.matches import Counts, Indices, Matches, ones
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.matchers.contiguous.lifted_labels import LiftedLabels, lift_labels
@@ -50,10 +50,7 @@ class Contiguous:
             starts, last = self._matches(batch, sequence, clock, length)
             if self.search.kept_matches == KEEP_DISJOINT:
                 starts, last = self._keep_disjoint(batch, starts, last)
-            counts = ones(len(starts), len(sequence.mask))
-            if len(sequence.until):
-                counts = np.empty(counts.shape, np.int32)
-                self._share(batch, len(starts), lambda span: count_bound(*span, starts, clock, length, sequence, counts))
+            counts = self._counts(batch, starts, last, sequence, clock, length)
             return Runs(starts + batch.low, last + np.int64(batch.low), counts)
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
@@ -102,6 +99,22 @@ class Contiguous:
         self._share(batch, len(starts), lambda span: find_last_events(*span, starts, clock, length, sequence, last))
         count = keep_matches(starts, last)
         return starts[:count], last[:count]
+
+    def _counts(
+        self, batch: Batch, starts: Indices, last: npt.NDArray[np.int32], sequence: Sequence, clock: npt.NDArray[np.generic],
+        length: np.generic,
+    ) -> Counts:  # fmt: skip
+        """Return how many events each match binds to each variable, [match, variable]."""
+        quantified = np.flatnonzero(sequence.row >= 0)
+        if not len(quantified):
+            return ones(len(starts), len(sequence.mask))
+        counts: Counts = np.ones((len(starts), len(sequence.mask)), np.int32)
+        if len(quantified) == 1:
+            # all events but those of the single variables
+            counts[:, quantified[0]] += last - starts - (len(sequence.mask) - 1)
+        else:
+            self._share(batch, len(starts), lambda span: count_bound(*span, starts, clock, length, sequence, counts))
+        return counts
 
     def _keep_disjoint(self, batch: Batch, starts: Indices, last: npt.NDArray[np.int32]) -> tuple[Indices, npt.NDArray[np.int32]]:
         """Return the starts and last events of the matches that may be taken where matches must not overlap."""
