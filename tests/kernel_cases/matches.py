@@ -98,6 +98,13 @@ def _distinct(size: int, random: Random, slots: int, repeated: bool) -> Call:
     return Call(1, (rows.astype(np.int32), np.zeros(words, np.uint64), np.zeros(words, np.int64), np.zeros(size, np.int64)))
 
 
+def _repeating(size: int, random: Random, slots: int) -> Call:
+    places = places_of(random.integers(0, 4, 7))
+    chosen = random.integers(0, 7, size)
+    repeated = places_of(np.diff(places)[chosen])
+    return Call(size, (chosen, places, np.arange(int(places[-1])) * 3, repeated, np.zeros(int(repeated[-1]), np.int64)))
+
+
 def _reordering(size: int, random: Random, slots: int) -> Call:
     found = flat_matches(size, random)
     order = random.permutation(size)
@@ -253,6 +260,7 @@ MATCH_CASES: tuple[KernelCase, ...] = (
     *cases(match_kernels.last_events, _last_events, {"": {}}, ("offsets", "events")),
     *cases(match_kernels.binding_places, _places, {"": {}}),
     *cases(match_kernels.order_distinct, _distinct, {"distinct": {"repeated": False}, "repeated": {"repeated": True}}),
+    *cases(match_kernels.repeat_bindings, _repeating, {"": {}}),
     *cases(match_kernels.split_binding, _binding, {"": {}}, ("offsets", "counts", "events", "places")),
     *cases(
         match_kernels.gather_matches,

@@ -18,11 +18,12 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.arrow_arrays import arrow_array
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
-from gpu_cep.engine.output.returns import BoundEvents
+from gpu_cep.engine.output.returns import BoundEvents, too_many_rows
 from gpu_cep.errors import EventError
 from gpu_cep.plan.programs import Leaf
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.intervals.situations import NEVER, Awaited, Wanted, collect
+from gpu_cep_kernels.matches.flat_matches import repeat_bindings
 from gpu_cep_kernels.matches.groups import order_by_group
 
 
@@ -68,7 +69,8 @@ class SituationEvents(BoundEvents):
         """Return the input rows of all events, situation after situation, and the offset of each situation in them."""
         contiguous = self.events.streams is None or self.events.offsets is not None
         positions, places = self._collect_ranges() if contiguous else self._collect_interleaved(self.events.streams)
-        return self.events.input_rows(positions), places
+        # as results have them: few situations are widened here, and not the many that matches repeat
+        return self.events.input_rows(positions).astype(np.int64, copy=False), places
 
     def _collect_ranges(self) -> tuple[Indices, Indices]:
         sizes = self.last.astype(np.int64) - self.first + 1
@@ -160,7 +162,15 @@ class MatchedSituations:
 
     def indices(self, v: int) -> pa.Array:
         """Return the input rows of the events of each match's situation of name v, as a list."""
-        return self.of_match(v, self.names[v].indices(v))
+        own, chosen = self.names[v], self.places[v]
+        rows, places = own.binding(v)
+        repeated: Indices = np.zeros(len(chosen) + 1, np.int64)
+        np.cumsum((places[1:] - places[:-1])[chosen], out=repeated[1:])
+        if repeated[-1] > np.iinfo(np.int32).max:
+            raise EventError(too_many_rows(int(repeated[-1])))
+        found = np.empty(int(repeated[-1]), np.int64)
+        spread(lambda span: repeat_bindings(*span, chosen, places, rows, repeated, found), slices(len(chosen), own.threads), own.threads)
+        return pa.ListArray.from_arrays(pa.array(repeated.astype(np.int32)), pa.array(found))
 
     def leaf(self, leaf: Leaf) -> pa.Array:
         """Return, for each match, an aggregate over a situation's events, its start or its end."""

@@ -86,8 +86,7 @@ class BoundEvents(ABC):
         """Return values of all events bound to v as one list for each match, NULL where v is absent."""
         _, offsets = self.binding(v)
         if offsets[-1] > np.iinfo(np.int32).max:
-            most = np.iinfo(np.int32).max
-            raise EventError(f"the matches bind {offsets[-1]:,} events to one variable; a list column holds at most {most:,}")
+            raise EventError(too_many_rows(int(offsets[-1])))
         missing = self.absent(v)
         mask = None if missing is None else pa.array(missing)
         return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values, mask=mask)
@@ -144,6 +143,11 @@ class BoundEvents(ABC):
             return pa.Array.from_buffers(pa.struct([]), len(rows), [validity])
         fields = [pa.field(name, table.schema.field(name).type) for name in names]
         return pa.StructArray.from_arrays(picked, fields=fields, mask=None if missing is None else pa.array(missing))
+
+
+def too_many_rows(number: int) -> str:
+    """Return the message for a list column of so many values."""
+    return f"the matches bind {number:,} events to one variable; a list column holds at most {np.iinfo(np.int32).max:,}"
 
 
 @dataclass

@@ -157,6 +157,18 @@ def split_binding(low: int, high: int, v: int, offsets: Any, counts: Any, events
             out[places[m] + k] = rows[events[begin + k]]
 
 
+@kernel(writes=("out",))
+def repeat_bindings(low: int, high: int, chosen: Any, places: Any, rows: Any, new_places: Any, out: Any) -> None:
+    """Write the rows of binding ``chosen[m]`` for each match m, from ``out[new_places[m]]`` on.
+
+    Binding b has those from ``places[b]`` on.
+    """
+    for m in range(low, high):
+        begin, target = places[chosen[m]], new_places[m]
+        for k in range(new_places[m + 1] - target):
+            out[target + k] = rows[begin + k]
+
+
 @kernel(writes=("new_counts", "new_events"))
 def gather_matches(
     low: int, high: int, order: Any, offsets: Any, counts: Any, events: Any, new_offsets: Any, new_counts: Any, new_events: Any
