@@ -22,6 +22,8 @@ from tests.mutants.fault import Fault
 from tests.mutants.faults import FAULTS
 
 ROOT = Path(__file__).resolve().parents[2]
+# Some faults let a search go on for ever; all tests together take less.
+MOST_SECONDS = 1_200
 # What pytest returns where tests failed, and where it found none to run.
 FAILED, NONE_FOUND = 1, 5
 
@@ -110,10 +112,14 @@ def plant(fault: Fault, tree: Path) -> None:
 
 
 def _first_failure(tree: Path, arguments: list[str]) -> str:
-    """Run pytest in a copy of the tree; returns the first test that fails, empty if none does."""
+    """Run pytest in a copy of the tree; returns the first test that fails, or that the tests do not end, empty if all pass."""
     roots = os.pathsep.join(str(tree / root) for root in (".", "kernels", "spark_glue"))
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", "--as-found", *arguments]
-    run = subprocess.run(command, cwd=tree, env={**os.environ, "PYTHONPATH": roots}, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": roots}
+    try:
+        run = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"no end after {MOST_SECONDS} s"
     if run.returncode in (0, NONE_FOUND):
         return ""
     failures = [line for line in run.stdout.splitlines() if line.startswith(("FAILED ", "ERROR ")) and "::" in line]

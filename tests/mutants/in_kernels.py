@@ -34,10 +34,10 @@ KERNELS = (
         (AUTOMATON, "tests/kernels/automaton/test_enumeration.py", CONFORMANCE),
     ),
     Fault(
-        "dead-ends-of-longer-windows",
+        "dead-ends-before-their-event",
         "kernels/gpu_cep_kernels/automaton/dead_ends.py",
         "dead_ends.behind[place] <= position and end <= dead_ends.end[place]",
-        "dead_ends.behind[place] <= position",
+        "end <= dead_ends.end[place]",
         ("tests/engine/matchers/automaton/test_dead_ends.py", CONFORMANCE),
     ),
     Fault(
@@ -104,10 +104,10 @@ KERNELS = (
         ("tests/engine/windows/test_state_counts.py", "tests/api/test_limits.py"),
     ),
     Fault(
-        "nfab-merges-across-windows",
+        "nfab-ends-one-start-too-many",
         "kernels/gpu_cep_kernels/nfab/growth.py",
-        "if earliest < window and runs.unsatisfied[r] == 0:",
-        "if runs.unsatisfied[r] == 0:",
+        "_end_matches(runs.head[r], True, window - 1, work)",
+        "_end_matches(runs.head[r], True, window, work)",
         ("tests/engine/matchers/nfab/test_nfab.py", f"{CONFORMANCE}::test_algorithms_agree_whatever_the_batches"),
     ),
     Fault(

@@ -44,6 +44,15 @@ def test_a_match_ends_the_runs_that_it_overlaps(algorithm):
         ran(table, pattern, prune=("filter", "chain"), max_steps=20 * len(types), **options)
 
 
+@pytest.mark.parametrize("algorithm", ["auto", "ses_automaton", "backtracking", "nfab"])
+@pytest.mark.parametrize("strategy", ["skip_till_next_match", ANY])
+def test_of_matches_with_one_end_the_first_start_is_taken(strategy, algorithm):
+    """The second a's match is found first, and ends with the same b as that of the first one."""
+    options = {"strategy": strategy, "algorithm": algorithm, "after_match": "skip_past_last"}
+    assert ran(events("AAB", x=[1, 1, 2]), "SEQ(A a, B b) WHERE a.x + 0 < b.x", **options)[0] == [(0, 2)]
+    assert ran(events("AABB", x=[1, 1, 2, 2]), "SEQ(A a, B b{2}) WHERE a.x + 0 < b.x", **options)[0] == [(0, [2, 3])]
+
+
 def test_earlier_starts_are_cut_off_by_what_later_ones_find():
     """Only the last a suits a c, the first one; those before would try all of them."""
     table = events("A" * 100 + "C" * 100, x=[*range(100), *range(99, 199)])

@@ -56,6 +56,14 @@ def test_any_tree_gives_the_matches_of_the_automaton(tree, ties, window):
         assert matched(table, query, ties=ties, output="count")["count"].to_pylist() == [wanted.num_rows]
 
 
+@pytest.mark.parametrize(("pattern", "pairs"), [("AND(a, b)", 6), ("SEQ(AND(a, b), c)", 2), ("AND(a, SEQ(b, c))", 3), ("AND(a, b, c)", 6)])
+def test_no_event_is_bound_twice(pattern, pairs):
+    """Any event fits any variable, and no order keeps those of AND apart."""
+    found = matched(pa.table({"ts": [1, 2, 3]}), f"PATTERN {pattern} WITHIN 9", prune=False).to_pylist()
+    assert len(found) == pairs
+    assert all(len(set(match.values())) == len(match) for match in found)
+
+
 @pytest.mark.parametrize("buckets", [1, 2])
 def test_hashes_may_collide(buckets):
     table = events()
