@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks.record import pages
@@ -20,6 +21,7 @@ PAGES = (ROOT / "README.md", ROOT / "docs" / "performance.md")
 RIVALS = RESULTS / "rivals-amd-epyc-2026-11-23.json"
 SUITE = RESULTS / "amd-epyc-2-cores-2026-11-23-55c4acbcf107-full.json"
 DRIVERS = RESULTS / "drivers-amd-epyc-2026-11-22.json"
+KINDS = RESULTS / "kinds-amd-epyc-2026-11-24.json"
 
 _BLOCK = re.compile(r"(<!-- figures: ([\w ]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 
@@ -42,6 +44,16 @@ _DRIVERS = {
     "percentiles": "Listing 1 with the thresholds of the paper's figure 5",
     "percentiles, any duration": "Listing 1 with these thresholds, without durations",
 }
+# The forms of a question that are shown, and the head of their column.
+_KIND_FORMS = {
+    "base": "row numbers, one thread",
+    "two threads": "two threads",
+    "one chunk": "one chunk",
+    "keyword": "`partition_by=`",
+    "count": "count",
+    "RETURN": "RETURN",
+    "whole events": "whole events",
+}
 _OURS = "gpu_match"
 _SPARK_QUESTIONS = {"medical": "80 % noise", "medical_dense": "no noise"}
 _SPARK_WAYS = {
@@ -62,12 +74,27 @@ def rivals() -> str:
 
 
 def floor() -> str:
-    """One sentence: the share of a C++ loop's speed that the library reaches, from the worst question to the best."""
-    one, two = ([share for each in _beside_loops() for share in each.shares(threads)] for threads in (1, 2))
+    """The share of a C++ loop's speed that the library reaches: the median of all kinds of questions, and the worst."""
+    record = pages.read(KINDS)
+    one, two = ([each["ratios"][form] for each in record["kinds"]] for form in ("base", "two threads"))
     return (
-        "Beside a C++ loop that is written for the one query and runs on one thread, the library has "
-        f"{min(one):.2f} to {max(one):.1f} times\nits speed on one thread, and {min(two):.2f} to {max(two):.1f} times on two."
+        f"Beside a C++ loop that is written for the one query, knows its data and runs on one thread, the library has {median(one):.2f} times\n"
+        f"its speed on one thread as the median of {len(one)} kinds of questions, and {min(one):.2f} times at worst; on two threads\n"
+        f"{median(two):.2f} and {min(two):.2f}. The questions are asked as users ask them: over the chunks of a Parquet file, with keys in the text."
     )
+
+
+def kinds() -> str:
+    """Kinds of questions beside C++ loops, the worst first: ratios of speeds in some of the forms in which they are asked."""
+    record = pages.read(KINDS)
+    worst_first = sorted(record["kinds"], key=lambda each: each["ratios"]["base"])
+    rows = [[each["asked"], *(_ratio(each["ratios"].get(form)) for form in _KIND_FORMS)] for each in worst_first]
+    summaries = [
+        [words, *(f"{summary(each['ratios'][form] for each in worst_first if form in each['ratios']):.2f}" for form in _KIND_FORMS)]
+        for words, summary in (("**median**", median), ("**worst**", min))
+    ]
+    head = ["question", *_KIND_FORMS.values()]
+    return f"{pages.table([head, *rows, *summaries], figures=len(_KIND_FORMS))}\n\n{_source(KINDS)}"
 
 
 def loops() -> str:
@@ -109,7 +136,7 @@ def drivers() -> str:
     return f"{pages.table([['way', *_DRIVERS], *rows], figures=len(_DRIVERS))}\n\n{_source(DRIVERS)}"
 
 
-BLOCKS: dict[str, Callable[[], str]] = {"rivals": rivals, "floor": floor, "loops": loops, "spark": spark, "drivers": drivers}
+BLOCKS: dict[str, Callable[[], str]] = {"rivals": rivals, "floor": floor, "kinds": kinds, "loops": loops, "spark": spark, "drivers": drivers}
 
 
 def filled(page: str) -> str:
@@ -159,6 +186,10 @@ def _situations() -> Iterator[BesideLoop]:
 
 def _pair(numbers: Sequence[float], form: str) -> str:
     return " / ".join(f"{number:{form}}" for number in numbers)
+
+
+def _ratio(ratio: float | None) -> str:
+    return "—" if ratio is None else f"{ratio:.2f}"
 
 
 def _least_ratio(rival: tuple[str, dict[str, dict[str, Any]]]) -> float:
