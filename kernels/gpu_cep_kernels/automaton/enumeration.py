@@ -49,8 +49,8 @@ from gpu_cep_kernels.automaton.lookahead import (
 )
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.rules.conditions import conditions_hold
-from gpu_cep_kernels.rules.cut import begin_cut, cut_search_off, cuts_searches, is_cut_off, may_be_taken, search_end
-from gpu_cep_kernels.rules.path import bind, is_match, unbind, write_match
+from gpu_cep_kernels.rules.cut import begin_cut, is_cut_off, search_end
+from gpu_cep_kernels.rules.path import bind, earliest_place, is_match, unbind, write_if_taken
 from gpu_cep_kernels.rules.tables import (
     ANY,
     CANDIDATE,
@@ -77,7 +77,6 @@ from gpu_cep_kernels.rules.tables import (
     MatchTable,
     PatternTable,
 )
-from gpu_cep_kernels.rules.ties import first_behind
 
 BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
 
@@ -163,19 +162,6 @@ def _list_available(pattern: PatternTable, path: EventPath) -> int:
 
 
 @rule
-def _earliest_place(v: int, position: int, after: Any, pattern: PatternTable, path: EventPath) -> int:
-    """Return the first event that order allows v: behind `position`, and later than all events of the variables before v.
-
-    The last event of each variable that precedes v immediately decides.
-    """
-    begin = position + 1
-    if after.size > 0:
-        for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
-            begin = max(begin, first_behind(after, path.event[path.last[pattern.direct[k]]]))
-    return begin
-
-
-@rule
 def _nearest(
     available: int, position: int, end: int, events: EventTable, pattern: PatternTable, dead_ends: DeadEnds, path: EventPath
 ) -> int:
@@ -187,7 +173,7 @@ def _nearest(
     nearest = end
     for k in range(available):
         v = path.available[k]
-        place = int(events.occurrence[v, _earliest_place(v, position, events.after, pattern, path)])
+        place = int(events.occurrence[v, earliest_place(v, position, events.after, pattern, path)])
         path.next_place[k] = first_alive(v, place, end, events.occurrence, path, dead_ends)
         nearest = min(nearest, path.next_place[k])
     return nearest
@@ -206,7 +192,7 @@ def _nearest_within_bounds(
         if fresh:
             set_bounds(v, position, False, pattern, conditions, jumps, path)
         if fresh or path.next_place[k] <= position:
-            place, alive = -1, _earliest_place(v, position, events.after, pattern, path)
+            place, alive = -1, earliest_place(v, position, events.after, pattern, path)
             while place < alive < end:
                 place = jump(v, alive, end, events, conditions, jumps)
                 alive = first_alive(v, place, end, events.occurrence, path, dead_ends)
@@ -221,7 +207,7 @@ def _successor(available: int, position: int, end: int, events: EventTable, patt
     nearest = min(int(events.successor[position]) if events.successor.size else position + 1, end)
     for k in range(available):
         v = path.available[k]
-        path.next_place[k] = events.occurrence[v, max(nearest, _earliest_place(v, position, events.after, pattern, path))]
+        path.next_place[k] = events.occurrence[v, max(nearest, earliest_place(v, position, events.after, pattern, path))]
     return nearest
 
 
@@ -328,16 +314,6 @@ def _step_back(depth: int, pattern: PatternTable, path: EventPath) -> None:
     path.led[depth] |= path.led[depth + 1]
 
 
-@rule
-def _write(w: int, depth: int, matches: MatchTable, path: EventPath) -> None:
-    """Write the path as a match of candidate w unless a match found before rules it out; cut searches off by it."""
-    last, begin = path.event[depth - 1], path.state[EVENTS]
-    if may_be_taken(last, path):
-        write_match(w, matches, path)
-        if cuts_searches(path):
-            cut_search_off(begin, last, matches.events, path)
-
-
 @sequential(writes=("shortcuts.jumps.bounds", "shortcuts.dead_ends", "path", "matches"))
 def enumerate_matches(
     windows: CandidateWindows,
@@ -406,7 +382,7 @@ def enumerate_matches(
                 if counting:
                     matches.totals[w] += 1
                 else:
-                    _write(w, depth, matches, path)
+                    write_if_taken(w, depth, matches, path)
             phase = SEARCH if strategy == ANY else TAKE
         else:
             end_searches(path)

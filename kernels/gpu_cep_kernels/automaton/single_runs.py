@@ -21,10 +21,9 @@ from gpu_cep_kernels.automaton.enumeration import CandidateWindows
 from gpu_cep_kernels.automaton.lookahead import SHORT
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.rules.conditions import comparison_holds
-from gpu_cep_kernels.rules.cut import begin_cut, cut_search_off, cuts_searches, is_cut_off, may_be_taken, search_end
+from gpu_cep_kernels.rules.cut import begin_cut, is_cut_off, search_end
 from gpu_cep_kernels.rules.interpreter import holds, run_program
-from gpu_cep_kernels.rules.path import is_match, write_match
-from gpu_cep_kernels.rules.running import accumulate
+from gpu_cep_kernels.rules.path import append, earliest_place, is_match, write_if_taken
 from gpu_cep_kernels.rules.scalars import bit
 from gpu_cep_kernels.rules.tables import (
     BY_PROGRAM,
@@ -49,7 +48,6 @@ from gpu_cep_kernels.rules.tables import (
     PatternTable,
     Words,
 )
-from gpu_cep_kernels.rules.ties import first_behind
 
 # The slot of the event that is about to be bound. Slot v is the first event of variable v, slot V + v its last one.
 CURRENT = -1
@@ -159,19 +157,6 @@ def _may_bind(v: int, event: int, bound: Any, conditions: Conditions, judgements
 
 
 @rule
-def _append(v: int, event: int, depth: int, conditions: Conditions, path: EventPath) -> None:
-    """Bind `event` to v at place `depth`, the end of the path."""
-    path.event[depth] = event
-    path.bound_to[depth] = v
-    path.earlier[depth] = path.last[v]
-    accumulate(v, path.last[v], depth, conditions.base + event, conditions.aggregates, conditions.bank, path.aggregates)
-    path.last[v] = depth
-    if path.bound[v] == 0:
-        path.first[v] = depth
-    path.bound[v] += 1
-
-
-@rule
 def _clear(path: EventPath) -> None:
     """Unbind all variables."""
     for v in range(path.bound.size):
@@ -195,16 +180,6 @@ def _list_available(bound: Any, satisfied: Any, pattern: PatternTable, judgement
 
 
 @rule
-def _earliest_place(v: int, position: int, after: Any, pattern: PatternTable, path: EventPath) -> int:
-    """Return the first event that order allows v: behind `position`, and later than all events of the variables before v."""
-    begin = position + 1
-    if after.size > 0:
-        for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
-            begin = max(begin, first_behind(after, path.event[path.last[pattern.direct[k]]]))
-    return begin
-
-
-@rule
 def _next_event(
     available: int, position: int, end: int, contiguous: bool, events: EventTable, pattern: PatternTable, path: EventPath
 ) -> int:
@@ -218,7 +193,7 @@ def _next_event(
         follower = int(events.successor[position])
     for k in range(available):
         v = path.available[k]
-        begin = _earliest_place(v, position, events.after, pattern, path)
+        begin = earliest_place(v, position, events.after, pattern, path)
         place = int(events.occurrence[v, max(begin, follower) if contiguous else begin])
         path.next_place[k] = place
         nearest = min(nearest, place)
@@ -270,7 +245,7 @@ def _walk_window(
         elif depth >= path.event.size:
             depth, going = -2, False
         else:
-            _append(found, nearest, depth, conditions, path)
+            append(found, nearest, depth, conditions, path)
             depth += 1
             position = nearest
             bound |= bit(found)
@@ -281,16 +256,6 @@ def _walk_window(
     path.state[REJECTED] += rejected
     path.state[WASTED] += 0 if matched else max(searches - SHORT, 0)
     return depth if depth < 0 or matched else 0
-
-
-@rule
-def _write(w: int, depth: int, matches: MatchTable, path: EventPath) -> None:
-    """Write the path as a match of candidate w unless a match found before rules it out; cut searches off by it."""
-    last, begin = path.event[depth - 1], path.state[EVENTS]
-    if may_be_taken(last, path):
-        write_match(w, matches, path)
-        if cuts_searches(path):
-            cut_search_off(begin, last, matches.events, path)
 
 
 @sequential(writes=("path", "matches"))
@@ -323,7 +288,7 @@ def walk_windows(
             if walk.counting:
                 matches.totals[w] += 1
             else:
-                _write(w, depth, matches, path)
+                write_if_taken(w, depth, matches, path)
         elif depth < 0:
             status = CHOICE if depth == -1 else PATH_FULL
         _clear(path)

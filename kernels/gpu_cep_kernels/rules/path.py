@@ -7,25 +7,48 @@ variables that keeps from binding. Stepping back restores both.
 
 from __future__ import annotations
 
+from typing import Any
+
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.conditions import final_conditions_hold
+from gpu_cep_kernels.rules.cut import cut_search_off, cuts_searches, may_be_taken
 from gpu_cep_kernels.rules.negation import is_ruled_out
 from gpu_cep_kernels.rules.running import accumulate
 from gpu_cep_kernels.rules.tables import EVENTS, MATCHES, UNSATISFIED, Conditions, Criteria, EventPath, MatchTable, PatternTable
+from gpu_cep_kernels.rules.ties import first_behind
 
 
 @rule
-def bind(v: int, event: int, depth: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
-    """Bind `event` to v at place `depth`, the end of the path, and update v's aggregates."""
-    bound = path.bound[v] + 1
+def earliest_place(v: int, position: int, after: Any, pattern: PatternTable, path: EventPath) -> int:
+    """Return the first event that order allows v: behind `position`, and later than all events of the variables before v.
+
+    The last event of each variable that precedes v immediately decides.
+    """
+    begin = position + 1
+    if after.size > 0:
+        for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
+            begin = max(begin, first_behind(after, path.event[path.last[pattern.direct[k]]]))
+    return begin
+
+
+@rule
+def append(v: int, event: int, depth: int, conditions: Conditions, path: EventPath) -> None:
+    """Bind `event` to v at place `depth`, the end of the path, and update v's aggregates; others are kept from nothing."""
     path.event[depth] = event
     path.bound_to[depth] = v
     path.earlier[depth] = path.last[v]
     accumulate(v, path.last[v], depth, conditions.base + event, conditions.aggregates, conditions.bank, path.aggregates)
     path.last[v] = depth
-    path.bound[v] = bound
-    if bound == 1:
+    path.bound[v] += 1
+    if path.bound[v] == 1:
         path.first[v] = depth
+
+
+@rule
+def bind(v: int, event: int, depth: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
+    """Bind `event` to v at place `depth`, the end of the path, and update v's aggregates and what v keeps from binding."""
+    append(v, event, depth, conditions, path)
+    bound = path.bound[v]
     _block_others(v, 1 if bound == 1 else 0, -1 if bound == pattern.minimum[v] else 0, pattern, path)
 
 
@@ -78,3 +101,13 @@ def write_match(w: int, matches: MatchTable, path: EventPath) -> None:
             cursor = path.earlier[cursor]
     path.state[MATCHES] = m + 1
     path.state[EVENTS] = place
+
+
+@rule
+def write_if_taken(w: int, depth: int, matches: MatchTable, path: EventPath) -> None:
+    """Write the path as a match of candidate w unless a match found before rules it out; cut searches off by it."""
+    last, begin = path.event[depth - 1], path.state[EVENTS]
+    if may_be_taken(last, path):
+        write_match(w, matches, path)
+        if cuts_searches(path):
+            cut_search_off(begin, last, matches.events, path)
