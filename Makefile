@@ -9,7 +9,10 @@ IN_VENV := . $(VENV)/env && $(VENV)/bin/python
 PYTEST_ARGS ?=
 # How many of these suites run side by side, each in one process: the longest first. Spark's mostly waits.
 JOBS ?= 4
-SUITES := test-spark test-rest test-connect test-kernels test-engine test-simulator test-conformance
+SUITES := test-spark test-spark-more test-rest test-connect test-kernels test-engine test-simulator test-conformance
+# Spark's tests in two processes: most of the time each waits for the JVM.
+SPARK_FIRST := $(wildcard tests/spark/test_[a-h]*.py)
+SPARK_MORE := $(filter-out $(SPARK_FIRST),$(wildcard tests/spark/test_*.py))
 AWKWARD := tests/conformance tests/api $(addprefix tests/spark/test_,contract.py intervals.py matching.py)
 APART := tests/conformance tests/spark tests/engine tests/kernels
 PYTEST = $(IN_VENV) -m pytest $(FULL) $(PYTEST_ARGS)
@@ -50,8 +53,14 @@ test-full: compiled-kernels
 compiled-kernels: $(STAMP)
 	$(IN_VENV) -m tests.compile_kernels
 
-test-conformance test-spark test-engine test-kernels: test-%: $(STAMP)
+test-conformance test-engine test-kernels: test-%: $(STAMP)
 	$(PYTEST) tests/$*
+
+test-spark: $(STAMP)
+	$(PYTEST) $(SPARK_FIRST)
+
+test-spark-more: $(STAMP)
+	$(PYTEST) $(SPARK_MORE)
 
 test-rest: $(STAMP)
 	$(PYTEST) tests $(APART:%=--ignore=%)
