@@ -77,10 +77,13 @@ def floor() -> str:
     """The share of a C++ loop's speed that the library reaches: the median of all kinds of questions, and the worst."""
     record = pages.read(KINDS)
     one, two = ([each["ratios"][form] for each in record["kinds"]] for form in ("base", "two threads"))
-    return (
-        f"Beside a C++ loop that is written for the one query, knows its data and runs on one thread, the library has {median(one):.2f} times\n"
-        f"its speed on one thread as the median of {len(one)} kinds of questions, and {min(one):.2f} times at worst; on two threads\n"
-        f"{median(two):.2f} and {min(two):.2f}. The questions are asked as users ask them: over the chunks of a Parquet file, with keys in the text."
+    return "\n".join(
+        [
+            "Beside a C++ loop that is written for the one query, knows its data and runs on one thread, the library has",
+            f"{median(one):.2f} times its speed on one thread as the median of {len(one)} kinds of questions, and {min(one):.2f} at worst;",
+            f"on two threads {median(two):.2f} and {min(two):.2f}. The questions are asked as users ask them: over the chunks of a Parquet",
+            "file, with keys in the text.",
+        ]
     )
 
 
@@ -136,7 +139,9 @@ def drivers() -> str:
     return f"{pages.table([['way', *_DRIVERS], *rows], figures=len(_DRIVERS))}\n\n{_source(DRIVERS)}"
 
 
-BLOCKS: dict[str, Callable[[], str]] = {"rivals": rivals, "floor": floor, "kinds": kinds, "loops": loops, "spark": spark, "drivers": drivers}
+BLOCKS: dict[str, Callable[[], str]] = {
+    "rivals": rivals, "floor": floor, "kinds": kinds, "loops": loops, "spark": spark, "drivers": drivers,
+}  # fmt: skip
 
 
 def filled(page: str) -> str:

@@ -20,7 +20,7 @@ from gpu_cep.engine.events.own_events import WHOLE, cut_at_own
 from gpu_cep.engine.events.runs import Runs, concatenate_runs
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.matchers.contiguous.contiguous import may_read_contiguous
+from gpu_cep.engine.matchers.contiguous.contiguous import account_for, may_read_contiguous
 from gpu_cep.engine.matchers.search import Matcher, searches
 from gpu_cep.engine.matchers.union import Union
 from gpu_cep.engine.output.after_match import select_matches, take_runs_apart
@@ -65,9 +65,9 @@ def _runs(run: EventRun, first: PhaseOne) -> Runs | None:
     """
     if first.found is not None or len(run.plan.branches) > 1 or run.plan.settings.output == "compressed":
         return None
-    (search,) = searches(run, first.ordered)
-    if not may_read_contiguous(search):
+    if not may_read_contiguous(run.plan, run.plan.branches[0], first.ordered):
         return None
+    (search,) = searches(run, first.ordered)
     parts = _each_batch(run, first.ordered, partial(read_runs, search))
     decided = [part for part in parts if part is not None]
     return concatenate_runs(decided, search.variable_count) if len(decided) == len(parts) else None
@@ -81,19 +81,10 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
             runs = take_runs_apart(runs)
         runs, streams = sort_results(plan, columns, ordered, runs)
         runs, streams = select_matches(plan, columns, ordered, runs, streams)
-        _account(run, ordered, runs)
+        with name_windows(plan, columns, lambda start: int(ordered.rows[start])):
+            account_for(runs.first, runs.bound, run.budget, run.profile)
         with ending_in(MatchLimitExceeded, f"building the result of {len(runs):,} matches", LESS_MEMORY):
             return match_table(plan, columns, ordered.rows, streams, runs, run.threads)
-
-
-def _account(run: EventRun, ordered: OrderedEvents, runs: Runs) -> None:
-    """Account for matches, and for the events that they bind."""
-    first = runs.first
-    run.profile.add("matches", len(runs))
-    with name_windows(run.plan, run.columns, lambda start: int(ordered.rows[start])):
-        if len(runs):
-            bound = int((runs.last - first).sum()) + len(runs)
-            run.budget.spend(len(runs), bound, 0, lambda match: int(first[min(match, len(first) - 1)]))
 
 
 def _matches(run: EventRun, first: PhaseOne) -> Matches:

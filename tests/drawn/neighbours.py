@@ -12,7 +12,6 @@ QUANTIFIERS = ("", "", "+", "+", "{2}", "{1,2}", "{2,}", "?", "*")
 TYPES = ("", "", "A ", "B ")
 # What both sides of a comparison read: numbers with NULL, NaN and zeros of both signs, text, decimals, and what takes a program.
 SIDES = ("{}.x", "{}.x", "{}.x", "{}.y", "{}.s", "{}.m", "{}.x + 0.5", "abs({}.x) * 2")
-# Unions of branches, as ``?`` makes them.
 STRATEGIES = ("partition_contiguity", "strict_contiguity")
 
 

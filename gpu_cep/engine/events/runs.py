@@ -39,6 +39,11 @@ class Runs:
         """Return whether each match binds one event to every variable."""
         return self.counts.strides == (0, 0)
 
+    @property
+    def bound(self) -> int:
+        """Return how many events all matches bind together."""
+        return int((self.last - self.first).sum()) + len(self)
+
     @cached_property
     def offsets(self) -> Indices:
         """Return where each match's events begin in `events`, and where the last match's end."""

@@ -8,13 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep.engine.accounting.match_budget import Account
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch, window_clock
 from gpu_cep.engine.events.matches import Counts, Indices, Matches, ones
+from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.matchers.contiguous.lifted_labels import LiftedLabels, lift_labels
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import count_parts
+from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.labels_decide.runs import (
     Sequence,
@@ -39,7 +43,7 @@ class Contiguous:
     def find(self, batch: Batch) -> Matches:
         """Return the matches that start in the batch, in order of first event; not those that `after_match` never takes."""
         runs = self.runs(batch)
-        self.spend(runs, batch)
+        account_for(runs.first, runs.bound, self.search.budget, self.search.profile)
         with self.search.profile.stage("matching"):
             return runs.matches()
 
@@ -57,18 +61,8 @@ class Contiguous:
         """Return the starts of the matches (ascending), and 1 for each."""
         with self.search.profile.stage("matching"):
             starts, _ = self._matches(batch, *self._sequence(batch))
-            self._spend(batch.low + starts, 0, batch)
+        account_for(batch.low + starts, 0, self.search.budget, self.search.profile)
         return starts + batch.low, np.ones(len(starts), np.int64)
-
-    def spend(self, runs: Runs, batch: Batch) -> None:
-        """Account for the matches of the batch."""
-        self._spend(runs.first, int((runs.last - runs.first).sum()) + len(runs), batch)
-
-    def _spend(self, first: Indices, events: int, batch: Batch) -> None:
-        """Account for matches with these first events, which bind so many `events` together."""
-        self.search.profile.add("matches", len(first))
-        if len(first):
-            self.search.budget.spend(len(first), events, 0, lambda match: int(first[min(match, len(first) - 1)]))
 
     def _sequence(self, batch: Batch) -> tuple[Sequence, npt.NDArray[np.generic], np.generic]:
         """Return what a match is read off, and the clock and the length of its window."""
@@ -140,16 +134,29 @@ def read_contiguous(search: Search, batch: Batch) -> Contiguous | None:
 
     They do not if an event may repeat a variable and also enter the next one.
     """
-    if not may_read_contiguous(search):
+    if not may_read_contiguous(search.plan, search.tables.branch, search.ordered):
         return None
     with search.profile.stage("lift"):
         labels = lift_labels(search, batch)
         return None if labels is None or _overlap(search, labels) else Contiguous(search, labels)
 
 
-def may_read_contiguous(search: Search) -> bool:
-    """Return whether lifted labels may decide the matches."""
-    return "lift" in search.plan.pruning and search.tables.branch.lifted is not None and search.ordered.starts is None
+def may_read_contiguous(plan: EventPlan, branch: PlannedBranch, ordered: OrderedEvents) -> bool:
+    """Return whether lifted labels may decide a branch's matches."""
+    return "lift" in plan.pruning and branch.lifted is not None and ordered.starts is None
+
+
+def account_for(first: Indices, bound: int, budget: Account, profile: Profile) -> None:
+    """Account for matches with these first events, which bind so many events together.
+
+    Raises
+    ------
+    BudgetExceeded
+        They are more than the budget allows.
+    """
+    profile.add("matches", len(first))
+    if len(first):
+        budget.spend(len(first), bound, 0, lambda match: int(first[min(match, len(first) - 1)]))
 
 
 def _overlap(search: Search, labels: LiftedLabels) -> bool:
