@@ -228,28 +228,52 @@ def _automaton(
     return Call(1, (*inputs, Criteria(pattern, judged, rules_out), shortcuts, mode, run, output))
 
 
+def _judged(*judged: tuple[int, int, int, int, int], behind: tuple[int, int] = (0, 0)) -> Judgements:
+    """Judgements of conditions on a, b+ and c: (condition, needed, when, slot of the left side and of the right one).
+
+    Those from ``behind[0]`` on are b's, and those from ``behind[1]`` on c's.
+    """
+    condition, needed, when, left, right = zip(*judged, strict=True)
+    return Judgements(
+        before=np.array([0, 1, 3], np.uint64),
+        behind=np.array([6, 4, 0], np.uint64),
+        everyone=np.array([7], np.uint64),
+        first=np.array([0, *behind, len(judged)]),
+        condition=np.array(condition),
+        needed=np.array(needed, np.uint64),
+        when=np.array(when),
+        waits=np.zeros(len(judged), np.uint64),
+        left=np.array(left),
+        right=np.array(right),
+        slot_first=2 * np.arange(len(judged) + 1),
+        slot=np.array([left, right]).T.ravel(),
+    )
+
+
+_LAST_A, _LAST_B = 3, 4
 # The conditions QUANTIFIED where they are decided: the first two as b binds an event, the program as c does.
-_JUDGED = Judgements(
-    before=np.array([0, 1, 3], np.uint64),
-    behind=np.array([6, 4, 0], np.uint64),
-    everyone=np.array([7], np.uint64),
-    first=np.array([0, 0, 2, 3]),
-    condition=np.array([0, 1, 2]),
-    needed=np.array([1, 0, 1], np.uint64),
-    when=np.array([single_runs.ALWAYS, FURTHER_ONLY, single_runs.ALWAYS]),
-    waits=np.zeros(3, np.uint64),
-    left=np.array([3, 4, CURRENT]),
-    right=np.array([CURRENT, CURRENT, CURRENT]),
-    slot_first=np.array([0, 2, 4, 6]),
-    slot=np.array([3, CURRENT, CURRENT, 4, 3, CURRENT]),
+_JUDGED = _judged(
+    (0, 1, single_runs.ALWAYS, _LAST_A, CURRENT),
+    (1, 0, FURTHER_ONLY, _LAST_B, CURRENT),
+    (2, 1, single_runs.ALWAYS, _LAST_A, CURRENT),
+    behind=(0, 2),
+)
+# The conditions JUMPING: the first two as b binds an event, the others as c does.
+_JUMPING_JUDGED = _judged(
+    (0, 1, single_runs.ALWAYS, _LAST_A, CURRENT),
+    (1, 0, FURTHER_ONLY, _LAST_B, CURRENT),
+    *((c, 1, single_runs.ALWAYS, _LAST_A, CURRENT) for c in (2, 3, 4)),
+    behind=(0, 2),
 )
 
 
 def _walking(size: int, random: Random, slots: int, contiguous: bool = False, exclusive: bool = True, **given: Any) -> Call:
-    _, (windows, events, criteria, _, mode, run, output) = _automaton(
+    _, (windows, events, criteria, shortcuts, mode, run, output) = _automaton(
         size, random, slots, strategy=CONTIGUOUS if contiguous else NEXT, exclusive=exclusive, **given
     )
-    return Call(1, (windows, events, criteria, _JUDGED, Walk(contiguous, mode.counting, mode.step_limit), run, output))
+    walk = Walk(contiguous, mode.counting, mode.step_limit)
+    judged = _JUMPING_JUDGED if given.get("conditions") is JUMPING else _JUDGED
+    return Call(1, (windows, events, criteria, judged, shortcuts.jumps, walk, run, output))
 
 
 MATCH_CASES: tuple[KernelCase, ...] = (
@@ -304,6 +328,7 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "interrupted": {"steps": 20},
             "disjoint": {"kept": KEEP_DISJOINT},
             "choice": {"exclusive": False},
+            "jumping": {"conditions": JUMPING, "programs": JUMPING_PROGRAMS},
         },
     ),
     *cases(

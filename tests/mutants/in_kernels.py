@@ -181,6 +181,13 @@ KERNELS = (
         (CONFORMANCE, "tests/engine/matchers/automaton"),
     ),
     Fault(
+        "walk-keeps-what-bounds-rule-out",
+        "kernels/gpu_cep_kernels/automaton/jumps.py",
+        "elif bounds.state[j] == KNOWN and possible:",
+        "elif bounds.state[j] != NEVER and possible:",
+        ("tests/engine/matchers/automaton", CONFORMANCE),
+    ),
+    Fault(
         "walk-takes-one-of-two",
         "kernels/gpu_cep_kernels/automaton/single_runs.py",
         "several = several or found >= 0",

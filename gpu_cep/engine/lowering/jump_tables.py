@@ -168,9 +168,19 @@ class JumpIndexes:
     def pay(self, steps: int, passed: int, wasted: int, share: float) -> bool:
         """Return whether building indexes pays, after an enumeration of a `share` of the batch.
 
-        It took `steps` steps. Indexes pay if by far most of these `passed` over an event. They also
-        pay if many searches were `wasted` on long runs that became no match: at least half as many
-        as there were other steps. Few steps of either kind never pay.
+        It took `steps` steps, of which these `passed` over an event. Many searches were `wasted` on
+        long runs that became no match.
         """
-        least = WASTED_PER_EVENT * share * self.occurrence.shape[1]
-        return (passed >= least and passed >= PATIENCE * (steps - passed)) or (wasted >= least and 2 * wasted >= steps - passed)
+        return self.skipping_pays(steps, passed, share) or self.looking_ahead_pays(steps - passed, wasted, share)
+
+    def skipping_pays(self, steps: int, passed: int, share: float) -> bool:
+        """Return whether by far most of many `steps` only `passed` over an event, which an index would skip."""
+        return passed >= self._least(share) and passed >= PATIENCE * (steps - passed)
+
+    def looking_ahead_pays(self, others: int, wasted: int, share: float) -> bool:
+        """Return whether many searches were `wasted`, at least half as many as there were `others` steps."""
+        return wasted >= self._least(share) and 2 * wasted >= others
+
+    def _least(self, share: float) -> float:
+        """Return for how many steps, at least, an index of a `share` of the batch may pay."""
+        return WASTED_PER_EVENT * share * int(self.occurrence.shape[1])

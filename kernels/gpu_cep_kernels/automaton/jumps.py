@@ -166,6 +166,22 @@ def jump(v: int, begin: int, end: int, events: EventTable, conditions: Condition
 
 
 @rule
+def is_within_bounds(v: int, event: int, conditions: Conditions, jumps: Jumps) -> bool:
+    """Whether no bound of v's jumps rules out `event`; bounds that are unknown rule nothing out."""
+    table, bounds, row = jumps.table, jumps.bounds, conditions.base + event
+    possible = True
+    for j in range(table.first[v], table.first[v + 1]):
+        if bounds.state[j] == NEVER:
+            possible = False
+        elif bounds.state[j] == KNOWN and possible:
+            if table.floating[j]:
+                possible = compare(table.comparison[j], conditions.bank.floats[table.column[j], row], bounds.floats[j])
+            else:
+                possible = compare(table.comparison[j], conditions.bank.ints[table.column[j], row], bounds.ints[j])
+    return possible
+
+
+@rule
 def _next_equal(k: int, bits: Any, begin: int, end: int, buckets: ValueBuckets) -> int:
     """Return the first event from `begin` on in the bucket of a value, given by its bits, or `end`."""
     bucket = buckets.first[k] + int(mix_hash(np.uint64(0), bits) & np.uint64(buckets.mask[k]))

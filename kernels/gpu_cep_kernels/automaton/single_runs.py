@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows
+from gpu_cep_kernels.automaton.jumps import Jumps, is_within_bounds, jump, set_bounds
 from gpu_cep_kernels.automaton.lookahead import SHORT
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.rules.conditions import comparison_holds
 from gpu_cep_kernels.rules.cut import begin_cut, is_cut_off, search_end
 from gpu_cep_kernels.rules.interpreter import holds, run_program
 from gpu_cep_kernels.rules.path import append, earliest_place, is_match, write_if_taken
-from gpu_cep_kernels.rules.scalars import bit
+from gpu_cep_kernels.rules.scalars import UNBOUNDED, bit
 from gpu_cep_kernels.rules.tables import (
     BY_PROGRAM,
     CANDIDATE,
@@ -55,6 +56,8 @@ CURRENT = -1
 ALWAYS, FIRST_ONLY, FURTHER_ONLY = range(3)
 # Why the walk stopped, beside the reasons that all searches share: an event leaves a choice.
 CHOICE = 100
+# From so many events that a search has passed over, the bounds of conditions are computed: for fewer they cost more than they save.
+BOUNDED = 2
 
 
 class Judgements(NamedTuple):
@@ -180,30 +183,64 @@ def _list_available(bound: Any, satisfied: Any, pattern: PatternTable, judgement
 
 
 @rule
-def _next_event(
-    available: int, position: int, end: int, contiguous: bool, events: EventTable, pattern: PatternTable, path: EventPath
-) -> int:
-    """Return the next event that labels let an available variable bind, or `end`; write each one's own to ``path.next_place``.
+def _find_places(available: int, position: int, contiguous: bool, events: EventTable, pattern: PatternTable, path: EventPath) -> int:
+    """Write to ``path.next_place`` the next event that labels let each available variable bind; return the event to look at.
 
-    Under contiguity it is the event that follows `position`, whether or not a variable may bind it.
+    That is the first of them. Under contiguity it is the event that follows
+    `position`, whether or not a variable may bind it.
     """
-    nearest = end
     follower = position + 1
     if contiguous and events.successor.size:
         follower = int(events.successor[position])
     for k in range(available):
         v = path.available[k]
         begin = earliest_place(v, position, events.after, pattern, path)
-        place = int(events.occurrence[v, max(begin, follower) if contiguous else begin])
-        path.next_place[k] = place
-        nearest = min(nearest, place)
-    return min(follower, end) if contiguous else nearest
+        path.next_place[k] = events.occurrence[v, max(begin, follower) if contiguous else begin]
+    return follower if contiguous else _nearest(available, path)
+
+
+@rule
+def _nearest(available: int, path: EventPath) -> int:
+    """Return the first of the next places of the available variables, of which there is one at least."""
+    nearest = path.next_place[0]
+    for k in range(1, available):
+        nearest = min(nearest, path.next_place[k])
+    return nearest
+
+
+@rule
+def _pass_over(
+    event: int, available: int, until: int, passed: int, events: EventTable, criteria: Criteria, jumps: Jumps, path: EventPath
+) -> int:  # fmt: skip
+    """Set the next places of the variables that may bind `event`, which is passed over; return how many events were looked at.
+
+    `passed` is how many a search has passed over with this one. From the second one
+    on, the bounds of conditions rule events out.
+    """
+    looked = 0
+    for k in range(available):
+        v = path.available[k]
+        if passed == BOUNDED:
+            set_bounds(v, event, False, criteria.pattern, criteria.conditions, jumps, path)
+        if path.next_place[k] == event or passed == BOUNDED:
+            place = max(int(path.next_place[k]), event + 1)
+            if passed >= BOUNDED and jumps.patience < UNBOUNDED:
+                place = jump(v, place, until, events, criteria.conditions, jumps)
+                looked += 1
+            else:
+                place = int(events.occurrence[v, place])
+                looked += 1
+                while passed >= BOUNDED and place < until and not is_within_bounds(v, place, criteria.conditions, jumps):
+                    place = int(events.occurrence[v, place + 1])
+                    looked += 1
+            path.next_place[k] = place
+    return looked
 
 
 @rule
 def _walk_window(
-    start: int, end: int, contiguous: bool, events: EventTable, criteria: Criteria, judgements: Judgements, path: EventPath
-) -> int:
+    start: int, end: int, contiguous: bool, events: EventTable, criteria: Criteria, judgements: Judgements, jumps: Jumps, path: EventPath
+) -> int:  # fmt: skip
     """Follow the only run of a window; return how many events it binds.
 
     It is 0 if no match ends the run, -1 if an event leaves a choice, and -2 if the path has no more room.
@@ -216,26 +253,31 @@ def _walk_window(
     while going:
         searches += 1
         available = _list_available(bound, satisfied, pattern, judgements, path)
-        found, several, searching = -1, False, available > 0
-        nearest = position
         until = end if satisfied == everyone or depth == 0 else search_end(end, path)
-        while searching:
-            if depth == 0:
-                nearest = start
-                for k in range(available):
-                    path.next_place[k] = events.occurrence[path.available[k], start]
-            else:
-                nearest = _next_event(available, nearest, until, contiguous, events, pattern, path)
-                steps += 1
-            searching = nearest < until
-            if searching:
-                for k in range(available):
-                    v = path.available[k]
-                    if path.next_place[k] == nearest and _may_bind(v, nearest, bound, conditions, judgements, path):
-                        several = several or found >= 0
-                        found = v
-                searching = found < 0 and depth > 0 and not contiguous
-                rejected += found < 0
+        if depth == 0:
+            nearest = start
+            for k in range(available):
+                path.next_place[k] = events.occurrence[path.available[k], start]
+        elif available > 0:
+            nearest = _find_places(available, position, contiguous, events, pattern, path)
+            steps += 1
+        else:
+            nearest = until
+        found, several, passed = -1, False, 0
+        while nearest < until and found < 0:
+            for k in range(available):
+                v = path.available[k]
+                if path.next_place[k] == nearest and _may_bind(v, nearest, bound, conditions, judgements, path):
+                    several = several or found >= 0
+                    found = v
+            if found < 0:
+                passed += 1
+                if contiguous or depth == 0:
+                    nearest, rejected = until, rejected + 1
+                else:
+                    looked = _pass_over(nearest, available, until, passed, events, criteria, jumps, path)
+                    steps, rejected = steps + looked, rejected + looked
+                    nearest = _nearest(available, path)
         if several:
             depth, going = -1, False
         elif found < 0:
@@ -264,6 +306,7 @@ def walk_windows(
     events: EventTable,
     criteria: Criteria,
     judgements: Judgements,
+    jumps: Jumps,
     walk: Walk,
     path: EventPath,
     matches: MatchTable,
@@ -281,7 +324,7 @@ def walk_windows(
     while w < candidates.size and status == FINISHED:
         begin_cut(candidates[w], path.cut)
         path.event[0] = candidates[w]
-        depth = _walk_window(candidates[w], ends[w], walk.contiguous, events, criteria, judgements, path)
+        depth = _walk_window(candidates[w], ends[w], walk.contiguous, events, criteria, judgements, jumps, path)
         if depth > 0 and not walk.counting and (state[MATCHES] >= matches.starts.size or state[EVENTS] + depth > matches.events.size):
             status = OUTPUT_FULL
         elif depth > 0 and is_match(depth, criteria, path):

@@ -249,7 +249,8 @@ class _Enumeration:
         if not self.indexes.may_pay or not self.indexes.pay(steps, passed, wasted, self.share):
             return None
         dead_ends = allocate_dead_ends(self.search.state_keys, self.starts, self.ends)
-        return replace(self, walks=False, jumps=self.indexes.jumps(), dead_ends=dead_ends)
+        walks = self.walks and not self.indexes.looking_ahead_pays(steps - passed, wasted, self.share)
+        return replace(self, walks=walks, jumps=self.indexes.jumps(), dead_ends=dead_ends)
 
     def _advance(self, output: MatchTable, limit: int, *, counting: bool) -> int:
         """Search on for about `limit` steps; returns why the kernel stopped. After PATH_FULL there is room for a longer path."""
@@ -258,7 +259,7 @@ class _Enumeration:
         strategy, status = STRATEGY[search.plan.strategy], CHOICE
         if self.walks and tables.judgements is not None:
             walk = Walk(strategy == CONTIGUOUS, counting, limit)
-            status = walk_windows(windows, self.events, criteria, tables.judgements, walk, run, output)
+            status = walk_windows(windows, self.events, criteria, tables.judgements, self.jumps, walk, run, output)
             self.walks = status != CHOICE
         if status == CHOICE:
             shortcuts, mode = Shortcuts(self.jumps, self.dead_ends), Mode(strategy, counting, limit)
@@ -276,8 +277,11 @@ class _Enumeration:
         """
         if self.jumps.patience < UNBOUNDED or not self.indexes.may_pay:
             return _STEPS_PER_CALL
-        if self.indexes.pay(self.steps, int(self.run.state[REJECTED]), wasted_searches(self.run), self.share):
-            self.jumps, self.walks = self.indexes.jumps(), False
+        passed, wasted = int(self.run.state[REJECTED]), wasted_searches(self.run)
+        if self.indexes.pay(self.steps, passed, wasted, self.share):
+            self.jumps = self.indexes.jumps()
+            # a walk jumps, too, but looks ahead no further than the next event
+            self.walks = self.walks and not self.indexes.looking_ahead_pays(self.steps - passed, wasted, self.share)
             # so that the current search looks ahead, too
             self.run.state[LOOK] = self.jumps.patience
             return _STEPS_PER_CALL
