@@ -2,7 +2,7 @@
 
 Precondition: streams are split. Conditions that derived keys imply are not judged.
 Rewrite: `dictionaries` become the groups of such columns, so that their codes compare as their
-values do.
+values do. Codes of a column's own dictionary suffice to tell its values apart.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from gpu_cep.analysis.bound import Aggregation, Bound
 from gpu_cep.analysis.conditions import reads
+from gpu_cep.analysis.keys import equated_column
 from gpu_cep.analysis.types import Kind
 from gpu_cep.plan.event_plan import PlanT
 from gpu_cep.plan.programs import string_comparisons
@@ -31,7 +32,7 @@ def share_dictionaries(plan: PlanT) -> PlanT:
     """
     query = plan.query
     returned = [group for item in query.returns for group in string_comparisons(item.expression)]
-    judged = (condition.expression for condition in query.conditions if condition.key is None or condition.key not in plan.derived)
+    judged = (condition.expression for condition in query.conditions if equated_column(condition) not in plan.derived)
     return replace(plan, dictionaries=_merge([*_compared(judged), *returned]))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gpu_cep.analysis.bound_intervals import BoundIntervals
 from gpu_cep.plan.event_plan import Plan
 
-INTERVAL_PLAN_VERSION = 3
+INTERVAL_PLAN_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

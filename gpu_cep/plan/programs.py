@@ -312,7 +312,7 @@ def _is_of_truths(expression: Bound) -> bool:
 
 
 def string_comparisons(expression: Bound) -> tuple[tuple[int, ...], ...]:
-    """Return the groups of STRING columns that the expression compares with each other; each needs one dictionary."""
+    """Return the groups of STRING columns that the expression compares with each other; each needs one ordered dictionary."""
     match expression:
         case Operation(arguments=arguments) if expression.name == "case":
             return tuple(group for argument in arguments for group in string_comparisons(argument))
@@ -322,5 +322,13 @@ def string_comparisons(expression: Bound) -> tuple[tuple[int, ...], ...]:
                 for leaf in leaves(argument) if leaf.column is not None and leaf.type.kind is Kind.STRING
             )  # fmt: skip
             nested = tuple(group for argument in expression.arguments for group in string_comparisons(argument))
-            return ((own,) if len(own) > 1 else ()) + nested
+            return ((own,) if len(own) > 1 and not _equates_one_column(expression) else ()) + nested
     return ()
+
+
+def _equates_one_column(expression: Operation) -> bool:
+    """Return whether the expression is an equality, or its opposite, of two events' values of one column."""
+    match expression:
+        case Operation("eq" | "ne", (Field(column=left), Field(column=right))):
+            return left == right
+    return False

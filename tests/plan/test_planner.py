@@ -150,6 +150,23 @@ def test_derived_keys_make_their_conditions_redundant():
     assert (unpartitioned.derived, unpartitioned.stream_keys, len(unpartitioned.branches[0].conditions)) == ((), (), 4)
 
 
+@pytest.mark.parametrize(
+    ("condition", "shared"),
+    [
+        ("[s]", []),
+        ("a.k = b.k AND a.s <> b.s", []),
+        ("a.s = b.type", [["type", "s"]]),
+        ("a.s < b.s", [["s"]]),
+        ("a.s = b.s AND a.s < b.type", [["type", "s"]]),
+        ("a.s = coalesce(b.s, 'x')", []),
+        ("a.s = coalesce(b.s, a.type)", [["type", "s"]]),
+    ],
+)
+def test_only_text_that_is_ordered_or_of_two_columns_shares_a_dictionary(condition, shared):
+    plan = planned(f"PATTERN SEQ(a, b) WHERE {condition}")
+    assert [[EVENTS.column_names[column] for column in group] for group in plan.dictionaries] == shared
+
+
 def test_windows_of_events_leave_streams_and_events_whole():
     plan = planned("PATTERN SEQ(a, b) WHERE a.k = b.k AND a.x > 1 WITHIN 5 EVENTS")
     assert (plan.derived, len(plan.branches[0].conditions)) == ((), 1)
