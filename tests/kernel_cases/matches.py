@@ -82,14 +82,23 @@ def _last_events(size: int, random: Random, slots: int) -> Call:
     return Call(size, (found.offsets, found.events, np.zeros(size, np.int64)))
 
 
-def _binding(size: int, random: Random, slots: int) -> Call:
+def _binding(size: int, random: Random, slots: int, kept: float | None = None) -> Call:
     found = flat_matches(size, random)
-    places = places_of(found.counts[:, 1])
-    return Call(size, (1, found.offsets, found.counts, found.events, np.arange(6) * 7, places, np.zeros(int(places[-1]), np.int64)))
+    order = np.arange(size) if kept is None else random.permutation(size)[: int(size * kept)]
+    places = places_of(found.counts[order, 1])
+    ranks = np.full(size, -1, np.int64)
+    ranks[order] = np.arange(len(order))
+    given = np.empty(0, np.int64) if kept is None else ranks
+    return Call(size, (1, found.offsets, found.counts, found.events, np.arange(6) * 7, given, places, np.zeros(int(places[-1]), np.int64)))
 
 
-def _places(size: int, random: Random, slots: int) -> Call:
-    return Call(1, (1, flat_matches(size, random).counts, np.zeros(size + 1, np.int64)))
+def _places(size: int, random: Random, slots: int, ordered: bool) -> Call:
+    order = random.permutation(size) if ordered else np.empty(0, np.int64)
+    return Call(1, (1, flat_matches(size, random).counts, order, np.zeros(size + 1, np.int64)))
+
+
+def _inverting(size: int, random: Random, slots: int) -> Call:
+    return Call(1, (random.permutation(size)[: size // 2], np.full(size, -1, np.int64)))
 
 
 def _distinct(size: int, random: Random, slots: int, repeated: bool) -> Call:
@@ -282,10 +291,16 @@ MATCH_CASES: tuple[KernelCase, ...] = (
     *cases(match_kernels.select_disjoint, _disjoint, {"": {}}),
     *cases(match_kernels.match_offsets, _offsets, {"": {}}),
     *cases(match_kernels.last_events, _last_events, {"": {}}, ("offsets", "events")),
-    *cases(match_kernels.binding_places, _places, {"": {}}),
+    *cases(match_kernels.binding_places, _places, {"as-they-are": {"ordered": False}, "ordered": {"ordered": True}}),
+    *cases(match_kernels.invert_order, _inverting, {"": {}}),
     *cases(match_kernels.order_distinct, _distinct, {"distinct": {"repeated": False}, "repeated": {"repeated": True}}),
     *cases(match_kernels.repeat_bindings, _repeating, {"": {}}),
-    *cases(match_kernels.split_binding, _binding, {"": {}}, ("offsets", "counts", "events", "places")),
+    *cases(
+        match_kernels.split_binding,
+        _binding,
+        {"": {}, "ordered": {"kept": 1.0}, "some": {"kept": 0.5}},
+        ("offsets", "counts", "events", "places"),
+    ),
     *cases(
         match_kernels.gather_matches,
         _reordering,

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.events.batches import window_clock
-from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.events.matches import FoundMatches, Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import Own
 from gpu_cep.engine.lowering.lists import offsets
@@ -202,7 +202,7 @@ def join_graphs(graphs: list[Graph]) -> Graph:
     )
 
 
-def match_tree(matches: Matches) -> Graph:
+def match_tree(matches: FoundMatches) -> Graph:
     """Return the prefix tree of matches, no two of them equal: each node has at most one predecessor."""
     sizes, variables = np.diff(matches.offsets), matches.counts.shape[1]
     owner = np.repeat(np.arange(len(matches)), sizes)

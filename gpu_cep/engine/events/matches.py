@@ -5,19 +5,60 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.matches.flat_matches import binding_places, gather_matches, last_events, match_offsets, order_matches, split_binding
+from gpu_cep_kernels.matches.flat_matches import (
+    binding_places,
+    gather_matches,
+    invert_order,
+    last_events,
+    match_offsets,
+    order_matches,
+    split_binding,
+)
 from gpu_cep_kernels.matches.groups import order_by_group
-from gpu_cep_kernels.phase_one.ordering import gather
+from gpu_cep_kernels.phase_one.ordering import gather, scatter
 
 Indices = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int32]
 _Number = TypeVar("_Number", bound=np.generic)
+
+
+class FoundMatches(Protocol):
+    """The bindings of matches, in one of the forms in which they are held; see :class:`Matches`."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def first(self) -> Indices: ...
+
+    @property
+    def last(self) -> Indices: ...
+
+    @property
+    def counts(self) -> Counts: ...
+
+    @property
+    def single(self) -> bool: ...
+
+    @property
+    def offsets(self) -> Indices: ...
+
+    @property
+    def events(self) -> Indices: ...
+
+    def bound_rows(self, v: int, rows: npt.NDArray[np.integer[Any]], threads: int = 1) -> tuple[Indices, Indices]:
+        """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin."""
+
+    def reorder(self, order: Indices) -> Self:
+        """Return the matches in the order given; some may be left out, none is taken twice."""
+
+
+AnyMatches = TypeVar("AnyMatches", bound=FoundMatches)
 
 
 @dataclass(frozen=True)
@@ -77,12 +118,18 @@ class Matches:
             bound: Indices = np.empty(len(events), np.int64)
             spread(lambda span: gather(*span, events, rows, bound), slices(len(events), threads), threads)
             return bound, self._numbers
-        places = np.empty(len(self) + 1, np.int64)
-        binding_places(v, self.counts, places)
-        bound = np.empty(int(places[-1]), np.int64)
-        counts, offsets = self.counts, self.offsets
+        return self._split(v, rows, _AS_THEY_ARE, _AS_THEY_ARE, threads)
+
+    def _split(
+        self, v: int, rows: npt.NDArray[np.integer[Any]], order: Indices, ranks: Indices, threads: int
+    ) -> tuple[Indices, Indices]:  # fmt: skip
+        """Return what :meth:`bound_rows` does, for the matches in the given order; `ranks` is its inverse."""
+        offsets, counts, events = self.offsets, self.counts, self.events
+        places = np.empty((len(order) if len(order) else len(self)) + 1, np.int64)
+        binding_places(v, counts, order, places)
+        bound: Indices = np.empty(int(places[-1]), np.int64)
         spread(
-            lambda span: split_binding(*span, v, offsets, counts, self.events, rows, places, bound), slices(len(self), threads), threads
+            lambda span: split_binding(*span, v, offsets, counts, events, rows, ranks, places, bound), slices(len(self), threads), threads
         )  # fmt: skip
         return bound, places
 
@@ -135,6 +182,85 @@ class Matches:
         """Sort the matches by first event, last event, then bindings; all start in the events [low, own)."""
         # neighbours in memory before any two are compared
         return self.group_by_starts(low, own).sort_within_starts()
+
+
+@dataclass(frozen=True)
+class OrderedMatches:
+    """Matches in the order of results: ``source[order[m]]`` is match m, and some may be left out.
+
+    Their events stay where they are. They are gathered only if somebody asks for all of them.
+    """
+
+    source: Matches
+    order: Indices
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @cached_property
+    def first(self) -> Indices:
+        """Return the first event of each match."""
+        return self.source.first[self.order]
+
+    @cached_property
+    def last(self) -> Indices:
+        """Return the last event of each match."""
+        return self.source.last[self.order]
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Return how many events each variable binds in each match, [match, variable]."""
+        variables = self.source.counts.shape[1]
+        return ones(len(self), variables) if self.single else np.take(self.source.counts, self.order, axis=0)
+
+    @property
+    def single(self) -> bool:
+        """Return whether each match binds one event to every variable."""
+        return self.source.single
+
+    @property
+    def offsets(self) -> Indices:
+        """Return where each match's events begin in `events`, and where the last match's end."""
+        return self._gathered.offsets
+
+    @property
+    def events(self) -> Indices:
+        """Return all bound events, match after match, variable after variable, in stream order."""
+        return self._gathered.events
+
+    @cached_property
+    def _gathered(self) -> Matches:
+        """Return the same matches with their events in the same order."""
+        return self.source.reorder(self.order)
+
+    @cached_property
+    def _ranks(self) -> Indices:
+        """Return the place of each match of the source in `order`; −1 if it is left out."""
+        ranks = np.full(len(self.source), -1, np.int64)
+        invert_order(self.order, ranks)
+        return ranks
+
+    def bound_rows(self, v: int, rows: npt.NDArray[np.integer[Any]], threads: int = 1) -> tuple[Indices, Indices]:
+        """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin.
+
+        As :meth:`Matches.bound_rows`. Events are read as they lie in memory.
+        """
+        if not len(self):
+            return _AS_THEY_ARE, np.zeros(1, np.int64)
+        if not self.single:
+            return self.source._split(v, rows, self.order, self._ranks, threads)
+        events = self.source.events.reshape(self.source.counts.shape)[:, v]
+        # those that are left out go to the last place, −1, which is cut off
+        bound: Indices = np.empty(len(self) + 1, np.int64)
+        spread(lambda span: scatter(*span, events, self._ranks, rows, bound), slices(len(events), threads), threads)
+        return bound[:-1], np.arange(len(self) + 1)
+
+    def reorder(self, order: Indices) -> OrderedMatches:
+        """Return the matches in the order given; some may be left out, none is taken twice."""
+        return OrderedMatches(self.source, self.order[order])
+
+
+_AS_THEY_ARE = np.empty(0, np.int64)
 
 
 def concatenate_matches(parts: Sequence[Matches], variables: int, threads: int = 1) -> Matches:

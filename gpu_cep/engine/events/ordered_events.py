@@ -17,6 +17,7 @@ class OrderedEvents:
     * `times`: float64, or uint64 (int64 held so that differences cannot overflow).
     * `rows`: the input row numbers. `labels`: [word, event], of the narrowest type that holds the variables.
     * `keys_ordered`: whether the streams ascend with their keys.
+    * `rows_ascend`: whether row numbers are known to ascend with time, whatever the streams.
 
     If windows were judged before, only the events of candidate windows are here.
     `starts` are then the events that begin one (None: not judged yet). `positions`
@@ -31,3 +32,4 @@ class OrderedEvents:
     keys_ordered: bool
     starts: Indices | None = None
     positions: Array | None = None
+    rows_ascend: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ from gpu_cep.engine.events.matches import Counts, Indices, Matches, ones
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.labels_decide.runs import list_events, pick_rows, split_run
 from gpu_cep_kernels.matches.flat_matches import binding_places
+
+_AS_THEY_ARE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Runs:
             spread(lambda span: pick_rows(*span, v, first, counts, rows, bound), spans, threads)
             return bound, np.arange(len(self) + 1)
         places: Indices = np.empty(len(self) + 1, np.int64)
-        binding_places(v, counts, places)
+        binding_places(v, counts, _AS_THEY_ARE, places)
         bound = np.empty(int(places[-1]), np.int64)
         spread(lambda span: split_run(*span, v, first, counts, rows, places, bound), spans, threads)
         return bound, places
@@ -82,9 +84,6 @@ class Runs:
     def matches(self) -> Matches:
         """Return the same matches with their events listed."""
         return Matches(self.first, self.counts, self.events)
-
-
-AnyMatches = TypeVar("AnyMatches", Matches, Runs)
 
 
 def concatenate_runs(parts: Sequence[Runs], variables: int) -> Runs:

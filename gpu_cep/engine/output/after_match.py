@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.events.matches import AnyMatches, FoundMatches, Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
-from gpu_cep.engine.events.runs import AnyMatches, Runs
+from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.result_order import positions_in_streams
 from gpu_cep.plan.event_plan import Plan
@@ -41,7 +41,7 @@ def take_runs_apart(runs: Runs) -> Runs:
     return runs.reorder(kept[taken[: take_apart(first[kept], last[: len(kept)], taken)]])
 
 
-def _disjoint_matches(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: Matches | Runs, streams: Indices) -> Indices:
+def _disjoint_matches(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: FoundMatches, streams: Indices) -> Indices:
     """Return the numbers of the matches that do not overlap (SASE+'s non-overlapping format).
 
     Matches are taken in the order in which they complete. Each must begin

@@ -6,7 +6,6 @@ import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
-from gpu_cep.engine.events.runs import AnyMatches
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.tie_ranks import rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -16,22 +15,23 @@ from gpu_cep_kernels.matches.groups import order_by_group, order_by_row
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, order_faults, streams_of
 
 
-def sort_results(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: AnyMatches) -> tuple[AnyMatches, Indices]:
-    """Return the matches in result order, and the number of each one's `partition_by` stream (ascending).
+def sort_results(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices) -> tuple[Indices | None, Indices]:
+    """Return the numbers of the matches in result order, and each one's `partition_by` stream number (ascending).
 
-    The matches come grouped by first event, each group in order. Only streams
-    are left to sort. They need it if their codes do not ascend with their keys,
-    or if derived keys split them.
+    ``first[m]`` is the first event of match m. The order is None if it is that of the matches.
+    These come grouped by first event, each group in order. Only streams are left to sort. They need
+    it if their codes do not ascend with their keys, or if derived keys split them.
     """
-    streams = _partition_streams(plan, columns, ordered, matches.first)
+    streams = _partition_streams(plan, columns, ordered, first)
     if ordered.keys_ordered and not plan.derived:
-        return matches, streams
-    ranks, number = _stream_ranks(plan, columns, ordered, matches.first, streams)
-    order = _order_in_streams(plan, columns, ordered, matches.first) if plan.derived else None
-    if number > 1 or order is None:
-        by_rank, _ = order_by_group(ranks if order is None else ranks[order], number)
-        order = by_rank if order is None else order[by_rank]
-    return matches.reorder(order), ranks[order]
+        return None, streams
+    ranks, number = _stream_ranks(plan, columns, ordered, first, streams)
+    order = _order_in_streams(plan, columns, ordered, first) if plan.derived else None
+    if order is not None and number == 1:
+        return order, ranks
+    by_rank, _ = order_by_group(ranks if order is None else ranks[order], number)
+    order = by_rank if order is None else order[by_rank]
+    return order, ranks[order]
 
 
 def _order_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices) -> Indices:
@@ -39,7 +39,7 @@ def _order_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents,
 
     Matches with one first event keep their order.
     """
-    if plan.query.order_by or not _rows_ascend(plan, columns):
+    if plan.query.order_by or not (ordered.rows_ascend or _rows_ascend(plan, columns)):
         return np.lexsort(_order_keys(plan, columns, ordered, first))
     return order_by_row(ordered.rows[first], len(columns))
 

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.engine.events.matches import Indices, Matches
-from gpu_cep.engine.events.runs import Runs
+from gpu_cep.engine.events.matches import FoundMatches, Indices
 from gpu_cep.engine.input.encodings import is_copied
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.returns import MatchedEvents, return_array, return_type, whole_type
@@ -155,7 +154,7 @@ ColumnOf = Callable[[], pa.Array]
 
 
 def match_table(
-    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: Matches | Runs, threads: int = 1
+    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: FoundMatches, threads: int = 1
 ) -> pa.Table:  # fmt: skip
     """Return the matches in the form of `output`, or their numbers.
 
@@ -239,7 +238,7 @@ _TABLES: dict[str, Callable[[Plan, MatchedEvents, Indices, tuple[str, ...]], lis
 }
 
 
-def _match_counts(plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: Matches | Runs) -> pa.Table:
+def _match_counts(plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: FoundMatches) -> pa.Table:
     """Return the number of matches in each `partition_by` stream that has any.
 
     Without keys, it is that of the one stream, even if that is 0.

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Constant, Endpoint, Field, Operation
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
-from gpu_cep.engine.events.matches import Indices, Matches
-from gpu_cep.engine.events.runs import Runs
+from gpu_cep.engine.events.matches import FoundMatches, Indices
 from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, machine_values
@@ -160,7 +159,7 @@ class MatchedEvents(BoundEvents):
 
     columns: EventColumns
     rows: Indices
-    matches: Matches | Runs
+    matches: FoundMatches
     threads: int = 1
     _bindings: dict[int, tuple[Indices, Indices]] = field(default_factory=dict)
 

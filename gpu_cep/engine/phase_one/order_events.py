@@ -62,6 +62,7 @@ def order_events(
             columns.vectors(layout.vectors, rows),
         ),
         keys_ordered=keys.ranks is not None,
+        rows_ascend=ascending,
     )
 
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.label_words import any_overlap, restrict_labels
-from gpu_cep.engine.events.matches import Counts, Indices, Matches
+from gpu_cep.engine.events.matches import Counts, Matches, ones
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows, Candidates, keep_chained
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.labels_decide.direct import bind_events, count_bindings
+from gpu_cep_kernels.matches.flat_matches import match_offsets
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import PatternTable
 
@@ -72,6 +73,8 @@ class DirectMatcher:
         """Return how many events each match binds to each variable, [match, variable]."""
         starts, earliest = candidates.starts, candidates.earliest
         assert earliest is not None
+        if (self.tables.pattern.maximum == 1).all():
+            return ones(*earliest.shape[::-1])
         counts = np.empty(earliest.shape[::-1], np.int32)
         count_bindings(
             0, len(starts), starts, windows.clock, windows.stream_end, windows.length,
@@ -83,7 +86,10 @@ class DirectMatcher:
         """Return the matches of the candidates; `counts` are those of :meth:`counts`."""
         starts, earliest = candidates.starts, candidates.earliest
         assert earliest is not None
-        offsets: Indices = np.concatenate([[0], np.cumsum(counts.sum(axis=1, dtype=np.int64))])
+        if counts.strides == (0, 0):
+            return Matches(starts + batch.low, counts, (earliest.T + np.int64(batch.low)).ravel())
+        offsets = np.empty(len(starts) + 1, np.int64)
+        match_offsets(counts, offsets)
         events = np.empty(int(offsets[-1]), np.int64)
         bind_events(0, len(starts), batch.low, offsets, counts, windows.occurrence, earliest, events)
         return Matches(starts + batch.low, counts, events)

@@ -116,13 +116,16 @@ def order_distinct(rows: Any, marks: Any, before: Any, order: Any) -> int:
 
 
 @sequential(writes=("places",))
-def binding_places(v: int, counts: Any, places: Any) -> None:
-    """``places[m]``: where the events that match m binds to variable v begin among those of all matches; the last entry is their end."""
+def binding_places(v: int, counts: Any, order: Any, places: Any) -> None:
+    """``places[k]``: where the events that match ``order[k]`` binds to variable v begin among those of all; the last entry is their end.
+
+    `order` is empty if it is that of the matches.
+    """
     total = 0
-    for m in range(counts.shape[0]):
-        places[m] = total
-        total += counts[m, v]
-    places[counts.shape[0]] = total
+    for k in range(places.size - 1):
+        places[k] = total
+        total += counts[order[k] if order.size else k, v]
+    places[places.size - 1] = total
 
 
 @sequential(writes=("offsets",))
@@ -147,14 +150,29 @@ def last_events(low: int, high: int, offsets: Any, events: Any, lasts: Any) -> N
 
 
 @kernel(writes=("out",))
-def split_binding(low: int, high: int, v: int, offsets: Any, counts: Any, events: Any, rows: Any, places: Any, out: Any) -> None:
-    """Gather ``rows[e]`` of the events e bound to variable v; those of match m go to ``out[places[m]:]``."""
+def split_binding(
+    low: int, high: int, v: int, offsets: Any, counts: Any, events: Any, rows: Any, ranks: Any, places: Any, out: Any
+) -> None:  # fmt: skip
+    """Gather ``rows[e]`` of the events e bound to variable v; those of match m go to ``out[places[r]:]`` with r its rank.
+
+    ``ranks[m]`` is −1 for a match that is left out. `ranks` is empty if matches stay
+    in their order.
+    """
     for m in range(low, high):
-        begin = offsets[m]
-        for u in range(v):
-            begin += counts[m, u]
-        for k in range(counts[m, v]):
-            out[places[m] + k] = rows[events[begin + k]]
+        rank = ranks[m] if ranks.size else m
+        if rank >= 0:
+            begin, target = offsets[m], places[rank]
+            for u in range(v):
+                begin += counts[m, u]
+            for k in range(counts[m, v]):
+                out[target + k] = rows[events[begin + k]]
+
+
+@sequential(writes=("ranks",))
+def invert_order(order: Any, ranks: Any) -> None:
+    """``ranks[order[k]] = k``; `ranks` is given as −1 everywhere."""
+    for k in range(order.size):
+        ranks[order[k]] = k
 
 
 @kernel(writes=("out",))

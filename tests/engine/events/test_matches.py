@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.engine.events.matches import Matches, concatenate_matches, ones
+from gpu_cep.engine.events.matches import Matches, OrderedMatches, concatenate_matches, ones
 
 # two variables, of which one may be absent
 MATCH = st.tuples(st.lists(st.integers(0, 3), max_size=2), st.lists(st.integers(0, 3), min_size=1, max_size=2))
@@ -41,6 +41,23 @@ def test_some_of_the_matches_in_any_order(matches, data):
     assert listed(found) == [matches[m] for m in order]
     assert found.first.tolist() == [min(bound(matches[m])) for m in order]
     assert found.last.tolist() == [max(bound(matches[m])) for m in order]
+
+
+@given(MATCHES | st.lists(st.tuples(*[st.lists(st.integers(0, 3), min_size=1, max_size=1)] * 2), max_size=8), st.data(), st.integers(1, 2))
+def test_matches_in_an_order_of_their_own(matches, data, threads):
+    """Whether their events are gathered or stay where they are, they are the same; and so are some of these in yet another order."""
+    order = data.draw(st.permutations(range(len(matches)))) if matches else []
+    chosen = data.draw(st.lists(st.integers(0, len(matches) - 1), unique=True)) if matches else []
+    whole = OrderedMatches(flat(matches), np.array(order, np.int64))
+    for found, wanted in ((whole, order), (whole.reorder(np.array(chosen, np.int64)), [order[m] for m in chosen])):
+        expected = [matches[m] for m in wanted]
+        for v in range(2):
+            events, places = found.bound_rows(v, np.arange(100), threads)
+            assert [events[low:high].tolist() for low, high in zip(places, places[1:], strict=False)] == [match[v] for match in expected]
+        assert found.counts.tolist() == [[len(binding) for binding in match] for match in expected]
+        assert (found.first.tolist(), found.last.tolist()) == ([min(bound(m)) for m in expected], [max(bound(m)) for m in expected])
+        assert listed(found) == expected
+        assert len(found) == len(expected)
 
 
 @given(MATCHES)

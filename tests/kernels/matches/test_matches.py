@@ -8,7 +8,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.matches.flat_matches import gather_matches, group_matches, last_events, match_offsets, order_matches, split_binding
+from gpu_cep_kernels.matches.flat_matches import (
+    binding_places,
+    gather_matches,
+    group_matches,
+    invert_order,
+    last_events,
+    match_offsets,
+    order_matches,
+    split_binding,
+)
 
 VARIABLES = 3
 BINDINGS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=3).map(sorted), min_size=VARIABLES, max_size=VARIABLES)
@@ -54,10 +63,24 @@ def test_last_events(matches):
 @given(st.lists(BINDINGS, max_size=6), st.integers(0, VARIABLES - 1))
 def test_split_binding(matches, v):
     offsets, counts, events = flat(matches)
-    places = integers(np.cumsum([0, *(len(match[v]) for match in matches)]))
+    places = np.full(len(matches) + 1, -1)
+    binding_places(v, counts, integers([]), places)
+    assert places.tolist() == [0, *itertools.accumulate(len(match[v]) for match in matches)]
     out = np.full(int(places[-1]), -1)
-    split_binding(0, len(matches), v, offsets, counts, events, np.arange(100) * 3, places, out)
+    split_binding(0, len(matches), v, offsets, counts, events, np.arange(100) * 3, integers([]), places, out)
     assert out.tolist() == [3 * event for match in matches for event in match[v]]
+
+
+@given(st.lists(BINDINGS, min_size=1, max_size=6), st.integers(0, VARIABLES - 1), st.data())
+def test_split_binding_of_some_in_another_order(matches, v, data):
+    order = data.draw(st.lists(st.integers(0, len(matches) - 1), min_size=1, unique=True))
+    offsets, counts, events = flat(matches)
+    places, ranks = np.full(len(order) + 1, -1), np.full(len(matches), -1)
+    binding_places(v, counts, integers(order), places)
+    invert_order(integers(order), ranks)
+    out = np.full(int(places[-1]), -1)
+    split_binding(0, len(matches), v, offsets, counts, events, np.arange(100) * 3, ranks, places, out)
+    assert out.tolist() == [3 * event for m in order for event in matches[m][v]]
 
 
 @given(st.lists(BINDINGS, max_size=6), st.data())
