@@ -10,11 +10,9 @@ import numpy as np
 from gpu_cep_kernels.intervals import situations
 from gpu_cep_kernels.intervals.situations import (
     NEVER,
-    Awaited,
     Borders,
     Gaps,
     LastSeen,
-    Wanted,
     find_borders,
     make_borders,
     new_crossings,
@@ -179,27 +177,12 @@ def _reaching(size: int, random: Random, slots: int, time: Any) -> Call:
     return Call(len(first), (first, ends, clock, clock.dtype.type(5), np.zeros(len(first), np.int64)))
 
 
-def _collecting(size: int, random: Random, slots: int) -> Call:
-    """The events of one name's runs, from the event at a third on."""
+def _between(size: int, random: Random, slots: int) -> Call:
+    """From the event at a third on; the first stream has no events between."""
     events = _events(size, random)
-    runs = [_runs_of(np.flatnonzero(events.streams == stream), events.labels) for stream in range(events.count)]
-    offsets = places_of(np.array([len(own) for own in runs]))
-    first, last = np.concatenate([np.empty((0, 2), np.int64), *runs]).T.astype(np.int32).copy()
-    begin = size // 3
-    run = offsets[:-1] + np.array([np.count_nonzero(own[:, 1] < begin) for own in runs], np.int64)
-    due = np.full(events.count, NEVER, np.int32)
-    left = run < offsets[1:]
-    due[left] = first[run[left]]
-    begins, ends = np.array([begin, size - size // 4]), np.array([size // 2, size])
-    room = (np.zeros(size, np.int32) for _ in range(2))
-    return Call(1, (begins, ends, events.streams, Wanted(offsets, first, last), Awaited(run, due), *room))
-
-
-def _runs_of(own: Array, labels: Array) -> Array:
-    """First and last of each run of a stream's events that have name 0."""
-    truths = np.concatenate([[0], labels[own] & 1, [0]]).astype(np.int64)
-    changes = np.diff(truths)
-    return np.stack([own[np.flatnonzero(changes[:-1] > 0)], own[np.flatnonzero(changes[1:] < 0)]], axis=1)
+    first, last = np.sort(random.integers(0, size + 1, (2, events.count)), axis=0).astype(np.int32)
+    first[:1], last[:1] = NEVER, -1
+    return Call(1, (size // 3, size, events.streams, first, last, np.zeros(size + 1, np.int32)))
 
 
 _DISORDERED: Variants = {"disordered": {"disordered": True}}
@@ -233,5 +216,5 @@ SITUATION_CASES: tuple[KernelCase, ...] = (
     *cases(situations.count_runs, _counting, {"": {}}),
     *cases(situations.pair_borders, _pairing, {"": {}}),
     *cases(situations.first_reaching, _reaching, _TIMES),
-    *cases(situations.collect, _collecting, {"": {}}),
+    *cases(situations.select_between, _between, {"": {}}),
 )

@@ -18,13 +18,12 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.arrow_arrays import arrow_array
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.intervals.stream_order import StreamOrder
 from gpu_cep.engine.output.returns import BoundEvents, too_many_rows
 from gpu_cep.errors import EventError
 from gpu_cep.plan.programs import Leaf
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.intervals.situations import NEVER, Awaited, Wanted, collect
 from gpu_cep_kernels.matches.flat_matches import repeat_bindings
-from gpu_cep_kernels.matches.groups import order_by_group
 
 
 @dataclass
@@ -34,6 +33,7 @@ class SituationEvents(BoundEvents):
     `stream`, `first`, `last`: the stream of each situation, and the positions of its first and last events.
     `start`, `end`: from when to when it lasts.
     `is_open`: whether it is open at detection, so that its end is unknown (None: none is open).
+    `by_stream`: their events in the order of streams; None if a situation's events follow one another.
 
     Methods take a variable, as those of the base class do, and ignore it.
     """
@@ -46,6 +46,7 @@ class SituationEvents(BoundEvents):
     start: Array
     end: Array
     is_open: npt.NDArray[np.bool_] | None
+    by_stream: StreamOrder | None
     threads: int
 
     def __len__(self) -> int:
@@ -65,55 +66,30 @@ class SituationEvents(BoundEvents):
         return times_of(self.columns, self.end, self.is_open)
 
     @cached_property
-    def _rows(self) -> tuple[Indices, Indices]:
-        """Return the input rows of all events, situation after situation, and the offset of each situation in them."""
-        contiguous = self.events.streams is None or self.events.offsets is not None
-        positions, places = self._collect_ranges() if contiguous else self._collect_interleaved(self.events.streams)
-        # as results have them: few situations are widened here, and not the many that matches repeat
-        return self.events.input_rows(positions).astype(np.int64, copy=False), places
-
-    def _collect_ranges(self) -> tuple[Indices, Indices]:
+    def ranges(self) -> tuple[Array, Indices, Indices]:
+        """Return input rows, and where those of each situation begin and end among them."""
+        if self.by_stream is not None:
+            return self.by_stream.rows, self.by_stream.places[self.first].astype(np.int64), self.by_stream.places[self.last] + np.int64(1)
         sizes = self.last.astype(np.int64) - self.first + 1
         places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return np.repeat(self.first - places[:-1], sizes) + np.arange(places[-1]), places
+        positions = np.repeat(self.first - places[:-1], sizes) + np.arange(places[-1])
+        return self.events.input_rows(positions), places[:-1], places[1:]
 
-    def _collect_interleaved(self, streams: Array | None) -> tuple[Array, Indices]:
-        """Return the events' positions, situation after situation, and offsets, where streams are interleaved.
+    @cached_property
+    def _rows(self) -> tuple[Indices, Indices]:
+        """Return the input rows of all events, situation after situation, and the offset of each situation in them."""
+        return self.repeat(np.arange(len(self)))
 
-        It reads once all events between the first and the last of any situation.
-        """
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(self.stream, minlength=self.events.count))]).astype(np.int64)
-        wanted = Wanted(offsets, self.first, self.last)
-        begins, ends = _spans(self.first, self.last)
-
-        def collect_slice(span: tuple[int, int]) -> tuple[Array, Array]:
-            begin, end = np.maximum(begins, span[0]), np.minimum(ends, span[1])
-            begin, end = begin[begin < end], end[begin < end]
-            runs, positions = (np.empty(int((end - begin).sum()), np.int32) for _ in range(2))
-            found = collect(begin, end, streams, wanted, self._awaited_at(wanted, span[0]), runs, positions)
-            return runs[:found], positions[:found]
-
-        parts = spread(collect_slice, slices(len(self.events), self.threads), self.threads)
-        runs, positions = (np.concatenate(arrays) for arrays in zip(*parts, strict=True)) if parts else (self.first, self.first)
-        order, places = order_by_group(runs, len(self))
-        return positions[order], places
-
-    def _awaited_at(self, wanted: Wanted, low: int) -> Awaited:
-        """Return, for each stream, the first situation that does not end before event `low`, and its first event."""
-        run = wanted.offsets[:-1] + np.bincount(self.stream[self.last < low], minlength=self.events.count)
-        due = np.full(self.events.count, NEVER, np.int32)
-        left = np.flatnonzero(run < wanted.offsets[1:])
-        due[left] = wanted.first[run[left]]
-        return Awaited(run, due)
-
-
-def _spans(first: Array, last: Array) -> tuple[Indices, Indices]:
-    """Return the positions between first and last events, merged to disjoint ranges [begin, end)."""
-    order = np.argsort(first, kind="stable")
-    begins, ends = first[order].astype(np.int64), np.maximum.accumulate(last[order].astype(np.int64)) + 1
-    apart = np.flatnonzero(begins[1:] > ends[:-1]) + 1
-    firsts = np.concatenate([[0], apart]) if len(begins) else apart
-    return begins[firsts], np.maximum.reduceat(ends, firsts) if len(begins) else ends
+    def repeat(self, chosen: Indices) -> tuple[Indices, Indices]:
+        """Return the input rows of the situations `chosen`, one after the other, and where each one's begin, with the end."""
+        rows, begins, ends = self.ranges
+        places: Indices = np.zeros(len(chosen) + 1, np.int64)
+        np.cumsum((ends - begins)[chosen], out=places[1:])
+        repeated: Indices = np.empty(int(places[-1]), np.int64)
+        spread(
+            lambda span: repeat_bindings(*span, chosen, begins, rows, places, repeated), slices(len(chosen), self.threads), self.threads
+        )  # fmt: skip
+        return repeated, places
 
 
 def times_of(columns: EventColumns, values: Array, missing: npt.NDArray[np.bool_] | None) -> pa.Array:
@@ -162,15 +138,10 @@ class MatchedSituations:
 
     def indices(self, v: int) -> pa.Array:
         """Return the input rows of the events of each match's situation of name v, as a list."""
-        own, chosen = self.names[v], self.places[v]
-        rows, places = own.binding(v)
-        repeated: Indices = np.zeros(len(chosen) + 1, np.int64)
-        np.cumsum((places[1:] - places[:-1])[chosen], out=repeated[1:])
-        if repeated[-1] > np.iinfo(np.int32).max:
-            raise EventError(too_many_rows(int(repeated[-1])))
-        found = np.empty(int(repeated[-1]), np.int64)
-        spread(lambda span: repeat_bindings(*span, chosen, places, rows, repeated, found), slices(len(chosen), own.threads), own.threads)
-        return pa.ListArray.from_arrays(pa.array(repeated.astype(np.int32)), pa.array(found))
+        rows, places = self.names[v].repeat(self.places[v])
+        if places[-1] > np.iinfo(np.int32).max:
+            raise EventError(too_many_rows(int(places[-1])))
+        return pa.ListArray.from_arrays(pa.array(places.astype(np.int32)), pa.array(rows))
 
     def leaf(self, leaf: Leaf) -> pa.Array:
         """Return, for each match, an aggregate over a situation's events, its start or its end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.events import MatchedSituations, SituationEvents
 from gpu_cep.engine.intervals.situations import Derived, Runs
+from gpu_cep.engine.intervals.stream_order import Extent, order_by_stream
 from gpu_cep.engine.output.result_order import key_ranks
 from gpu_cep.plan.interval_plan import IntervalPlan
 
@@ -100,10 +102,25 @@ def sort_matches(
     else:
         last = matches.seen.last.max(axis=0)
         bindings = [key for own, ends in zip(matches.members, matches.seen.last, strict=True) for key in (runs.first[own], ends)]
-    keys = [*bindings[::-1], last, matches.first]
+    keys = [matches.first, last, *bindings]
     if events.count > 1:
-        keys.append(_stream_ranks(plan, columns, events, runs, matches))
-    return matches.reorder(np.lexsort(keys))
+        keys.insert(0, _stream_ranks(plan, columns, events, runs, matches))
+    return matches.reorder(np.lexsort(_packed(keys)[::-1]))
+
+
+def _packed(keys: Sequence[Array]) -> list[Indices]:
+    """Return fewer keys with the same order: as many as fit share an int64. Keys are not negative; the first one decides first."""
+    packed: list[Indices] = []
+    free = 0
+    for key in keys:
+        bits = int(key.max(initial=0)).bit_length()
+        if packed and bits <= free:
+            packed[-1] = packed[-1] << bits | key
+        else:
+            packed.append(key.astype(np.int64))
+            free = 63
+        free -= bits
+    return packed
 
 
 def _stream_ranks(plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches) -> Array:
@@ -125,26 +142,28 @@ def matched_situations(
 
     A situation appears once for each state (last event, open or not) in which a match detects it.
     """
-    parts = [_of_name(v, columns, events, runs, matches, threads) for v in range(len(matches.members))]
-    return MatchedSituations(columns, tuple(own for own, _ in parts), tuple(places for _, places in parts))
+    seen = [_situations_of_name(v, events, runs, matches) for v in range(len(matches.members))]
+    by_stream = order_by_stream(events, [Extent(runs.stream[own], runs.first[own], last) for own, last, _, _ in seen], threads)
+    names = tuple(
+        SituationEvents(
+            columns, events, runs.stream[own], runs.first[own], last, runs.start[own], runs.end[own], is_open, by_stream, threads
+        )
+        for own, last, is_open, _ in seen
+    )  # fmt: skip
+    return MatchedSituations(columns, names, tuple(places for _, _, _, places in seen))
 
 
-def _of_name(
-    v: int, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches, threads: int
-) -> tuple[SituationEvents, Indices]:  # fmt: skip
-    """Return the matched situations of name v, and the place among them of each match's one."""
+def _situations_of_name(
+    v: int, events: EventSequence, runs: Runs, matches: IntervalMatches
+) -> tuple[Array, Array, npt.NDArray[np.bool_] | None, Indices]:
+    """Return the matched situations of name v, their last events, whether they are open, and the place of each match's one."""
     members, seen = matches.members[v], matches.seen
     if seen is None:
         own, places = _distinct(members, len(runs.first))
-        last, is_open = runs.last[own], None
-    else:
-        views = (members.astype(np.int64) * len(events) + seen.last[v]) * 2 + seen.is_open[v]
-        _, representatives, places = np.unique(views, return_index=True, return_inverse=True)
-        own, last, is_open = members[representatives], seen.last[v, representatives], seen.is_open[v, representatives]
-    situations = SituationEvents(
-        columns, events, runs.stream[own], runs.first[own], last, runs.start[own], runs.end[own], is_open, threads
-    )  # fmt: skip
-    return situations, places
+        return own, runs.last[own], None, places
+    views = (members.astype(np.int64) * len(events) + seen.last[v]) * 2 + seen.is_open[v]
+    _, representatives, places = np.unique(views, return_index=True, return_inverse=True)
+    return members[representatives], seen.last[v, representatives], seen.is_open[v, representatives], places
 
 
 def _distinct(numbers: Array, size: int) -> tuple[Indices, Indices]:

@@ -246,48 +246,19 @@ def first_reaching(low: int, high: int, first: Any, ends: Any, clock: Any, lengt
         found[i] = start
 
 
-class Wanted(NamedTuple):
-    """List runs of events to collect, stream after stream, in order and without overlap; i is a run.
+@sequential(writes=("positions",))
+def select_between(begin: int, end: int, streams: Any, first: Places, last: Places, positions: Places) -> int:
+    """Write the events [begin, end) that lie between two events of their stream; return how many.
 
-    - offsets[s]: the first run of stream s.
-    - first[i], last[i]: its first and its last event, both of one stream.
+    ``first[s]`` and ``last[s]`` are these events of stream s, and count. `positions`
+    has room for one more.
     """
-
-    offsets: Ints
-    first: Places
-    last: Places
-
-
-class Awaited(NamedTuple):
-    """Hold what is to be collected next of each stream s.
-
-    - run[s]: the run that it comes to next, or is in.
-    - due[s]: the event from which on that is so; NEVER if none is left.
-    """
-
-    run: Ints
-    due: Places
-
-
-@sequential(writes=("awaited", "runs", "positions"))
-def collect(begins: Ints, ends: Ints, streams: Any, wanted: Wanted, awaited: Awaited, runs: Places, positions: Places) -> int:
-    """Write the run and the position of each event that is in some run; return how many.
-
-    The events are those of all ranges [begins[k], ends[k]).
-    """
-    found = 0
-    for k in range(begins.size):
-        for e in range(begins[k], ends[k]):
-            stream = streams[e]
-            if e >= awaited.due[stream]:
-                i = awaited.run[stream]
-                runs[found] = i
-                positions[found] = e
-                found += 1
-                if e == wanted.last[i]:
-                    awaited.run[stream] = i + 1
-                    awaited.due[stream] = wanted.first[i + 1] if i + 1 < wanted.offsets[stream + 1] else NEVER
-    return found
+    count = 0
+    for e in range(begin, end):
+        stream = streams[e]
+        positions[count] = e
+        count += (first[stream] <= e) & (e <= last[stream])
+    return count
 
 
 def new_last_seen(streams: int) -> LastSeen:
