@@ -15,7 +15,7 @@ from gpu_cep_kernels.matches import aggregates
 from gpu_cep_kernels.matches import flat_matches as match_kernels
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.interpreter import OPCODES, evaluate_rows
-from gpu_cep_kernels.rules.tables import ANY, CONTIGUOUS, NEXT, ROBUST, Conditions, Criteria, EventTable, MatchTable, ProgramTable, new_path
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventTable, MatchTable, ProgramTable, Strategy, new_path
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import (
     Array,
@@ -202,7 +202,7 @@ def _automaton(
     size: int,
     random: Random,
     slots: int,
-    strategy: int = NEXT,
+    strategy: Strategy = Strategy.NEXT,
     counting: bool = False,
     steps: int = 1 << 12,
     conditions: Sequence[Condition] = QUANTIFIED,
@@ -214,7 +214,7 @@ def _automaton(
     exclusive: bool | None = None,
     **given: Any,
 ) -> Call:
-    free = strategy in (ANY, ROBUST)
+    free = strategy in (Strategy.ANY, Strategy.ROBUST)
     events = streams(size, random, exclusive=not free if exclusive is None else exclusive, **given)
     starts = start_events(events.labels, 1)[:: 1 if kept == KEEP_ALL else -1].copy()
     pattern = _ANY if free else _NEXT
@@ -223,7 +223,7 @@ def _automaton(
     places = np.flatnonzero(random.random(size) < 0.1)
     negations = [(3, (1,), (2,), places), (3, (0,), (), places)] if negated else []
     rules_out = negation_table(negations, events.offsets, events.times, events.times, events.length)
-    successor = events.occurrence[1, 1 : size + 1].astype(np.int64) if strategy == CONTIGUOUS else np.zeros(0, np.int64)
+    successor = events.occurrence[1, 1 : size + 1].astype(np.int64) if strategy == Strategy.CONTIGUOUS else np.zeros(0, np.int64)
     most = 0 if counting else size
     inputs = CandidateWindows(starts, ends_of(events, starts)), EventTable(events.after, events.occurrence, successor)
     bank = column_bank(size, random)
@@ -233,7 +233,7 @@ def _automaton(
     output = MatchTable(np.zeros(most, np.int64), counts, np.zeros(most * 8, np.int64), totals)
     run = new_path(_DEPTH, pattern, judged, kept)
     dead_ends = new_dead_ends(_STATES, remembered, 0)
-    shortcuts, mode = Shortcuts(jumping, dead_ends), Mode(strategy, counting, steps)
+    shortcuts, mode = Shortcuts(jumping, dead_ends), Mode(strategy.value, counting, steps)
     return Call(1, (*inputs, Criteria(pattern, judged, rules_out), shortcuts, mode, run, output))
 
 
@@ -278,7 +278,7 @@ _JUMPING_JUDGED = _judged(
 
 def _walking(size: int, random: Random, slots: int, contiguous: bool = False, exclusive: bool = True, **given: Any) -> Call:
     _, (windows, events, criteria, shortcuts, mode, run, output) = _automaton(
-        size, random, slots, strategy=CONTIGUOUS if contiguous else NEXT, exclusive=exclusive, **given
+        size, random, slots, strategy=Strategy.CONTIGUOUS if contiguous else Strategy.NEXT, exclusive=exclusive, **given
     )
     walk = Walk(contiguous, mode.counting, mode.step_limit)
     judged = _JUMPING_JUDGED if given.get("conditions") is JUMPING else _JUDGED
@@ -352,23 +352,23 @@ MATCH_CASES: tuple[KernelCase, ...] = (
         {
             "next": {},
             "next-untied": {"tied": False},
-            "any": {"strategy": ANY},
-            "any-counting": {"strategy": ANY, "counting": True},
-            "interrupted": {"strategy": ANY, "steps": 20},
-            "contiguous": {"strategy": CONTIGUOUS},
-            "robust": {"strategy": ROBUST},
-            "robust-remembering": {"strategy": ROBUST, "remembered": 4},
-            "iterated": {"strategy": ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS, "negated": True},
-            "iterated-robust": {"strategy": ROBUST, "conditions": ITERATED, "programs": ITERATION_PROGRAMS, "negated": True},
-            "finally": {"strategy": ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
+            "any": {"strategy": Strategy.ANY},
+            "any-counting": {"strategy": Strategy.ANY, "counting": True},
+            "interrupted": {"strategy": Strategy.ANY, "steps": 20},
+            "contiguous": {"strategy": Strategy.CONTIGUOUS},
+            "robust": {"strategy": Strategy.ROBUST},
+            "robust-remembering": {"strategy": Strategy.ROBUST, "remembered": 4},
+            "iterated": {"strategy": Strategy.ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS, "negated": True},
+            "iterated-robust": {"strategy": Strategy.ROBUST, "conditions": ITERATED, "programs": ITERATION_PROGRAMS, "negated": True},
+            "finally": {"strategy": Strategy.ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
             "float64": {"time": np.float64, "negated": True},
             "disjoint": {"kept": KEEP_DISJOINT},
-            "disjoint-any": {"strategy": ANY, "kept": KEEP_DISJOINT, "steps": 20, "negated": True},
-            "disjoint-robust": {"strategy": ROBUST, "kept": KEEP_DISJOINT},
-            "earliest-any": {"strategy": ANY, "kept": KEEP_EARLIEST},
+            "disjoint-any": {"strategy": Strategy.ANY, "kept": KEEP_DISJOINT, "steps": 20, "negated": True},
+            "disjoint-robust": {"strategy": Strategy.ROBUST, "kept": KEEP_DISJOINT},
+            "earliest-any": {"strategy": Strategy.ANY, "kept": KEEP_EARLIEST},
             "jumping": {"conditions": JUMPING, "programs": JUMPING_PROGRAMS},
-            "jumping-any": {"strategy": ANY, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "patience": 1},
-            "jumping-robust": {"strategy": ROBUST, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "steps": 20},
+            "jumping-any": {"strategy": Strategy.ANY, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "patience": 1},
+            "jumping-robust": {"strategy": Strategy.ROBUST, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "steps": 20},
         },
     ),
 )

@@ -14,17 +14,15 @@ from gpu_cep_kernels.nfab.match_buffer import mark_ends, mark_used_nodes, new_bu
 from gpu_cep_kernels.nfab.merged_runs import FLOATS, INTS, ReadTable, new_runs
 from gpu_cep_kernels.nfab.pass_runs import CUTS, ENDS, FAULT, FIRST, FREE, NODES, PASS_STATE, Pass
 from gpu_cep_kernels.rules.tables import (
-    ANY,
     BY_FLOATS,
     BY_INTS,
-    CONTIGUOUS,
-    NEXT,
     ONCE,
     Conditions,
     Criteria,
     EventTable,
     MatchTable,
     ProgramTable,
+    Strategy,
     new_path,
 )
 from tests.kernel_cases.calls import Call, KernelCase, cases
@@ -80,14 +78,14 @@ def _growth(
     size: int,
     random: Random,
     slots: int,
-    strategy: int = NEXT,
+    strategy: Strategy = Strategy.NEXT,
     steps: int = 1 << 12,
     conditions: Sequence[Condition] = QUANTIFIED,
     programs: ProgramTable = PROGRAMS,
     cuts: bool = False,
     **given: Any,
 ) -> Call:
-    events = streams(size, random, exclusive=strategy != ANY, **given)
+    events = streams(size, random, exclusive=strategy != Strategy.ANY, **given)
     aggregates = aggregate_table(4, AGGREGATES if programs is ITERATION_PROGRAMS else ())
     judged = Conditions(condition_table(4, conditions), aggregates, programs, column_bank(size, random), 0)
     everything = np.arange(size)
@@ -100,7 +98,7 @@ def _growth(
     work = Pass(run, buffer, runs, reads, new_ends(_ROOM), state)
     table = EventTable(events.after, events.occurrence, np.zeros(0, np.int64))
     windows = EventWindows(earliest, events.stream_end, flags(size, random, 0.9))
-    return Call(1, (size, windows, strategy, steps, table, _PATTERN, judged, work))
+    return Call(1, (size, windows, strategy.value, steps, table, _PATTERN, judged, work))
 
 
 def _paths(size: int, random: Random, slots: int, counting: bool = False, steps: int = 1 << 12, **given: Any) -> Call:
@@ -159,15 +157,15 @@ NFAB_CASES: tuple[KernelCase, ...] = (
         {
             "next": {},
             "next-untied": {"tied": False},
-            "any": {"strategy": ANY},
-            "contiguous": {"strategy": CONTIGUOUS},
-            "interrupted": {"strategy": ANY, "steps": 20},
-            "iterated": {"strategy": ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS},
+            "any": {"strategy": Strategy.ANY},
+            "contiguous": {"strategy": Strategy.CONTIGUOUS},
+            "interrupted": {"strategy": Strategy.ANY, "steps": 20},
+            "iterated": {"strategy": Strategy.ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS},
             "finally": {"conditions": FINALLY, "programs": ITERATION_PROGRAMS},
             "float64": {"time": np.float64},
             "cutting": {"cuts": True},
-            "cutting-any": {"strategy": ANY, "cuts": True, "steps": 20},
-            "cutting-contiguous": {"strategy": CONTIGUOUS, "cuts": True},
+            "cutting-any": {"strategy": Strategy.ANY, "cuts": True, "steps": 20},
+            "cutting-contiguous": {"strategy": Strategy.CONTIGUOUS, "cuts": True},
         },
     ),
     *cases(
@@ -175,26 +173,26 @@ NFAB_CASES: tuple[KernelCase, ...] = (
         _paths,
         {
             "next": {},
-            "any": {"strategy": ANY},
-            "counting": {"strategy": ANY, "counting": True},
-            "interrupted": {"strategy": ANY, "steps": 20},
-            "iterated": {"strategy": ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS},
-            "finally": {"strategy": ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
+            "any": {"strategy": Strategy.ANY},
+            "counting": {"strategy": Strategy.ANY, "counting": True},
+            "interrupted": {"strategy": Strategy.ANY, "steps": 20},
+            "iterated": {"strategy": Strategy.ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS},
+            "finally": {"strategy": Strategy.ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
         },
     ),
-    *cases(mark_ends, _marked, {"next": {}, "any": {"strategy": ANY}}),
-    *cases(mark_used_nodes, _used, {"next": {}, "any": {"strategy": ANY}}),
-    *cases(merge_cells, _merged, {"next": {}, "any": {"strategy": ANY}}),
+    *cases(mark_ends, _marked, {"next": {}, "any": {"strategy": Strategy.ANY}}),
+    *cases(mark_used_nodes, _used, {"next": {}, "any": {"strategy": Strategy.ANY}}),
+    *cases(merge_cells, _merged, {"next": {}, "any": {"strategy": Strategy.ANY}}),
     *cases(
         count_buffer,
         _counted,
         {
             "next": {},
-            "any": {"strategy": ANY},
-            "contiguous": {"strategy": CONTIGUOUS},
-            "iterated": {"strategy": ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS},
-            "interrupted": {"strategy": ANY, "steps": 20},
-            "low": {"strategy": ANY, "height": 2},
+            "any": {"strategy": Strategy.ANY},
+            "contiguous": {"strategy": Strategy.CONTIGUOUS},
+            "iterated": {"strategy": Strategy.ANY, "conditions": ITERATED, "programs": ITERATION_PROGRAMS},
+            "interrupted": {"strategy": Strategy.ANY, "steps": 20},
+            "low": {"strategy": Strategy.ANY, "height": 2},
         },
     ),
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from gpu_cep_kernels.rules.tables import ANY, CONTIGUOUS, NEXT, ROBUST
+from gpu_cep_kernels.rules.tables import Strategy
 
 
 def matches(pattern, stream, strategy, negations=()):
     """All matches as lists of bindings, by first event, last event and bindings."""
     allowed = partial(is_allowed, pattern, stream, negations)
-    filtered = partial(_STRATEGIES[strategy], allowed=allowed if strategy == ROBUST else lambda bindings: True)
+    filtered = partial(_STRATEGIES[strategy], allowed=allowed if strategy == Strategy.ROBUST else lambda bindings: True)
     found = {
         tuple(map(tuple, match))
         for start in range(len(stream.labels))
@@ -114,7 +114,7 @@ def robust_match(pattern, stream, window, bindings, allowed):
         yield bindings
 
 
-_STRATEGIES = {NEXT: next_match, ANY: any_match, CONTIGUOUS: contiguous_match, ROBUST: robust_match}
+_STRATEGIES = {Strategy.NEXT: next_match, Strategy.ANY: any_match, Strategy.CONTIGUOUS: contiguous_match, Strategy.ROBUST: robust_match}
 
 
 def later(window, bindings):

@@ -8,14 +8,14 @@ KERNELS = (
     Fault(
         "robust-never-steps-back",
         "kernels/gpu_cep_kernels/automaton/enumeration.py",
-        "strategy == ANY or (strategy == ROBUST and not path.led[depth])",
-        "strategy == ANY",
+        "strategy == Strategy.ANY or (strategy == Strategy.ROBUST and not path.led[depth])",
+        "strategy == Strategy.ANY",
         (AUTOMATON, "tests/kernels/automaton/test_enumeration.py"),
     ),
     Fault(
         "contiguity-passes-over",
         "kernels/gpu_cep_kernels/automaton/enumeration.py",
-        "viable = viable and strategy != CONTIGUOUS",
+        "viable = viable and strategy != Strategy.CONTIGUOUS",
         "viable = viable and True",
         (AUTOMATON, "tests/kernels/automaton/test_enumeration.py"),
     ),

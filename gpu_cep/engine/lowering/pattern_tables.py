@@ -23,22 +23,19 @@ from gpu_cep_kernels.automaton.single_runs import Judgements
 from gpu_cep_kernels.rules.running import AGGREGATIONS
 from gpu_cep_kernels.rules.scalars import COMPARISONS, UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
-    ANY,
     BY_FLOATS,
     BY_INTS,
     BY_PROGRAM,
     CONSECUTIVELY,
-    CONTIGUOUS,
-    NEXT,
     ONCE,
     PAIRWISE,
-    ROBUST,
     SINGLY,
     AggregateTable,
     ConditionTable,
     Ints,
     PatternTable,
     ProgramTable,
+    Strategy,
 )
 
 _SPREADS = {Spread.ONCE: ONCE, Spread.SINGLY: SINGLY, Spread.CONSECUTIVELY: CONSECUTIVELY, Spread.PAIRWISE: PAIRWISE}
@@ -253,10 +250,11 @@ def _single_pair(condition: PlannedCondition, comparison: Comparison | None, sin
     return by_role[left_role], by_role[right_role]
 
 
+# Plain integers: kernels would be compiled once more for members of the enumeration.
 STRATEGY = {
-    "skip_till_next_match": NEXT,
-    "skip_till_any_match": ANY,
-    "strict_contiguity": CONTIGUOUS,
-    "partition_contiguity": CONTIGUOUS,
-    "robust_skip_till_next_match": ROBUST,
+    "skip_till_next_match": Strategy.NEXT.value,
+    "skip_till_any_match": Strategy.ANY.value,
+    "strict_contiguity": Strategy.CONTIGUOUS.value,
+    "partition_contiguity": Strategy.CONTIGUOUS.value,
+    "robust_skip_till_next_match": Strategy.ROBUST.value,
 }

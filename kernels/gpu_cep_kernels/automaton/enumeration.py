@@ -52,23 +52,15 @@ from gpu_cep_kernels.rules.conditions import conditions_hold
 from gpu_cep_kernels.rules.cut import begin_cut, is_cut_off, search_end
 from gpu_cep_kernels.rules.path import bind, earliest_place, is_match, unbind, write_if_taken
 from gpu_cep_kernels.rules.tables import (
-    ANY,
     CANDIDATE,
-    CONTIGUOUS,
     DEPTH,
     ERROR_CONDITION,
     EVENTS,
-    FINISHED,
     MATCHES,
-    OUTPUT_FULL,
-    OVERFLOWED,
-    PATH_FULL,
     PHASE,
     REJECTED,
-    ROBUST,
     SEARCHES,
     STEPS,
-    STEPS_SPENT,
     UNSATISFIED,
     Conditions,
     Criteria,
@@ -76,6 +68,8 @@ from gpu_cep_kernels.rules.tables import (
     EventTable,
     MatchTable,
     PatternTable,
+    Status,
+    Strategy,
 )
 
 BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
@@ -102,7 +96,7 @@ class Shortcuts(NamedTuple):
 class Mode(NamedTuple):
     """Say how to enumerate.
 
-    - strategy: which events are passed over (NEXT, ANY, CONTIGUOUS, ROBUST).
+    - strategy: which events are passed over (a value of Strategy).
     - counting: whether matches are counted and not written.
     - step_limit: how many steps one call may make.
     """
@@ -243,14 +237,14 @@ def _search(
     passed = 0
     viable = available > 0
     path.state[SEARCHES] += 1
-    if viable and strategy in (ANY, ROBUST) and not _is_complete(path):
+    if viable and strategy in (Strategy.ANY, Strategy.ROBUST) and not _is_complete(path):
         viable = can_complete(position, until, events, pattern, path)
     if viable and looks_ahead(path) and not _is_complete(path):
         viable = can_complete_within_bounds(position, until, events, pattern, conditions, jumps, path)
         set_next_look(viable, path)
     while viable and left == 0 and path.state[STEPS] <= limit:
         path.state[STEPS] += 1
-        if strategy == CONTIGUOUS:
+        if strategy == Strategy.CONTIGUOUS:
             nearest = _successor(available, position, until, events, pattern, path)
         elif passed < jumps.patience:
             nearest = _nearest(available, position, until, events, pattern, dead_ends, path)
@@ -261,7 +255,7 @@ def _search(
             left = _choose(depth, nearest, available, pattern, conditions, path)
             position = nearest
             passed += left == 0
-        viable = viable and strategy != CONTIGUOUS
+        viable = viable and strategy != Strategy.CONTIGUOUS
     over = left > 0 or not viable
     path.state[REJECTED] += passed
     path.left[depth] = left
@@ -272,7 +266,7 @@ def _search(
 @rule
 def _phase_after_binding(strategy: int, path: EventPath) -> int:
     """Return the phase that follows the binding of an event."""
-    return REPORT if strategy == ANY and _is_complete(path) else SEARCH
+    return REPORT if strategy == Strategy.ANY and _is_complete(path) else SEARCH
 
 
 @rule
@@ -281,7 +275,7 @@ def _phase_after_choices(depth: int, end: int, strategy: int, path: EventPath) -
 
     It is SEARCH for a later event, TAKE to step back, or DONE at the start.
     """
-    passes_over = strategy == ANY or (strategy == ROBUST and not path.led[depth])
+    passes_over = strategy == Strategy.ANY or (strategy == Strategy.ROBUST and not path.led[depth])
     if depth == 0:
         phase = DONE
     elif passes_over and path.choice_event[depth] < end:
@@ -294,7 +288,7 @@ def _phase_after_choices(depth: int, end: int, strategy: int, path: EventPath) -
 @rule
 def _phase_after_search(depth: int, strategy: int, path: EventPath) -> int:
     """Return the phase that follows a search: REPORT a match, or TAKE a choice or a step back."""
-    return REPORT if path.left[depth] == 0 and strategy != ANY and _is_complete(path) else TAKE
+    return REPORT if path.left[depth] == 0 and strategy != Strategy.ANY and _is_complete(path) else TAKE
 
 
 @rule
@@ -303,7 +297,7 @@ def _search_end(end: int, strategy: int, path: EventPath) -> int:
 
     It is the window's end if only a full search tells whether the path is a match; otherwise a cut may end it earlier.
     """
-    decides = strategy == ROBUST or (strategy != ANY and _is_complete(path))
+    decides = strategy == Strategy.ROBUST or (strategy != Strategy.ANY and _is_complete(path))
     return end if decides else search_end(end, path)
 
 
@@ -323,7 +317,7 @@ def enumerate_matches(
     mode: Mode,
     path: EventPath,
     matches: MatchTable,
-) -> int:
+) -> Status:
     """Enumerate the matches of all windows from where ``path.state`` stands; return why it stopped.
 
     On OUTPUT_FULL, PATH_FULL or STEPS_SPENT the caller makes room and calls
@@ -335,21 +329,21 @@ def enumerate_matches(
     strategy, counting = mode.strategy, mode.counting
     state = path.state
     limit = state[STEPS] + mode.step_limit
-    status = FINISHED
+    status = Status.FINISHED
     depth = state[DEPTH]
     phase = state[PHASE]
     w = state[CANDIDATE]
-    while w < candidates.size and status == FINISHED:
+    while w < candidates.size and status == Status.FINISHED:
         end = ends[w]
         if phase == BEGIN:
             begin_cut(candidates[w], path.cut)
             _begin(candidates[w], events, pattern, conditions, path)
             begin_searches(jumps.patience, path)
             phase = TAKE
-        elif phase == TAKE and path.left[depth] > 0 and strategy != ROBUST and is_cut_off(path.choice_event[depth], path):
+        elif phase == TAKE and path.left[depth] > 0 and strategy != Strategy.ROBUST and is_cut_off(path.choice_event[depth], path):
             path.left[depth] = 0
         elif phase == TAKE and path.left[depth] > 0 and depth >= path.event.size:
-            status = PATH_FULL
+            status = Status.PATH_FULL
         elif phase == TAKE and path.left[depth] > 0:
             _bind_next(depth, pattern, conditions, path)
             depth += 1
@@ -357,13 +351,13 @@ def enumerate_matches(
         elif phase == TAKE:
             phase = _phase_after_choices(depth, end, strategy, path)
             if phase == TAKE:
-                if strategy == ROBUST and not path.led[depth]:
+                if strategy == Strategy.ROBUST and not path.led[depth]:
                     keep_dead_end(depth, end, events.after, pattern, path, dead_ends)
                 depth -= 1
                 _step_back(depth, pattern, path)
         elif (
             phase == SEARCH
-            and strategy == ROBUST
+            and strategy == Strategy.ROBUST
             and is_dead_end(depth, path.choice_event[depth], end, events.after, pattern, path, dead_ends)
         ):
             path.choice_event[depth] = end
@@ -372,9 +366,9 @@ def enumerate_matches(
             if _search(depth, end, strategy, limit, events, criteria, shortcuts, path):
                 phase = _phase_after_search(depth, strategy, path)
             if state[STEPS] > limit:
-                status = STEPS_SPENT
+                status = Status.STEPS_SPENT
         elif phase == REPORT and not counting and (state[MATCHES] >= matches.starts.size or state[EVENTS] + depth > matches.events.size):
-            status = OUTPUT_FULL
+            status = Status.OUTPUT_FULL
         elif phase == REPORT:
             if is_match(depth, criteria, path):
                 path.led[depth] = True
@@ -383,13 +377,13 @@ def enumerate_matches(
                     matches.totals[w] += 1
                 else:
                     write_if_taken(w, depth, matches, path)
-            phase = SEARCH if strategy == ANY else TAKE
+            phase = SEARCH if strategy == Strategy.ANY else TAKE
         else:
             end_searches(path)
             w += 1
             phase = BEGIN
         if state[ERROR_CONDITION] != 0:
-            status = OVERFLOWED
+            status = Status.OVERFLOWED
     state[CANDIDATE] = w
     state[DEPTH] = depth
     state[PHASE] = phase

@@ -31,14 +31,9 @@ from gpu_cep_kernels.rules.tables import (
     CANDIDATE,
     ERROR_CONDITION,
     EVENTS,
-    FINISHED,
     MATCHES,
-    OUTPUT_FULL,
-    OVERFLOWED,
-    PATH_FULL,
     REJECTED,
     STEPS,
-    STEPS_SPENT,
     WASTED,
     Conditions,
     Criteria,
@@ -47,6 +42,7 @@ from gpu_cep_kernels.rules.tables import (
     Ints,
     MatchTable,
     PatternTable,
+    Status,
     Words,
 )
 
@@ -54,8 +50,6 @@ from gpu_cep_kernels.rules.tables import (
 CURRENT = -1
 # For which events of its variable a judgement is made: all, the first one, all but the first one.
 ALWAYS, FIRST_ONLY, FURTHER_ONLY = range(3)
-# Why the walk stopped, beside the reasons that all searches share: an event leaves a choice.
-CHOICE = 100
 # From so many events that a search has passed over, the bounds of conditions are computed: for fewer they cost more than they save.
 BOUNDED = 2
 
@@ -310,7 +304,7 @@ def walk_windows(
     walk: Walk,
     path: EventPath,
     matches: MatchTable,
-) -> int:
+) -> Status:
     """Follow the only run of each window from ``path.state[CANDIDATE]`` on, and write its match; return why it stopped.
 
     On OUTPUT_FULL, PATH_FULL, STEPS_SPENT and CHOICE the current window is still
@@ -319,27 +313,27 @@ def walk_windows(
     candidates, ends = windows
     state = path.state
     limit = state[STEPS] + walk.step_limit
-    status = FINISHED
+    status = Status.FINISHED
     w = state[CANDIDATE]
-    while w < candidates.size and status == FINISHED:
+    while w < candidates.size and status == Status.FINISHED:
         begin_cut(candidates[w], path.cut)
         path.event[0] = candidates[w]
         depth = _walk_window(candidates[w], ends[w], walk.contiguous, events, criteria, judgements, jumps, path)
         if depth > 0 and not walk.counting and (state[MATCHES] >= matches.starts.size or state[EVENTS] + depth > matches.events.size):
-            status = OUTPUT_FULL
+            status = Status.OUTPUT_FULL
         elif depth > 0 and is_match(depth, criteria, path):
             if walk.counting:
                 matches.totals[w] += 1
             else:
                 write_if_taken(w, depth, matches, path)
         elif depth < 0:
-            status = CHOICE if depth == -1 else PATH_FULL
+            status = Status.CHOICE if depth == -1 else Status.PATH_FULL
         _clear(path)
         if state[ERROR_CONDITION] != 0:
-            status = OVERFLOWED
-        elif status == FINISHED:
+            status = Status.OVERFLOWED
+        elif status == Status.FINISHED:
             w += 1
             if state[STEPS] > limit and w < candidates.size:
-                status = STEPS_SPENT
+                status = Status.STEPS_SPENT
     state[CANDIDATE] = w
     return status

@@ -31,18 +31,15 @@ from gpu_cep_kernels.rules.conditions import is_decided
 from gpu_cep_kernels.rules.tables import (
     DEPTH,
     ERROR_CONDITION,
-    FINISHED,
     MATCHES,
-    OUTPUT_FULL,
-    OVERFLOWED,
     STEPS,
-    STEPS_SPENT,
     Conditions,
     Criteria,
     EventPath,
     Flags,
     Ints,
     PatternTable,
+    Status,
 )
 
 # How many events conditions filter at a time.
@@ -238,7 +235,7 @@ def _write(v: int, depth: int, block: Any, base: int, chain: Chain, path: EventP
 @rule
 def _enumerate(
     buffered: Buffered, criteria: Criteria, negated: bool, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
-) -> int:
+) -> Status:
     """Run the body of both kernels; return why it stopped.
 
     `negated` is a constant: code for negations slows the rest, even where there are none.
@@ -253,8 +250,8 @@ def _enumerate(
     first_stream = stream_of(base, offsets)
     s = stream_of(base + chain.block[0, 0], offsets)
     steps = 0
-    status = FINISHED
-    while depth >= 0 and status == FINISHED:
+    status = Status.FINISHED
+    while depth >= 0 and status == Status.FINISHED:
         v = chain.order[depth]
         block = chain.block[depth]
         if chain.taken[depth] == chain.kept[depth] and chain.cursor[depth] == chain.stop[depth]:
@@ -277,9 +274,9 @@ def _enumerate(
                 chain.kept[depth] = _judge(v, depth, block, chain.kept[depth], criteria, chain, path)
             steps += size
             if state[ERROR_CONDITION] != 0:
-                status = OVERFLOWED
+                status = Status.OVERFLOWED
             elif steps > step_limit:
-                status = STEPS_SPENT
+                status = Status.STEPS_SPENT
         elif depth < depths - 1:
             event = block[chain.taken[depth]]
             chain.taken[depth] += 1
@@ -328,7 +325,7 @@ def _enumerate(
             chain.taken[depth] += written
             state[MATCHES] += written
             if chain.taken[depth] < chain.kept[depth]:
-                status = OUTPUT_FULL
+                status = Status.OUTPUT_FULL
     state[DEPTH] = depth
     state[STEPS] += steps
     return status
@@ -337,7 +334,7 @@ def _enumerate(
 @sequential(writes=("chain", "path", "matches"))
 def enumerate_chain(
     buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
-) -> int:  # fmt: skip
+) -> Status:  # fmt: skip
     """Enumerate the matches of all pivots from where `chain` stands; return why it stopped. There are no negations.
 
     Event e of the batch stands at ``conditions.base + e`` in the streams, too.
@@ -351,6 +348,6 @@ def enumerate_chain(
 @sequential(writes=("chain", "path", "matches"))
 def enumerate_negated_chain(
     buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
-) -> int:  # fmt: skip
+) -> Status:  # fmt: skip
     """As :func:`enumerate_chain`, with negations."""
     return _enumerate(buffered, criteria, True, mode, chain, path, matches)

@@ -43,22 +43,18 @@ from gpu_cep_kernels.rules.tables import (
     DEPTH,
     ERROR_CONDITION,
     EVENTS,
-    FINISHED,
     MATCHES,
     NO_EVENT,
     NO_VARIABLE,
-    OUTPUT_FULL,
-    OVERFLOWED,
-    PATH_FULL,
     PHASE,
     STEPS,
-    STEPS_SPENT,
     Conditions,
     Criteria,
     EventPath,
     Ints,
     MatchTable,
     PatternTable,
+    Status,
 )
 
 # Phases: bind a row, list what a stage may bind, bind an event of a list, end a stage, unbind an event, unbind a row.
@@ -296,7 +292,7 @@ def enumerate_iterations(
     stack: Iterations,
     path: EventPath,
     matches: MatchTable,
-) -> int:
+) -> Status:
     """Enumerate the matches that `rows` can be completed to, from where ``path.state`` stands; return why it stopped.
 
     ``rows[m, v]`` is the event of variable v in row m. If ``mode.starting``, no
@@ -311,8 +307,8 @@ def enumerate_iterations(
     limit = state[STEPS] + step_limit
     depth, last = stack.fixed.size, stack.order.size - 1
     row, place, phase = state[CANDIDATE], state[DEPTH], state[PHASE]
-    status = FINISHED
-    while row < len(rows) and status == FINISHED:
+    status = Status.FINISHED
+    while row < len(rows) and status == Status.FINISHED:
         if phase == LOAD:
             _load(row, rows, starting, streams, pattern, conditions, stack, path)
             place = depth
@@ -325,11 +321,11 @@ def enumerate_iterations(
             if place + 1 < path.event.size and _open(place, buffered, pattern, uses, conditions, stack, path):
                 phase = TAKE
             else:
-                status = PATH_FULL
+                status = Status.PATH_FULL
         elif phase == TAKE and stack.cursor[place] == stack.stop[place]:
             phase = CLOSE
         elif phase == TAKE and (place + 1 >= path.event.size or not _has_room(place, stack)):
-            status = PATH_FULL
+            status = Status.PATH_FULL
         elif phase == TAKE:
             v, event = stack.order[stack.stage[place]], stack.events[stack.cursor[place]]
             stack.cursor[place] += 1
@@ -340,14 +336,14 @@ def enumerate_iterations(
                 _extend(v, event, place, pattern, uses, conditions, stack, path)
                 place += 1
             if state[STEPS] > limit:
-                status = STEPS_SPENT
+                status = Status.STEPS_SPENT
         elif not _closes(stack.order[stack.stage[place]], place, uses, criteria, stack, path):
             phase = _phase_after_stage(place, stack)
         elif stack.stage[place] < last:
             stack.stage[place] += 1
             phase = OPEN
         elif not counting and (state[MATCHES] >= matches.starts.size or state[EVENTS] + place > matches.events.size):
-            status = OUTPUT_FULL
+            status = Status.OUTPUT_FULL
         else:
             if stack.earliest[place] < own:
                 _report(place, counting, stack, path, matches)
@@ -357,7 +353,7 @@ def enumerate_iterations(
             unbind(place, pattern, path)
             phase = TAKE
         if state[ERROR_CONDITION] != 0:
-            status = OVERFLOWED
+            status = Status.OVERFLOWED
     state[CANDIDATE] = row
     state[DEPTH] = place
     state[PHASE] = phase

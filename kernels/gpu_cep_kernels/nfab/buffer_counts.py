@@ -23,7 +23,7 @@ from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.labels_decide.counting import capped_sum
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
-from gpu_cep_kernels.rules.tables import FINISHED, PATH_FULL, STEPS_SPENT, Ints, double_rows
+from gpu_cep_kernels.rules.tables import Ints, Status, double_rows
 
 
 class PathSums(NamedTuple):
@@ -214,7 +214,7 @@ def count_buffer(
     sums: PathSums,
     stack: SumStack,
     totals: StreamTotals,
-) -> int:
+) -> Status:
     """Count the matches of all end nodes from where `stack` stands; return why it stopped.
 
     Matches that end at node n begin at ``last_start[n]`` or earlier; −1: none end
@@ -224,16 +224,16 @@ def count_buffer(
     """
     state = stack.state
     limit = state[STEPS_MADE] + step_limit
-    status = FINISHED
+    status = Status.FINISHED
     n = state[NODE]
-    while n < last_start.size and status == FINISHED:
+    while n < last_start.size and status == Status.FINISHED:
         cell, first, last = sums.same[2 * n], earliest[buffer.event[n]], last_start[n]
         if state[HEIGHT] == 0 and not (last >= 0 and _counts(cell, first, last, buffer)):
             n += 1
         elif state[STEPS_MADE] > limit:
-            status = STEPS_SPENT
+            status = Status.STEPS_SPENT
         elif state[HEIGHT] >= stack.cell.size:
-            status = PATH_FULL
+            status = Status.PATH_FULL
         elif state[HEIGHT] == 0 and not _is_known(cell, first, last, buffer, sums):
             _push(cell, first, last, buffer, stack)
         elif state[HEIGHT] > 0:

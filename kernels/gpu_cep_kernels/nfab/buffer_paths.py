@@ -18,19 +18,15 @@ from gpu_cep_kernels.rules.tables import (
     CANDIDATE,
     ERROR_CONDITION,
     EVENTS,
-    FINISHED,
     MATCHES,
-    OUTPUT_FULL,
-    OVERFLOWED,
-    PATH_FULL,
     STEPS,
-    STEPS_SPENT,
     Conditions,
     Criteria,
     EventPath,
     Ints,
     MatchTable,
     PatternTable,
+    Status,
     double_rows,
 )
 
@@ -170,7 +166,7 @@ def enumerate_paths(
     walk: Walk,
     path: EventPath,
     matches: MatchTable,
-) -> int:
+) -> Status:
     """Find the matches of all ends from where `walk` and ``path.state`` stand; return why it stopped.
 
     ``earliest[e]`` is the first event whose window holds e. ``matches.starts`` gets
@@ -182,20 +178,20 @@ def enumerate_paths(
     pattern, conditions = criteria.pattern, criteria.conditions
     state = path.state
     limit = state[STEPS] + step_limit
-    status = FINISHED
+    status = Status.FINISHED
     k = state[CANDIDATE]
-    while k < ends.node.size and status == FINISHED:
+    while k < ends.node.size and status == Status.FINISHED:
         length = walk.state[LENGTH]
         if length == 0:
             _enter(ends.node[k], buffer, walk)
         elif state[STEPS] > limit:
-            status = STEPS_SPENT
+            status = Status.STEPS_SPENT
         elif (
             walk.state[ARRIVED] != 0
             and not counting
             and (state[MATCHES] >= matches.starts.size or state[EVENTS] + length > matches.events.size)
         ):
-            status = OUTPUT_FULL
+            status = Status.OUTPUT_FULL
         elif walk.state[ARRIVED] != 0:
             walk.state[ARRIVED] = 0
             start = buffer.event[walk.node[length - 1]]
@@ -204,7 +200,7 @@ def enumerate_paths(
                 _report(start, counting, length, criteria, path, matches)
                 _unbind_path(length, pattern, path)
         elif length >= walk.node.size:
-            status = PATH_FULL
+            status = Status.PATH_FULL
         else:
             state[STEPS] += 1
             before = _step(earliest[buffer.event[walk.node[0]]], buffer, walk)
@@ -214,6 +210,6 @@ def enumerate_paths(
                 walk.state[LENGTH] = length - 1
                 k += length == 1
         if state[ERROR_CONDITION] != 0:
-            status = OVERFLOWED
+            status = Status.OVERFLOWED
     state[CANDIDATE] = k
     return status

@@ -40,20 +40,7 @@ from gpu_cep_kernels.nfab.pass_runs import (
 )
 from gpu_cep_kernels.rules.cut import is_ruled_out_by
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
-from gpu_cep_kernels.rules.tables import (
-    ANY,
-    CONTIGUOUS,
-    ERROR_CONDITION,
-    FINISHED,
-    OVERFLOWED,
-    STEPS_SPENT,
-    Conditions,
-    EventTable,
-    PatternTable,
-)
-
-# A further reason for which a pass stops: the buffer or the runs need more room.
-NO_ROOM = 100
+from gpu_cep_kernels.rules.tables import ERROR_CONDITION, Conditions, EventTable, PatternTable, Status, Strategy
 
 
 class EventWindows(NamedTuple):
@@ -102,7 +89,7 @@ def _is_final(r: int, strategy: int, pattern: PatternTable, runs: MergedRuns) ->
     """Whether run r is complete and stays a match, whatever follows."""
     final = runs.unsatisfied[r] == 0
     for v in range(pattern.order.size):
-        final = final and (strategy == ANY or runs.blockers[r, v] > 0 or runs.bound[r, v] >= pattern.maximum[v])
+        final = final and (strategy == Strategy.ANY or runs.blockers[r, v] > 0 or runs.bound[r, v] >= pattern.maximum[v])
     return bool(final)
 
 
@@ -135,7 +122,7 @@ def _merge(r: int, event: int, strategy: int, after: Any, pattern: PatternTable,
     elif not shared:
         add_sibling(n, runs.head[q], work.buffer)
         runs.head[q] = n
-    if strategy == ANY and not shared and runs.unsatisfied[r] == 0:
+    if strategy == Strategy.ANY and not shared and runs.unsatisfied[r] == 0:
         _end_matches(n, False, UNBOUNDED, work)
     if _is_final(r, strategy, pattern, runs):
         _complete(work.buffer.latest[n], event, state)
@@ -148,7 +135,7 @@ def _end_run(k: int, strategy: int, work: Pass) -> None:
     """End the active run at place k, which nothing extends; report its paths as matches if it is complete."""
     runs = work.runs
     r = runs.active[k]
-    if strategy != ANY and runs.unsatisfied[r] == 0:
+    if strategy != Strategy.ANY and runs.unsatisfied[r] == 0:
         head = runs.head[r]
         _end_matches(head, True, UNBOUNDED, work)
         _complete(work.buffer.latest_of_run[head], work.buffer.event[head], work.state)
@@ -233,18 +220,18 @@ def _advance_runs(
     for k in range(begin):
         r = runs.active[k]
         head = runs.head[r]
-        awaited = event if strategy != CONTIGUOUS else _next_of(r, events, work)
+        awaited = event if strategy != Strategy.CONTIGUOUS else _next_of(r, events, work)
         if buffer.latest_of_run[head] < window or awaited < event:
             _end_run(k, strategy, work)
-        elif _is_ruled_out(buffer.latest_of_run[head], event, state) and (strategy == ANY or runs.unsatisfied[r] > 0):
+        elif _is_ruled_out(buffer.latest_of_run[head], event, state) and (strategy == Strategy.ANY or runs.unsatisfied[r] > 0):
             _remove(k, work)
         elif awaited == event:
             state[OFFERED] += 1
             extended = extend_run(r, event, events, pattern, conditions, work) > 0
             _note_fault(buffer.latest_of_run[head], work)
-            if strategy == CONTIGUOUS and not extended:
+            if strategy == Strategy.CONTIGUOUS and not extended:
                 _end_run(k, strategy, work)
-            elif strategy != ANY and extended:
+            elif strategy != Strategy.ANY and extended:
                 _replace_run(k, buffer.earliest_of_run[head], window, work)
     _close_gaps(begin, work)
 
@@ -282,24 +269,24 @@ def grow_runs(
     pattern: PatternTable,
     conditions: Conditions,
     work: Pass,
-) -> int:
+) -> Status:
     """Offer the events of a batch, up to `end`, to all runs from where ``work.state`` stands; return why it stopped.
 
     On NO_ROOM or STEPS_SPENT the caller makes room and calls again.
     """
     earliest, stream_end, starting = windows
     variables, path, state = pattern.order.size, work.path, work.state
-    status = FINISHED
+    status = Status.FINISHED
     limit = state[OFFERED] + step_limit
     event = _next_event(state[EVENT], end, events.occurrence)
-    while event < end and status == FINISHED:
+    while event < end and status == Status.FINISHED:
         if event >= state[STREAM_END]:
             _end_all(strategy, work)
             state[STREAM_END] = stream_end[event]
         if not _has_room(variables, work):
-            status = NO_ROOM
+            status = Status.NO_ROOM
         elif state[OFFERED] > limit:
-            status = STEPS_SPENT
+            status = Status.STEPS_SPENT
         else:
             window = earliest[event]
             earliest[event] = max(window, state[FIRST] + 1) if state[CUTS] != 0 else window
@@ -310,8 +297,8 @@ def grow_runs(
             _merge_added(event, strategy, events.after, pattern, conditions, work)
             event = _next_event(event + 1, end, events.occurrence)
         if path.state[ERROR_CONDITION] != 0:
-            status = OVERFLOWED
+            status = Status.OVERFLOWED
     state[EVENT] = event
-    if event >= end and status == FINISHED:
+    if event >= end and status == Status.FINISHED:
         _end_all(strategy, work)
     return status

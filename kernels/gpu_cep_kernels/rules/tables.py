@@ -6,6 +6,7 @@ A pair of fields ``x`` and ``x_first`` holds lists: list i is ``x[x_first[i]:x_f
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -333,11 +334,26 @@ class EventPath(NamedTuple):
 CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION, UNSATISFIED, REJECTED, SEARCHES, LOOK, WASTED = range(12)
 STATE_SIZE = 12
 
-# Which events a run may pass over, and which matches it reports (SPEC section 3).
-NEXT, ANY, CONTIGUOUS, ROBUST = range(4)
 
-# Why an enumeration stopped.
-FINISHED, OUTPUT_FULL, PATH_FULL, STEPS_SPENT, OVERFLOWED = range(5)
+class Strategy(IntEnum):
+    """Name the selection strategies: which events a run may pass over, and which matches it reports (SPEC section 3)."""
+
+    NEXT = 0
+    ANY = 1
+    CONTIGUOUS = 2
+    ROBUST = 3
+
+
+class Status(IntEnum):
+    """Name why a search stopped; unless it is FINISHED or OVERFLOWED, the caller makes room and calls again."""
+
+    FINISHED = 0
+    OUTPUT_FULL = 1
+    PATH_FULL = 2
+    STEPS_SPENT = 3
+    OVERFLOWED = 4  # an integer of a condition did
+    CHOICE = 5  # an event leaves a choice, which a walk through single runs does not take
+    NO_ROOM = 6  # the match buffer or the runs of NFA^b are full
 
 
 def new_path(depth: int, pattern: PatternTable, conditions: Conditions, kept: int = KEEP_ALL) -> EventPath:

@@ -11,10 +11,6 @@ from hypothesis import strategies as st
 
 from gpu_cep_kernels.automaton.dead_ends import ALWAYS, NEVER, StateTable, new_dead_ends
 from gpu_cep_kernels.automaton.enumeration import (
-    FINISHED,
-    OUTPUT_FULL,
-    PATH_FULL,
-    STEPS_SPENT,
     CandidateWindows,
     Mode,
     Shortcuts,
@@ -22,12 +18,8 @@ from gpu_cep_kernels.automaton.enumeration import (
 )
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.tables import (
-    ANY,
-    CONTIGUOUS,
     EVENTS,
     MATCHES,
-    NEXT,
-    ROBUST,
     STEPS,
     ColumnBank,
     Conditions,
@@ -36,6 +28,8 @@ from gpu_cep_kernels.rules.tables import (
     EventTable,
     MatchTable,
     ProgramTable,
+    Status,
+    Strategy,
     deepen_path,
     new_path,
 )
@@ -97,19 +91,19 @@ class Enumeration:
 
     def finished(self):
         status = None
-        while status != FINISHED:
+        while status != Status.FINISHED:
             status = enumerate_matches(
                 CandidateWindows(self.starts, self.ends),
                 self.events,
                 Criteria(self.pattern.table(), self.conditions, self.negations),
                 Shortcuts(NO_JUMPS, self.dead_ends),
-                Mode(self.strategy, self.counting, self.steps),
+                Mode(self.strategy.value, self.counting, self.steps),
                 self.run,
                 self.output,
             )
             self.stops.add(status)
             self._take()
-            if status == PATH_FULL:
+            if status == Status.PATH_FULL:
                 self.run = deepen_path(self.run)
         return self
 
@@ -139,13 +133,13 @@ def last(match):
     return max(sum(match, ()))
 
 
-NAMES = {NEXT: "next", ANY: "any", CONTIGUOUS: "contiguous", ROBUST: "robust"}
+NAMES = {Strategy.NEXT: "next", Strategy.ANY: "any", Strategy.CONTIGUOUS: "contiguous", Strategy.ROBUST: "robust"}
 STRATEGIES = pytest.mark.parametrize("strategy", NAMES, ids=NAMES.get)
 
 
 @STRATEGIES
 def test_matches_of_label_streams(strategy):
-    @given(divided_problems(max_size=14 if strategy in (NEXT, CONTIGUOUS) else 8))
+    @given(divided_problems(max_size=14 if strategy in (Strategy.NEXT, Strategy.CONTIGUOUS) else 8))
     def check(problem):
         assert Enumeration(*problem, strategy).finished().matches() == reference.matches(*problem, strategy)
 
@@ -189,8 +183,8 @@ def test_an_enumeration_goes_on_after_every_stop(strategy):
 def test_dead_ends_are_kept_across_stops(places):
     @given(problems(max_size=10), st.integers(1, 3), st.integers(0, 3))
     def check(problem, path, steps):
-        stopped = Enumeration(*problem, ROBUST, path=path, matches=1, steps=steps, places=places).finished()
-        assert stopped.matches() == reference.matches(*problem, ROBUST)
+        stopped = Enumeration(*problem, Strategy.ROBUST, path=path, matches=1, steps=steps, places=places).finished()
+        assert stopped.matches() == reference.matches(*problem, Strategy.ROBUST)
 
     check()
 
@@ -198,18 +192,18 @@ def test_dead_ends_are_kept_across_stops(places):
 def test_a_dead_end_of_the_robust_strategy_is_searched_once():
     """Behind each run of b's there is one c, where there must be two."""
     problem = of_characters("a" + "b" * 14 + "c", (1, 1, 1), ((1, 1), (1, None), (2, 2)))
-    searched, kept = (Enumeration(*problem, ROBUST, places=places).finished() for places in (0, 16))
+    searched, kept = (Enumeration(*problem, Strategy.ROBUST, places=places).finished() for places in (0, 16))
     assert searched.found == kept.found == []
     assert kept.run.state[STEPS] < 100 < 10_000 < searched.run.state[STEPS]
 
 
 def test_it_stops_for_room_and_for_steps():
     problem = of_characters("aabb", (1, 1), ((1, None), (1, 1)))
-    cramped = Enumeration(*problem, ANY, path=1, matches=1).finished()
-    assert cramped.stops == {FINISHED, OUTPUT_FULL, PATH_FULL}
-    hasty = Enumeration(*problem, ANY, steps=0).finished()
-    assert hasty.stops == {FINISHED, STEPS_SPENT}
-    assert cramped.matches() == hasty.matches() == reference.matches(*problem, ANY)
+    cramped = Enumeration(*problem, Strategy.ANY, path=1, matches=1).finished()
+    assert cramped.stops == {Status.FINISHED, Status.OUTPUT_FULL, Status.PATH_FULL}
+    hasty = Enumeration(*problem, Strategy.ANY, steps=0).finished()
+    assert hasty.stops == {Status.FINISHED, Status.STEPS_SPENT}
+    assert cramped.matches() == hasty.matches() == reference.matches(*problem, Strategy.ANY)
 
 
 @STRATEGIES
@@ -243,7 +237,7 @@ WORDS = [
 
 @pytest.mark.parametrize(("word", "sizes", "quantifiers", "found"), WORDS)
 def test_words(word, sizes, quantifiers, found):
-    assert Enumeration(*of_characters(word, sizes, quantifiers), NEXT).finished().matches() == found
+    assert Enumeration(*of_characters(word, sizes, quantifiers), Strategy.NEXT).finished().matches() == found
 
 
 @pytest.mark.parametrize(
@@ -258,7 +252,7 @@ def test_words(word, sizes, quantifiers, found):
 )
 def test_contiguous_words(word, parts, found):
     pattern, stream = of_characters(word, (1, 1), ((1, None), (1, 1)))
-    assert Enumeration(pattern, replace(stream, parts=parts), CONTIGUOUS).finished().matches() == found
+    assert Enumeration(pattern, replace(stream, parts=parts), Strategy.CONTIGUOUS).finished().matches() == found
 
 
 def test_robust_passes_over_what_leads_to_no_match():
@@ -266,7 +260,7 @@ def test_robust_passes_over_what_leads_to_no_match():
     pattern, stream = of_characters("-ab-b", (1, 1), ((1, 1), (1, 1)), length=3)
     rules_out = (Negated((0,), before=(0,)),)
     found = {strategy: Enumeration(pattern, stream, strategy, rules_out).finished().matches() for strategy in NAMES}
-    assert found == {NEXT: [], ANY: [((1,), (4,))], CONTIGUOUS: [], ROBUST: [((1,), (4,))]}
+    assert found == {Strategy.NEXT: [], Strategy.ANY: [((1,), (4,))], Strategy.CONTIGUOUS: [], Strategy.ROBUST: [((1,), (4,))]}
 
 
 @pytest.mark.parametrize(
@@ -283,17 +277,17 @@ def test_robust_passes_over_what_leads_to_no_match():
 )
 def test_scopes_of_negations(negated, found):
     pattern, stream = of_characters("aa-b--", (1, 1), ((1, None), (1, 1)), length=4)
-    assert Enumeration(pattern, stream, NEXT, (negated,)).finished().matches() == found
+    assert Enumeration(pattern, stream, Strategy.NEXT, (negated,)).finished().matches() == found
 
 
 def test_a_word_whose_letters_may_be_skipped():
-    matches = Enumeration(*of_characters("aabb", (1, 1), ((1, None), (1, 1))), ANY).finished().matches()
+    matches = Enumeration(*of_characters("aabb", (1, 1), ((1, None), (1, 1))), Strategy.ANY).finished().matches()
     assert matches == [((0,), (2,)), ((0, 1), (2,)), ((0,), (3,)), ((0, 1), (3,)), ((1,), (2,)), ((1,), (3,))]
 
 
 def test_steps_do_not_grow_with_irrelevant_events():
     def steps(gap):
-        enumeration = Enumeration(*of_characters(f"a{'-' * gap}b", (1, 1), ((1, 1), (1, 1)), length=10_000), NEXT).finished()
+        enumeration = Enumeration(*of_characters(f"a{'-' * gap}b", (1, 1), ((1, 1), (1, 1)), length=10_000), Strategy.NEXT).finished()
         return int(enumeration.run.state[STEPS])
 
     assert steps(0) == steps(5_000) > 0
@@ -302,7 +296,7 @@ def test_steps_do_not_grow_with_irrelevant_events():
 def test_a_dead_end_of_skip_till_any_is_seen_before_it_is_walked():
     """No c follows: without looking ahead every subset of the a's would be tried."""
     pattern, stream = of_characters("a" * 40 + "b", (1, 1, 1), ((1, None), (1, 1), (1, 1)))
-    enumeration = Enumeration(pattern, stream, ANY).finished()
+    enumeration = Enumeration(pattern, stream, Strategy.ANY).finished()
     assert enumeration.found == []
     assert enumeration.run.state[STEPS] < 100
 
@@ -347,7 +341,7 @@ def test_a_complete_run_is_no_match_because_its_extension_is_cut_off():
     """Of two partitions, the run of the first takes the last event, too, behind the end of the other one's match."""
     pattern, stream = of_characters("aabbb-", (1, 1), ((1, 1), (1, None)))
     found = {
-        kept: Enumeration(pattern, replace(stream, parts=2), CONTIGUOUS, kept=kept, order=lambda starts: np.arange(starts)[::-1])
+        kept: Enumeration(pattern, replace(stream, parts=2), Strategy.CONTIGUOUS, kept=kept, order=lambda starts: np.arange(starts)[::-1])
         for kept in (KEEP_ALL, KEEP_DISJOINT)
     }
     assert found[KEEP_ALL].finished().matches() == [((0,), (2, 4)), ((1,), (3,))]

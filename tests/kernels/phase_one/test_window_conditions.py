@@ -16,7 +16,7 @@ from gpu_cep_kernels.phase_one.window_conditions import (
     select_starts,
     summary_statistics,
 )
-from gpu_cep_kernels.rules.tables import ANY, NEXT
+from gpu_cep_kernels.rules.tables import Strategy
 from tests.kernels.reference import matches
 from tests.kernels.streams import of_characters, problems
 
@@ -119,7 +119,7 @@ def test_chained_windows(problem):
 @given(problems())
 def test_necessary_conditions_keep_every_match(problem):
     pattern, stream = problem
-    starts = {min(sum(match, ())) for match in matches(pattern, stream, ANY)}
+    starts = {min(sum(match, ())) for match in matches(pattern, stream, Strategy.ANY)}
     assert starts <= set(chained(pattern, stream)[1].tolist())
 
 
@@ -143,7 +143,7 @@ def test_matches_of_exclusive_variables_are_read_off_the_chain(problem):
     bindings = [tuple((events[low:high] - 100).tolist()) for low, high in zip(borders, borders[1:], strict=False)]
     width = len(pattern.level)
     found = [tuple(bindings[m * width : (m + 1) * width]) for m in range(len(starts))]
-    assert found == matches(pattern, stream, NEXT)
+    assert found == matches(pattern, stream, Strategy.NEXT)
 
 
 def test_the_chain_of_a_word():

@@ -23,27 +23,23 @@ from gpu_cep_kernels.automaton.dead_ends import DeadEnds
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts, enumerate_matches
 from gpu_cep_kernels.automaton.jumps import Jumps
 from gpu_cep_kernels.automaton.lookahead import wasted_searches
-from gpu_cep_kernels.automaton.single_runs import CHOICE, Walk, walk_windows
+from gpu_cep_kernels.automaton.single_runs import Walk, walk_windows
 from gpu_cep_kernels.rules.cut import KEEP_ALL
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
     CANDIDATE,
-    CONTIGUOUS,
     EVENTS,
-    FINISHED,
     LOOK,
     MATCHES,
-    OUTPUT_FULL,
-    OVERFLOWED,
-    PATH_FULL,
     REJECTED,
     STEPS,
-    STEPS_SPENT,
     Conditions,
     Criteria,
     EventPath,
     EventTable,
     MatchTable,
+    Status,
+    Strategy,
     deepen_path,
     new_path,
 )
@@ -162,8 +158,8 @@ class _Enumeration:
         found: list[Matches] = []
         capacity = len(self.starts) + 16
         output = self._new_output(capacity, _PATH)
-        status = OUTPUT_FULL
-        while status != FINISHED:
+        status = Status.OUTPUT_FULL
+        while status != Status.FINISHED:
             status = self._advance(output, self._step_limit(), counting=False)
             taken, filled = int(self.run.state[MATCHES]), int(self.run.state[EVENTS])
             if taken:
@@ -172,7 +168,7 @@ class _Enumeration:
                 found.append(Matches(first, counts, output.events[:filled] + self.batch.low))
             self._spend(taken, filled, output.starts.item)
             self.run.state[MATCHES] = self.run.state[EVENTS] = 0
-            if status == OUTPUT_FULL:
+            if status == Status.OUTPUT_FULL:
                 capacity = min(2 * capacity, _LARGEST_OUTPUT)
                 output = self._new_output(capacity, len(self.run.event))
         matches = concatenate_matches(found, self.search.variable_count)
@@ -188,8 +184,8 @@ class _Enumeration:
         """Return the number of matches that start at each candidate, in the order of the candidates."""
         totals = np.zeros(len(self.starts), np.int64)
         output = new_count_table(totals, self.search.variable_count)
-        status, spent = OUTPUT_FULL, 0
-        while status != FINISHED:
+        status, spent = Status.OUTPUT_FULL, 0
+        while status != Status.FINISHED:
             status = self._advance(output, self._step_limit(), counting=True)
             counted = int(totals.sum())
             self._spend(counted - spent, 0, partial(_entry_after, totals, spent))
@@ -230,13 +226,13 @@ class _Enumeration:
         than `steps`, and more than all before it together.
         """
         output = new_match_table(_LARGEST_SAMPLE // 16, _LARGEST_SAMPLE, self.search.variable_count)
-        status, at, before = STEPS_SPENT, -1, 0
-        while status in (STEPS_SPENT, PATH_FULL) and at < self.run.state[CANDIDATE] and len(self.run.event) < _LARGEST_SAMPLE:
-            at = int(self.run.state[CANDIDATE]) if status == STEPS_SPENT else at
+        status, at, before = Status.STEPS_SPENT, -1, 0
+        while status in (Status.STEPS_SPENT, Status.PATH_FULL) and at < self.run.state[CANDIDATE] and len(self.run.event) < _LARGEST_SAMPLE:
+            at = int(self.run.state[CANDIDATE]) if status == Status.STEPS_SPENT else at
             # each call is as long as all before it, so that few are needed
             before = int(self.run.state[STEPS])
             status = self._advance(output, max(steps, before), counting=False)
-        state, finished = self.run.state, status == FINISHED
+        state, finished = self.run.state, status == Status.FINISHED
         found = int(state[MATCHES]), int(state[EVENTS])
         tried = int(state[CANDIDATE]) + (not finished)
         passed, wasted = int(state[REJECTED]), wasted_searches(self.run)
@@ -252,23 +248,23 @@ class _Enumeration:
         walks = self.walks and not self.indexes.looking_ahead_pays(steps - passed, wasted, self.share)
         return replace(self, walks=walks, jumps=self.indexes.jumps(), dead_ends=dead_ends)
 
-    def _advance(self, output: MatchTable, limit: int, *, counting: bool) -> int:
+    def _advance(self, output: MatchTable, limit: int, *, counting: bool) -> Status:
         """Search on for about `limit` steps; returns why the kernel stopped. After PATH_FULL there is room for a longer path."""
         search, tables, run = self.search, self.search.tables, self.run
         windows, criteria = CandidateWindows(self.starts, self.ends), Criteria(tables.pattern, self.conditions, search.negations)
-        strategy, status = STRATEGY[search.plan.strategy], CHOICE
+        strategy, status = STRATEGY[search.plan.strategy], Status.CHOICE
         if self.walks and tables.judgements is not None:
-            walk = Walk(strategy == CONTIGUOUS, counting, limit)
+            walk = Walk(strategy == Strategy.CONTIGUOUS, counting, limit)
             status = walk_windows(windows, self.events, criteria, tables.judgements, self.jumps, walk, run, output)
-            self.walks = status != CHOICE
-        if status == CHOICE:
+            self.walks = status != Status.CHOICE
+        if status == Status.CHOICE:
             shortcuts, mode = Shortcuts(self.jumps, self.dead_ends), Mode(strategy, counting, limit)
             status = enumerate_matches(windows, self.events, criteria, shortcuts, mode, run, output)
-        if status == OVERFLOWED:
+        if status == Status.OVERFLOWED:
             raise search.overflow(failed_condition(run), int(self.starts[run.state[CANDIDATE]]) + self.batch.low)
-        if status == PATH_FULL:
+        if status == Status.PATH_FULL:
             self.run = deepen_path(run)
-        return int(status)
+        return status
 
     def _step_limit(self) -> int:
         """Return how many steps the next call may take, and let searches jump from now on if that pays.

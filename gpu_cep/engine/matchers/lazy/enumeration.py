@@ -32,18 +32,14 @@ from gpu_cep_kernels.rules.tables import (
     CANDIDATE,
     DEPTH,
     EVENTS,
-    FINISHED,
     MATCHES,
-    OUTPUT_FULL,
-    OVERFLOWED,
-    PATH_FULL,
     PHASE,
     STEPS,
-    STEPS_SPENT,
     Conditions,
     Criteria,
     EventPath,
     MatchTable,
+    Status,
     deepen_path,
     new_path,
 )
@@ -100,8 +96,8 @@ class ChainEnumeration:
         pivots = int(self.chain.stop[0] - self.chain.cursor[0])
         capacity = min(max(_SMALLEST_OUTPUT, _EACH_PIVOT * pivots), _FIRST_OUTPUT, _LARGEST_OUTPUT // variables)
         found = []
-        status = OUTPUT_FULL
-        while status != FINISHED:
+        status = Status.OUTPUT_FULL
+        while status != Status.FINISHED:
             output = ChainMatches(np.empty(capacity, np.int64), np.empty((capacity, variables), np.int64), np.empty(0, np.int64))
             status = self.advance(output, counting=False)
             taken = int(self.run.state[MATCHES])
@@ -115,8 +111,8 @@ class ChainEnumeration:
         """Return, for each stream of the batch, the first event of a match and the number of matches."""
         starts, totals = new_stream_counts(self.search, self.batch)
         output = ChainMatches(starts, np.empty((0, len(self.chain.order)), np.int64), totals)
-        status, spent = STEPS_SPENT, 0
-        while status != FINISHED:
+        status, spent = Status.STEPS_SPENT, 0
+        while status != Status.FINISHED:
             status = self.advance(output, counting=True)
             counted = int(totals.sum())
             self._spend(counted - spent, 0, partial(first_in_stream, self.batch.low, starts, totals, spent))
@@ -154,23 +150,23 @@ class ChainEnumeration:
         Each array is overwritten by the next.
         """
         output = self._new_rows()
-        status = OUTPUT_FULL
-        while status != FINISHED:
+        status = Status.OUTPUT_FULL
+        while status != Status.FINISHED:
             status = self.advance(output, counting=False)
             taken = int(self.run.state[MATCHES])
             self._spend(0, 0, output.starts.item)
             yield output.events[:taken]
 
-    def advance(self, output: ChainMatches, *, counting: bool, steps: int | None = None) -> int:
+    def advance(self, output: ChainMatches, *, counting: bool, steps: int | None = None) -> Status:
         """Go on for a little more than `steps` steps; returns why it stopped."""
         search, batch, tables = self.search, self.batch, self.search.tables
         enumerate_matches = enumerate_negated_chain if len(self.chain.judged) else enumerate_chain
         criteria = Criteria(tables.pattern, self.conditions, search.negations)
         mode = LazyMode(batch.own - batch.low, self.starting, counting, steps or _STEPS_PER_CALL)
         status = enumerate_matches(Buffered(self.buffers, self.streams), criteria, mode, self.chain, self.run, output)
-        if status == OVERFLOWED:
+        if status == Status.OVERFLOWED:
             raise search.overflow(failed_condition(self.run), self._first_bound(int(self.run.state[DEPTH]) + 1))
-        return int(status)
+        return status
 
     def _first_bound(self, depth: int) -> int:
         """Return the first of the events that are bound down to a depth, as an ordered event."""
@@ -254,30 +250,30 @@ class IterationEnumeration:
         output = new_output(size, len(run.event))
         for rows in chained.rows():
             run.state[[CANDIDATE, DEPTH, PHASE]] = 0
-            status = OUTPUT_FULL
-            while status != FINISHED:
+            status = Status.OUTPUT_FULL
+            while status != Status.FINISHED:
                 status = self._advance(rows, stack, run, output, counting=counting)
                 yield output, run
-                if status == PATH_FULL and run.state[DEPTH] + 1 < len(run.event):
+                if status == Status.PATH_FULL and run.state[DEPTH] + 1 < len(run.event):
                     stack = widen_lists(stack)
-                elif status == PATH_FULL:
+                elif status == Status.PATH_FULL:
                     run, stack = deepen_path(run), lengthen_path(stack)
-                elif status == OUTPUT_FULL:
+                elif status == Status.OUTPUT_FULL:
                     size = max(1, min(4 * size, _LARGEST_OUTPUT // (chained.search.tables.fewest + 2)))
                     output = new_output(size, len(run.event))
 
     def _advance(
         self, rows: Indices, stack: Iterations, run: EventPath, output: MatchTable, *, counting: bool, steps: int | None = None
-    ) -> int:
+    ) -> Status:
         """Go on for a little more than `steps` steps; returns why it stopped."""
         chained, search, batch = self.chained, self.chained.search, self.chained.batch
         buffered = Buffered(chained.buffers, chained.streams)
         criteria = Criteria(search.tables.pattern, search.conditions(batch), search.negations)
         mode = LazyMode(batch.own - batch.low, chained.starting, counting, steps or _STEPS_PER_CALL)
         status = enumerate_iterations(rows, buffered, criteria, self.uses, mode, stack, run, output)
-        if status == OVERFLOWED:
+        if status == Status.OVERFLOWED:
             raise search.overflow(failed_condition(run), self._first_bound(run))
-        return int(status)
+        return status
 
     def _first_bound(self, run: EventPath) -> int:
         """Return the first of the events that are bound, as an ordered event."""

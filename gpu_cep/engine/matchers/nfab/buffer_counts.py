@@ -22,7 +22,7 @@ from gpu_cep_kernels.nfab.buffer_counts import (
 from gpu_cep_kernels.nfab.buffer_paths import last_starts
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, MatchEnds
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
-from gpu_cep_kernels.rules.tables import FINISHED, PATH_FULL, Places
+from gpu_cep_kernels.rules.tables import Places, Status
 
 # Sums that are made between two returns to Python.
 _STEPS_PER_CALL = 1 << 21
@@ -62,15 +62,15 @@ def count_on_buffer(filled: FilledBuffer, earliest: Indices, stream_end: Places,
     last_start = last_starts(nodes, filled.end_count, buffer, filled.ends)
     sums, stack, totals = new_sums(nodes), new_stack(_HEIGHT), new_totals(streams)
     merge_cells(buffer, sums.same)
-    status, spent, steps = PATH_FULL, 0, 0
-    while status != FINISHED:
+    status, spent, steps = Status.PATH_FULL, 0, 0
+    while status != Status.FINISHED:
         status = count_buffer(earliest, stream_end, last_start, _STEPS_PER_CALL, buffer, sums, stack, totals)
         counted = sum_counts(totals.matches)
         # where the count stands, unless it has finished
         current = int(earliest[buffer.event[min(int(stack.state[NODE]), nodes - 1)]]) if nodes else 0
         spend(counted - spent, int(stack.state[STEPS_MADE]) - steps, _start_lookup(totals, spent, counted, current))
         spent, steps = counted, int(stack.state[STEPS_MADE])
-        if status == PATH_FULL:
+        if status == Status.PATH_FULL:
             stack = raise_stack(stack)
     matched = totals.matches > 0
     return totals.first_start[matched], totals.matches[matched]

@@ -20,16 +20,13 @@ from gpu_cep_kernels.nfab.match_buffer import MatchBuffer
 from gpu_cep_kernels.rules.tables import (
     CANDIDATE,
     EVENTS,
-    FINISHED,
     MATCHES,
-    OUTPUT_FULL,
-    OVERFLOWED,
-    PATH_FULL,
     STEPS,
     Conditions,
     Criteria,
     EventPath,
     MatchTable,
+    Status,
     deepen_path,
     new_path,
 )
@@ -78,14 +75,14 @@ class BatchPaths:
 
     def _read_matches(self, span: tuple[int, int]) -> Matches:
         """Return the matches that end in a span of ends."""
-        reader, capacity, status, found = self._reader(span), span[1] - span[0] + 16, OUTPUT_FULL, []
+        reader, capacity, status, found = self._reader(span), span[1] - span[0] + 16, Status.OUTPUT_FULL, []
         variables, events_per_match = self.search.variable_count, self.search.tables.fewest + 2
-        while status != FINISHED:
+        while status != Status.FINISHED:
             output = new_match_table(capacity, capacity * events_per_match + len(reader.walk.node), variables)
             status, taken, filled = reader.advance(output, counting=False)
             low = self.batch.low
             found.append(Matches(output.starts[:taken] + low, output.counts[:taken], output.events[:filled] + low))
-            if status == OUTPUT_FULL:
+            if status == Status.OUTPUT_FULL:
                 capacity = min(2 * capacity, _LARGEST_OUTPUT)
         return concatenate_matches(found, variables)
 
@@ -93,8 +90,8 @@ class BatchPaths:
         """Return the starts of matches that end in a span of ends, and how many start at each."""
         totals = np.zeros(len(self.earliest), np.int64)
         output = new_count_table(totals, self.search.variable_count)
-        reader, status = self._reader(span), OUTPUT_FULL
-        while status != FINISHED:
+        reader, status = self._reader(span), Status.OUTPUT_FULL
+        while status != Status.FINISHED:
             status, _, _ = reader.advance(output, counting=True)
         starts = np.flatnonzero(totals)
         return starts, totals[starts]
@@ -117,7 +114,7 @@ class _PathReader:
     run: EventPath
     walk: Walk
 
-    def advance(self, output: MatchTable, *, counting: bool) -> tuple[int, int, int]:
+    def advance(self, output: MatchTable, *, counting: bool) -> tuple[Status, int, int]:
         """Read on; returns why it stopped, and the numbers of matches and of events that it wrote.
 
         If it stopped at a path that is too long, there is more room from now on.
@@ -126,14 +123,14 @@ class _PathReader:
         read = BufferPaths(paths.buffer, PathEnds(*(column[: self.end] for column in paths.ends)))
         criteria = Criteria(search.tables.pattern, paths.conditions, search.negations)
         status = enumerate_paths(paths.earliest, counting, _STEPS_PER_CALL, read, criteria, self.walk, self.run, output)
-        if status == OVERFLOWED:
+        if status == Status.OVERFLOWED:
             raise search.overflow(failed_condition(self.run), paths.batch.low + int(self.run.event[0]))
         matches, events = int(state[MATCHES]), int(state[EVENTS])
         search.budget.spend(matches, events, int(state[STEPS]), partial(self._start_of, output.starts[:matches]))
         state[STEPS] = state[MATCHES] = state[EVENTS] = 0
-        if status == PATH_FULL:
+        if status == Status.PATH_FULL:
             self.run, self.walk = deepen_path(self.run), deepen_walk(self.walk)
-        return int(status), matches, events
+        return status, matches, events
 
     def _start_of(self, starts: Indices, match: int) -> int:
         """Return the first event of a match that was written, or else the start that the reader has come to."""

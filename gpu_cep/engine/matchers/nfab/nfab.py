@@ -26,14 +26,13 @@ from gpu_cep_kernels.nfab.match_buffer import LINKED, MatchBuffer, MatchEnds, ne
 from gpu_cep_kernels.nfab.merged_runs import FLOATS, INTS, VECTORS, MergedRuns, ReadTable, new_runs
 from gpu_cep_kernels.nfab.pass_runs import ACTIVE, CUTS, ENDS, EVENT, FAULT, FIRST, FREE, LINKS, NODES, OFFERED, PASS_STATE, Pass
 from gpu_cep_kernels.rules.tables import (
-    FINISHED,
     ONCE,
-    OVERFLOWED,
     AggregateValues,
     Conditions,
     EventPath,
     EventTable,
     PatternTable,
+    Status,
     double_rows,
     new_path,
     new_values,
@@ -155,8 +154,8 @@ class _BatchPass:
 
     def take_all(self) -> None:
         """Take all events of the batch."""
-        status = -1
-        while status != FINISHED:
+        status = Status.STEPS_SPENT
+        while status != Status.FINISHED:
             status = self._advance(len(self.earliest), _STEPS_PER_CALL)
             self.search.budget.spend(0, 0, int(self.state[OFFERED]), lambda _: self._current)
             self.state[OFFERED] = 0
@@ -166,13 +165,13 @@ class _BatchPass:
 
         Returns int64 [point, 2]: an event, and the offers made before it.
         """
-        found, status = [(0, 0)], -1
-        while status != FINISHED and found[-1][1] < offers:
+        found, status = [(0, 0)], Status.STEPS_SPENT
+        while status != Status.FINISHED and found[-1][1] < offers:
             status = self._advance(end, offers // _TRACE_POINTS)
             found.append((min(int(self.state[EVENT]), end), int(self.state[OFFERED])))
         return np.array(found, np.int64)
 
-    def _advance(self, end: int, offers: int) -> int:
+    def _advance(self, end: int, offers: int) -> Status:
         """Take events before `end` until a few more than `offers` offers are made.
 
         Returns why the kernel stopped. Unless it has finished, there is now
@@ -184,11 +183,11 @@ class _BatchPass:
         windows = EventWindows(self.earliest, self.windows.stream_end, self.starting)
         work = Pass(scratch, buffer, runs, self.reads, ends, self.state)
         status = grow_runs(end, windows, strategy, offers, self.events, tables.pattern, self.conditions, work)
-        if status == OVERFLOWED:
+        if status == Status.OVERFLOWED:
             raise self.search.overflow(failed_condition(self.scratch), self.batch.low + int(self.state[FAULT]))
-        if status != FINISHED:
+        if status != Status.FINISHED:
             self._make_room()
-        return int(status)
+        return status
 
     def paths(self) -> BatchPaths:
         """Return the paths of the buffer, once all events are taken."""
