@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.phase_one.window_conditions import prefix_counts
-from gpu_cep_kernels.phase_one.windows import mark_streams, next_occurrences, window_ends
+from gpu_cep_kernels.phase_one.window_conditions import NextEvents, prefix_counts
+from gpu_cep_kernels.phase_one.windows import WindowLimits, mark_streams, next_occurrences, window_ends
 from gpu_cep_kernels.rules.tables import ColumnBank
 
 Array = npt.NDArray[Any]
@@ -92,6 +92,16 @@ class Streams:
     occurrence: Array
     counts: Array
 
+    @property
+    def limits(self) -> WindowLimits:
+        """Where windows over the times end."""
+        return WindowLimits(self.times, self.stream_end, self.length)
+
+    @property
+    def next_events(self) -> NextEvents:
+        """The events that follow each one."""
+        return NextEvents(self.after, self.occurrence)
+
 
 def streams(
     size: int,
@@ -124,7 +134,7 @@ def start_events(labels: Array, minimal: int) -> Array:
 def ends_of(events: Streams, starts: Array) -> Array:
     """Where the windows of `starts` end."""
     ends = np.empty(len(starts), np.int32)
-    window_ends(0, len(starts), starts, starts, events.times, events.stream_end, events.length, ends)
+    window_ends(0, len(starts), starts, starts, events.limits, ends)
     return ends
 
 

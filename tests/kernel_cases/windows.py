@@ -28,7 +28,7 @@ def _window_ends(size: int, random: Random, slots: int, **given: Any) -> Call:
     starts = start_events(events.labels, _MINIMAL)
     inside = starts + random.integers(0, ends_of(events, starts) - starts)
     outputs = np.zeros(len(starts), np.int32)
-    return Call(len(starts), (starts, inside, events.times, events.stream_end, events.length, outputs))
+    return Call(len(starts), (starts, inside, events.limits, outputs))
 
 
 def _prefix_counts(size: int, random: Random, slots: int, word: Any) -> Call:
@@ -46,21 +46,20 @@ def _starts(size: int, random: Random, slots: int, word: Any) -> Call:
 def _statistics(size: int, random: Random, slots: int, **given: Any) -> Call:
     events = streams(size, random, **given)
     starts = start_events(events.labels, _MINIMAL)
-    arguments = starts, ends_of(events, starts), events.after, _PATTERN, events.occurrence, events.counts
+    arguments = starts, ends_of(events, starts), events.next_events, _PATTERN, events.counts
     return Call(len(starts), (*arguments, np.zeros((len(starts), 3), np.int32)))
 
 
 def _judgement(size: int, random: Random, slots: int, **given: Any) -> Call:
     events = streams(size, random, **given)
     starts = start_events(events.labels, _MINIMAL)
-    arguments = starts, ends_of(events, starts), events.after, _PATTERN, 3, events.occurrence, events.counts
+    arguments = starts, ends_of(events, starts), events.next_events, _PATTERN, 3, events.counts
     return Call(len(starts), (*arguments, np.zeros(len(starts), np.bool_)))
 
 
 def _chain_arguments(events: Streams, starts: Array, pattern: PatternTable, exact: bool) -> tuple[Any, ...]:
     earliest, holds = np.zeros((4, len(starts)), np.int32), np.zeros(len(starts), np.bool_)
-    fixed = starts, events.times, events.stream_end, events.length, events.after, pattern, exact, events.occurrence
-    return (*fixed, earliest, holds)
+    return starts, events.limits, events.next_events, pattern, exact, earliest, holds
 
 
 def _chain(size: int, random: Random, slots: int, exact: bool = False, **given: Any) -> Call:
@@ -94,8 +93,8 @@ def _chained(size: int, random: Random, **given: Any) -> _Chained:
 
 def _counting_arguments(found: _Chained) -> tuple[Any, ...]:
     events = found.events
-    window = found.starts, events.times, events.stream_end, events.length
-    return (*window, _EXCLUSIVE, events.occurrence, found.earliest, np.zeros((len(found.starts), 3), np.int32))
+    counts = np.zeros((len(found.starts), 3), np.int32)
+    return found.starts, events.limits, _EXCLUSIVE, events.occurrence, found.earliest, counts
 
 
 def _binding_counts(size: int, random: Random, slots: int, **given: Any) -> Call:
@@ -115,7 +114,7 @@ def _bound_events(size: int, random: Random, slots: int, **given: Any) -> Call:
 _WORDS: Variants = {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64}}
 
 WINDOW_CASES: tuple[KernelCase, ...] = (
-    *cases(windows.window_ends, _window_ends, _CLOCKS, ("starts", "inside", "clock", "stream_end")),
+    *cases(windows.window_ends, _window_ends, _CLOCKS, ("starts", "inside", "limits.clock", "limits.stream_end")),
     *cases(window_conditions.prefix_counts, _prefix_counts, _WORDS),
     *cases(
         window_conditions.labels_overlap,
@@ -123,13 +122,13 @@ WINDOW_CASES: tuple[KernelCase, ...] = (
         {"uint8": {"word": np.uint8, "exclusive": True}, "uint64": {"word": np.uint64, "exclusive": False}},
     ),
     *cases(window_conditions.select_starts, _starts, _WORDS),
-    *cases(window_conditions.summary_statistics, _statistics, _TIES, ("starts", "ends", "occurrence", "counts")),
-    *cases(window_conditions.judge_windows, _judgement, _TIES, ("starts", "ends", "occurrence", "counts")),
+    *cases(window_conditions.summary_statistics, _statistics, _TIES, ("starts", "ends", "next_events.occurrence", "counts")),
+    *cases(window_conditions.judge_windows, _judgement, _TIES, ("starts", "ends", "next_events.occurrence", "counts")),
     *cases(
         window_conditions.chain_windows,
         _chain,
         {**_CLOCKS, "untied": {"tied": False}, "exact": {"exact": True}, "exact-float64": {"exact": True, "time": np.float64}},
-        ("starts", "clock", "stream_end", "occurrence"),
+        ("starts", "limits.clock", "limits.stream_end", "next_events.occurrence"),
     ),
     *cases(window_conditions.keep_windows, _keeping, {"": {}}),
     *cases(direct.count_bindings, _binding_counts, _CLOCKS, ("starts", "earliest")),

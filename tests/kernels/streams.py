@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.phase_one.window_conditions import prefix_counts
-from gpu_cep_kernels.phase_one.windows import mark_streams, next_occurrences, window_ends
+from gpu_cep_kernels.phase_one.window_conditions import NextEvents, prefix_counts
+from gpu_cep_kernels.phase_one.windows import WindowLimits, mark_streams, next_occurrences, window_ends
 from gpu_cep_kernels.rules.scalars import LABEL_BITS
 from tests.kernel_cases.tables import negation_table, pattern_table
 
@@ -96,9 +96,10 @@ class LabelStream:
             next_occurrences(word, own.stop - own.start, occurrence[own])
             prefix_counts(word, own.stop - own.start, counts[own])
         ends = np.empty(size, np.int32)
-        window_ends(0, size, np.arange(size), np.arange(size), clock, stream_end, np.uint64(self.length), ends)
+        limits = WindowLimits(clock, stream_end, np.uint64(self.length))
+        window_ends(0, size, np.arange(size), np.arange(size), limits, ends)
         untied = not self.strict or len(set(self.times)) == size
-        return Arrays(labels, clock, np.uint64(self.length), stream_end, after[:0] if untied else after, occurrence, counts, ends)
+        return Arrays(labels, limits, NextEvents(after[:0] if untied else after, occurrence), counts, ends)
 
 
 def label_words(labels, variables):
@@ -112,11 +113,8 @@ class Arrays:
     """A stream as kernels see it."""
 
     labels: np.ndarray
-    clock: np.ndarray
-    length: np.uint64
-    stream_end: np.ndarray
-    after: np.ndarray
-    occurrence: np.ndarray
+    limits: WindowLimits
+    next_events: NextEvents
     counts: np.ndarray
     ends: np.ndarray
 

@@ -24,7 +24,7 @@ from gpu_cep.plan.states import StateSpace, Transition, branch_states, unites_di
 from gpu_cep_kernels.device.primitives import marked_events
 from gpu_cep_kernels.labels_decide.graph import ALL, EARLIER, TIED, GroupTable, Growth, NodeTable, grow_graph, mark_useful
 from gpu_cep_kernels.phase_one.ordering import streams_of
-from gpu_cep_kernels.phase_one.windows import mark_streams, window_ends
+from gpu_cep_kernels.phase_one.windows import WindowLimits, mark_streams, window_ends
 
 Flags = npt.NDArray[np.bool_]
 
@@ -93,7 +93,7 @@ def graph_windows(plan: EventPlan, ordered: OrderedEvents, own: Own) -> GraphWin
     stream_end, after, ends = np.empty(size, np.int32), np.empty(size + 1, np.int32), np.empty(size, np.int32)
     ties = mark_streams(0, ordered.offsets, 0, len(ordered.offsets) - 1, ordered.times, stream_end, after)
     clock, length = window_clock(plan, ordered, 0, size)
-    window_ends(0, size, events, events, clock, stream_end, length, ends)
+    window_ends(0, size, events, events, WindowLimits(clock, stream_end, length), ends)
     untied = plan.query.ties == "position" or ties == 0
     earliest = np.searchsorted(ends, events, side="right").astype(np.int64)
     return GraphWindows(after[:0] if untied else after, earliest, own.holds(ordered.times, ordered.rows))

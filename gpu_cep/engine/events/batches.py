@@ -18,7 +18,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_kernels.phase_one.windows import window_ends
+from gpu_cep_kernels.phase_one.windows import WindowLimits, window_ends
 
 # Events per batch: labels, times, next occurrences and window ends of one batch stay near the cache.
 BATCH = 1 << 17
@@ -106,7 +106,8 @@ def window_end(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -
     clock, length = window_clock(plan, ordered, last, stream_end)
     found = np.empty(1, np.int32)
     start = np.zeros(1, np.int64)
-    window_ends(0, 1, start, start, clock, np.full(1, min(stream_end - last, MOST_EVENTS + 1), np.int32), length, found)
+    ends = np.full(1, min(stream_end - last, MOST_EVENTS + 1), np.int32)
+    window_ends(0, 1, start, start, WindowLimits(clock, ends, length), found)
     return last + int(found[0])
 
 

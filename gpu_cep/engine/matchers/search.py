@@ -90,7 +90,7 @@ class Search:
 
     def event_table(self, batch: Batch, windows: BatchWindows) -> EventTable:
         """Return what follows each event of a batch; events are numbered from the batch's first."""
-        return EventTable(windows.after, windows.occurrence, self.successor[batch.low : batch.high] - batch.low)
+        return EventTable(*windows.next_events, self.successor[batch.low : batch.high] - batch.low)
 
     def streams(self, batch: Batch) -> Streams:
         """Return the streams with the times of a batch's events."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import BATCH, Batch, window_clock
@@ -22,8 +21,8 @@ from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import slices
 from gpu_cep_kernels.device.primitives import marked_events
-from gpu_cep_kernels.phase_one.window_conditions import chain_windows, judge_windows, keep_windows, prefix_counts, select_starts
-from gpu_cep_kernels.phase_one.windows import mark_streams, next_occurrences, window_ends
+from gpu_cep_kernels.phase_one.window_conditions import NextEvents, chain_windows, judge_windows, keep_windows, prefix_counts, select_starts
+from gpu_cep_kernels.phase_one.windows import WindowLimits, mark_streams, next_occurrences, window_ends
 from gpu_cep_kernels.rules.tables import Places
 
 # The most parts that a large batch is divided into, and the fewest events for each. The number of threads plays no part, so that
@@ -35,19 +34,14 @@ _PARTS, _EVENTS_PER_PART = 64, BATCH // 4
 class BatchWindows:
     """The events of a batch, numbered from its first, and the windows that start at them.
 
-    Event f is in the window of e if ``f < stream_end[e]`` and ``clock[f] - clock[e] <= length``.
-    ``after[e]`` is the first event that may follow e. `after` is empty if that is always the next
-    one. ``labels[word, e]`` is the label of e. ``occurrence[v, e]`` is the first event from e on
-    with the label bit of the query's variable v. `judged`: a device has tested the necessary match
-    conditions. The ordered events then have the starts of candidate windows only.
+    ``labels[word, e]`` is the label of event e. `limits` say where windows end, `next_events` which
+    events follow e, for each of the query's variables. `judged`: a device has tested the necessary
+    match conditions. The ordered events then have the starts of candidate windows only.
     """
 
     labels: Words
-    clock: npt.NDArray[np.generic]
-    length: np.uint64 | np.float64
-    stream_end: Places
-    after: Places
-    occurrence: Places
+    limits: WindowLimits
+    next_events: NextEvents
     judged: bool
 
     def ends(self, starts: Indices, inside: Indices | Places | None = None) -> Places:
@@ -56,7 +50,7 @@ class BatchWindows:
         `inside` is an event of each window, from which on the end is sought (None: the start).
         """
         found = np.empty(len(starts), np.int32)
-        window_ends(0, len(starts), starts, starts if inside is None else inside, self.clock, self.stream_end, self.length, found)
+        window_ends(0, len(starts), starts, starts if inside is None else inside, self.limits, found)
         return found
 
 
@@ -64,8 +58,8 @@ class BatchWindows:
 class BranchWindows(BatchWindows):
     """The windows of a batch for one branch of the plan.
 
-    `occurrence` has only the rows of the branch's variables, in their order. `starts` are the
-    events that can begin a match. `indexes` are those by which the automaton jumps.
+    `next_events` have only the branch's variables, in their order. `starts` are the events that
+    can begin a match. `indexes` are those by which the automaton jumps.
     """
 
     starts: Indices
@@ -115,7 +109,8 @@ def match_windows(plan: EventPlan, ordered: OrderedEvents, batch: Batch, profile
         for word, found in by_word(labels, occurrence):
             next_occurrences(word, len(found), found)
     untied = plan.query.ties == "position" or ties == 0
-    return BatchWindows(labels, clock, length, stream_end, after[:0] if untied else after, occurrence, ordered.starts is not None)
+    next_events = NextEvents(after[:0] if untied else after, occurrence)
+    return BatchWindows(labels, WindowLimits(clock, stream_end, length), next_events, ordered.starts is not None)
 
 
 def branch_windows(
@@ -132,9 +127,10 @@ def branch_windows(
             starts = starts[own.holds(ordered.times[events], ordered.rows[events])]
     if not windows.judged:
         profile.add("windows", len(starts))
-    occurrence = _rows_of(windows.occurrence, tables.branch.positives)
+    occurrence = _rows_of(windows.next_events.occurrence, tables.branch.positives)
     indexes = JumpIndexes(tables.jumps, ordered.bank, batch.low, occurrence)
-    return BranchWindows(**{**_fields(windows), "occurrence": occurrence}, starts=starts, indexes=indexes)
+    own_events = windows.next_events._replace(occurrence=occurrence)
+    return BranchWindows(**{**_fields(windows), "next_events": own_events}, starts=starts, indexes=indexes)
 
 
 def _fields(windows: BatchWindows) -> dict[str, Any]:
@@ -183,7 +179,7 @@ def count_for_summary(plan: EventPlan, windows: BranchWindows, tables: MatcherTa
         return windows
     with profile.stage("summary"):
         bits = tables.branch.positives
-        counts = np.empty((bits[-1] + 1, windows.occurrence.shape[1]), np.int32)
+        counts = np.empty((bits[-1] + 1, windows.next_events.occurrence.shape[1]), np.int32)
         for word, own in by_word(windows.labels, counts):
             prefix_counts(word, len(own), own)
         return CountedWindows(**_fields(windows), counts=_rows_of(counts, bits))
@@ -216,10 +212,7 @@ def keep_chained(windows: BatchWindows, starts: Indices, tables: MatcherTables, 
     """
     variables = len(tables.pattern.order)
     earliest, holds = np.empty((variables + 1, len(starts)), np.int32), np.empty(len(starts), np.bool_)
-    chain_windows(
-        0, len(starts), starts, windows.clock, windows.stream_end, windows.length, windows.after,
-        tables.pattern, exact, windows.occurrence, earliest, holds,
-    )  # fmt: skip
+    chain_windows(0, len(starts), starts, windows.limits, windows.next_events, tables.pattern, exact, earliest, holds)
     kept = np.empty(len(starts) + 1, np.int64)
     count = keep_windows(holds, starts, earliest[:variables], kept)
     return Candidates(kept[:count], earliest[:variables, :count])
@@ -229,8 +222,5 @@ def _keep_summarised(windows: CountedWindows, tables: MatcherTables) -> Indices:
     """Return the starts of the windows that hold enough events of each variable."""
     starts = windows.starts
     holds = np.empty(len(starts), np.bool_)
-    judge_windows(
-        0, len(starts), starts, windows.ends(starts), windows.after, tables.pattern, tables.fewest, windows.occurrence,
-        windows.counts, holds,
-    )  # fmt: skip
+    judge_windows(0, len(starts), starts, windows.ends(starts), windows.next_events, tables.pattern, tables.fewest, windows.counts, holds)
     return starts[holds]

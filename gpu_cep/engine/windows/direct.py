@@ -42,7 +42,7 @@ def is_deterministic(plan: EventPlan, windows: BatchWindows, tables: MatcherTabl
         alone = len(plan.branches) == 1
         return any_overlap(windows.labels if alone else restrict_labels(windows.labels, tables.branch.positives))
 
-    return labels_decide(tables.pattern, bool(windows.after.size), overlap)
+    return labels_decide(tables.pattern, bool(windows.next_events.after.size), overlap)
 
 
 def labels_decide(pattern: PatternTable, tied: bool, overlap: Callable[[], bool]) -> bool:
@@ -76,10 +76,7 @@ class DirectMatcher:
         if (self.tables.pattern.maximum == 1).all():
             return ones(*earliest.shape[::-1])
         counts = np.empty(earliest.shape[::-1], np.int32)
-        count_bindings(
-            0, len(starts), starts, windows.clock, windows.stream_end, windows.length,
-            self.tables.pattern, windows.occurrence, earliest, counts,
-        )  # fmt: skip
+        count_bindings(0, len(starts), starts, windows.limits, self.tables.pattern, windows.next_events.occurrence, earliest, counts)
         return counts
 
     def find(self, batch: Batch, windows: BatchWindows, candidates: Candidates, counts: Counts) -> Matches:
@@ -91,5 +88,5 @@ class DirectMatcher:
         offsets = np.empty(len(starts) + 1, np.int64)
         match_offsets(counts, offsets)
         events = np.empty(int(offsets[-1]), np.int64)
-        bind_events(0, len(starts), batch.low, offsets, counts, windows.occurrence, earliest, events)
+        bind_events(0, len(starts), batch.low, offsets, counts, windows.next_events.occurrence, earliest, events)
         return Matches(starts + batch.low, counts, events)

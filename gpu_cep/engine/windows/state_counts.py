@@ -32,7 +32,9 @@ def count_by_states(branch: PlannedBranch, space: StateSpace, windows: BatchWind
         completions=np.empty((states, 1), np.int64),
     )
     ends = candidate_ends(windows, candidates)
-    count_matches(candidates.starts, ends, LabelledEvents(windows.after, windows.labels), state_table(branch, space), scratch, totals)
+    count_matches(
+        candidates.starts, ends, LabelledEvents(windows.next_events.after, windows.labels), state_table(branch, space), scratch, totals
+    )
     return totals
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep_kernels.compile.jit import kernel, rule
-from gpu_cep_kernels.phase_one.windows import is_in_window
+from gpu_cep_kernels.phase_one.windows import WindowLimits, is_in_window
 from gpu_cep_kernels.rules.tables import PatternTable
 
 
@@ -27,26 +27,17 @@ def _binding_end(w: int, v: int, pattern: PatternTable, earliest: Any, size: int
 
 @kernel(writes=("counts",))
 def count_bindings(
-    low: int,
-    high: int,
-    starts: Any,
-    clock: Any,
-    stream_end: Any,
-    length: Any,
-    pattern: PatternTable,
-    occurrence: Any,
-    earliest: Any,
-    counts: Any,
+    low: int, high: int, starts: Any, limits: WindowLimits, pattern: PatternTable, occurrence: Any, earliest: Any, counts: Any
 ) -> None:
     """``counts[w, v]``: how many events variable v binds in the match that starts at event ``starts[w]``."""
-    size = clock.size
+    size = limits.clock.size
     for w in range(low, high):
         for v in range(pattern.order.size):
             count = 1
             if pattern.maximum[v] != 1:
                 end = _binding_end(w, v, pattern, earliest, size)
                 event = occurrence[v, earliest[v, w] + 1]
-                while event < end and is_in_window(starts[w], event, clock, stream_end, length):
+                while event < end and is_in_window(starts[w], event, limits):
                     count += 1
                     event = occurrence[v, event + 1]
             counts[w, v] = count

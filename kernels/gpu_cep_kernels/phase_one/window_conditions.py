@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
-from gpu_cep_kernels.phase_one.windows import is_in_window
+from gpu_cep_kernels.phase_one.windows import WindowLimits, is_in_window
 from gpu_cep_kernels.rules.scalars import UNBOUNDED, bit
 from gpu_cep_kernels.rules.tables import PatternTable
 from gpu_cep_kernels.rules.ties import first_behind
+
+
+class NextEvents(NamedTuple):
+    """Look up events that follow event e of a batch.
+
+    - after[e]: the first event that e is before; empty where that is always the next one.
+    - occurrence[v, e]: the first event from e on with the label bit of variable v.
+    """
+
+    after: Any
+    occurrence: Any
 
 
 @sequential(writes=("counts",))
@@ -49,8 +60,9 @@ def select_starts(marks: Any, starts: Any) -> int:
 
 
 @rule
-def _first_counted(v: int, start: int, after: Any, pattern: PatternTable, occurrence: Any) -> int:
+def _first_counted(v: int, start: int, next_events: NextEvents, pattern: PatternTable) -> int:
     """Return the first event of a window that is behind an event of each variable just before v; the window begins at `start`."""
+    after, occurrence = next_events
     begin = start
     for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
         begin = max(begin, first_behind(after, occurrence[pattern.direct[k], start]))
@@ -58,15 +70,15 @@ def _first_counted(v: int, start: int, after: Any, pattern: PatternTable, occurr
 
 
 @rule
-def _statistic(v: int, start: int, end: int, after: Any, pattern: PatternTable, occurrence: Any, counts: Any) -> int:
+def _statistic(v: int, start: int, end: int, next_events: NextEvents, pattern: PatternTable, counts: Any) -> int:
     """Return cnt_v of the window [start, end) (thesis Def. 5.2)."""
-    begin = _first_counted(v, start, after, pattern, occurrence)
+    begin = _first_counted(v, start, next_events, pattern)
     return counts[v, end] - counts[v, begin] if begin < end else 0
 
 
 @kernel(writes=("statistics",))
 def summary_statistics(
-    low: int, high: int, starts: Any, ends: Any, after: Any, pattern: PatternTable, occurrence: Any, counts: Any, statistics: Any
+    low: int, high: int, starts: Any, ends: Any, next_events: NextEvents, pattern: PatternTable, counts: Any, statistics: Any
 ) -> None:
     """``statistics[w, v]``: the summary statistic cnt_v of the window [starts[w], ends[w]) (thesis Def. 5.2).
 
@@ -76,12 +88,12 @@ def summary_statistics(
     """
     for w in range(low, high):
         for v in range(pattern.order.size):
-            statistics[w, v] = _statistic(v, starts[w], ends[w], after, pattern, occurrence, counts)
+            statistics[w, v] = _statistic(v, starts[w], ends[w], next_events, pattern, counts)
 
 
 @kernel(writes=("holds",))
 def judge_windows(
-    low: int, high: int, starts: Any, ends: Any, after: Any, pattern: PatternTable, fewest: int, occurrence: Any, counts: Any, holds: Any
+    low: int, high: int, starts: Any, ends: Any, next_events: NextEvents, pattern: PatternTable, fewest: int, counts: Any, holds: Any
 ) -> None:
     """``holds[w]``: whether window w satisfies the necessary match conditions (thesis Theorems 5.2 and 5.3).
 
@@ -91,17 +103,18 @@ def judge_windows(
         true = ends[w] - starts[w] >= fewest
         v = 0
         while true and v < pattern.order.size:
-            true = _statistic(v, starts[w], ends[w], after, pattern, occurrence, counts) >= pattern.minimum[v]
+            true = _statistic(v, starts[w], ends[w], next_events, pattern, counts) >= pattern.minimum[v]
             v += 1
         holds[w] = true
 
 
 @rule
-def _still_taken(found: int, v: int, after: Any, pattern: PatternTable, occurrence: Any) -> bool:
+def _still_taken(found: int, v: int, next_events: NextEvents, pattern: PatternTable) -> bool:
     """Whether v cannot bind `found` since a quantified variable just before v would bind a tied event.
 
     That event comes before `found` in the stream.
     """
+    after, occurrence = next_events
     taken = False
     first = found
     while first > 0 and after[first - 1] > found:
@@ -118,13 +131,10 @@ def chain_windows(
     low: int,
     high: int,
     starts: Any,
-    clock: Any,
-    stream_end: Any,
-    length: Any,
-    after: Any,
+    limits: WindowLimits,
+    next_events: NextEvents,
     pattern: PatternTable,
     exact: bool,
-    occurrence: Any,
     earliest: Any,
     holds: Any,
 ) -> None:
@@ -138,6 +148,7 @@ def chain_windows(
     the event that skip-till-next-match binds first. Every window that holds has one
     match.
     """
+    after, occurrence = next_events
     variables = pattern.order.size
     tied = exact and after.size > 0
     begins, latest = starts[low:high], earliest[variables, low:high]
@@ -154,13 +165,13 @@ def chain_windows(
                 found[w] = max(found[w], first_behind(after, preceding[w]))
         for w in range(begins.size):
             event = occurrence[v, found[w]]
-            while tied and event < stream_end[begins[w]] and _still_taken(event, v, after, pattern, occurrence):
+            while tied and event < limits.stream_end[begins[w]] and _still_taken(event, v, next_events, pattern):
                 event = occurrence[v, event + 1]
             found[w] = event
             latest[w] = max(latest[w], event)
     held = holds[low:high]
     for w in range(begins.size):
-        held[w] = is_in_window(begins[w], latest[w], clock, stream_end, length)
+        held[w] = is_in_window(begins[w], latest[w], limits)
 
 
 @sequential(writes=("earliest", "kept"))

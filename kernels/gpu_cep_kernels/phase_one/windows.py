@@ -8,11 +8,26 @@ length of e.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.rules.scalars import bit, within
 from gpu_cep_kernels.rules.ties import are_tied
+
+
+class WindowLimits(NamedTuple):
+    """Say where windows end.
+
+    Event f, at or after e, is in the window of e if ``f < stream_end[e]`` and ``clock[f] - clock[e] <= length``.
+
+    - clock[e]: the time or the position of event e, by which windows are measured.
+    - stream_end[e]: the event before which the stream of e ends.
+    - length: the length of windows on the clock.
+    """
+
+    clock: Any
+    stream_end: Any
+    length: Any
 
 
 @sequential(writes=("stream_end", "after"))
@@ -39,14 +54,15 @@ def mark_streams(low: int, offsets: Any, first: int, last: int, times: Any, stre
 
 
 @rule
-def is_in_window(start: int, event: int, clock: Any, stream_end: Any, length: Any) -> bool:
+def is_in_window(start: int, event: int, limits: WindowLimits) -> bool:
     """Whether `event`, which may be the end of the batch, falls into the window that begins at `start`."""
+    clock, stream_end, length = limits
     # no branch: a processor could not predict which windows hold
     return (event < stream_end[start]) & within(clock[start], clock[min(event, clock.size - 1)], length)
 
 
 @kernel(writes=("ends",))
-def window_ends(low: int, high: int, starts: Any, inside: Any, clock: Any, stream_end: Any, length: Any, ends: Any) -> None:
+def window_ends(low: int, high: int, starts: Any, inside: Any, limits: WindowLimits, ends: Any) -> None:
     """``ends[w]``: where the window that starts at event ``starts[w]`` ends; ``inside[w]`` is any event in it.
 
     From there steps are doubled first, and halved then.
@@ -54,11 +70,11 @@ def window_ends(low: int, high: int, starts: Any, inside: Any, clock: Any, strea
     for w in range(low, high):
         start, reached = starts[w], inside[w]
         step = 1
-        while is_in_window(start, reached + step, clock, stream_end, length):
+        while is_in_window(start, reached + step, limits):
             reached += step
             step *= 2
         while step > 0:
-            if is_in_window(start, reached + step, clock, stream_end, length):
+            if is_in_window(start, reached + step, limits):
                 reached += step
             step //= 2
         ends[w] = reached + 1

@@ -96,11 +96,11 @@ def test_summary_statistics_of_figure_5_4():
     found = phase_one(chemo(), P2, ("filter", "partition"))
     assert found.numbers(slice(0, 5)) == [1, 2, 3, 10, 12]
     starts, ends = np.array([0, 0, 0, 0, 0, 1]), np.array([1, 2, 3, 4, 5, 5], np.int32)
-    counts = np.empty(found.windows.occurrence.shape, np.int32)
+    counts = np.empty(found.windows.next_events.occurrence.shape, np.int32)
     prefix_counts(found.windows.labels[0], 3, counts)
     statistics = np.empty((6, 3), np.int32)
     windows, pattern = found.windows, found.tables.pattern
-    summary_statistics(0, len(starts), starts, ends, windows.after, pattern, windows.occurrence, counts, statistics)
+    summary_statistics(0, len(starts), starts, ends, windows.next_events, pattern, counts, statistics)
     assert [variable.name for variable in found.plan.query.variables] == ["c", "p", "b"]
     assert statistics.tolist() == [[1, 0, 0], [1, 0, 0], [1, 1, 0], [1, 2, 0], [1, 2, 1], [0, 2, 0]]
 

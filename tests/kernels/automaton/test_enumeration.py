@@ -80,7 +80,7 @@ class Enumeration:
         if order is not None:
             self.starts = self.starts[order(len(self.starts))]
         self.ends = arrays.ends[self.starts]
-        self.events = EventTable(arrays.after, arrays.occurrence, stream.successors())
+        self.events = EventTable(arrays.next_events.after, arrays.next_events.occurrence, stream.successors())
         self.conditions = no_conditions(self.variables + len(negations))
         self.negations = stream.negation_table(self.variables, negations)
         self.run = new_path(path, pattern.table(), self.conditions, kept)

@@ -68,14 +68,12 @@ def test_summary_statistics(problem):
     variables = len(pattern.level)
     arrays, starts = stream.arrays(variables), every_start(stream)
     statistics = np.full((len(starts), variables), -1, np.int32)
-    summary_statistics(0, len(starts), starts, arrays.ends, arrays.after, pattern.table(), arrays.occurrence, arrays.counts, statistics)
+    summary_statistics(0, len(starts), starts, arrays.ends, arrays.next_events, pattern.table(), arrays.counts, statistics)
     expected = [[statistic(pattern, stream, v, stream.window(e)) for v in range(variables)] for e in starts]
     assert statistics.tolist() == expected
     fewest = sum(minimum for minimum, _ in pattern.quantifiers)
     holds = np.empty(len(starts), np.bool_)
-    judge_windows(
-        0, len(starts), starts, arrays.ends, arrays.after, pattern.table(), fewest, arrays.occurrence, arrays.counts, holds
-    )  # fmt: skip
+    judge_windows(0, len(starts), starts, arrays.ends, arrays.next_events, pattern.table(), fewest, arrays.counts, holds)
     enough = [all(n >= minimum for n, (minimum, _) in zip(row, pattern.quantifiers, strict=True)) for row in expected]
     assert holds.tolist() == [enough[e] and len(stream.window(e)) >= fewest for e in starts]
 
@@ -88,10 +86,7 @@ def chained(pattern, stream, exact=False):
     holds = np.empty(len(starts), np.bool_)
     middle = len(starts) // 2
     for low, high in ((0, middle), (middle, len(starts))):
-        chain_windows(
-            low, high, starts, arrays.clock, arrays.stream_end, arrays.length, arrays.after,
-            pattern.table(), exact, arrays.occurrence, earliest, holds,
-        )  # fmt: skip
+        chain_windows(low, high, starts, arrays.limits, arrays.next_events, pattern.table(), exact, earliest, holds)
     count = keep_windows(holds, starts, earliest[:variables], kept)
     return arrays, kept[:count], earliest[:variables]
 
@@ -133,12 +128,10 @@ def test_matches_of_exclusive_variables_are_read_off_the_chain(problem):
     minimal = np.array([0 < stream.labels[start] < 1 << pattern.sizes[0] for start in selected], np.bool_)
     starts, earliest = selected[minimal], np.ascontiguousarray(earliest[:, : len(selected)][:, minimal])
     counts = np.full((len(starts), len(pattern.level)), -1, np.int32)
-    count_bindings(
-        0, len(starts), starts, arrays.clock, arrays.stream_end, arrays.length, pattern.table(), arrays.occurrence, earliest, counts
-    )  # fmt: skip
+    count_bindings(0, len(starts), starts, arrays.limits, pattern.table(), arrays.next_events.occurrence, earliest, counts)
     offsets = np.concatenate([[0], np.cumsum(counts.sum(axis=1))]).astype(np.int64)
     events = np.full(int(offsets[-1]), -1)
-    bind_events(0, len(starts), 100, offsets, counts, arrays.occurrence, earliest, events)
+    bind_events(0, len(starts), 100, offsets, counts, arrays.next_events.occurrence, earliest, events)
     borders = np.concatenate([[0], np.cumsum(counts)]).astype(int)
     bindings = [tuple((events[low:high] - 100).tolist()) for low, high in zip(borders, borders[1:], strict=False)]
     width = len(pattern.level)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.phase_one.windows import mark_streams, next_occurrences, window_ends
+from gpu_cep_kernels.phase_one.windows import WindowLimits, mark_streams, next_occurrences, window_ends
 
 INTEGER_TIMES = st.one_of(st.integers(0, 8), st.sampled_from([-(2**63), -1, 2**63 - 1]))
 FLOAT_TIMES = st.one_of(st.integers(0, 8).map(float), st.floats(-1e300, 1e300, allow_nan=False))
@@ -74,7 +74,7 @@ def test_window_ends(dtype, times, lengths):
         inside = [data.draw(st.integers(e, expected[e] - 1)) for e in starts]
         ends = np.full(len(starts), -1, np.int32)
         begins, known = np.array(starts, np.int64), np.array(inside, np.int64)
-        window_ends(0, len(starts), begins, known, machine(values, dtype), stream_end, dtype(length), ends)
+        window_ends(0, len(starts), begins, known, WindowLimits(machine(values, dtype), stream_end, dtype(length)), ends)
         assert ends.tolist() == [expected[e] for e in starts]
 
     check()

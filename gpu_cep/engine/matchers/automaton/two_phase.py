@@ -106,7 +106,7 @@ class TwoPhase:
         They are counted by states where labels decide matches, else by enumeration.
         """
         branch, batch, windows = self.search.tables.branch, own.batch, own.windows
-        space = branch_states(self.search.plan, branch, bool(windows.after.size))
+        space = branch_states(self.search.plan, branch, bool(windows.next_events.after.size))
         if space is None:
             return SesAutomaton(self.search).count(batch, windows, candidates, own.share)
         totals = count_by_states(branch, space, windows, candidates)

@@ -180,7 +180,7 @@ class _BatchPass:
         tables, strategy = self.search.tables, STRATEGY[self.search.plan.strategy]
         buffer, aggregates, ends, runs = self.room
         scratch = self.scratch._replace(event=buffer.event, bound_to=buffer.bound_to, earlier=buffer.earlier, aggregates=aggregates)
-        windows = EventWindows(self.earliest, self.windows.stream_end, self.starting)
+        windows = EventWindows(self.earliest, self.windows.limits.stream_end, self.starting)
         work = Pass(scratch, buffer, runs, self.reads, ends, self.state)
         status = grow_runs(end, windows, strategy, offers, self.events, tables.pattern, self.conditions, work)
         if status == Status.OVERFLOWED:
@@ -205,7 +205,7 @@ class _BatchPass:
             search.budget.spend(matches, 0, steps, lambda match: batch.low + start_of(match))
 
         filled = FilledBuffer(self.room.buffer, self.room.ends, int(self.state[NODES]), int(self.state[ENDS]))
-        return count_on_buffer(filled, self.earliest, self.windows.stream_end, search.stream_count(batch), spend)
+        return count_on_buffer(filled, self.earliest, self.windows.limits.stream_end, search.stream_count(batch), spend)
 
     @property
     def _current(self) -> int:
@@ -244,7 +244,7 @@ class _BatchPass:
 def _new_pass(search: Search, batch: Batch, windows: BranchWindows, starts: Indices, most_nodes: int | None) -> _BatchPass:
     """Return a pass over a batch before its first event; runs begin at `starts`."""
     tables = search.tables
-    size = windows.occurrence.shape[1] - 2
+    size = windows.next_events.occurrence.shape[1] - 2
     events = np.arange(size)
     starting = np.zeros(size, np.bool_)
     starting[starts] = True

@@ -37,8 +37,8 @@ def count_on_device(query: DevicePattern, windows: DeviceWindows, candidates: De
     xp = windows.device.xp
     counts = xp.empty((candidates.starts.size, query.variables), xp.int32)
     windows.device.launch(
-        count_bindings, candidates.starts.size, candidates.starts, windows.clock, windows.stream_end, windows.length,
-        query.pattern, windows.occurrence, candidates.earliest, counts,
+        count_bindings, candidates.starts.size, candidates.starts, windows.limits,
+        query.pattern, windows.next_events.occurrence, candidates.earliest, counts,
     )  # fmt: skip
     return counts
 
@@ -61,5 +61,5 @@ def bind_on_device(windows: DeviceWindows, candidates: DeviceCandidates, counts:
     offsets = xp.zeros(starts.size + 1, xp.int64)
     offsets[1:] = xp.cumsum(counts.sum(axis=1, dtype=xp.int64))
     events = xp.empty(int(offsets[-1]), xp.int64)
-    windows.device.launch(bind_events, starts.size, 0, offsets, counts, windows.occurrence, earliest, events)
+    windows.device.launch(bind_events, starts.size, 0, offsets, counts, windows.next_events.occurrence, earliest, events)
     return DeviceMatches(starts, counts, events)

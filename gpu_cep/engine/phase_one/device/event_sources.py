@@ -23,7 +23,7 @@ from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device import primitives
 from gpu_cep_kernels.device.interface import Array, Device, HostArray
-from gpu_cep_kernels.phase_one.windows import window_ends
+from gpu_cep_kernels.phase_one.windows import WindowLimits, window_ends
 
 
 class EventSource(Protocol):
@@ -99,8 +99,8 @@ class ResidentEvents:
             return min(last + self.plan.query.window.events, stream_end)
         xp, clock = self.device.xp, self.events.times[last:stream_end]
         found, start = xp.empty(1, xp.int32), xp.zeros(1, xp.int64)
-        ends = xp.full(1, stream_end - last, xp.int32)
-        self.device.launch(window_ends, 1, start, start, clock, ends, window_length(self.plan, clock.dtype), found)
+        limits = WindowLimits(clock, xp.full(1, stream_end - last, xp.int32), window_length(self.plan, clock.dtype))
+        self.device.launch(window_ends, 1, start, start, limits, found)
         return last + int(found[0])
 
     def has_overlap(self) -> bool:

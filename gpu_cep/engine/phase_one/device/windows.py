@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch, window_length
@@ -16,8 +14,8 @@ from gpu_cep.engine.phase_one.device.order_events import streams_of_range
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.device.interface import Array, Device, to_device
 from gpu_cep_kernels.device.primitives import covered_events, later_events, marked_events, next_occurrences, prefix_counts
-from gpu_cep_kernels.phase_one.window_conditions import chain_windows, judge_windows
-from gpu_cep_kernels.phase_one.windows import window_ends
+from gpu_cep_kernels.phase_one.window_conditions import NextEvents, chain_windows, judge_windows
+from gpu_cep_kernels.phase_one.windows import WindowLimits, window_ends
 from gpu_cep_kernels.rules.tables import PatternTable
 
 
@@ -50,17 +48,14 @@ class DeviceWindows:
 
     device: Device
     labels: Array
-    clock: Array
-    length: np.uint64 | np.float64
-    stream_end: Array
-    after: Array
-    occurrence: Array
+    limits: WindowLimits
+    next_events: NextEvents
     starts: Array
 
     def ends(self, starts: Array, inside: Array) -> Array:
         """Return where the windows of `starts` end; `inside` is an event of each window."""
         found = self.device.xp.empty(starts.size, self.device.xp.int32)
-        self.device.launch(window_ends, starts.size, starts, inside, self.clock, self.stream_end, self.length, found)
+        self.device.launch(window_ends, starts.size, starts, inside, self.limits, found)
         return found
 
 
@@ -98,7 +93,8 @@ def windows_on_device(
         if rows is not None:
             starts = starts[query.own.holds(times[starts], rows[starts])]
     profile.add("windows", int(starts.size))
-    return DeviceWindows(device, labels, clock, window_length(plan, times.dtype), stream_end, after, occurrence, starts)
+    limits = WindowLimits(clock, stream_end, window_length(plan, times.dtype))
+    return DeviceWindows(device, labels, limits, NextEvents(after, occurrence), starts)
 
 
 def prune_on_device(query: DevicePattern, windows: DeviceWindows, profile: Profile) -> DeviceCandidates:
@@ -118,10 +114,7 @@ def keep_chained_on_device(query: DevicePattern, windows: DeviceWindows, starts:
     """Return those of `starts` whose windows satisfy the chained condition."""
     device, xp = windows.device, windows.device.xp
     earliest, holds = xp.empty((query.variables + 1, starts.size), xp.int32), xp.empty(starts.size, xp.bool_)
-    device.launch(
-        chain_windows, starts.size, starts, windows.clock, windows.stream_end, windows.length, windows.after,
-        query.pattern, exact, windows.occurrence, earliest, holds,
-    )  # fmt: skip
+    device.launch(chain_windows, starts.size, starts, windows.limits, windows.next_events, query.pattern, exact, earliest, holds)
     kept = xp.flatnonzero(holds)
     return DeviceCandidates(starts[kept], xp.take(earliest[: query.variables], kept, axis=1))
 
@@ -132,8 +125,8 @@ def _keep_summarised(query: DevicePattern, windows: DeviceWindows) -> DeviceCand
     counts = prefix_counts(xp, windows.labels, query.variables)
     holds = xp.empty(starts.size, xp.bool_)
     device.launch(
-        judge_windows, starts.size, starts, windows.ends(starts, starts), windows.after, query.pattern, query.tables.fewest,
-        windows.occurrence, counts, holds,
+        judge_windows, starts.size, starts, windows.ends(starts, starts), windows.next_events, query.pattern, query.tables.fewest,
+        counts, holds,
     )  # fmt: skip
     return DeviceCandidates(starts[holds], None)
 
@@ -142,4 +135,4 @@ def mark_covered(windows: DeviceWindows, candidates: DeviceCandidates) -> Array:
     """Return for each event of the batch whether it is in a candidate window."""
     starts = candidates.starts
     inside = starts if candidates.earliest is None else candidates.earliest.max(axis=0)
-    return covered_events(windows.device.xp, starts, windows.ends(starts, inside), windows.clock.size)
+    return covered_events(windows.device.xp, starts, windows.ends(starts, inside), windows.limits.clock.size)
