@@ -151,8 +151,8 @@ def _clock(size: int, random: Random, kind: Any) -> Array:
 def _finding_spans(size: int, random: Random, slots: int, kind: Any, before: float, after: float) -> Call:
     clock, rows = _clock(size, random, kind), np.flatnonzero(flags(size, random, 0.25))
     first, last = np.maximum(rows - 5, 0), np.minimum(rows + 5, size)
-    lengths = clock.dtype.type(before), clock.dtype.type(after)
-    return Call(len(rows), (rows, first, last, clock, *lengths, np.zeros_like(rows), np.zeros_like(rows)))
+    reach = rare_events.Reach(clock, clock.dtype.type(before), clock.dtype.type(after))
+    return Call(len(rows), (rows, first, last, reach, np.zeros_like(rows), np.zeros_like(rows)))
 
 
 def _spans(size: int, random: Random, slots: int, word: Any, keeps_all: bool) -> Call:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep_kernels.matches.flat_matches import FlatMatches
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents, prefix_counts
 from gpu_cep_kernels.phase_one.windows import WindowLimits, mark_streams, next_occurrences, window_ends
 from gpu_cep_kernels.rules.tables import ColumnBank
@@ -143,15 +144,6 @@ def column_bank(size: int, random: Random, nulls: bool = True) -> ColumnBank:
     words = [random.integers(0, 4, size, np.uint64) & random.integers(0, 4, size, np.uint64) if nulls else NO_WORDS for _ in range(2)]
     vectors = floats(2 * size * 3, random).reshape(2, size, 3)
     return ColumnBank(integers(2 * size, random).reshape(2, size), floats(2 * size, random).reshape(2, size), words[0], words[1], vectors)
-
-
-@dataclass(frozen=True, slots=True)
-class FlatMatches:
-    """Matches as kernels see them: ``events[offsets[m]:offsets[m + 1]]`` are those of match m, ``counts[m, v]`` of them of variable v."""
-
-    offsets: Array
-    counts: Array
-    events: Array
 
 
 def flat_matches(size: int, random: Random, variables: int = 3) -> FlatMatches:

@@ -58,8 +58,7 @@ def _lasts(found: FlatMatches) -> Array:
 def _match_order(size: int, random: Random, slots: int) -> Call:
     found = flat_matches(size, random)
     first = np.sort(random.integers(0, size // 4 + 1, size))
-    inputs = first, found.offsets, found.counts, found.events, _lasts(found)
-    return Call(1, (*inputs, np.arange(size), np.zeros(size, np.int64)))
+    return Call(1, (first, found, _lasts(found), np.arange(size), np.zeros(size, np.int64)))
 
 
 def _grouping(size: int, random: Random, slots: int) -> Call:
@@ -89,7 +88,7 @@ def _binding(size: int, random: Random, slots: int, kept: float | None = None) -
     ranks = np.full(size, -1, np.int64)
     ranks[order] = np.arange(len(order))
     given = np.empty(0, np.int64) if kept is None else ranks
-    return Call(size, (1, found.offsets, found.counts, found.events, np.arange(6) * 7, given, places, np.zeros(int(places[-1]), np.int64)))
+    return Call(size, (1, found, np.arange(6) * 7, given, places, np.zeros(int(places[-1]), np.int64)))
 
 
 def _places(size: int, random: Random, slots: int, ordered: bool) -> Call:
@@ -118,7 +117,8 @@ def _reordering(size: int, random: Random, slots: int) -> Call:
     found = flat_matches(size, random)
     order = random.permutation(size)
     offsets = places_of(np.diff(found.offsets)[order])
-    return Call(size, (order, found.offsets, found.counts, found.events, offsets, np.zeros_like(found.counts), np.zeros_like(found.events)))
+    gathered = found._replace(offsets=offsets, counts=np.zeros_like(found.counts), events=np.zeros_like(found.events))
+    return Call(size, (order, found, gathered))
 
 
 def _segments(size: int, random: Random, kind: Any) -> tuple[Array, Array, Array]:
@@ -299,13 +299,13 @@ MATCH_CASES: tuple[KernelCase, ...] = (
         match_kernels.split_binding,
         _binding,
         {"": {}, "ordered": {"kept": 1.0}, "some": {"kept": 0.5}},
-        ("offsets", "counts", "events", "places"),
+        ("matches", "places"),
     ),
     *cases(
         match_kernels.gather_matches,
         _reordering,
         {"": {}},
-        ("order", "offsets", "counts", "events", "new_offsets"),
+        ("order", "matches", "gathered.offsets"),
     ),
     *cases(aggregates.count_present, _present, {"": {}}, ("places", "nulls")),
     *cases(aggregates.sum_floats, _float_sums, {"": {}}, ("places", "values", "nulls")),

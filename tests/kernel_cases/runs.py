@@ -50,8 +50,8 @@ def _program(size: int, random: Random, slots: int, word: Any) -> Call:
     rows = np.zeros((2, slots), np.int64)
     own = Registers(rows, rows, registers.ints, registers.floats, registers.nulls)
     labels = label_words(size, random, 3, word)
-    back = np.array([0, 2])
-    return Call(size, (2, back, 4, _PROGRAM, column_bank(size + 2, random), own, word(5), labels, np.zeros(size, np.bool_)))
+    condition = neighbour_conditions.NeighbourProgram(_PROGRAM, 4, np.array([0, 2]))
+    return Call(size, (condition, column_bank(size + 2, random), 2, own, word(5), labels, np.zeros(size, np.bool_)))
 
 
 def _repeats(size: int, random: Random, slots: int, word: Any) -> Call:

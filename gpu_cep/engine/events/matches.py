@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.matches.flat_matches import (
+    FlatMatches,
     binding_places,
     gather_matches,
     invert_order,
@@ -124,13 +125,11 @@ class Matches:
         self, v: int, rows: npt.NDArray[np.integer[Any]], order: Indices, ranks: Indices, threads: int
     ) -> tuple[Indices, Indices]:  # fmt: skip
         """Return what :meth:`bound_rows` does, for the matches in the given order; `ranks` is its inverse."""
-        offsets, counts, events = self.offsets, self.counts, self.events
+        matches = FlatMatches(self.offsets, self.counts, self.events)
         places = np.empty((len(order) if len(order) else len(self)) + 1, np.int64)
-        binding_places(v, counts, order, places)
+        binding_places(v, self.counts, order, places)
         bound: Indices = np.empty(int(places[-1]), np.int64)
-        spread(
-            lambda span: split_binding(*span, v, offsets, counts, events, rows, ranks, places, bound), slices(len(self), threads), threads
-        )  # fmt: skip
+        spread(lambda span: split_binding(*span, v, matches, rows, ranks, places, bound), slices(len(self), threads), threads)
         return bound, places
 
     def reorder(self, order: Indices) -> Matches:
@@ -140,7 +139,8 @@ class Matches:
             return Matches(self.first[order], counts, np.take(self.events.reshape(self.counts.shape), order, axis=0).ravel())
         offsets = self._offsets_of(order)
         counts, events = np.empty((len(order), self.counts.shape[1]), np.int32), np.empty(int(offsets[-1]), np.int64)
-        gather_matches(0, len(order), order, self.offsets, self.counts, self.events, offsets, counts, events)
+        given, gathered = FlatMatches(self.offsets, self.counts, self.events), FlatMatches(offsets, counts, events)
+        gather_matches(0, len(order), order, given, gathered)
         return Matches(self.first[order], counts, events)
 
     def sort_within_starts(self) -> Matches:
@@ -151,8 +151,8 @@ class Matches:
         if (self.first[1:] != self.first[:-1]).all():
             return self
         order = np.arange(len(self))
-        counts = np.ascontiguousarray(self.counts)
-        moved = order_matches(self.first, self.offsets, counts, self.events, self.last, order, np.empty_like(order))
+        given = FlatMatches(self.offsets, np.ascontiguousarray(self.counts), self.events)
+        moved = order_matches(self.first, given, self.last, order, np.empty_like(order))
         return self.reorder(order) if moved else self
 
     def _offsets_of(self, order: Indices) -> Indices:

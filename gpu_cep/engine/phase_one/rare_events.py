@@ -29,7 +29,7 @@ from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
 from gpu_cep_kernels.device.primitives import marked_events, merged_words
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, gather, order_faults
-from gpu_cep_kernels.phase_one.rare_events import find_spans, keep_spans
+from gpu_cep_kernels.phase_one.rare_events import Reach, find_spans, keep_spans
 from gpu_cep_kernels.rules.tables import Places
 
 # The samples, and the events of each, that are labelled to see which variables are rare.
@@ -146,7 +146,7 @@ def _find_spans(reach: RareEvents, rare: Indices, times: Array) -> Spans:
     clock = times if times.dtype.kind == "f" else times.view(np.uint64)
     spans = np.empty((2, len(rare)), np.int64)
     first, last = np.zeros(len(rare), np.int64), np.full(len(rare), len(times))
-    find_spans(0, len(rare), rare, first, last, clock, reach.before, reach.after, *spans)
+    find_spans(0, len(rare), rare, first, last, Reach(clock, reach.before, reach.after), *spans)
     return spans
 
 

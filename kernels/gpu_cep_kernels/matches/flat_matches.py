@@ -1,12 +1,8 @@
-"""Order, select and gather flat matches, and split their bindings by variable.
-
-A flat match is ``counts[m, v]`` events for each variable. They stand in `events`
-from ``offsets[m]`` on, variable after variable.
-"""
+"""Order, select and gather flat matches, and split their bindings by variable."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,14 +10,28 @@ from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.rules.scalars import bit
 
 
+class FlatMatches(NamedTuple):
+    """Hold matches one after the other; m is a match.
+
+    - offsets[m]: the place of its first event in `events`; one more entry than matches.
+    - counts[m, v]: how many events it binds to variable v.
+    - events: the events of all matches, variable after variable.
+    """
+
+    offsets: Any
+    counts: Any
+    events: Any
+
+
 @rule
-def _precedes(left: int, right: int, offsets: Any, counts: Any, events: Any, lasts: Any) -> bool:
+def _precedes(left: int, right: int, matches: FlatMatches, lasts: Any) -> bool:
     """Whether match `left` comes before `right`, where both have the same first event.
 
     The last event decides, then the lists of events, variable by variable.
     """
     if lasts[left] != lasts[right]:
         return lasts[left] < lasts[right]
+    offsets, counts, events = matches
     a, b = offsets[left], offsets[right]
     for v in range(counts.shape[1]):
         shared = min(counts[left, v], counts[right, v])
@@ -36,7 +46,7 @@ def _precedes(left: int, right: int, offsets: Any, counts: Any, events: Any, las
 
 
 @sequential(writes=("order",), scratch=("scratch",))
-def order_matches(first: Any, offsets: Any, counts: Any, events: Any, lasts: Any, order: Any, scratch: Any) -> int:
+def order_matches(first: Any, matches: FlatMatches, lasts: Any, order: Any, scratch: Any) -> int:
     """Write in `order` the matches of each first event by last event and then by bindings.
 
     Matches of one first event follow one another. `order` is given as their
@@ -48,7 +58,7 @@ def order_matches(first: Any, offsets: Any, counts: Any, events: Any, lasts: Any
     while begin < first.size:
         end, ordered = begin + 1, True
         while end < first.size and first[end] == first[begin]:
-            ordered = ordered and not _precedes(end, end - 1, offsets, counts, events, lasts)
+            ordered = ordered and not _precedes(end, end - 1, matches, lasts)
             end += 1
         moved += not ordered
         width = end - begin if ordered else 1
@@ -57,7 +67,7 @@ def order_matches(first: Any, offsets: Any, counts: Any, events: Any, lasts: Any
                 middle, stop = min(start + width, end), min(start + 2 * width, end)
                 i, j = start, middle
                 for place in range(start, stop):
-                    from_right = j < stop and (i >= middle or _precedes(order[j], order[i], offsets, counts, events, lasts))
+                    from_right = j < stop and (i >= middle or _precedes(order[j], order[i], matches, lasts))
                     scratch[place] = order[j] if from_right else order[i]
                     i += not from_right
                     j += from_right
@@ -150,14 +160,13 @@ def last_events(low: int, high: int, offsets: Any, events: Any, lasts: Any) -> N
 
 
 @kernel(writes=("out",))
-def split_binding(
-    low: int, high: int, v: int, offsets: Any, counts: Any, events: Any, rows: Any, ranks: Any, places: Any, out: Any
-) -> None:  # fmt: skip
+def split_binding(low: int, high: int, v: int, matches: FlatMatches, rows: Any, ranks: Any, places: Any, out: Any) -> None:
     """Gather ``rows[e]`` of the events e bound to variable v; those of match m go to ``out[places[r]:]`` with r its rank.
 
     ``ranks[m]`` is −1 for a match that is left out. `ranks` is empty if matches stay
     in their order.
     """
+    offsets, counts, events = matches
     for m in range(low, high):
         rank = ranks[m] if ranks.size else m
         if rank >= 0:
@@ -187,11 +196,14 @@ def repeat_bindings(low: int, high: int, chosen: Any, places: Any, rows: Any, ne
             out[target + k] = rows[begin + k]
 
 
-@kernel(writes=("new_counts", "new_events"))
-def gather_matches(
-    low: int, high: int, order: Any, offsets: Any, counts: Any, events: Any, new_offsets: Any, new_counts: Any, new_events: Any
-) -> None:
-    """Gather matches in a new order: match m of the result is match ``order[m]`` of the given ones."""
+@kernel(writes=("gathered.counts", "gathered.events"))
+def gather_matches(low: int, high: int, order: Any, matches: FlatMatches, gathered: FlatMatches) -> None:
+    """Gather matches in a new order: match m of the result is match ``order[m]`` of the given ones.
+
+    The offsets of the result are given.
+    """
+    offsets, counts, events = matches
+    new_offsets, new_counts, new_events = gathered
     for m in range(low, high):
         old = order[m]
         for v in range(counts.shape[1]):

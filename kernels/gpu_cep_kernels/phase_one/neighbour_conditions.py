@@ -6,12 +6,25 @@ the bits of `others` stay in the event's word. Labels here are one word per even
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import kernel, rule
 from gpu_cep_kernels.rules.interpreter import holds, run_program
 from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE, compare
 from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, ProgramTable, Registers
+
+
+class NeighbourProgram(NamedTuple):
+    """Hold the program of one condition.
+
+    - programs: a table with this program alone; it reads no aggregates.
+    - result: the register that holds its truth.
+    - back[r]: how many rows before an event's stands what role r reads.
+    """
+
+    programs: ProgramTable
+    result: int
+    back: Any
 
 
 @rule
@@ -49,26 +62,16 @@ def mask_by_nulls(low: int, high: int, nulls: Any, columns: Any, others: Any, la
 
 @kernel(writes=("labels", "failed"), scratch=("registers",))
 def mask_by_program(
-    low: int,
-    high: int,
-    slot: int,
-    base: int,
-    back: Any,
-    result: int,
-    programs: ProgramTable,
-    bank: ColumnBank,
-    registers: Registers,
-    others: Any,
-    labels: Any,
-    failed: Any,
-) -> None:
-    """Judge a condition by its program, the only one of `programs`; its truth is in register `result`.
+    low: int, high: int, slot: int, condition: NeighbourProgram, bank: ColumnBank, base: int, registers: Registers, others: Any,
+    labels: Any, failed: Any,
+) -> None:  # fmt: skip
+    """Judge a condition by its program for each event e, which stands in row ``base + e`` of the bank.
 
-    Event e stands in row ``base + e`` of the bank, and what role r reads ``back[r]``
-    rows before it. Events that only have bits of `others` are not judged.
-    ``failed[e]`` is set where the program failed. The program reads no aggregates:
-    their arguments are there for their types alone.
+    Events that only have bits of `others` are not judged. ``failed[e]`` is set where
+    the program failed.
     """
+    programs, result, back = condition
+    # aggregates are not read, and only have the right types
     none = AggregateValues(registers.ints, registers.ints, registers.floats)
     rows = registers.rows[:, slot]
     own = Registers(rows, rows, registers.ints[:, slot], registers.floats[:, slot], registers.nulls[:, slot])

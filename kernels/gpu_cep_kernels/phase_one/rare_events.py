@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.phase_one.label_masks import keep_rows
 from gpu_cep_kernels.rules.scalars import within
+
+
+class Reach(NamedTuple):
+    """Say how near other rows must be to a row.
+
+    - clock: the time of each row.
+    - before, after: how much earlier and how much later another row may be.
+    """
+
+    clock: Any
+    before: Any
+    after: Any
 
 
 @rule
@@ -35,12 +47,13 @@ def _farthest(row: int, place: int, direction: int, low: int, high: int, clock: 
 
 @kernel(writes=("begins", "ends"))
 def find_spans(
-    low: int, high: int, rows: Any, first: Any, last: Any, clock: Any, before: Any, after: Any, begins: Any, ends: Any
+    low: int, high: int, rows: Any, first: Any, last: Any, reach: Reach, begins: Any, ends: Any
 ) -> None:  # fmt: skip
-    """``[begins[k], ends[k])``: the rows that lie at most `before` before ``rows[k]``, and at most `after` behind it.
+    """``[begins[k], ends[k])``: the rows within `reach` of ``rows[k]``.
 
-    They are searched among the rows ``[first[k], last[k])``, over which `clock` does not fall.
+    They are searched among the rows ``[first[k], last[k])``, over which the clock does not fall.
     """
+    clock, before, after = reach
     for k in range(low, high):
         begins[k] = _farthest(rows[k], rows[k], -1, first[k], last[k], clock, before)
         ends[k] = _farthest(rows[k], rows[k], 1, first[k], last[k], clock, after) + 1

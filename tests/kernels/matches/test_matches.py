@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_cep_kernels.matches.flat_matches import (
+    FlatMatches,
     binding_places,
     gather_matches,
     group_matches,
@@ -31,7 +32,7 @@ def flat(matches):
     """Offsets, counts and events of matches given as lists of bindings."""
     counts = np.array([[len(binding) for binding in match] for match in matches], np.int32).reshape(-1, VARIABLES)
     offsets = np.concatenate([[0], np.cumsum(counts.sum(axis=1))]).astype(np.int64)
-    return offsets, counts, integers(event for match in matches for binding in match for event in binding)
+    return FlatMatches(offsets, counts, integers(event for match in matches for binding in match for event in binding))
 
 
 def last_of(match):
@@ -41,11 +42,10 @@ def last_of(match):
 @given(st.lists(st.lists(BINDINGS, max_size=8), max_size=4))
 def test_order_within_groups_is_by_last_event_then_by_bindings(groups):
     matches = [match for group in groups for match in group]
-    offsets, counts, events = flat(matches)
     order = integers(range(len(matches)))
     first = integers(start for start, group in enumerate(groups) for _ in group)
     lasts = integers(last_of(match) for match in matches)
-    moved = order_matches(first, offsets, counts, events, lasts, order, np.empty_like(order))
+    moved = order_matches(first, flat(matches), lasts, order, np.empty_like(order))
     spans = [*itertools.pairwise(np.cumsum([0, *(len(group) for group in groups)]).tolist())]
     assert moved == sum(order[low:high].tolist() != [*range(low, high)] for low, high in spans)
     expected = [m for span in spans for m in sorted(range(*span), key=lambda m: (last_of(matches[m]), matches[m]))]
@@ -62,36 +62,35 @@ def test_last_events(matches):
 
 @given(st.lists(BINDINGS, max_size=6), st.integers(0, VARIABLES - 1))
 def test_split_binding(matches, v):
-    offsets, counts, events = flat(matches)
+    found = flat(matches)
     places = np.full(len(matches) + 1, -1)
-    binding_places(v, counts, integers([]), places)
+    binding_places(v, found.counts, integers([]), places)
     assert places.tolist() == [0, *itertools.accumulate(len(match[v]) for match in matches)]
     out = np.full(int(places[-1]), -1)
-    split_binding(0, len(matches), v, offsets, counts, events, np.arange(100) * 3, integers([]), places, out)
+    split_binding(0, len(matches), v, found, np.arange(100) * 3, integers([]), places, out)
     assert out.tolist() == [3 * event for match in matches for event in match[v]]
 
 
 @given(st.lists(BINDINGS, min_size=1, max_size=6), st.integers(0, VARIABLES - 1), st.data())
 def test_split_binding_of_some_in_another_order(matches, v, data):
     order = data.draw(st.lists(st.integers(0, len(matches) - 1), min_size=1, unique=True))
-    offsets, counts, events = flat(matches)
+    found = flat(matches)
     places, ranks = np.full(len(order) + 1, -1), np.full(len(matches), -1)
-    binding_places(v, counts, integers(order), places)
+    binding_places(v, found.counts, integers(order), places)
     invert_order(integers(order), ranks)
     out = np.full(int(places[-1]), -1)
-    split_binding(0, len(matches), v, offsets, counts, events, np.arange(100) * 3, ranks, places, out)
+    split_binding(0, len(matches), v, found, np.arange(100) * 3, ranks, places, out)
     assert out.tolist() == [3 * event for m in order for event in matches[m][v]]
 
 
 @given(st.lists(BINDINGS, max_size=6), st.data())
 def test_gather_matches(matches, data):
     order = data.draw(st.lists(st.integers(0, len(matches) - 1), max_size=8)) if matches else []
-    offsets, counts, events = flat(matches)
-    wanted_offsets, wanted_counts, wanted_events = flat([matches[m] for m in order])
-    new_counts, new_events = np.full_like(wanted_counts, -1), np.full_like(wanted_events, -1)
-    gather_matches(0, len(order), integers(order), offsets, counts, events, wanted_offsets, new_counts, new_events)
-    assert new_counts.tolist() == wanted_counts.tolist()
-    assert new_events.tolist() == wanted_events.tolist()
+    wanted = flat([matches[m] for m in order])
+    gathered = wanted._replace(counts=np.full_like(wanted.counts, -1), events=np.full_like(wanted.events, -1))
+    gather_matches(0, len(order), integers(order), flat(matches), gathered)
+    assert gathered.counts.tolist() == wanted.counts.tolist()
+    assert gathered.events.tolist() == wanted.events.tolist()
 
 
 @given(st.lists(BINDINGS, max_size=6))

@@ -14,7 +14,7 @@ from gpu_cep.engine.lowering.programs import program_registers
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.plan.event_plan import LiftedCondition
 from gpu_cep.plan.programs import Program
-from gpu_cep_kernels.phase_one.neighbour_conditions import mask_by_columns, mask_by_nulls, mask_by_program
+from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram, mask_by_columns, mask_by_nulls, mask_by_program
 from gpu_cep_kernels.rules.scalars import NE
 from gpu_cep_kernels.rules.tables import ProgramTable
 
@@ -91,10 +91,8 @@ def _judge_program(search: Search, batch: Batch, lifted: LiftedCondition, others
     judged = words[first:]
     failed = np.zeros(len(judged), np.bool_)
     registers = program_registers(np, programs, 1, max(1, table.roles))
-    back = np.array(lifted.back, np.int64)
-    mask_by_program(
-        0, len(judged), 0, batch.low + first, back, int(table.result[c]), programs, search.ordered.bank, registers, others, judged, failed
-    )  # fmt: skip
+    condition = NeighbourProgram(programs, int(table.result[c]), np.array(lifted.back, np.int64))
+    mask_by_program(0, len(judged), 0, condition, search.ordered.bank, batch.low + first, registers, others, judged, failed)
     return not failed.any()
 
 
