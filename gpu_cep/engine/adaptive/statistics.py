@@ -19,8 +19,9 @@ from gpu_cep.engine.matchers.lazy.lazy_automata import LazyAutomaton, LazyChain,
 from gpu_cep.engine.matchers.nfab.nfab import Nfab
 from gpu_cep.engine.matchers.search import ConditionOverflow, Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
-from gpu_cep.engine.windows.candidates import BranchWindows, Candidates, branch_windows, count_parts, keep_chained
+from gpu_cep.engine.windows.candidates import BranchWindows, branch_windows, count_parts
 from gpu_cep.engine.windows.direct import is_deterministic, reads_directly
+from gpu_cep.engine.windows.placed_windows import Candidates, keep_chained
 from gpu_cep.plan.states import branch_states
 from gpu_cep_kernels.device.primitives import marked_events
 from gpu_cep_kernels.rules.cut import KEEP_ALL
@@ -185,7 +186,7 @@ class BatchStatistics:
         """Return those of the starts that the plan's pruning leaves."""
         if windows.judged or "chain" not in self.search.plan.pruning:
             return Candidates(starts, None)
-        return keep_chained(windows, starts, self.search.tables, exact=False)
+        return keep_chained(windows, starts, self.search.tables.pattern, exact=False)
 
     def _run_trial(self, trial: Callable[[Search], Result], default: Result) -> Result:
         """Return the trial's result, or the default if a condition overflows.

@@ -1,7 +1,4 @@
-"""Find the windows of a batch, and the candidates among them (phase 1, third stage).
-
-Candidates satisfy the necessary match conditions.
-"""
+"""Find the windows of a batch on the host, and the candidates among them (phase 1, third stage)."""
 
 from __future__ import annotations
 
@@ -18,11 +15,13 @@ from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.lowering.jump_tables import JumpIndexes
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
+from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, keep_candidates
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import slices
+from gpu_cep_kernels.device.interface import HOST
 from gpu_cep_kernels.device.primitives import marked_events
-from gpu_cep_kernels.phase_one.window_conditions import NextEvents, chain_windows, judge_windows, keep_windows, prefix_counts, select_starts
-from gpu_cep_kernels.phase_one.windows import WindowLimits, mark_streams, next_occurrences, window_ends
+from gpu_cep_kernels.phase_one.window_conditions import NextEvents, prefix_counts, select_starts
+from gpu_cep_kernels.phase_one.windows import WindowLimits, mark_streams, next_occurrences
 from gpu_cep_kernels.rules.tables import Places
 
 # The most parts that a large batch is divided into, and the fewest events for each. The number of threads plays no part, so that
@@ -31,27 +30,14 @@ _PARTS, _EVENTS_PER_PART = 64, BATCH // 4
 
 
 @dataclass(frozen=True, slots=True)
-class BatchWindows:
-    """The events of a batch, numbered from its first, and the windows that start at them.
+class BatchWindows(PlacedWindows):
+    """The windows of a batch on the host, with all of the query's variables.
 
-    ``labels[word, e]`` is the label of event e. `limits` say where windows end, `next_events` which
-    events follow e, for each of the query's variables. `judged`: a device has tested the necessary
-    match conditions. The ordered events then have the starts of candidate windows only.
+    `judged`: a device has tested the necessary match conditions. The ordered events then have the
+    starts of candidate windows only.
     """
 
-    labels: Words
-    limits: WindowLimits
-    next_events: NextEvents
     judged: bool
-
-    def ends(self, starts: Indices, inside: Indices | Places | None = None) -> Places:
-        """Return where the windows of `starts` end.
-
-        `inside` is an event of each window, from which on the end is sought (None: the start).
-        """
-        found = np.empty(len(starts), np.int32)
-        window_ends(0, len(starts), starts, starts if inside is None else inside, self.limits, found)
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +62,6 @@ class CountedWindows(BranchWindows):
     counts: Places
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """The starts of the windows that satisfy the tested necessary match conditions.
-
-    ``earliest[variable, candidate]`` is the event that the chained condition found. `earliest` is
-    None if that was not the last condition tested.
-    """
-
-    starts: Indices
-    earliest: Places | None
-
-
-def candidate_ends(windows: BatchWindows, candidates: Candidates) -> Places:
-    """Return where the candidates' windows end."""
-    inside = None if candidates.earliest is None else candidates.earliest.max(axis=0, initial=0)
-    return windows.ends(candidates.starts, inside)
-
-
 def match_windows(plan: EventPlan, ordered: OrderedEvents, batch: Batch, profile: Profile) -> BatchWindows:
     """Return the windows of a batch (thesis Def. 4.3)."""
     labels, times = ordered.labels[:, batch.low : batch.high], ordered.times[batch.low : batch.high]
@@ -110,7 +78,7 @@ def match_windows(plan: EventPlan, ordered: OrderedEvents, batch: Batch, profile
             next_occurrences(word, len(found), found)
     untied = plan.query.ties == "position" or ties == 0
     next_events = NextEvents(after[:0] if untied else after, occurrence)
-    return BatchWindows(labels, WindowLimits(clock, stream_end, length), next_events, ordered.starts is not None)
+    return BatchWindows(HOST, labels, WindowLimits(clock, stream_end, length), next_events, ordered.starts is not None)
 
 
 def branch_windows(
@@ -178,11 +146,16 @@ def count_for_summary(plan: EventPlan, windows: BranchWindows, tables: MatcherTa
     if windows.judged or isinstance(windows, CountedWindows) or "summary" not in plan.pruning:
         return windows
     with profile.stage("summary"):
-        bits = tables.branch.positives
-        counts = np.empty((bits[-1] + 1, windows.next_events.occurrence.shape[1]), np.int32)
-        for word, own in by_word(windows.labels, counts):
-            prefix_counts(word, len(own), own)
-        return CountedWindows(**_fields(windows), counts=_rows_of(counts, bits))
+        return CountedWindows(**_fields(windows), counts=_count_labels(windows, tables))
+
+
+def _count_labels(windows: BranchWindows, tables: MatcherTables) -> Places:
+    """Return how many events before each have the bit of each of the branch's variables, [variable, event]."""
+    bits = tables.branch.positives
+    counts = np.empty((bits[-1] + 1, windows.next_events.occurrence.shape[1]), np.int32)
+    for word, own in by_word(windows.labels, counts):
+        prefix_counts(word, len(own), own)
+    return _rows_of(counts, bits)
 
 
 def prune_windows(plan: EventPlan, windows: BranchWindows, tables: MatcherTables, profile: Profile) -> Candidates:
@@ -190,37 +163,10 @@ def prune_windows(plan: EventPlan, windows: BranchWindows, tables: MatcherTables
 
     If a device has judged the windows, these are all starts.
     """
-    candidates = Candidates(windows.starts, None)
     if windows.judged:
-        return candidates
-    windows = count_for_summary(plan, windows, tables, profile)
-    if isinstance(windows, CountedWindows):
-        with profile.stage("summary"):
-            candidates = Candidates(_keep_summarised(windows, tables), None)
-        profile.add("summarised", len(candidates.starts))
-    if "chain" in plan.pruning:
-        with profile.stage("chain"):
-            candidates = keep_chained(windows, candidates.starts, tables, exact=False)
-    profile.add("candidates", len(candidates.starts))
-    return candidates
+        return Candidates(windows.starts, None)
 
+    def count() -> Places:
+        return windows.counts if isinstance(windows, CountedWindows) else _count_labels(windows, tables)
 
-def keep_chained(windows: BatchWindows, starts: Indices, tables: MatcherTables, *, exact: bool) -> Candidates:
-    """Return those of `starts` whose windows satisfy the chained condition.
-
-    With `exact`, the condition finds the match itself where labels decide matches.
-    """
-    variables = len(tables.pattern.order)
-    earliest, holds = np.empty((variables + 1, len(starts)), np.int32), np.empty(len(starts), np.bool_)
-    chain_windows(0, len(starts), starts, windows.limits, windows.next_events, tables.pattern, exact, earliest, holds)
-    kept = np.empty(len(starts) + 1, np.int64)
-    count = keep_windows(holds, starts, earliest[:variables], kept)
-    return Candidates(kept[:count], earliest[:variables, :count])
-
-
-def _keep_summarised(windows: CountedWindows, tables: MatcherTables) -> Indices:
-    """Return the starts of the windows that hold enough events of each variable."""
-    starts = windows.starts
-    holds = np.empty(len(starts), np.bool_)
-    judge_windows(0, len(starts), starts, windows.ends(starts), windows.next_events, tables.pattern, tables.fewest, windows.counts, holds)
-    return starts[holds]
+    return keep_candidates(plan, windows, windows.starts, count, tables.pattern, tables.fewest, profile)

@@ -11,8 +11,10 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.label_words import any_overlap, restrict_labels
 from gpu_cep.engine.events.matches import Counts, Matches, ones
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
-from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows, Candidates, keep_chained
+from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows
+from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, keep_chained
 from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep_kernels.device.interface import Array
 from gpu_cep_kernels.labels_decide.direct import bind_events, count_bindings
 from gpu_cep_kernels.matches.flat_matches import match_offsets
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
@@ -59,34 +61,52 @@ def labels_decide(pattern: PatternTable, tied: bool, overlap: Callable[[], bool]
     return (chain and bool((pattern.maximum == 1).all())) or not overlap()
 
 
+def count_bound(windows: PlacedWindows, candidates: Candidates, pattern: PatternTable) -> Array:
+    """Return how many events the match of each candidate binds to each variable, [match, variable]."""
+    starts, earliest = candidates.starts, candidates.earliest
+    assert earliest is not None
+    counts = windows.place.xp.empty(earliest.shape[::-1], np.int32)
+    windows.place.launch(
+        count_bindings, len(starts), starts, windows.limits, pattern, windows.next_events.occurrence, earliest, counts
+    )  # fmt: skip
+    return counts
+
+
+def bind_counted(windows: PlacedWindows, candidates: Candidates, counts: Array, offsets: Array, base: int) -> Array:
+    """Return the events of the candidates' matches, each plus `base`.
+
+    `counts` are those of :func:`count_bound`. Match m's events begin at ``offsets[m]``; the last
+    offset is the end.
+    """
+    events = windows.place.xp.empty(int(offsets[-1]), np.int64)
+    occurrence = windows.next_events.occurrence
+    windows.place.launch(bind_events, len(candidates.starts), base, offsets, counts, occurrence, candidates.earliest, events)
+    return events
+
+
 @dataclass(frozen=True, slots=True)
 class DirectMatcher:
-    """Finds the one match of each window that satisfies the exact chained condition."""
+    """Finds the one match of each window that satisfies the exact chained condition, on the host."""
 
     tables: MatcherTables
 
     def candidates(self, windows: BranchWindows) -> Candidates:
         """Return the starts of the matches."""
-        return keep_chained(windows, windows.starts, self.tables, exact=True)
+        return keep_chained(windows, windows.starts, self.tables.pattern, exact=True)
 
     def counts(self, windows: BatchWindows, candidates: Candidates) -> Counts:
         """Return how many events each match binds to each variable, [match, variable]."""
-        starts, earliest = candidates.starts, candidates.earliest
-        assert earliest is not None
         if (self.tables.pattern.maximum == 1).all():
-            return ones(*earliest.shape[::-1])
-        counts = np.empty(earliest.shape[::-1], np.int32)
-        count_bindings(0, len(starts), starts, windows.limits, self.tables.pattern, windows.next_events.occurrence, earliest, counts)
+            return ones(len(candidates.starts), len(self.tables.pattern.maximum))
+        counts: Counts = count_bound(windows, candidates, self.tables.pattern)
         return counts
 
     def find(self, batch: Batch, windows: BatchWindows, candidates: Candidates, counts: Counts) -> Matches:
         """Return the matches of the candidates; `counts` are those of :meth:`counts`."""
-        starts, earliest = candidates.starts, candidates.earliest
-        assert earliest is not None
+        first = candidates.starts + batch.low
         if counts.strides == (0, 0):
-            return Matches(starts + batch.low, counts, (earliest.T + np.int64(batch.low)).ravel())
-        offsets = np.empty(len(starts) + 1, np.int64)
+            assert candidates.earliest is not None
+            return Matches(first, counts, (candidates.earliest.T + np.int64(batch.low)).ravel())
+        offsets = np.empty(len(first) + 1, np.int64)
         match_offsets(counts, offsets)
-        events = np.empty(int(offsets[-1]), np.int64)
-        bind_events(0, len(starts), batch.low, offsets, counts, windows.next_events.occurrence, earliest, events)
-        return Matches(starts + batch.low, counts, events)
+        return Matches(first, counts, bind_counted(windows, candidates, counts, offsets, batch.low))

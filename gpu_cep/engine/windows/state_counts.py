@@ -8,7 +8,8 @@ import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.lowering.lists import offsets
-from gpu_cep.engine.windows.candidates import BatchWindows, Candidates, candidate_ends
+from gpu_cep.engine.windows.candidates import BatchWindows
+from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
 from gpu_cep.plan.event_plan import PlannedBranch
 from gpu_cep.plan.states import StateSpace, Transition
 from gpu_cep_kernels.labels_decide.counting import CountScratch, LabelledEvents, Moves, StateTable, count_matches

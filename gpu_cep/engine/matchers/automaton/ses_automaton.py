@@ -18,7 +18,8 @@ from gpu_cep.engine.lowering.pattern_tables import STRATEGY
 from gpu_cep.engine.matchers.dead_ends import allocate_dead_ends
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search, entry_of_match
-from gpu_cep.engine.windows.candidates import BranchWindows, Candidates, candidate_ends
+from gpu_cep.engine.windows.candidates import BranchWindows
+from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
 from gpu_cep_kernels.automaton.dead_ends import DeadEnds
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts, enumerate_matches
 from gpu_cep_kernels.automaton.jumps import Jumps

@@ -14,13 +14,13 @@ from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.candidates import (
     BatchWindows,
     BranchWindows,
-    Candidates,
     branch_windows,
     count_for_summary,
     divide_starts,
     prune_windows,
 )
 from gpu_cep.engine.windows.direct import DirectMatcher, is_deterministic, reads_directly
+from gpu_cep.engine.windows.placed_windows import Candidates
 from gpu_cep.engine.windows.state_counts import count_by_states, sum_counts
 from gpu_cep.plan.states import branch_states
 from gpu_cep_kernels.compile.launch import spread

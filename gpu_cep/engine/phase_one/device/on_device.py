@@ -26,7 +26,7 @@ from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.times import load_times, refuse_missing
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, TooLittleMemory, memory_of
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
-from gpu_cep.engine.phase_one.device.direct import bind_on_device, count_on_device, cut_matches, direct_candidates
+from gpu_cep.engine.phase_one.device.direct import bind_on_device, cut_matches
 from gpu_cep.engine.phase_one.device.event_sources import EventSource, ResidentEvents, SpilledEvents
 from gpu_cep.engine.phase_one.device.label_events import label_chunks, plan_labelling
 from gpu_cep.engine.phase_one.device.order_events import (
@@ -38,7 +38,6 @@ from gpu_cep.engine.phase_one.device.order_events import (
     order_on_device,
 )
 from gpu_cep.engine.phase_one.device.windows import (
-    DeviceCandidates,
     DevicePattern,
     DeviceWindows,
     mark_covered,
@@ -49,7 +48,8 @@ from gpu_cep.engine.phase_one.device.windows import (
 from gpu_cep.engine.phase_one.label_events import LabelledEvents
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.phase_one.run import PhaseOne, Run
-from gpu_cep.engine.windows.direct import labels_decide, reads_directly
+from gpu_cep.engine.windows.direct import count_bound, labels_decide, reads_directly
+from gpu_cep.engine.windows.placed_windows import Candidates, keep_chained
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array, Device
@@ -259,7 +259,6 @@ def _find_candidates_in_batch(run: DeviceRun, query: DevicePattern, source: Even
     """Return the events of a batch's candidate windows, and the events that begin one."""
     device, windows = run.device, _windows(run, query, source, batch)
     candidates = prune_on_device(query, windows, run.profile)
-    run.profile.add("candidates", int(candidates.starts.size))
     if not candidates.starts.size:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     with run.profile.stage("candidates back"):
@@ -284,7 +283,7 @@ def _count_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, b
     device, xp = run.device, run.device.xp
     windows = _windows(run, query, source, batch)
     with run.profile.stage("chain"):
-        starts = direct_candidates(query, windows).starts
+        starts = keep_chained(windows, windows.starts, query.pattern, exact=True).starts
     _account(run, source, batch, starts, 0)
     if not starts.size:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -331,18 +330,16 @@ def _find_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, ba
     """Yield the matches that start in a batch, slice by slice."""
     windows = _windows(run, query, source, batch)
     with run.profile.stage("chain"):
-        candidates = direct_candidates(query, windows)
+        candidates = keep_chained(windows, windows.starts, query.pattern, exact=True)
     with run.profile.stage("matching"):
-        counts = count_on_device(query, windows, candidates)
+        counts = count_bound(windows, candidates, query.pattern)
         _account(run, source, batch, candidates.starts, int(counts.sum()))
     if candidates.starts.size:
         for low, high in cut_matches(windows, counts, memory.bound_events):
             yield _read_off(run, batch, windows, candidates, counts, low, high)
 
 
-def _read_off(
-    run: DeviceRun, batch: Batch, windows: DeviceWindows, candidates: DeviceCandidates, counts: Array, low: int, high: int
-) -> _Slice:
+def _read_off(run: DeviceRun, batch: Batch, windows: DeviceWindows, candidates: Candidates, counts: Array, low: int, high: int) -> _Slice:
     """Return the matches [low, high) of a batch, with the events that they bind."""
     device, xp = run.device, run.device.xp
     with run.profile.stage("matching"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.engine.accounting.profile import Profile
@@ -11,11 +12,12 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.own_events import Own
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.phase_one.device.order_events import streams_of_range
+from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, candidate_ends, keep_candidates
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.device.interface import Array, Device, to_device
 from gpu_cep_kernels.device.primitives import covered_events, later_events, marked_events, next_occurrences, prefix_counts
-from gpu_cep_kernels.phase_one.window_conditions import NextEvents, chain_windows, judge_windows
-from gpu_cep_kernels.phase_one.windows import WindowLimits, window_ends
+from gpu_cep_kernels.phase_one.window_conditions import NextEvents
+from gpu_cep_kernels.phase_one.windows import WindowLimits
 from gpu_cep_kernels.rules.tables import PatternTable
 
 
@@ -40,34 +42,10 @@ def pattern_on_device(plan: EventPlan, tables: MatcherTables, own: Own, device: 
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceWindows:
-    """The windows of a batch and their starts, on the device.
-
-    The fields are those of :class:`gpu_cep.engine.windows.candidates.BranchWindows`.
-    """
-
-    device: Device
-    labels: Array
-    limits: WindowLimits
-    next_events: NextEvents
-    starts: Array
-
-    def ends(self, starts: Array, inside: Array) -> Array:
-        """Return where the windows of `starts` end; `inside` is an event of each window."""
-        found = self.device.xp.empty(starts.size, self.device.xp.int32)
-        self.device.launch(window_ends, starts.size, starts, inside, self.limits, found)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceCandidates:
-    """The starts (int64) of the candidate windows.
-
-    `earliest` is the earliest event of each variable in them, if the chained condition was tested.
-    """
+class DeviceWindows(PlacedWindows):
+    """The windows of a batch on the device, with the variables of its one branch; `starts` can begin a match."""
 
     starts: Array
-    earliest: Array | None
 
 
 def windows_on_device(
@@ -97,42 +75,13 @@ def windows_on_device(
     return DeviceWindows(device, labels, limits, NextEvents(after, occurrence), starts)
 
 
-def prune_on_device(query: DevicePattern, windows: DeviceWindows, profile: Profile) -> DeviceCandidates:
+def prune_on_device(query: DevicePattern, windows: DeviceWindows, profile: Profile) -> Candidates:
     """Return the candidates left by the steps ``summary`` and ``chain`` of the plan."""
-    candidates = DeviceCandidates(windows.starts, None)
-    if "summary" in query.plan.pruning:
-        with profile.stage("summary"):
-            candidates = _keep_summarised(query, windows)
-        profile.add("summarised", int(candidates.starts.size))
-    if "chain" in query.plan.pruning:
-        with profile.stage("chain"):
-            candidates = keep_chained_on_device(query, windows, candidates.starts, exact=False)
-    return candidates
+    count = partial(prefix_counts, windows.place.xp, windows.labels, query.variables)
+    return keep_candidates(query.plan, windows, windows.starts, count, query.pattern, query.tables.fewest, profile)
 
 
-def keep_chained_on_device(query: DevicePattern, windows: DeviceWindows, starts: Array, *, exact: bool) -> DeviceCandidates:
-    """Return those of `starts` whose windows satisfy the chained condition."""
-    device, xp = windows.device, windows.device.xp
-    earliest, holds = xp.empty((query.variables + 1, starts.size), xp.int32), xp.empty(starts.size, xp.bool_)
-    device.launch(chain_windows, starts.size, starts, windows.limits, windows.next_events, query.pattern, exact, earliest, holds)
-    kept = xp.flatnonzero(holds)
-    return DeviceCandidates(starts[kept], xp.take(earliest[: query.variables], kept, axis=1))
-
-
-def _keep_summarised(query: DevicePattern, windows: DeviceWindows) -> DeviceCandidates:
-    """Return the starts of the windows that hold enough events of each variable."""
-    device, xp, starts = windows.device, windows.device.xp, windows.starts
-    counts = prefix_counts(xp, windows.labels, query.variables)
-    holds = xp.empty(starts.size, xp.bool_)
-    device.launch(
-        judge_windows, starts.size, starts, windows.ends(starts, starts), windows.next_events, query.pattern, query.tables.fewest,
-        counts, holds,
-    )  # fmt: skip
-    return DeviceCandidates(starts[holds], None)
-
-
-def mark_covered(windows: DeviceWindows, candidates: DeviceCandidates) -> Array:
+def mark_covered(windows: DeviceWindows, candidates: Candidates) -> Array:
     """Return for each event of the batch whether it is in a candidate window."""
-    starts = candidates.starts
-    inside = starts if candidates.earliest is None else candidates.earliest.max(axis=0)
-    return covered_events(windows.device.xp, starts, windows.ends(starts, inside), windows.limits.clock.size)
+    ends = candidate_ends(windows, candidates)
+    return covered_events(windows.place.xp, candidates.starts, ends, windows.limits.clock.size)
