@@ -11,6 +11,7 @@ from gpu_cep_kernels.automaton import enumeration, single_runs
 from gpu_cep_kernels.automaton.dead_ends import ALWAYS, LAST_EVENT, NEVER, StateTable, new_dead_ends
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts
 from gpu_cep_kernels.automaton.single_runs import CURRENT, FURTHER_ONLY, Judgements, Walk
+from gpu_cep_kernels.labels_decide import negations
 from gpu_cep_kernels.matches import aggregates
 from gpu_cep_kernels.matches import flat_matches as match_kernels
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
@@ -260,6 +261,21 @@ def _judged(*judged: tuple[int, int, int, int, int], behind: tuple[int, int] = (
 
 
 _LAST_A, _LAST_B = 3, 4
+
+
+def _ruling_out(size: int, random: Random, slots: int, **given: Any) -> Call:
+    """Matches of two events; no d between these, and none in the window behind the first or before the last."""
+    events = streams(size, random, **given)
+    first = np.sort(random.integers(0, max(size - 1, 1), size // 2))
+    last = first + 1 + random.integers(0, 3, len(first))
+    pairs = np.stack([first, np.minimum(last, max(size - 1, 0))], axis=1)
+    matches = FlatMatches(places_of(np.full(len(pairs), 2)), np.empty((0, 0), np.int32), pairs.ravel())
+    places = np.flatnonzero(random.random(size) < 0.2)
+    scopes: list[Any] = [(2, (0,), (1,), places), (2, (1,), (), places), (2, (), (0,), places)] if size else []
+    ruling = negation_table(scopes, events.offsets, events.times, events.times, events.length)
+    return Call(1, (matches, ruling, np.zeros(len(scopes) + 1, np.int64), np.zeros(len(pairs) + 1, np.int64)))
+
+
 # The conditions QUANTIFIED where they are decided: the first two as b binds an event, the program as c does.
 _JUDGED = _judged(
     (0, 1, single_runs.ALWAYS, _LAST_A, CURRENT),
@@ -330,6 +346,7 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             **{name: {"programs": operation(name), "nulls": True} for name in OPCODES if not name.startswith(_APART)},
         },
     ),
+    *cases(negations.keep_by_negations, _ruling_out, {"int64": {}, "float64": {"time": np.float64}}),
     *cases(
         single_runs.walk_windows,
         _walking,

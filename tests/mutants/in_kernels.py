@@ -181,6 +181,20 @@ KERNELS = (
         (CONFORMANCE, "tests/engine/matchers/automaton"),
     ),
     Fault(
+        "scopes-begin-near-the-last-one",
+        "kernels/gpu_cep_kernels/rules/negation.py",
+        "low = max(low, high - step + 1)",
+        "low = max(low, near)",
+        (CONFORMANCE, "tests/engine/matchers"),
+    ),
+    Fault(
+        "negated-events-count-when-bound",
+        "kernels/gpu_cep_kernels/labels_decide/negations.py",
+        "ruled_out = inside and not _binds(m, place, matches)",
+        "ruled_out = inside",
+        ("tests/engine/windows",),
+    ),
+    Fault(
         "walk-keeps-what-bounds-rule-out",
         "kernels/gpu_cep_kernels/automaton/jumps.py",
         "elif bounds.state[j] == KNOWN and possible:",

@@ -16,24 +16,28 @@ from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, kee
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.device.interface import Array
 from gpu_cep_kernels.labels_decide.direct import bind_events, count_bindings
-from gpu_cep_kernels.matches.flat_matches import match_offsets
+from gpu_cep_kernels.labels_decide.negations import keep_by_negations
+from gpu_cep_kernels.matches.flat_matches import FlatMatches, match_offsets
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
-from gpu_cep_kernels.rules.tables import PatternTable
+from gpu_cep_kernels.rules.tables import NegationTable, PatternTable
+
+_NOT_READ = np.empty((0, 0), np.int32)
 
 
 def reads_directly(plan: EventPlan, tables: MatcherTables) -> bool:
     """Return whether the plan is of the kind whose matches labels alone can decide.
 
-    It has no conditions between variables and no negations. Each variable binds one event, or one
-    or more.
+    It has no conditions between variables. Each variable binds one event, or one or more. With
+    negations each one binds one.
     """
     pattern = tables.pattern
+    most = (1,) if tables.branch.negations else (1, UNBOUNDED)
     quantifiers = zip(pattern.minimum, pattern.maximum, strict=True)
     return (
         plan.strategy == "skip_till_next_match"
         and "chain" in plan.pruning
-        and not (tables.branch.conditions or tables.branch.negations)
-        and all(minimum == 1 and maximum in (1, UNBOUNDED) for minimum, maximum in quantifiers)
+        and not tables.branch.conditions
+        and all(minimum == 1 and maximum in most for minimum, maximum in quantifiers)
     )
 
 
@@ -41,7 +45,7 @@ def is_deterministic(plan: EventPlan, windows: BatchWindows, tables: MatcherTabl
     """Return whether no event of the batch can bind to two variables that are available at a time."""
 
     def overlap() -> bool:
-        alone = len(plan.branches) == 1
+        alone = len(plan.branches) == 1 and not tables.branch.negations
         return any_overlap(windows.labels if alone else restrict_labels(windows.labels, tables.branch.positives))
 
     return labels_decide(tables.pattern, bool(windows.next_events.after.size), overlap)
@@ -110,3 +114,10 @@ class DirectMatcher:
         offsets = np.empty(len(first) + 1, np.int64)
         match_offsets(counts, offsets)
         return Matches(first, counts, bind_counted(windows, candidates, counts, offsets, batch.low))
+
+
+def drop_ruled_out(matches: Matches, negations: NegationTable) -> Matches:
+    """Return the matches that no negation rules out; each variable binds one event."""
+    kept, near = np.empty(len(matches) + 1, np.int64), np.zeros(len(negations.variable) + 1, np.int64)
+    number = keep_by_negations(FlatMatches(matches.offsets, _NOT_READ, matches.events), negations, near, kept)
+    return matches if number == len(matches) else matches.reorder(kept[:number])

@@ -1,8 +1,9 @@
 """Judge negations: whether an event outside a match satisfies what must not happen beside it (SPEC section 2, rule 4).
 
 The events with a negated variable's properties are listed once, numbered among
-all ordered events. The *scope* of a negation is the range
-of this list in which none may satisfy its conditions. Binary search finds it.
+all ordered events. The *scope* of a negation is the range of this list in which
+none may satisfy its conditions. It is sought from where the last one began, in
+steps of 1, 2, 4 …, since one match's scope is near the next one's.
 """
 
 from __future__ import annotations
@@ -23,9 +24,15 @@ def _is_before(one: int, other: int, negations: NegationTable) -> bool:
 
 
 @rule
-def _stream_of(event: int, streams: Any) -> int:
-    """Return the stream that holds an event; stream s begins at ``streams[s]``."""
-    low, high = 0, streams.size - 2
+def stream_of(event: int, near: int, streams: Any) -> int:
+    """Return the stream that holds an event; stream s begins at ``streams[s]``. The search begins at stream `near`."""
+    low, high, step = 0, streams.size - 2, 1
+    if streams[near] <= event:
+        low = near
+        while low + step <= high and streams[low + step] <= event:
+            low += step
+            step *= 2
+        high = min(high, low + step - 1)
     while low < high:
         middle = (low + high + 1) // 2
         if streams[middle] <= event:
@@ -70,7 +77,7 @@ def _is_too_early(place: int, latest: int, last: int, stream: int, negations: Ne
 
 
 @rule
-def _is_too_late(place: int, earliest: int, first: int, stream: int, negations: NegationTable) -> bool:
+def is_too_late(place: int, earliest: int, first: int, stream: int, negations: NegationTable) -> bool:
     """Whether an event lies behind the scope, which ends before event `earliest`.
 
     If `earliest` is -1, the scope ends one window behind the match's `first` event. Events of later streams lie behind it.
@@ -85,9 +92,22 @@ def _is_too_late(place: int, earliest: int, first: int, stream: int, negations: 
 
 
 @rule
-def _first_in_scope(n: int, latest: int, last: int, stream: int, negations: NegationTable) -> int:
-    """Return the index in ``negations.places`` at which negation n's scope begins."""
+def first_in_scope(n: int, latest: int, last: int, stream: int, near: int, negations: NegationTable) -> int:
+    """Return the index in ``negations.places`` at which negation n's scope begins; the search begins at index `near`."""
     low, high = negations.place_first[n], negations.place_first[n + 1]
+    near, step = min(max(near, low), high), 1
+    if near < high and _is_too_early(negations.places[near], latest, last, stream, negations):
+        low = near + 1
+        while low + step <= high and _is_too_early(negations.places[low + step - 1], latest, last, stream, negations):
+            low += step
+            step *= 2
+        high = min(high, low + step - 1)
+    else:
+        high = near
+        while high - step >= low and not _is_too_early(negations.places[high - step], latest, last, stream, negations):
+            high -= step
+            step *= 2
+        low = max(low, high - step + 1)
     while low < high:
         middle = (low + high) // 2
         if _is_too_early(negations.places[middle], latest, last, stream, negations):
@@ -125,13 +145,16 @@ def is_ruled_out(n: int, start: int, end: int, depth: int, ordered: bool, criter
     pattern, conditions, negations = criteria
     base = conditions.base
     first, last = base + start, base + end
-    stream = _stream_of(first, negations.streams)
+    near = path.near
+    stream = stream_of(first, near[0], negations.streams)
+    near[0] = stream
     latest, earliest = _latest_before(n, base, negations, path), _earliest_behind(n, base, negations, path)
-    k = _first_in_scope(n, latest, last, stream, negations)
+    k = first_in_scope(n, latest, last, stream, near[n + 1], negations)
+    near[n + 1] = k
     ruled_out, inside = False, True
     while k < negations.place_first[n + 1] and inside and not ruled_out:
         place = negations.places[k]
-        inside = not _is_too_late(place, earliest, first, stream, negations)
+        inside = not is_too_late(place, earliest, first, stream, negations)
         if inside and not _is_bound(place - base, depth, ordered, path):
             ruled_out = conditions_hold(negations.variable[n], place - base, pattern, conditions, path)
         k += 1

@@ -296,6 +296,7 @@ class EventPath(NamedTuple):
     - state: numbers at the places CANDIDATE to WASTED below.
     - earliest[v]: scratch of looking ahead: the earliest event that v can bind.
     - cursor: scratch of conditions: the current combination of each part.
+    - near: where the last scope of negations was found: its stream, then for each negation its first place.
     - aggregates: the values of the aggregates at each place.
     - registers: where the programs of conditions work.
     - cut: the match that cuts the search off.
@@ -317,6 +318,7 @@ class EventPath(NamedTuple):
     state: Ints
     earliest: Ints
     cursor: Ints
+    near: Ints
     aggregates: AggregateValues
     registers: Registers
     cut: Cut
@@ -381,6 +383,7 @@ def new_path(depth: int, pattern: PatternTable, conditions: Conditions, kept: in
         state=state,
         earliest=np.zeros(variables, np.int64),
         cursor=np.zeros(max(1, named), np.int64),
+        near=np.zeros(named + 1, np.int64),
         aggregates=new_values(values, depth),
         registers=Registers(
             rows=np.zeros(roles, np.int64),

@@ -19,7 +19,7 @@ from gpu_cep.engine.windows.candidates import (
     divide_starts,
     prune_windows,
 )
-from gpu_cep.engine.windows.direct import DirectMatcher, is_deterministic, reads_directly
+from gpu_cep.engine.windows.direct import DirectMatcher, drop_ruled_out, is_deterministic, reads_directly
 from gpu_cep.engine.windows.placed_windows import Candidates
 from gpu_cep.engine.windows.state_counts import count_by_states, sum_counts
 from gpu_cep.plan.states import branch_states
@@ -79,9 +79,7 @@ class TwoPhase:
         candidates = self._candidates(windows, direct)
         with self.search.profile.stage("matching"):
             if direct is not None:
-                counts = direct.counts(windows, candidates)
-                self._spend(batch, candidates, int(counts.sum(dtype=np.int64)))
-                matches = direct.find(batch, windows, candidates, counts)
+                matches = self._read(own, direct, candidates)
             else:
                 matches = SesAutomaton(self.search).find(batch, windows, candidates, share)
         self.search.profile.add("matches", len(matches))
@@ -91,14 +89,28 @@ class TwoPhase:
         """Return the candidates among a thread's windows, and how many matches start at each."""
         batch, windows, direct, _ = own
         candidates = self._candidates(windows, direct)
+        first = candidates.starts + batch.low
         with self.search.profile.stage("matching"):
-            if direct is not None:
-                totals = np.ones(len(candidates.starts), np.int64)
-                self._spend(batch, candidates, 0)
-            else:
+            if direct is None:
                 totals = self._totals(own, candidates)
+            elif self.search.tables.branch.negations:
+                first = self._read(own, direct, candidates).first
+                totals = np.ones(len(first), np.int64)
+            else:
+                totals = np.ones(len(first), np.int64)
+                self._spend(first, 0)
         self.search.profile.add("matches", sum_counts(totals))
-        return candidates.starts + batch.low, totals
+        return first, totals
+
+    def _read(self, own: _WindowsOfThread, direct: DirectMatcher, candidates: Candidates) -> Matches:
+        """Return the matches of the candidates, read off the chained condition."""
+        counts = direct.counts(own.windows, candidates)
+        if not self.search.tables.branch.negations:
+            self._spend(candidates.starts + own.batch.low, int(counts.sum(dtype=np.int64)))
+            return direct.find(own.batch, own.windows, candidates, counts)
+        matches = drop_ruled_out(direct.find(own.batch, own.windows, candidates, counts), self.search.negations)
+        self._spend(matches.first, matches.counts.size)
+        return matches
 
     def _totals(self, own: _WindowsOfThread, candidates: Candidates) -> Indices:
         """Return the number of matches that start at each candidate.
@@ -129,8 +141,7 @@ class TwoPhase:
             profile.add("candidates", len(candidates.starts))
         return candidates
 
-    def _spend(self, batch: Batch, candidates: Candidates, events: int) -> None:
-        """Account for one match of each candidate; together they bind so many `events`."""
-        starts = candidates.starts
-        if len(starts):
-            self.search.budget.spend(len(starts), events, 0, lambda match: batch.low + int(starts[min(match, len(starts) - 1)]))
+    def _spend(self, first: Indices, events: int) -> None:
+        """Account for matches that begin at the ordered events `first`; together they bind so many `events`."""
+        if len(first):
+            self.search.budget.spend(len(first), events, 0, lambda match: int(first[min(match, len(first) - 1)]))

@@ -226,7 +226,7 @@ def _is_direct(plan: EventPlan, run: DeviceRun, source: EventSource) -> bool:
     """Return whether every candidate window has one match, which its labels decide."""
     (tables,) = run.tables
     # the events of matches that are read off are numbered batch by batch, not by their positions in streams
-    if not reads_directly(plan, tables) or plan.settings.after_match != "all":
+    if not reads_directly(plan, tables) or tables.branch.negations or plan.settings.after_match != "all":
         return False
     tied = plan.query.ties == "strict" and source.has_ties()
     return labels_decide(tables.pattern, tied, source.has_overlap)
