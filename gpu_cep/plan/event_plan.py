@@ -76,11 +76,16 @@ Property = CodeProperty | ComparisonProperty | ProgramProperty
 
 @dataclass(frozen=True, slots=True)
 class BankLayout:
-    """The columns that programs read, by type and in order: int64, float64, and lists of numbers."""
+    """The columns that programs read, by type and in order: int64, float64, and lists of numbers.
+
+    `derived`: programs whose results are further float64 columns, behind `floats`. They read an event
+    of the other columns.
+    """
 
     ints: tuple[int, ...] = ()
     floats: tuple[int, ...] = ()
     vectors: tuple[int, ...] = ()
+    derived: tuple[Program, ...] = ()
 
     @property
     def columns(self) -> tuple[int, ...]:

@@ -3,19 +3,21 @@
 Precondition: conditions that relate events; properties are planned elsewhere.
 Rewrite: conditions become programs. Each variable that a condition reads becomes a part, with a
 role for each event that it reads. Averages become the quotient of a sum and a count. Equalities
-that partitioning by a derived key implies are dropped.
+that partitioning by a derived key implies are dropped. What a condition computes from one event
+becomes a column of the bank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpu_cep.analysis.bound import Aggregation, Bound, BoundPattern, Branch, Condition, ConditionKind, Constant, Field, Operation, Place
 from gpu_cep.analysis.conditions import reads
 from gpu_cep.analysis.types import FLOAT, INTEGER, Kind
+from gpu_cep.plan.derived_columns import DerivedColumns
 from gpu_cep.plan.event_plan import BankLayout, EventPlan, Part, PlannedBranch, PlannedCondition, PlannedNegation, RunningAggregate, Spread
-from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves
+from gpu_cep.plan.programs import BANK_COLUMNS, Leaf, Slot, compile_program, is_float, leaves
 from gpu_cep.plan.properties import layout_of, slot_of
 
 
@@ -33,11 +35,28 @@ def plan_branches(plan: EventPlan) -> EventPlan:
     """
     query = plan.query
     needed = [_needed_conditions(branch, plan.derived) for branch in query.branches]
-    kept = [tuple(_expand_averages(condition, query) for condition in conditions) for conditions in needed]
-    columns = dict.fromkeys(column for conditions in kept for condition in conditions for column in _columns(condition.expression))
-    layout = layout_of({column: query.column_type(column) for column in columns})
+    expanded = [tuple(_expand_averages(condition, query) for condition in conditions) for conditions in needed]
+    derived = DerivedColumns(BANK_COLUMNS - len(_read_floats(expanded, query)))
+    kept = [tuple(replace(each, expression=derived.put_fields(each.expression)) for each in conditions) for conditions in expanded]
+    layout = _layout(kept, derived, query)
     planned = (_plan_branch(branch, conditions, query, layout) for branch, conditions in zip(query.branches, kept, strict=True))
     return replace(plan, branches=tuple(planned), layout=layout)
+
+
+def _layout(kept: Sequence[Sequence[Condition]], derived: DerivedColumns, query: BoundPattern) -> BankLayout:
+    """Return the bank of the columns that conditions read, and that derived columns are computed from."""
+    read = (column for conditions in kept for condition in conditions for column in _columns(condition.expression) if column >= 0)
+    sources = (column for expression in derived.numbers for column in _columns(expression))
+    layout = layout_of({column: query.column_type(column) for column in dict.fromkeys((*read, *sources))})
+    found = (leaf for expression in derived.numbers for leaf in leaves(expression) if isinstance(leaf, Field))
+    slots: dict[Leaf, Slot] = {leaf: slot_of(leaf, layout, 0) for leaf in found}
+    return replace(layout, derived=tuple(compile_program(each, slots.__getitem__) for each in derived.numbers))
+
+
+def _read_floats(kept: Sequence[Sequence[Condition]], query: BoundPattern) -> set[int]:
+    """Return the columns of floats that conditions read."""
+    read = {column for conditions in kept for condition in conditions for column in _columns(condition.expression)}
+    return {column for column in read if is_float(query.column_type(column))}
 
 
 def _needed_conditions(branch: Branch, derived: tuple[int, ...]) -> Iterator[Condition]:

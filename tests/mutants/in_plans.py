@@ -6,6 +6,20 @@ from tests.mutants.fault import CONFORMANCE, Fault
 
 ANALYSIS = (
     Fault(
+        "derived-columns-of-two-events",
+        "gpu_cep/plan/derived_columns.py",
+        "return found[0] if len(alike) == 1 else None",
+        "return found[0] if found else None",
+        ("tests/plan/test_derived_columns.py", CONFORMANCE),
+    ),
+    Fault(
+        "derived-columns-null-by-the-last",
+        "gpu_cep/engine/lowering/column_programs.py",
+        "nulls = own if nulls is None else nulls | own",
+        "nulls = own",
+        ("tests/plan/test_derived_columns.py", CONFORMANCE),
+    ),
+    Fault(
         "dnf-left-out-forgotten",
         "gpu_cep/analysis/normalize.py",
         "yield _Disjunct(left_out=disjunct.present)",

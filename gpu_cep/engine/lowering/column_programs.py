@@ -5,7 +5,7 @@ Other programs are interpreted event by event, which takes many times as long.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,8 @@ from gpu_cep_kernels.rules.scalars import COMPARISONS
 from gpu_cep_kernels.rules.tables import ColumnBank
 
 Column = npt.NDArray[Any]
+# A column, and where it is NULL (None: nowhere).
+Nullable = tuple[Column, npt.NDArray[np.bool_] | None]
 # Where the rows that a role reads begin and end in the bank.
 Span = tuple[int, int]
 
@@ -24,6 +26,9 @@ _LOADS = ("load_int", "load_float")
 _CONSTANTS = ("const_int", "const_float")
 _SUMS = {f"{operation}_{kind}" for operation in ("add", "sub", "mul") for kind in ("int", "float")}
 _COMPARES = {f"{comparison}_{kind}" for comparison in COMPARISONS for kind in ("int", "float")}
+
+
+_NEVER_FAILS = np.empty(0, np.bool_)
 
 
 class ComparedColumns(NamedTuple):
@@ -45,6 +50,43 @@ def is_column_program(program: Program) -> bool:
     return all(name in known for name, *_ in steps) and last in _COMPARES and target == program.result
 
 
+def derive_column(program: Program, ints: Sequence[Nullable], floats: Sequence[Nullable], size: int) -> Nullable:
+    """Return the result of a float program for `size` events, from the columns that it reads, and where it is NULL.
+
+    Columns come with the places where they are NULL (None: nowhere), and so does the result.
+    """
+    registers: dict[int, Column] = {}
+    nulls: npt.NDArray[np.bool_] | None = None
+    for name, target, first, second in program.code:
+        if name in _LOADS:
+            registers[target], own = (ints if name == "load_int" else floats)[first]
+            if own is not None:
+                nulls = own if nulls is None else nulls | own
+        else:
+            registers[target] = _combine(name, first, second, program, registers, size, _NEVER_FAILS)
+    return registers[program.result], nulls
+
+
+def _combine(
+    name: str, first: int, second: int, program: Program, registers: Mapping[int, Column], size: int, failed: npt.NDArray[np.bool_]
+) -> Column:  # fmt: skip
+    """Return the result of one operation on whole columns; sums of integers mark where they `failed`."""
+    if name == "const_int":
+        return np.full(size, program.int_constants[first], np.int64)
+    if name == "const_float":
+        return np.full(size, program.float_constants[first], np.float64)
+    if name == "float_of_int":
+        return registers[first].astype(np.float64)
+    left, right = registers[first], registers[second]
+    if name.endswith("int"):
+        numbers = np.empty(size, np.int64)
+        combine_ints(0, size, CODE[name], left, right, numbers, failed)
+        return numbers
+    values = np.empty(size, np.float64)
+    combine_floats(0, size, CODE[name], left, right, values)
+    return values
+
+
 def compute_columns(program: Program, bank: ColumnBank, places: Sequence[Span], size: int) -> ComparedColumns | None:
     """Return the columns that a program of :func:`is_column_program` compares, for `size` events.
 
@@ -59,18 +101,8 @@ def compute_columns(program: Program, bank: ColumnBank, places: Sequence[Span], 
             columns, nulls = (bank.ints, bank.int_nulls) if name == "load_int" else (bank.floats, bank.float_nulls)
             registers[target] = columns[first, slice(*places[second])]
             read.append((nulls, first, places[second]))
-        elif name == "const_int":
-            registers[target] = np.full(size, program.int_constants[first], np.int64)
-        elif name == "const_float":
-            registers[target] = np.full(size, program.float_constants[first], np.float64)
-        elif name == "float_of_int":
-            registers[target] = registers[first].astype(np.float64)
-        elif name.endswith("int"):
-            registers[target] = np.empty(size, np.int64)
-            combine_ints(0, size, CODE[name], registers[first], registers[second], registers[target], failed)
         else:
-            registers[target] = np.empty(size, np.float64)
-            combine_floats(0, size, CODE[name], registers[first], registers[second], registers[target])
+            registers[target] = _combine(name, first, second, program, registers, size, failed)
     if failed.any():
         return None
     name, _, first, second = program.code[-1]

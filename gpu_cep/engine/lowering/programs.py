@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.analysis.bound import Bound
+from gpu_cep.engine.lowering.column_programs import derive_column
 from gpu_cep.engine.lowering.text_predicates import truth_table
 from gpu_cep.engine.lowering.user_functions import address_of
 from gpu_cep.plan.event_plan import BankLayout
@@ -124,7 +125,14 @@ def load_bank(columns: EventColumns, layout: BankLayout, rows: HostArray) -> Col
     """Return the bank of the columns of `layout` at some rows of the input."""
     ints = [columns.pick(column, rows) for column in layout.ints]
     floats = [columns.pick(column, rows) for column in layout.floats]
-    return make_bank(np, ints, floats, len(rows), columns.vectors(layout.vectors, rows))
+    return bank_of(layout, ints, floats, columns, rows)
+
+
+def bank_of(layout: BankLayout, ints: Sequence[Column], floats: Sequence[Column], columns: EventColumns, rows: HostArray) -> ColumnBank:
+    """Return the bank of the columns of `layout` at some rows, given the plain ones there; derived ones are computed."""
+    length = len(rows)
+    derived = [derive_column(program, ints, floats, length) for program in layout.derived]
+    return make_bank(np, ints, [*floats, *derived], length, columns.vectors(layout.vectors, rows))
 
 
 def run_program(program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:

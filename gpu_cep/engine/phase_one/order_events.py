@@ -17,7 +17,7 @@ from gpu_cep.engine.events.stream_keys import StreamKeys
 from gpu_cep.engine.events.tie_ranks import find_ties, rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
-from gpu_cep.engine.lowering.programs import make_bank, stack_columns
+from gpu_cep.engine.lowering.programs import bank_of, stack_columns
 from gpu_cep.engine.phase_one.label_events import LabelledEvents
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import slices, spread
@@ -54,12 +54,12 @@ def order_events(
         times=ordered_times if ordered_times.dtype.kind == "f" else ordered_times.view(np.uint64),
         labels=stack_columns(np, words, len(rows), words[0].dtype),
         rows=rows,
-        bank=make_bank(
-            np,
+        bank=bank_of(
+            layout,
             [(values, _null_at(columns, column, rows)) for column, values in zip(layout.ints, ints, strict=True)],
             [(values, _null_at(columns, column, rows)) for column, values in zip(layout.floats, floats, strict=True)],
-            len(rows),
-            columns.vectors(layout.vectors, rows),
+            columns,
+            rows,
         ),
         keys_ordered=keys.ranks is not None,
         rows_ascend=ascending,
